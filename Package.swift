@@ -1,0 +1,44 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+/// Every Swift target of the package: a warning is an error.
+let strict: [SwiftSetting] = [.treatAllWarnings(as: .error)]
+
+let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
+
+let package = Package(
+    name: "GRunLoop",
+    products: [
+        .library(name: "GRunLoop", targets: ["GRunLoop"]),
+        .executable(name: "gloop-demo", targets: ["gloop-demo"]),
+    ],
+    dependencies: [
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.5.0")
+    ],
+    targets: [
+        .systemLibrary(name: "CGLib", pkgConfig: "gio-unix-2.0", providers: [.apt(["libglib2.0-dev"])]),
+        .target(
+            name: "CGRun", dependencies: ["CGLib"],
+            cSettings: [.treatAllWarnings(as: .error), .enableWarning("all"), .enableWarning("extra")]),
+        .target(name: "GRunLoop", dependencies: ["CGLib", "CGRun"], swiftSettings: strict),
+
+        // The demonstration: self-checking scenarios.
+        .executableTarget(
+            name: "gloop-demo", dependencies: ["GRunLoop", "CGLib", argumentParser], swiftSettings: strict),
+
+        // The oracle: one script, two loops. LoopScript is the script face; grun-oracle runs it on the real CFRunLoop as well.
+        .target(name: "LoopScript", dependencies: ["GRunLoop"], path: "Sources/LoopScript", swiftSettings: strict),
+        .executableTarget(
+            name: "grun-oracle", dependencies: ["GRunLoop", "LoopScript", argumentParser], swiftSettings: strict),
+
+        // What the tests share: loops on threads, recorders, watchdogs.
+        .target(
+            name: "TestSupport", dependencies: ["GRunLoop", "CGLib"], path: "Tests/TestSupport", swiftSettings: strict),
+        .testTarget(
+            name: "GRunLoopTests", dependencies: ["GRunLoop", "LoopScript", "TestSupport", "CGLib"], swiftSettings: strict),
+        // XCTest, because its tests run on the process's real main thread.
+        .testTarget(
+            name: "MainThreadTests", dependencies: ["GRunLoop", "TestSupport", "CGLib"], swiftSettings: strict),
+    ],
+    swiftLanguageModes: [.v6]
+)

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the Swift side needs from C: the hub's GSource, libdispatch's entry points for a foreign run loop, and system calls
+// that Swift does not import.
+#ifndef CGRUN_H
+#define CGRUN_H
+
+#include <glib.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/timerfd.h>
+
+G_BEGIN_DECLS
+
+// MARK: The hub
+
+/// What the hub asks of its run loop. Called on the thread that iterates the hub's context, never under a GLib lock.
+typedef struct {
+    /// Is there work to do now? Called in prepare() and in check(); must run no user code.
+    bool (*has_work)(void *loop);
+    /// Runs passes. User code is called from here only.
+    void (*dispatch)(void *loop);
+} cgrun_hub_funcs;
+
+/// The one GSource of a run loop on its context: priority 0, can recurse, named "GRunLoop".
+GSource *cgrun_hub_new(const cgrun_hub_funcs *funcs, void *loop);
+
+/// While dormant the hub never becomes ready and keeps no state: our own driver iterates the context itself.
+void cgrun_hub_set_dormant(GSource *hub, bool dormant);
+
+/// Takes the loop away: from now on the hub does nothing, whoever still holds or dispatches it.
+void cgrun_hub_forget_loop(GSource *hub);
+
+/// The canary: clears the mark before a check(), and tells afterwards whether GLib really called the hub's check().
+void cgrun_hub_clear_canary(GSource *hub);
+bool cgrun_hub_saw_check(GSource *hub);
+
+/// Adds a poll record that the hub owns; `*slot` says which one it is. At most CGRUN_HUB_RECORDS.
+enum { CGRUN_HUB_RECORDS = 3 };
+bool cgrun_hub_set_record(GSource *hub, unsigned slot, int descriptor, gushort events);
+
+// MARK: libdispatch, as CFRunLoop uses it
+
+/// The main queue's eventfd, or -1 where libdispatch does not offer it.
+int cgrun_main_queue_handle(void);
+/// Runs every block that is on the main queue now. Call it on the thread that the queue is bound to, and only there.
+void cgrun_main_queue_drain(void);
+/// The thread id that libdispatch has bound the main queue to; 0 where it is bound to none or cannot be told.
+uint32_t cgrun_main_queue_owner(void);
+
+// MARK: Small things
+
+/// Keeps a callout's frame on the stack: without it the call of the user's closure becomes a jump.
+static inline void cgrun_keep_frame(void) { __asm__ volatile("" ::: "memory"); }
+
+/// Logs to GLib's log under the domain "GRunLoop".
+void cgrun_log(GLogLevelFlags level, const char *message);
+
+/// True in a child process that was forked without exec after the library was first used.
+bool cgrun_has_forked(void);
+/// Starts watching for fork().
+void cgrun_watch_fork(void);
+
+int cgrun_gettid(void);
+
+/// poll(2) with a timeout in nanoseconds; negative waits for ever.
+int cgrun_poll(GPollFD *records, unsigned count, int64_t nanoseconds);
+
+/// Whether the process could open two more descriptors now, as a new GMainContext may.
+bool cgrun_has_descriptors_left(void);
+
+G_END_DECLS
+
+#endif

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Logging, fork detection and thread ids.
+
+#define _GNU_SOURCE
+
+#include "cgrun.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <unistd.h>
+
+static atomic_bool forked;
+
+static void note_fork(void)
+{
+    atomic_store_explicit(&forked, true, memory_order_relaxed);
+}
+
+void cgrun_watch_fork(void)
+{
+    pthread_atfork(NULL, NULL, note_fork);
+}
+
+bool cgrun_has_forked(void)
+{
+    return atomic_load_explicit(&forked, memory_order_relaxed);
+}
+
+int cgrun_gettid(void)
+{
+    return (int)gettid();
+}
+
+int cgrun_poll(GPollFD *records, unsigned count, int64_t nanoseconds)
+{
+    // GPollFD is laid out as pollfd: GLib itself hands it to poll().
+    if (nanoseconds < 0)
+        return ppoll((struct pollfd *)records, count, NULL, NULL);
+    struct timespec time = {.tv_sec = nanoseconds / 1000000000, .tv_nsec = nanoseconds % 1000000000};
+    return ppoll((struct pollfd *)records, count, &time, NULL);
+}
+
+bool cgrun_has_descriptors_left(void)
+{
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        return false;
+    close(ends[0]);
+    close(ends[1]);
+    return true;
+}
+
+void cgrun_log(GLogLevelFlags level, const char *message)
+{
+    g_log("GRunLoop", level, "%s", message);
+}

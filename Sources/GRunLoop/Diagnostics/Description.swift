@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a loop says of itself: every mode with its items, deadlines and flags.
+
+extension GRunLoop: CustomStringConvertible {
+    /// The loop with its modes, items, deadlines and flags, for reading. The format may change.
+    ///
+    /// Threads: any. The corresponding Core Foundation function is `CFCopyDescription`.
+    public var description: String {
+        let snapshot = lock.withLock { snapshotLocked() }
+        return snapshot.text()
+    }
+
+    private func snapshotLocked() -> LoopSnapshot {
+        var loop = LoopSnapshot(
+            address: hexAddress(self), wakeUpPending: sleep.isWakePending, stopped: activation?.isStopped ?? false,
+            ignoresWakeUps: activation?.ignoresWakeUps ?? true, currentMode: activation?.mode.name.rawValue,
+            commonModes: commonModes.map(\.rawValue).sorted(), commonItems: commonItems.ordered)
+        for mode in modes.values.sorted(by: { $0.name.rawValue < $1.name.rawValue }) {
+            loop.modes.append(
+                .init(
+                    name: mode.name.rawValue, epoll: mode.descriptors.epoll,
+                    contexts: contextsLocked(of: mode).map { hexAddress($0.context) }, isCommon: mode.isCommon,
+                    sources: Array(mode.sources.values), descriptors: mode.descriptors.all, observers: mode.observers,
+                    timers: mode.heap.due(by: .never) + firing.filter { $0.places.contains(mode) },
+                    blocks: mode.blocks.live, softDeadline: mode.heap.earliest, hardDeadline: mode.heap.wakeUpTime()))
+        }
+        return loop
+    }
+}
+
+/// What is needed for the text, taken under the lock and written without it: an item's description takes that lock itself.
+private struct LoopSnapshot {
+    struct ModeSnapshot {
+        let name: String
+        let epoll: Int32
+        let contexts: [String]
+        let isCommon: Bool
+        let sources: [GRunLoop.Source]
+        let descriptors: [GRunLoop.DescriptorSource]
+        let observers: [GRunLoop.Observer]
+        let timers: [GRunLoop.Timer]
+        let blocks: Int
+        let softDeadline: Nanoseconds
+        let hardDeadline: Nanoseconds
+    }
+
+    let address: String
+    let wakeUpPending: Bool
+    let stopped: Bool
+    let ignoresWakeUps: Bool
+    let currentMode: String?
+    let commonModes: [String]
+    let commonItems: [Item]
+    var modes: [ModeSnapshot] = []
+
+    func text() -> String {
+        var lines = [
+            "<GRunLoop \(address)>{",
+            "wake-up pending = \(yesNo(wakeUpPending)), stopped = \(yesNo(stopped)), "
+                + "ignoreWakeUps = \(yesNo(ignoresWakeUps)),",
+            "current mode = \(currentMode ?? "(none)"),",
+            "common modes = [\(commonModes.joined(separator: ", "))],",
+        ]
+        lines += section("common mode items", commonItems.map(describe))
+        for mode in modes {
+            lines.append("<mode \(mode.name)>{")
+            lines.append(
+                "    common = \(yesNo(mode.isCommon)), epoll = \(mode.epoll), blocks = \(mode.blocks), "
+                    + "contexts = [\(mode.contexts.joined(separator: ", "))],")
+            lines += section("sources0", mode.sources.map(\.description).sorted()).map { "    " + $0 }
+            lines += section("sources1", mode.descriptors.map(\.description).sorted()).map { "    " + $0 }
+            lines += section("observers", mode.observers.map(\.description)).map { "    " + $0 }
+            lines += section("timers", mode.timers.map(\.description)).map { "    " + $0 }
+            lines.append(
+                "    soft deadline in: \(deadline(mode.softDeadline)) / hard deadline in: \(deadline(mode.hardDeadline))")
+            lines.append("}")
+        }
+        lines.append("}")
+        return lines.joined(separator: "\n")
+    }
+
+    private func section(_ title: String, _ items: [String]) -> [String] {
+        if items.isEmpty { return ["\(title) = (none),"] }
+        return ["\(title) = ["] + items.map { "    \($0)," } + ["],"]
+    }
+
+    private func describe(_ item: Item) -> String {
+        switch item {
+        case .source(let source): source.description
+        case .descriptor(let source): source.description
+        case .timer(let timer): timer.description
+        case .observer(let observer): observer.description
+        case .context(let context): "<GMainContext \(hexAddress(context))>"
+        }
+    }
+
+    private func deadline(_ time: Nanoseconds) -> String {
+        time == .never ? "never" : "\(seconds(time.addingSaturating(-Nanoseconds.now()))) s (@ \(time))"
+    }
+}
+
+func hexAddress(_ object: AnyObject) -> String {
+    "0x" + String(UInt(bitPattern: ObjectIdentifier(object)), radix: 16)
+}
+
+func hexAddress(_ pointer: OpaquePointer) -> String {
+    "0x" + String(UInt(bitPattern: pointer), radix: 16)
+}
+
+func yesNo(_ value: Bool) -> String { value ? "Yes" : "No" }
+
+/// A span in seconds with the precision of nanoseconds.
+func seconds(_ span: Nanoseconds) -> String {
+    let magnitude = span.magnitude
+    let fraction = String(magnitude % 1_000_000_000)
+    return (span < 0 ? "-" : "") + String(magnitude / 1_000_000_000) + "."
+        + String(repeating: "0", count: 9 - fraction.count) + fraction
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// A recorder of what a loop does: its stages and its callouts, in order.
+
+import Synchronization
+
+extension GRunLoop {
+    /// Records the stages and callouts of the loop that it is given to, in order, up to a limit.
+    ///
+    /// Threads: any. Off, it costs a loop one comparison a stage.
+    public final class Trace: Sendable {
+        /// The stages of a pass, in their order.
+        public enum Stage: String, Hashable, Sendable {
+            case entry, beforeTimers, beforeSources, blocks, sources, mainQueueCheck, beforeWaiting, wait, afterWaiting, service
+            case exit
+
+            init(_ activity: Activity) {
+                switch activity {
+                case .entry: self = .entry
+                case .beforeTimers: self = .beforeTimers
+                case .beforeSources: self = .beforeSources
+                case .beforeWaiting: self = .beforeWaiting
+                case .afterWaiting: self = .afterWaiting
+                default: self = .exit
+                }
+            }
+        }
+
+        /// Through which frame user code was called.
+        public enum Callout: Sendable, CustomStringConvertible {
+            case observer(Observer)
+            case block
+            case source(Source)
+            case timer(Timer)
+            case descriptor(DescriptorSource)
+            case mainQueue
+            case context
+
+            public var description: String {
+                switch self {
+                case .observer(let observer): "observer (order \(observer.order))"
+                case .block: "block"
+                case .source(let source): "source (order \(source.order))"
+                case .timer: "timer"
+                case .descriptor(let source): "descriptor \(source.descriptor)"
+                case .mainQueue: "main queue"
+                case .context: "context"
+                }
+            }
+        }
+
+        /// One thing that happened.
+        public struct Event: Sendable, CustomStringConvertible {
+            public enum Kind: Sendable {
+                case stage(Stage)
+                case callout(Callout, activity: Activity? = nil)
+            }
+
+            public let kind: Kind
+            /// How many runs were on the stack.
+            public let depth: Int
+            public let mode: Mode
+            public let time: Instant
+
+            public var description: String {
+                let what =
+                    switch kind {
+                    case .stage(let stage): stage.rawValue
+                    case .callout(let callout, _): "  \(callout)"
+                    }
+                return String(repeating: "| ", count: max(0, depth - 1)) + what
+            }
+        }
+
+        private let limit: Int
+        private let recorded = Mutex<[Event]>([])
+
+        /// - Parameter limit: how many events are kept; later ones are not recorded.
+        public init(limit: Int = 65_536) {
+            self.limit = limit
+        }
+
+        public var events: [Event] { recorded.withLock { $0 } }
+
+        /// The events, a line each, indented by the depth of nesting.
+        public var lines: [String] { events.map(\.description) }
+
+        public func removeAll() {
+            recorded.withLock { $0.removeAll() }
+        }
+
+        func record(_ kind: Event.Kind, depth: Int, mode: Mode) {
+            let event = Event(kind: kind, depth: depth, mode: mode, time: GRunLoop.now)
+            recorded.withLock { if $0.count < limit { $0.append(event) } }
+        }
+    }
+
+    /// Has a recorder record what this loop does from now on, in place of an earlier one.
+    ///
+    /// Threads: the loop's own; from another thread it is logged and ignored.
+    public func startTracing(_ trace: Trace) {
+        guard requireOwnThread("startTracing") else { return }
+        tracer = trace
+    }
+
+    /// Ends that. Threads: the loop's own; from another thread it is logged and ignored.
+    public func stopTracing() {
+        guard requireOwnThread("stopTracing") else { return }
+        tracer = nil
+    }
+
+    @inline(__always) func mark(_ stage: Trace.Stage) {
+        if tracer != nil { record(.stage(stage)) }
+    }
+
+    @inline(__always) func trace(_ kind: @autoclosure () -> Trace.Event.Kind) {
+        if tracer != nil { record(kind()) }
+    }
+
+    @inline(never) private func record(_ kind: Trace.Event.Kind) {
+        guard let tracer, let activation else { return }
+        var depth = 0
+        var run: Activation? = activation
+        while let current = run {
+            depth += 1
+            run = current.parent
+        }
+        tracer.record(kind, depth: depth, mode: activation.mode.name)
+    }
+}

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+// One sleep for a set of contexts and the loop's own descriptors: prepare and query each context into its own slice of one array,
+// poll once, check each slice with its own priority.
+//
+// No user code runs in here: GDK holds Wayland's read lock from prepare to check. GLib may refuse to check because the poll set
+// changed meanwhile; then the loop's canary, the hub's check function, was not called, and the slice is queried, polled without
+// waiting and checked again before anything else happens.
+
+import CGLib
+import CGRun
+
+/// What one poll found.
+struct PollResult {
+    var readyContexts: [ServedContext] = []
+    /// For each of the loop's own descriptors, in their order.
+    var ready: (Bool, Bool) = (false, false)
+}
+
+/// Own thread only, and never across user code: nested runs share it.
+final class ContextPoller {
+    private struct Slice {
+        let served: ServedContext
+        let start: Int
+        let count: Int
+        let priority: Int32
+    }
+
+    private var records: UnsafeMutablePointer<GPollFD>
+    private var capacity = 32
+    private var slices: [Slice] = []
+
+    init() {
+        records = .allocate(capacity: capacity)
+    }
+
+    deinit {
+        records.deallocate()
+    }
+
+    /// - Parameters:
+    ///   - own: the loop's own descriptors, -1 for none.
+    ///   - deadline: when to stop waiting; `.min` to only look.
+    func poll(_ contexts: [ServedContext], own: (Int32, Int32), deadline: Nanoseconds) -> PollResult {
+        for served in contexts { cgrun_hub_set_dormant(served.hub, true) }
+        defer { for served in contexts { cgrun_hub_set_dormant(served.hub, false) } }
+
+        slices.removeAll(keepingCapacity: true)
+        var used = 0
+        var milliseconds: Int32 = -1
+        for served in contexts {
+            var priority: Int32 = 0
+            var timeout: Int32 = -1
+            g_main_context_prepare(served.context, &priority)
+            let count = query(served.context, priority, at: used, &timeout)
+            slices.append(Slice(served: served, start: used, count: count, priority: priority))
+            used += count
+            if timeout >= 0 { milliseconds = milliseconds < 0 ? timeout : min(milliseconds, timeout) }
+        }
+        let ownStart = used
+        used += append(own.0, at: used)
+        used += append(own.1, at: used)
+        wait(used, milliseconds, deadline)
+
+        var result = PollResult()
+        if own.0 >= 0 { result.ready.0 = records[ownStart].revents != 0 }
+        if own.1 >= 0 { result.ready.1 = records[used - 1].revents != 0 }
+        for slice in slices where check(slice) { result.readyContexts.append(slice.served) }
+        return result
+    }
+
+    private func query(_ context: OpaquePointer, _ priority: Int32, at start: Int, _ timeout: inout Int32) -> Int {
+        while true {
+            let room = capacity - start
+            let count = Int(g_main_context_query(context, priority, &timeout, records + start, Int32(room)))
+            if count <= room { return count }
+            grow(to: start + count, keeping: start)
+        }
+    }
+
+    private func append(_ descriptor: Int32, at index: Int) -> Int {
+        guard descriptor >= 0 else { return 0 }
+        if index == capacity { grow(to: index + 1, keeping: index) }
+        records[index] = GPollFD(fd: descriptor, events: gushort(G_IO_IN.rawValue), revents: 0)
+        return 1
+    }
+
+    private func grow(to needed: Int, keeping used: Int) {
+        let larger = max(capacity * 2, needed)
+        let copy = UnsafeMutablePointer<GPollFD>.allocate(capacity: larger)
+        copy.moveInitialize(from: records, count: used)
+        records.deallocate()
+        records = copy
+        capacity = larger
+    }
+
+    /// Waits for whichever comes first: GLib's timeout, which counts in milliseconds, or the deadline, which does not. A signal
+    /// handler's interruption ends it early; the caller waits again (item 80).
+    private func wait(_ count: Int, _ milliseconds: Int32, _ deadline: Nanoseconds) {
+        var span = milliseconds < 0 ? Nanoseconds.never : Nanoseconds(milliseconds) * 1_000_000
+        if deadline == .min {
+            span = 0
+        } else if deadline != .never, span > 0 {
+            span = min(span, max(0, deadline - Nanoseconds.now()))
+        }
+        if let hook = foreignPollFunction() {
+            // A program put a poll function of its own on a context: it is honoured, and it counts in milliseconds.
+            let rounded = span == .never ? -1 : Int32(min((span + 999_999) / 1_000_000, Nanoseconds(Int32.max)))
+            _ = hook(records, guint(count), rounded)
+            return
+        }
+        _ = cgrun_poll(records, UInt32(count), span == .never ? -1 : span)
+    }
+
+    private func foreignPollFunction() -> GPollFunc? {
+        for slice in slices {
+            guard let function = g_main_context_get_poll_func(slice.served.context) else { continue }
+            if unsafeBitCast(function, to: UInt.self) != Self.gPoll { return function }
+        }
+        return nil
+    }
+
+    private static let gPoll = unsafeBitCast(g_poll as GPollFunc, to: UInt.self)
+
+    private func check(_ slice: Slice) -> Bool {
+        let served = slice.served
+        cgrun_hub_clear_canary(served.hub)
+        if g_main_context_check(served.context, slice.priority, records + slice.start, Int32(slice.count)) != 0 {
+            return true
+        }
+        return cgrun_hub_saw_check(served.hub) ? false : checkAgain(slice)
+    }
+
+    /// GLib left the check out. In memory of its own: the slices behind this one have not been checked yet.
+    @inline(never) private func checkAgain(_ slice: Slice) -> Bool {
+        let served = slice.served
+        var room = slice.count + 8
+        while true {
+            let (isReady, needed) = withUnsafeTemporaryAllocation(of: GPollFD.self, capacity: room) { buffer in
+                let start = buffer.baseAddress
+                var timeout: Int32 = 0
+                let count = Int(g_main_context_query(served.context, slice.priority, &timeout, start, Int32(room)))
+                guard count <= room else { return (Bool?.none, count) }
+                _ = g_poll(start, guint(count), 0)
+                cgrun_hub_clear_canary(served.hub)
+                let isReady = g_main_context_check(served.context, slice.priority, start, Int32(count)) != 0
+                return (isReady || cgrun_hub_saw_check(served.hub) ? isReady : nil, count)
+            }
+            if let isReady { return isReady }
+            room = max(room, needed + 8)
+        }
+    }
+}

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// Observers: who wants to know which stage a run is in.
+
+extension GRunLoop {
+    /// A closure that is called at given stages of the runs of the modes that it is in.
+    ///
+    /// An observer is in one loop at a time, and in any number of its modes. It does not keep a mode from being finished.
+    /// While its closure runs a nested loop, the observer is not called there.
+    ///
+    /// Threads: every call, any thread. The corresponding Core Foundation type is `CFRunLoopObserver`.
+    public final class Observer: @unchecked Sendable {
+        public let activities: Activity
+        public let repeats: Bool
+        /// Observers are called in ascending order; equal ones in the order in which they were added.
+        public let order: Int
+
+        let guardian = Guardian()
+        // Guarded by the guardian.
+        unowned(unsafe) var loop: GRunLoop?
+        var modes: [ModeState] = []
+        var isCommonItem = false
+        private var valid = true
+        private var firing = false
+        private var handler: (@Sendable (Observer, Activity) -> Void)?
+
+        /// - Parameters:
+        ///   - activities: the stages to be called at.
+        ///   - repeats: false means that it is called once in all, for the first stage that matches, and invalidated after that.
+        ///   - order: lower is called first.
+        ///   - handler: called on the loop's thread. It is released when the observer is invalidated.
+        ///
+        /// The corresponding Core Foundation function is `CFRunLoopObserverCreateWithHandler`.
+        public init(
+            activities: Activity, repeats: Bool = true, order: Int = 0,
+            handler: @escaping @Sendable (Observer, Activity) -> Void
+        ) {
+            self.activities = activities
+            self.repeats = repeats
+            self.order = order
+            self.handler = handler
+        }
+
+        /// False from the call of ``invalidate()`` on.
+        public var isValid: Bool { guardian.withLock { valid } }
+
+        /// Takes the observer out of every mode, for good, and releases its closure.
+        ///
+        /// The corresponding Core Foundation function is `CFRunLoopObserverInvalidate`.
+        public func invalidate() {
+            // Returned out of the lock: the deinit of what the closure holds is user code.
+            _ = guardian.withLock { () -> (Any?, [Any]) in
+                guard valid else { return (nil, []) }
+                valid = false
+                let released = handler
+                handler = nil
+                return (released, loop?.removeEverywhereLocked(self) ?? [])
+            }
+        }
+
+        // MARK: For the loop, which holds its lock
+
+        var canBeCalledLocked: Bool { valid && !firing }
+        var isValidLocked: Bool { valid }
+
+        /// Without a lock: calls the closure unless the observer was invalidated since it was collected.
+        func deliver(_ activity: Activity, in mode: ModeState, of loop: GRunLoop) {
+            let body = guardian.withLock { () -> (@Sendable (Observer, Activity) -> Void)? in
+                guard valid else { return nil }
+                firing = true
+                return handler
+            }
+            guard let body else { return }
+            loop.trace(.callout(.observer(self), activity: activity))
+            callOutToObserver(body, self, activity)
+            if !repeats { invalidate() }
+            guardian.withLock { firing = false }
+        }
+    }
+}
+
+extension GRunLoop.Observer: CustomStringConvertible {
+    public var description: String {
+        "<GRunLoop.Observer \(hexAddress(self))>{valid = \(yesNo(isValid)), activities = 0x"
+            + String(activities.rawValue, radix: 16)
+            + ", repeats = \(yesNo(repeats)), order = \(order), callout = closure}"
+    }
+}

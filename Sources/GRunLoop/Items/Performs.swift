@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+// The perform family: closures on a loop's thread, now, later, in order, and taken back by target and key.
+
+extension GRunLoop {
+    // MARK: On the loop's thread
+
+    /// Has the closure performed on the loop's thread, in the first of the modes that runs, and wakes the loop. What was queued is
+    /// performed in one pass, in order. An empty list of modes means never.
+    ///
+    /// Threads: any. It throws when the loop's thread has ended. The corresponding Foundation method is
+    /// `perform(_:on:with:waitUntilDone:modes:)` without waiting.
+    public func performOnThread(
+        inModes names: [Mode] = [.common], _ body: @escaping @Sendable () -> Void
+    ) throws(LoopEnded) {
+        guard !names.isEmpty else { return }
+        try enqueue(PerformQueue.Request(waits: false, body), modes: Set(names))
+    }
+
+    /// Has the closure performed on the loop's thread and waits until that is done; on the loop's own thread it is
+    /// performed at once. While it waits this thread serves nothing.
+    ///
+    /// Threads: any. It throws what the closure throws, and ``LoopEnded`` when the loop's thread has ended or ends before the closure
+    /// was performed. The corresponding Foundation method is `perform(_:on:with:waitUntilDone:modes:)`.
+    ///
+    /// - Parameter names: the modes to perform it in. An empty list is a programmer error and traps: it would wait for ever.
+    public func performAndWait<Value: Sendable, Failure: Error>(
+        inModes names: [Mode] = [.common], _ body: @escaping @Sendable () throws(Failure) -> Value
+    ) throws -> Value {
+        precondition(!names.isEmpty, "GRunLoop.performAndWait: an empty list of modes would wait for ever; name a mode")
+        if isCurrent { return try body() }
+        let box = ResultBox<Value, Failure>()
+        let request = PerformQueue.Request(waits: true) { box.fill(with: body) }
+        try enqueue(request, modes: Set(names))
+        request.wait()
+        guard let outcome = box.outcome else { throw LoopEnded() }
+        return try outcome.get()
+    }
+
+    private func enqueue(_ request: PerformQueue.Request, modes names: Set<Mode>) throws(LoopEnded) {
+        let place = lock.withLock {
+            performs.append(request, modes: names) {
+                Source { [weak self] in self?.performQueued(names) }
+            }
+        }
+        guard let place else { throw LoopEnded() }
+        if place.isNew {
+            for name in names { add(place.source, forMode: name) }
+        }
+        place.source.signal()
+        wakeUp()
+    }
+
+    private func performQueued(_ names: Set<Mode>) {
+        let requests = lock.withLock { performs.takeAll(for: names) }
+        for request in requests { request.perform() }
+        // A mode that waits for nothing else is finished (a source that stays would keep it alive for ever).
+        lock.withLock { performs.removeIfIdle(names) }?.invalidate()
+    }
+
+    // MARK: Later
+
+    /// Has the closure performed once, after a delay, in whichever of the modes runs then. Zero and negative delays mean as soon as the
+    /// loop runs such a mode, never at once. An empty list of modes means never.
+    ///
+    /// - Parameters:
+    ///   - target: with `key`, what ``cancelPerforms(target:key:)`` finds it by. It is retained until the closure was performed or
+    ///     cancelled.
+    ///
+    /// Threads: the loop's own; from another thread it is logged and ignored. The corresponding Foundation method is
+    /// `perform(_:with:afterDelay:inModes:)`.
+    public func perform(
+        after delay: Duration, inModes names: [Mode] = [.default], target: AnyObject? = nil,
+        key: (any Hashable & Sendable)? = nil, _ body: @escaping @Sendable () -> Void
+    ) {
+        guard requireOwnThread("perform(after:)"), !names.isEmpty else { return }
+        let tag = cancellables.add(target: target, key: key)
+        let timer = Timer(interval: delay, repeats: false) { [unowned self] _ in
+            cancellables.remove(tag)
+            body()
+        }
+        cancellables.setItem(.timer(timer), of: tag)
+        for name in Set(names) { add(timer, forMode: name) }
+    }
+
+    /// Has the closure performed once, at the start of the next pass in one of the modes. Lower orders first; equal ones in the order
+    /// of these calls. An empty list of modes means never.
+    ///
+    /// Threads: the loop's own; from another thread it is logged and ignored. The corresponding Foundation method is
+    /// `RunLoop.perform(_:target:argument:order:modes:)`.
+    public func perform(
+        order: Int, inModes names: [Mode], target: AnyObject? = nil, key: (any Hashable & Sendable)? = nil,
+        _ body: @escaping @Sendable () -> Void
+    ) {
+        guard requireOwnThread("perform(order:)"), !names.isEmpty else { return }
+        let tag = cancellables.add(target: target, key: key)
+        let source = Source(order: order) { [unowned self] in
+            cancellables.remove(tag)?.invalidate()
+            body()
+        }
+        cancellables.setItem(.source(source), of: tag)
+        for name in Set(names) { add(source, forMode: name) }
+        source.signal()
+    }
+
+    /// Takes back what ``perform(after:inModes:target:key:_:)`` and ``perform(order:inModes:target:key:_:)`` of this loop have not
+    /// performed yet: everything of the target, or what has also an equal key. What other threads have queued stays.
+    ///
+    /// Threads: the loop's own; from another thread it is logged and ignored. The corresponding Foundation methods are
+    /// `cancelPreviousPerformRequests(withTarget:selector:object:)` and `RunLoop.cancelPerformSelectors(withTarget:)`.
+    public func cancelPerforms(target: AnyObject, key: (any Hashable & Sendable)? = nil) {
+        guard requireOwnThread("cancelPerforms") else { return }
+        for item in cancellables.removeAll(target: target, key: key) { item.invalidate() }
+    }
+
+    func requireOwnThread(_ call: StaticString) -> Bool {
+        if isCurrent { return true }
+        Log.critical(
+            "GRunLoop.\(call): called on another thread than the loop's own, and ignored; call it there, by async(inModes:_:)")
+        return false
+    }
+}
+
+/// Where the waiting thread finds the outcome. Filled before the request is signalled, read after it was waited for.
+private final class ResultBox<Value: Sendable, Failure: Error>: @unchecked Sendable {
+    private(set) var outcome: Result<Value, Failure>?
+
+    func fill(with body: () throws(Failure) -> Value) {
+        do throws(Failure) {
+            outcome = .success(try body())
+        } catch {
+            outcome = .failure(error)
+        }
+    }
+}
+
+/// The delayed and ordered performs of a loop that can still be taken back. Own thread only.
+struct Cancellables {
+    enum Item {
+        case timer(GRunLoop.Timer)
+        case source(GRunLoop.Source)
+
+        func invalidate() {
+            switch self {
+            case .timer(let timer): timer.invalidate()
+            case .source(let source): source.invalidate()
+            }
+        }
+    }
+
+    typealias Tag = UInt64
+
+    private struct Entry {
+        let target: AnyObject?
+        let key: AnyHashable?
+        var item: Item?
+    }
+
+    private var entries: [Tag: Entry] = [:]
+    private var tags: Tag = 0
+
+    mutating func add(target: AnyObject?, key: (any Hashable & Sendable)?) -> Tag {
+        tags += 1
+        entries[tags] = Entry(target: target, key: key.map { AnyHashable($0) }, item: nil)
+        return tags
+    }
+
+    mutating func setItem(_ item: Item, of tag: Tag) {
+        entries[tag]?.item = item
+    }
+
+    @discardableResult mutating func remove(_ tag: Tag) -> Item? {
+        entries.removeValue(forKey: tag)?.item
+    }
+
+    mutating func removeAll(target: AnyObject, key: (any Hashable & Sendable)?) -> [Item] {
+        let wanted = key.map { AnyHashable($0) }
+        let tags = entries.filter { $0.value.target === target && (wanted == nil || $0.value.key == wanted) }.keys
+        return tags.sorted().compactMap { remove($0) }
+    }
+}

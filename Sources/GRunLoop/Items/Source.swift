@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// Version-0 sources: events that a program signals itself.
+
+extension GRunLoop {
+    /// A source that is performed after it was signalled: once, however often it was signalled before.
+    ///
+    /// Signalling does not wake a sleeping loop: call ``GRunLoop/wakeUp()`` after ``signal()``. A source can be in several modes and
+    /// in several loops; one signal is performed by whichever of them comes first. It keeps its loops alive as long as it is in
+    /// them.
+    ///
+    /// Threads: every call, any thread. The corresponding Core Foundation type is `CFRunLoopSource` with a context of version 0.
+    public final class Source: @unchecked Sendable {
+        /// Sources that are signalled at the same time perform in ascending order; equal ones in the order of their first signal.
+        public let order: Int
+
+        let perform: @Sendable () -> Void
+        let schedule: (@Sendable (GRunLoop, Mode) -> Void)?
+        let cancel: (@Sendable (GRunLoop, Mode) -> Void)?
+
+        /// Taken after a loop's lock, never before it.
+        private let lock = Lock.take()
+        private var valid = true
+        /// 0 when it is not signalled, else its place in the order of first signals.
+        private var signal0: UInt64 = 0
+        private var memberships: [(loop: GRunLoop, mode: ModeState)] = []
+
+        /// - Parameters:
+        ///   - order: lower performs first.
+        ///   - schedule: called on the adding thread when the source has been added to a mode of a loop, once for each mode. It
+        ///     gets the mode's own name, never ``Mode/common``.
+        ///   - cancel: called on the removing thread, once for each mode that it was removed from; also when it is invalidated,
+        ///     and when the loop's thread ends.
+        ///   - perform: called on the loop's thread, after the signal is cleared: a signal from inside it performs the source
+        ///     again in the next pass.
+        ///
+        /// The corresponding Core Foundation function is `CFRunLoopSourceCreate`.
+        public init(
+            order: Int = 0,
+            schedule: (@Sendable (GRunLoop, Mode) -> Void)? = nil,
+            cancel: (@Sendable (GRunLoop, Mode) -> Void)? = nil,
+            perform: @escaping @Sendable () -> Void
+        ) {
+            self.order = order
+            self.schedule = schedule
+            self.cancel = cancel
+            self.perform = perform
+        }
+
+        deinit {
+            Lock.giveBack(lock)
+        }
+
+        /// Marks the source to be performed. Does not wake the loop. An invalid source ignores it.
+        ///
+        /// The corresponding Core Foundation function is `CFRunLoopSourceSignal`.
+        public func signal() {
+            let places = lock.withLock { () -> [(loop: GRunLoop, mode: ModeState)] in
+                guard valid, signal0 == 0 else { return [] }
+                signal0 = SignalOrder.next()
+                return memberships
+            }
+            for place in places { place.loop.noteSignal(of: self, in: place.mode) }
+        }
+
+        /// Whether it was signalled and has not been performed since. False once it is invalid.
+        public var isSignalled: Bool { signalOrder != 0 }
+
+        /// False from the call of ``invalidate()`` on.
+        public var isValid: Bool { lock.withLock { valid } }
+
+        /// Takes the source out of every mode of every loop, for good. `cancel` is called once for each mode, on this thread. The
+        /// closures are kept until the source itself goes.
+        ///
+        /// The corresponding Core Foundation function is `CFRunLoopSourceInvalidate`.
+        public func invalidate() {
+            let places = lock.withLock { () -> [(loop: GRunLoop, mode: ModeState)] in
+                guard valid else { return [] }
+                valid = false
+                signal0 = 0
+                return memberships
+            }
+            for place in places { place.loop.remove(self, forMode: place.mode.name) }
+            for place in places { place.loop.forgetCommonItem(self) }
+        }
+
+        // MARK: For the loop, which holds its own lock
+
+        var signalOrder: UInt64 { lock.withLock { signal0 } }
+
+        /// Clears the signal; answers whether the source is to be performed.
+        func takeSignal() -> Bool {
+            lock.withLock {
+                guard signal0 != 0 else { return false }
+                signal0 = 0
+                return valid
+            }
+        }
+
+        /// Records that it is in `mode` now. Nil if it is invalid, else whether it is signalled.
+        func join(_ mode: ModeState, of loop: GRunLoop) -> Bool? {
+            lock.withLock {
+                guard valid else { return nil }
+                memberships.append((loop, mode))
+                return signal0 != 0
+            }
+        }
+
+        /// What it answers is released after the loop's lock.
+        func leave(_ mode: ModeState) -> GRunLoop? {
+            lock.withLock {
+                guard let index = memberships.firstIndex(where: { $0.mode === mode }) else { return nil }
+                return memberships.remove(at: index).loop
+            }
+        }
+    }
+}
+
+extension GRunLoop.Source: CustomStringConvertible {
+    public var description: String {
+        let (signalled, valid) = (isSignalled, isValid)
+        return "<GRunLoop.Source \(hexAddress(self))>{signalled = \(yesNo(signalled)), valid = \(yesNo(valid)), "
+            + "order = \(order), context = {version = 0, perform = closure, schedule = \(schedule == nil ? "none" : "closure"), "
+            + "cancel = \(cancel == nil ? "none" : "closure")}}"
+    }
+}

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+// Timers: one-shot or repeating on a fixed grid, movable, with a tolerance.
+
+extension GRunLoop {
+    /// A closure that is called when a point in time has come.
+    ///
+    /// A timer never fires before its fire date. One that repeats keeps to its grid: after each fire the next date is the first
+    /// one of the grid that lies after the end of the closure; dates that were missed are skipped. With an interval of 50 ms and a
+    /// closure that takes 70 ms it fires at 0, 100, 200 ms.
+    ///
+    /// A timer is in one loop at a time, and in any number of its modes: one due time is one call. While its closure runs a
+    /// nested loop, it does not fire there.
+    ///
+    /// Threads: every call, any thread, except where said. The corresponding Core Foundation type is `CFRunLoopTimer`.
+    public final class Timer: @unchecked Sendable {
+        let guardian = Guardian()
+        // Guarded by the guardian.
+        unowned(unsafe) var loop: GRunLoop?
+        var places = TimerPlaces()
+        var isCommonItem = false
+        var deadline: Nanoseconds
+        /// What `fireDate` answers: a requested date in the past stays readable until the timer fires (item 112).
+        private var requested: Nanoseconds
+        private let period: Nanoseconds
+        private(set) var slack: Nanoseconds
+        private var valid = true
+        private(set) var isFiring = false
+        private var handler: (@Sendable (Timer) -> Void)?
+
+        /// - Parameters:
+        ///   - fireAt: the first fire date. One in the past means now; one that is more than 16 years ahead means in 16 years.
+        ///   - interval: the grid of the following dates. Zero or negative: the timer fires once, and is then invalidated.
+        ///   - tolerance: how much later than its date it may fire, so that several wake-ups become one. Negative means none; a
+        ///     repeating timer takes at most half its interval.
+        ///   - handler: called on the loop's thread. It is released when the timer is invalidated.
+        ///
+        /// The corresponding Core Foundation function is `CFRunLoopTimerCreateWithHandler`.
+        public init(
+            fireAt: Instant, interval: Duration = .zero, tolerance: Duration = .zero,
+            handler: @escaping @Sendable (Timer) -> Void
+        ) {
+            requested = Nanoseconds(saturating: fireAt)
+            deadline = Self.deadline(for: requested)
+            period = Swift.min(Swift.max(0, Nanoseconds(saturating: interval)), .longest)
+            slack = Self.slack(for: tolerance, period: period)
+            self.handler = handler
+        }
+
+        /// A timer whose first fire is `interval` from now.
+        ///
+        /// - Parameters:
+        ///   - interval: in a timer that repeats, zero and less mean 0.1 ms.
+        ///   - repeats: false makes a timer that fires once.
+        ///
+        /// The corresponding Foundation initializer is `Timer(timeInterval:repeats:block:)`.
+        public convenience init(
+            interval: Duration, repeats: Bool, tolerance: Duration = .zero,
+            handler: @escaping @Sendable (Timer) -> Void
+        ) {
+            let span = repeats && interval <= .zero ? .microseconds(100) : interval
+            self.init(
+                fireAt: Nanoseconds.now().addingSaturating(Nanoseconds(saturating: span)).instant,
+                interval: repeats ? span : .zero, tolerance: tolerance, handler: handler)
+        }
+
+        /// Makes a timer and adds it to the current thread's loop, in the default mode.
+        ///
+        /// The corresponding Foundation method is `Timer.scheduledTimer(withTimeInterval:repeats:block:)`.
+        @available(*, noasync, message: "an async function has no thread of its own, so no current run loop")
+        @discardableResult
+        public static func scheduled(
+            interval: Duration, repeats: Bool, tolerance: Duration = .zero,
+            handler: @escaping @Sendable (Timer) -> Void
+        ) -> Timer {
+            let timer = Timer(interval: interval, repeats: repeats, tolerance: tolerance, handler: handler)
+            GRunLoop.current.add(timer, forMode: .default)
+            return timer
+        }
+
+        // MARK: Dates
+
+        /// The date of the next fire; of an invalid timer, the last date that it had.
+        ///
+        /// Setting it moves the timer in all its modes: to fire at once if the date has passed. Inside the timer's own closure
+        /// it replaces the next date of the grid; a one-shot timer cannot be moved from there. An invalid timer ignores it. From
+        /// another thread it wakes the loop.
+        ///
+        /// The corresponding Core Foundation functions are `CFRunLoopTimerGetNextFireDate` and `CFRunLoopTimerSetNextFireDate`.
+        public var fireDate: Instant {
+            get { guardian.withLock { requested }.instant }
+            set { move(to: Nanoseconds(saturating: newValue)) }
+        }
+
+        /// The date of the next fire, nil once the timer is invalid. `CFRunLoopTimerGetNextFireDate`, which answers 0 then.
+        public var nextFireDate: Instant? {
+            guardian.withLock { valid ? requested : nil }?.instant
+        }
+
+        /// Zero in a timer that fires once. `CFRunLoopTimerGetInterval`.
+        public var interval: Duration { period.duration }
+
+        /// `CFRunLoopTimerDoesRepeat`.
+        public var repeats: Bool { period > 0 }
+
+        /// How much later than its date the timer may fire. `CFRunLoopTimerGetTolerance`, `CFRunLoopTimerSetTolerance`.
+        public var tolerance: Duration {
+            get { guardian.withLock { slack }.duration }
+            set {
+                let wake = guardian.withLock { () -> Kick? in
+                    slack = Self.slack(for: newValue, period: period)
+                    return loop?.timerChangedLocked(self)
+                }
+                wake?.send()
+            }
+        }
+
+        // MARK: Validity
+
+        /// False from the call of ``invalidate()`` on, and after the closure of a one-shot timer has returned.
+        public var isValid: Bool { guardian.withLock { valid } }
+
+        /// Takes the timer out of every mode, for good, and releases its closure. `CFRunLoopTimerInvalidate`.
+        public func invalidate() {
+            // Returned out of the lock: the deinit of what the closure holds is user code.
+            _ = guardian.withLock { () -> (Any?, [Any]) in
+                guard valid else { return (nil, []) }
+                valid = false
+                let released = handler
+                handler = nil
+                return (released, loop?.removeEverywhereLocked(self) ?? [])
+            }
+        }
+
+        /// Calls the closure now, on this thread. A repeating timer keeps its schedule; a one-shot timer is invalidated. An invalid
+        /// timer ignores it. The corresponding Foundation method is `Timer.fire()`.
+        public func fire() {
+            var body = guardian.withLock { valid ? handler : nil }
+            guard body != nil else { return }
+            callOutToTimer(&body, self)
+            if period == 0 { invalidate() }
+        }
+
+        // MARK: For the loop, which holds its lock
+
+        var isValidLocked: Bool { valid }
+
+        /// The date that `nextFireDate(forMode:)` shows.
+        var shownDateLocked: Nanoseconds { requested }
+
+        /// The latest point at which it may fire.
+        var hardDeadlineLocked: Nanoseconds { deadline.addingSaturating(slack) }
+
+        /// With the lock held before and after: calls the closure without it, and computes the next date.
+        func fireLocked(in mode: ModeState, of loop: GRunLoop) {
+            var body = handler
+            isFiring = true
+            let due = deadline
+            loop.suspendInHeapsLocked(self)
+            loop.firing.append(self)
+            loop.lock.unlock()
+
+            loop.trace(.callout(.timer(self)))
+            callOutToTimer(&body, self)
+            if period == 0 { invalidate() }
+
+            loop.lock.lock()
+            if let index = loop.firing.lastIndex(where: { $0 === self }) { loop.firing.remove(at: index) }
+            if guardian.isBound(to: loop.lock) {
+                endFiringLocked(due)
+            } else {
+                // Its own closure took it out, and may have put it into another loop: what guards it is not our lock.
+                loop.lock.unlock()
+                guardian.withLock { endFiringLocked(due) }?.send()
+                loop.lock.lock()
+            }
+        }
+
+        @discardableResult private func endFiringLocked(_ due: Nanoseconds) -> Kick? {
+            isFiring = false
+            guard valid else { return nil }
+            if deadline <= due { advance(from: due) }
+            return loop?.resumeInHeapsLocked(self)
+        }
+
+        /// The first date of the grid after now: phase is kept, what was missed is skipped.
+        private func advance(from due: Nanoseconds) {
+            let now = Nanoseconds.now()
+            let missed = Swift.max(0, (now &- due) / period)
+            deadline = due.addingSaturating((missed &+ 1).multipliedSaturating(by: period))
+            requested = deadline
+        }
+
+        private func move(to date: Nanoseconds) {
+            let wake = guardian.withLock { () -> Kick? in
+                guard valid else { return nil }
+                requested = date
+                deadline = Self.deadline(for: date)
+                return loop?.timerMovedLocked(self)
+            }
+            wake?.send()
+        }
+
+        private static func deadline(for date: Nanoseconds) -> Nanoseconds {
+            let now = Nanoseconds.now()
+            return Swift.min(Swift.max(date, now), now + .longest)
+        }
+
+        private static func slack(for tolerance: Duration, period: Nanoseconds) -> Nanoseconds {
+            let wanted = Swift.max(0, Nanoseconds(saturating: tolerance))
+            return period > 0 ? Swift.min(wanted, period / 2) : wanted
+        }
+    }
+}
+
+extension GRunLoop.Timer: CustomStringConvertible {
+    public var description: String {
+        let (valid, firing, date) = guardian.withLock { (isValidLocked, isFiring, shownDateLocked) }
+        let ahead = seconds(date.addingSaturating(-Nanoseconds.now()))
+        let state = "valid = \(yesNo(valid)), firing = \(yesNo(firing)), interval = \(interval), tolerance = \(tolerance)"
+        return "<GRunLoop.Timer \(hexAddress(self))>{\(state), next fire date = \(ahead) s from now (@ \(date)), callout = closure}"
+    }
+}
+
+extension Nanoseconds {
+    fileprivate func multipliedSaturating(by other: Nanoseconds) -> Nanoseconds {
+        let (product, overflow) = multipliedReportingOverflow(by: other)
+        return overflow ? .max : product
+    }
+}

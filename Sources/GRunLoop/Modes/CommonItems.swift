@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// The items that were added to the common modes: they join every mode that becomes common later.
+
+/// Anything that can be in a mode.
+enum Item {
+    case source(GRunLoop.Source)
+    case descriptor(GRunLoop.DescriptorSource)
+    case timer(GRunLoop.Timer)
+    case observer(GRunLoop.Observer)
+    case context(OpaquePointer)
+}
+
+/// Guarded by the loop's lock. In the order of addition.
+struct CommonItems {
+    private var items: [UInt: (order: UInt64, item: Item)] = [:]
+    private var additions: UInt64 = 0
+
+    var ordered: [Item] { items.values.sorted { $0.order < $1.order }.map(\.item) }
+
+    func contains(_ object: AnyObject) -> Bool { items[Self.key(object)] != nil }
+    func contains(_ context: OpaquePointer) -> Bool { items[UInt(bitPattern: context)] != nil }
+
+    mutating func insert(_ item: Item, for object: AnyObject) { insert(item, key: Self.key(object)) }
+    mutating func insert(_ context: OpaquePointer) { insert(.context(context), key: UInt(bitPattern: context)) }
+
+    /// Answers the item, to be released after the lock.
+    mutating func remove(_ object: AnyObject) -> Item? { items.removeValue(forKey: Self.key(object))?.item }
+    mutating func remove(_ context: OpaquePointer) -> Item? { items.removeValue(forKey: UInt(bitPattern: context))?.item }
+
+    mutating func removeAll() -> [Item] {
+        defer { items = [:] }
+        return ordered
+    }
+
+    private mutating func insert(_ item: Item, key: UInt) {
+        guard items[key] == nil else { return }
+        additions += 1
+        items[key] = (additions, item)
+    }
+
+    private static func key(_ object: AnyObject) -> UInt { UInt(bitPattern: ObjectIdentifier(object)) }
+}

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// The descriptors that one mode watches: an epoll, and who waits for what on each of them.
+
+import CGRun
+import Glibc
+
+/// Guarded by the loop's lock. The epoll is made when the first descriptor is added.
+final class DescriptorSet {
+    /// One descriptor, and the sources that watch it.
+    private struct Watch {
+        /// Distinguishes this watch from an earlier one of the same number whose event may still be about.
+        let generation: UInt32
+        /// In the order of addition. Where several want the same condition the last one gets it (item 109).
+        var sources: [GRunLoop.DescriptorSource]
+
+        var mask: UInt32 { sources.reduce(0) { $0 | $1.conditions.epollMask } }
+    }
+
+    private(set) var epoll: Int32 = -1
+    private var watches: [Int32: Watch] = [:]
+    private var generations: UInt32 = 0
+
+    deinit {
+        if epoll >= 0 { close(epoll) }
+    }
+
+    var isEmpty: Bool { watches.isEmpty }
+    var count: Int { watches.values.reduce(0) { $0 + $1.sources.count } }
+    var all: [GRunLoop.DescriptorSource] { watches.values.flatMap(\.sources) }
+
+    func contains(_ source: GRunLoop.DescriptorSource) -> Bool {
+        watches[source.descriptor]?.sources.contains { $0 === source } ?? false
+    }
+
+    /// Answers whether the number had been closed while it was watched: the caller says so, without the lock.
+    func add(_ source: GRunLoop.DescriptorSource) throws(GRunLoop.DescriptorError) -> Bool {
+        let descriptor = source.descriptor
+        guard descriptor >= 0 else { throw .invalid(descriptor: descriptor) }
+        if epoll < 0 {
+            let made = epoll_create1(Int32(EPOLL_CLOEXEC))
+            guard made >= 0 else { throw .init(errno: errno, descriptor: descriptor) }
+            epoll = made
+        }
+        let known = watches[descriptor]
+        generations &+= 1
+        var watch = known ?? Watch(generation: generations, sources: [])
+        watch.sources.append(source)
+        var wasClosed = false
+        if known == nil {
+            try control(EPOLL_CTL_ADD, descriptor, watch)
+        } else {
+            do throws(GRunLoop.DescriptorError) {
+                try control(EPOLL_CTL_MOD, descriptor, watch)
+            } catch {
+                guard error == .system(errno: ENOENT) else { throw error }
+                // The number now belongs to another descriptor: those who watched the old one wait for nothing.
+                try control(EPOLL_CTL_ADD, descriptor, watch)
+                wasClosed = true
+            }
+        }
+        watches[descriptor] = watch
+        return wasClosed
+    }
+
+    /// Answers whether the number had been closed while it was watched: the caller says so, without the lock.
+    func remove(_ source: GRunLoop.DescriptorSource) -> Bool {
+        let descriptor = source.descriptor
+        guard var watch = watches[descriptor], let index = watch.sources.firstIndex(where: { $0 === source })
+        else { return false }
+        watch.sources.remove(at: index)
+        do throws(GRunLoop.DescriptorError) {
+            if watch.sources.isEmpty {
+                watches[descriptor] = nil
+                try control(EPOLL_CTL_DEL, descriptor, watch)
+            } else {
+                watches[descriptor] = watch
+                try control(EPOLL_CTL_MOD, descriptor, watch)
+            }
+        } catch {
+            return true
+        }
+        return false
+    }
+
+    /// Who is to be called for an event, and with what of it; nil if whoever waited has gone since the event was fetched.
+    func receiver(of event: DescriptorBatch.Event) -> (source: GRunLoop.DescriptorSource, ready: GRunLoop.DescriptorSource.Conditions)? {
+        guard let watch = watches[event.descriptor], watch.generation == event.generation else { return nil }
+        let happened = GRunLoop.DescriptorSource.Conditions(epollEvents: event.events)
+        let failures = happened.intersection([.hangUp, .error])
+        for source in watch.sources.reversed() {
+            let ready = happened.intersection(source.conditions.union(failures))
+            if !ready.isEmpty { return (source, ready) }
+        }
+        return nil
+    }
+
+    private func control(_ operation: Int32, _ descriptor: Int32, _ watch: Watch) throws(GRunLoop.DescriptorError) {
+        var event = epoll_event()
+        event.events = watch.mask
+        event.data.u64 = UInt64(watch.generation) << 32 | UInt64(UInt32(bitPattern: descriptor))
+        guard epoll_ctl(epoll, operation, descriptor, &event) == 0 else {
+            throw .init(errno: errno, descriptor: descriptor)
+        }
+    }
+}
+
+/// Events that were fetched from one mode's epoll in one go and are serviced one a pass. Guarded by the loop's lock.
+struct DescriptorBatch {
+    struct Event {
+        let descriptor: Int32
+        let generation: UInt32
+        var events: UInt32
+    }
+
+    static let size = 64
+
+    private(set) unowned(unsafe) var mode: ModeState?
+    private var events: [Event] = []
+
+    /// What is left of the batch, if it is of `mode`.
+    func pending(in mode: ModeState) -> [Event] {
+        self.mode === mode ? events : []
+    }
+
+    /// The rest is forgotten: the kernel reports again whatever is still ready.
+    mutating func discard() {
+        mode = nil
+        events.removeAll(keepingCapacity: true)
+    }
+
+    /// Asks the kernel what is ready, without waiting.
+    mutating func fetch(from mode: ModeState) {
+        self.mode = mode
+        events.removeAll(keepingCapacity: true)
+        withUnsafeTemporaryAllocation(of: epoll_event.self, capacity: Self.size) { buffer in
+            let count = epoll_wait(mode.descriptors.epoll, buffer.baseAddress, Int32(Self.size), 0)
+            for index in 0..<Int(max(0, count)) {
+                let data = buffer[index].data.u64
+                events.append(
+                    Event(
+                        descriptor: Int32(bitPattern: UInt32(truncatingIfNeeded: data)),
+                        generation: UInt32(data >> 32), events: buffer[index].events))
+            }
+        }
+    }
+
+    /// Takes what was serviced out of the event at `index`; an event of which nothing is left is dropped.
+    mutating func consume(_ conditions: GRunLoop.DescriptorSource.Conditions, at index: Int) {
+        events[index].events &= ~conditions.serviceMask
+        if events[index].events == 0 { drop(at: index) }
+    }
+
+    mutating func drop(at index: Int) {
+        events.remove(at: index)
+    }
+}

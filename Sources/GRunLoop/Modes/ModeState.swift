@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// The state of one mode of one loop: its items and its contexts. It lives as long as the loop.
+
+/// Guarded by the loop's lock.
+final class ModeState {
+    let name: GRunLoop.Mode
+    var isCommon: Bool
+
+    /// Version-0 sources.
+    var sources: [ObjectIdentifier: GRunLoop.Source] = [:]
+    /// Those of them that were signalled since they were last collected; may name one that no longer is.
+    var signalled: [GRunLoop.Source] = []
+
+    /// Version-1 sources.
+    let descriptors = DescriptorSet()
+
+    /// The timers by deadline. A firing timer is in the mode but not in the heap.
+    var heap = TimerHeap()
+    /// How many timers are in the mode. It retains each of them once.
+    private(set) var timerCount = 0
+
+    /// In calling order.
+    var observers: [GRunLoop.Observer] = []
+    /// What any of them watches. It may name an activity that nobody watches any more.
+    var observed: GRunLoop.Activity = []
+
+    let blocks = BlockQueue()
+
+    /// The contexts that the program added.
+    var addedContexts: [ServedContext] = []
+    /// The context of a private mode, made when the mode first runs.
+    var ownContext: ServedContext?
+    /// Counts the changes of what the mode serves, for runs that have acquired it.
+    var contextsVersion = 0
+
+    init(name: GRunLoop.Mode, isCommon: Bool) {
+        self.name = name
+        self.isCommon = isCommon
+    }
+
+    /// Whether the mode holds anything that keeps it from being finished, blocks and the main queue apart.
+    var hasItems: Bool {
+        !sources.isEmpty || timerCount > 0 || !descriptors.isEmpty || !addedContexts.isEmpty
+    }
+
+    func insert(_ timer: GRunLoop.Timer) {
+        timerCount += 1
+        _ = Unmanaged.passRetained(timer)
+        timer.places.add(self)
+        if !timer.isFiring { heap.insert(timer, in: self) }
+    }
+
+    /// Answers the timer with the mode's reference, to be released after the lock.
+    func remove(_ timer: GRunLoop.Timer) -> GRunLoop.Timer {
+        timerCount -= 1
+        takeOut(timer)
+        timer.places.remove(self)
+        return Unmanaged.passUnretained(timer).takeRetainedValue()
+    }
+
+    func takeOut(_ timer: GRunLoop.Timer) {
+        let index = timer.places.index(in: self)
+        if index >= 0 { heap.remove(at: index, in: self) }
+    }
+
+    func insert(_ observer: GRunLoop.Observer) {
+        let index = observers.lastIndex { $0.order <= observer.order }.map { $0 + 1 } ?? 0
+        observers.insert(observer, at: index)
+        observed.formUnion(observer.activities)
+    }
+
+    func remove(_ observer: GRunLoop.Observer) {
+        observers.removeAll { $0 === observer }
+        observed = observers.reduce(into: []) { $0.formUnion($1.activities) }
+    }
+
+    func noteSignal(of source: GRunLoop.Source) {
+        guard !signalled.contains(where: { $0 === source }) else { return }
+        signalled.append(source)
+    }
+}

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+// The timers of one mode, ordered by deadline and then by the order of addition: an indexed 4-ary heap with cached keys.
+
+/// Where a timer stands: the modes that it is in, and its index in the heap of each. The first place is inline, since nearly every
+/// timer has one.
+struct TimerPlaces {
+    struct Place {
+        unowned(unsafe) let mode: ModeState
+        /// -1 while the timer is firing: it has left the heap but is still in the mode.
+        var index: Int
+    }
+
+    private(set) var first: Place?
+    private(set) var others: [Place] = []
+
+    var isEmpty: Bool { first == nil }
+    var modes: [ModeState] { (first.map { [$0.mode] } ?? []) + others.map(\.mode) }
+
+    func contains(_ mode: ModeState) -> Bool {
+        first?.mode === mode || others.contains { $0.mode === mode }
+    }
+
+    func index(in mode: ModeState) -> Int {
+        if let first, first.mode === mode { return first.index }
+        return others.first { $0.mode === mode }?.index ?? -1
+    }
+
+    mutating func setIndex(_ index: Int, in mode: ModeState) {
+        if first?.mode === mode {
+            first?.index = index
+        } else if let place = others.firstIndex(where: { $0.mode === mode }) {
+            others[place].index = index
+        }
+    }
+
+    mutating func add(_ mode: ModeState) {
+        let place = Place(mode: mode, index: -1)
+        if first == nil { first = place } else { others.append(place) }
+    }
+
+    mutating func remove(_ mode: ModeState) {
+        if first?.mode === mode {
+            first = others.isEmpty ? nil : others.removeFirst()
+        } else {
+            others.removeAll { $0.mode === mode }
+        }
+    }
+}
+
+/// Guarded by the loop's lock. It holds the timers unretained: the mode retains them.
+struct TimerHeap: ~Copyable {
+    private struct Entry {
+        var deadline: Nanoseconds
+        /// The latest point at which the timer may fire: its deadline and its tolerance.
+        var hardDeadline: Nanoseconds
+        /// The order of addition, which decides between equal deadlines.
+        var order: UInt64
+        unowned(unsafe) var timer: GRunLoop.Timer
+
+        func precedes(_ other: Entry) -> Bool {
+            deadline != other.deadline ? deadline < other.deadline : order < other.order
+        }
+    }
+
+    private var entries: UnsafeMutablePointer<Entry>
+    private var capacity: Int
+    private(set) var count = 0
+    private var additions: UInt64 = 0
+    /// What ``wakeUpTime()`` computed, until the heap changes.
+    private var window: Nanoseconds?
+    /// How many of the timers have a tolerance: none is the common case, in which the first timer is the answer.
+    private var tolerant = 0
+
+    init() {
+        capacity = 0
+        entries = .allocate(capacity: 1)
+    }
+
+    deinit {
+        entries.deallocate()
+    }
+
+    /// The earliest deadline.
+    var earliest: Nanoseconds { count > 0 ? entries[0].deadline : .never }
+
+    mutating func insert(_ timer: GRunLoop.Timer, in mode: ModeState) {
+        if count == capacity { grow() }
+        additions += 1
+        count += 1
+        window = nil
+        if timer.slack > 0 { tolerant += 1 }
+        let entry = Entry(
+            deadline: timer.deadline, hardDeadline: timer.hardDeadlineLocked, order: additions, timer: timer)
+        siftUp(entry, at: count - 1, in: mode)
+    }
+
+    mutating func remove(at index: Int, in mode: ModeState) {
+        entries[index].timer.places.setIndex(-1, in: mode)
+        count -= 1
+        window = nil
+        if entries[index].hardDeadline > entries[index].deadline { tolerant -= 1 }
+        guard index < count else { return }
+        let last = entries[count]
+        if index > 0, last.precedes(entries[(index - 1) >> 2]) {
+            siftUp(last, at: index, in: mode)
+        } else {
+            siftDown(last, at: index, in: mode)
+        }
+    }
+
+    /// The timers whose deadline is `limit` or earlier, in firing order. They stay in the heap: a nested run may fire one first.
+    func due(by limit: Nanoseconds) -> [GRunLoop.Timer] {
+        guard earliest <= limit else { return [] }
+        var due = [entries[0]]
+        var next = 0
+        var parents = [0]
+        while next < parents.count {
+            let firstChild = 4 * parents[next] + 1
+            next += 1
+            for child in firstChild..<Swift.max(firstChild, Swift.min(firstChild + 4, count))
+            where entries[child].deadline <= limit {
+                due.append(entries[child])
+                parents.append(child)
+            }
+        }
+        if due.count > 1 { due.sort { $0.precedes($1) } }
+        return due.map(\.timer)
+    }
+
+    /// When the loop must wake up for the timers: the earliest point at which one of them may be no later. At that time
+    /// every timer whose deadline has passed fires with it.
+    mutating func wakeUpTime() -> Nanoseconds {
+        guard tolerant > 0 else { return earliest }
+        if let window { return window }
+        var hard = entries[0].hardDeadline
+        var next = 0
+        var parents = [0]
+        // Only timers whose deadline lies inside the window can narrow it, and they fire with it.
+        while next < parents.count {
+            let firstChild = 4 * parents[next] + 1
+            next += 1
+            for child in firstChild..<Swift.max(firstChild, Swift.min(firstChild + 4, count))
+            where entries[child].deadline <= hard {
+                hard = Swift.min(hard, entries[child].hardDeadline)
+                parents.append(child)
+            }
+        }
+        window = hard
+        return hard
+    }
+
+    /// Every timer, in no order.
+    var all: [GRunLoop.Timer] { (0..<count).map { entries[$0].timer } }
+
+    private mutating func grow() {
+        let larger = Swift.max(16, capacity * 2)
+        let copy = UnsafeMutablePointer<Entry>.allocate(capacity: larger)
+        copy.moveInitialize(from: entries, count: count)
+        entries.deallocate()
+        entries = copy
+        capacity = larger
+    }
+
+    @inline(__always) private mutating func place(_ entry: Entry, at index: Int, in mode: ModeState) {
+        (entries + index).initialize(to: entry)
+        entry.timer.places.setIndex(index, in: mode)
+    }
+
+    private mutating func siftUp(_ entry: Entry, at start: Int, in mode: ModeState) {
+        var index = start
+        while index > 0 {
+            let parent = (index - 1) >> 2
+            guard entry.precedes(entries[parent]) else { break }
+            place(entries[parent], at: index, in: mode)
+            index = parent
+        }
+        place(entry, at: index, in: mode)
+    }
+
+    private mutating func siftDown(_ entry: Entry, at start: Int, in mode: ModeState) {
+        var index = start
+        while true {
+            let firstChild = 4 * index + 1
+            guard firstChild < count else { break }
+            var least = firstChild
+            for child in (firstChild + 1)..<Swift.max(firstChild + 1, Swift.min(firstChild + 4, count))
+            where entries[child].precedes(entries[least]) {
+                least = child
+            }
+            guard entries[least].precedes(entry) else { break }
+            place(entries[least], at: index, in: mode)
+            index = least
+        }
+        place(entry, at: index, in: mode)
+    }
+}

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// One run that is under way: its mode, its limit, its stop. Nesting is the link to the parent.
+
+/// Guarded by the loop's lock, but for what says otherwise.
+final class Activation {
+    let mode: ModeState
+    let parent: Activation?
+    /// `.min`: one pass without sleeping. `.never`: no limit.
+    let deadline: Nanoseconds
+    let returnsAfterSource: Bool
+
+    /// A stop belongs to one activation: neither its parent's nor the next run's (items 58 to 62).
+    var isStopped = false
+    /// From the end of the wait to the end of the pass another pass comes before the next sleep anyway (item 70).
+    var ignoresWakeUps = false
+    /// Its limit passed while a nested run was under way, and that run was woken for it, once.
+    var hasWokenNestedRun = false
+
+    // MARK: Own thread only
+
+    var contexts = AcquiredContexts()
+    /// What was called in this pass. An item that its own callout took out of the loop may have its last reference here, and goes
+    /// when the lock is next given up: its deinit is user code.
+    var kept: [AnyObject] = []
+    /// The main queue is not asked first when it was the previous pass's item, nor in the first pass (item 53).
+    var servedMainQueueLast = true
+    /// Where several kinds of items are ready, the next one in this order after the last is taken.
+    var lastKind = GRunLoop.ReadyItem.Kind.descriptor
+
+    init(
+        mode: ModeState, parent: Activation?, deadline: Nanoseconds = .never, returnsAfterSource: Bool = false
+    ) {
+        self.mode = mode
+        self.parent = parent
+        self.deadline = deadline
+        self.returnsAfterSource = returnsAfterSource
+    }
+
+    /// The run only looks: one pass, no sleep.
+    var onlyPolls: Bool { deadline == .min }
+
+    /// The earliest limit of the runs above this one that has not woken it yet.
+    var nextAncestorDeadline: Nanoseconds {
+        var earliest = Nanoseconds.never
+        var ancestor = parent
+        while let run = ancestor {
+            if !run.hasWokenNestedRun, !run.onlyPolls { earliest = min(earliest, run.deadline) }
+            ancestor = run.parent
+        }
+        return earliest
+    }
+
+    /// Marks the limits above that have passed; answers whether there were any.
+    func takePassedAncestorDeadlines(at now: Nanoseconds) -> Bool {
+        var found = false
+        var ancestor = parent
+        while let run = ancestor {
+            if !run.hasWokenNestedRun, !run.onlyPolls, run.deadline <= now {
+                run.hasWokenNestedRun = true
+                found = true
+            }
+            ancestor = run.parent
+        }
+        return found
+    }
+}

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// The run loop itself: one pass, stage by stage, in the order of Core Foundation's.
+//
+//   1 entry (once) · 2 beforeTimers · 3 beforeSources · 4 blocks · 5 version-0 sources, and blocks again if one was handled ·
+//   6 main-queue pre-check · 7 beforeWaiting · 8 wait · 9 afterWaiting · 10 service one live item · 11 blocks · 12 end checks ·
+//   exit (once)
+
+extension GRunLoop {
+    /// Runs passes until one of them ends the run. With the lock held before and after; never held in user code.
+    func runPassesLocked(_ run: Activation) -> RunResult {
+        if run.isStopped { return .stopped }
+        let mode = run.mode
+        while true {
+            beginPassLocked(run)
+            notifyLocked(.beforeTimers, mode)  // 2
+            notifyLocked(.beforeSources, mode)  // 3
+            mark(.blocks)
+            runBlocksLocked(mode)  // 4
+            mark(.sources)
+            var handled = performSourcesLocked(run)  // 5
+            if handled { runBlocksLocked(mode) }
+
+            let found = takeReadyLocked(run, polls: handled || run.onlyPolls)  // 6 to 9
+            run.ignoresWakeUps = true
+            for served in found.contexts { dispatchLocked(served, run) }
+            mark(.service)
+            let serviced = serviceLocked(found.item, run)  // 10
+            handled = handled || serviced || !found.contexts.isEmpty
+            mark(.blocks)
+            runBlocksLocked(mode)  // 11
+            if let result = endCheckLocked(run, handled) { return result }  // 12
+        }
+    }
+
+    /// Wake-ups count again. A limit of an outer run that passed while they did not is one that was ignored.
+    private func beginPassLocked(_ run: Activation) {
+        if run.ignoresWakeUps, run.nextAncestorDeadline != .never {
+            _ = run.takePassedAncestorDeadlines(at: .now())
+        }
+        run.ignoresWakeUps = false
+    }
+
+    // MARK: 2, 3, 7, 9, entry and exit
+
+    /// Calls the observers of a stage in order. Who was removed meanwhile is still called, who was invalidated is not (149, 150).
+    func notifyLocked(_ activity: Activity, _ mode: ModeState) {
+        mark(Trace.Stage(activity))
+        guard mode.observed.contains(activity) else { return }
+        let called = mode.observers.filter { $0.activities.contains(activity) && $0.canBeCalledLocked }
+        guard !called.isEmpty else { return }
+        activation?.kept += called as [AnyObject]
+        lock.unlock()
+        for observer in called { observer.deliver(activity, in: mode, of: self) }
+        lock.lock()
+    }
+
+    // MARK: 5
+
+    /// Performs what is signalled now, in order; only the first if the run returns after a source. Answers whether any was.
+    private func performSourcesLocked(_ run: Activation) -> Bool {
+        let mode = run.mode
+        guard !mode.signalled.isEmpty else { return false }
+        var collected = mode.signalled.map { (source: $0, signal: $0.signalOrder) }.filter { $0.signal != 0 }
+        run.kept += mode.signalled as [AnyObject]
+        mode.signalled.removeAll()
+        collected.sort { ($0.source.order, $0.signal) < ($1.source.order, $1.signal) }
+        var handled = false
+        for (source, _) in collected {
+            // Removed since: it does not perform, and keeps its signal. Left for the next pass: it is still signalled.
+            guard mode.sources[ObjectIdentifier(source)] != nil else { continue }
+            if handled && run.returnsAfterSource {
+                mode.noteSignal(of: source)
+                continue
+            }
+            guard source.takeSignal() else { continue }
+            handled = true
+            lock.unlock()
+            trace(.callout(.source(source)))
+            callOutToSource(source.perform)
+            lock.lock()
+        }
+        return handled
+    }
+
+    // MARK: 10
+
+    private func dispatchLocked(_ served: ServedContext, _ run: Activation) {
+        run.kept.append(served)
+        lock.unlock()
+        trace(.callout(.context))
+        callOutToContext(served)
+        lock.lock()
+    }
+
+    /// Services one item; answers whether that counts as a handled source.
+    func serviceLocked(_ item: ReadyItem?, _ run: Activation) -> Bool {
+        run.servedMainQueueLast = false
+        guard let item else { return false }
+        run.lastKind = item.kind
+        switch item {
+        case .wakeUp:
+            return false
+        case .timers:
+            fireTimersLocked(run)
+            return false
+        case .mainQueue:
+            run.servedMainQueueLast = true
+            return drainMainQueueLocked()
+        case .descriptor(let source):
+            run.kept.append(source)
+            return performLocked(source, run.mode)
+        }
+    }
+
+    /// Fires every timer that is due at this instant, in order. Each is looked at again before its call: an earlier one may have
+    /// invalidated, removed or moved it, and a nested run may have fired it.
+    private func fireTimersLocked(_ run: Activation) {
+        let mode = run.mode
+        let due = mode.heap.due(by: .now())
+        run.kept += due as [AnyObject]
+        for timer in due {
+            guard timer.guardian.isBound(to: lock), timer.isValidLocked, timer.places.contains(mode), !timer.isFiring,
+                timer.deadline <= Nanoseconds.now()
+            else { continue }
+            timer.fireLocked(in: mode, of: self)
+        }
+    }
+
+    private func performLocked(_ source: DescriptorSource, _ mode: ModeState) -> Bool {
+        let events = batch.pending(in: mode)
+        guard let index = events.firstIndex(where: { mode.descriptors.receiver(of: $0)?.source === source }),
+            let (_, ready) = mode.descriptors.receiver(of: events[index])
+        else { return false }
+        batch.consume(source.conditions, at: index)
+        lock.unlock()
+        trace(.callout(.descriptor(source)))
+        callOutToDescriptorSource(source.handler, source, ready)
+        lock.lock()
+        return true
+    }
+
+    // MARK: 12
+
+    /// In this order: handledSource, timedOut, stopped, finished (item 29).
+    private func endCheckLocked(_ run: Activation, _ handled: Bool) -> RunResult? {
+        if handled && run.returnsAfterSource { return .handledSource }
+        if run.deadline != .never, run.deadline < Nanoseconds.now() { return .timedOut }
+        if run.isStopped { return .stopped }
+        return isFinishedLocked(run.mode) ? .finished : nil
+    }
+}

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stages 6 to 9: look or sleep, and find out what is live.
+
+extension GRunLoop {
+    /// What a wait ended with.
+    struct Found {
+        /// Contexts that are ready, to be dispatched before the item.
+        var contexts: [ServedContext] = []
+        /// The one item that this pass services; nil if the time was up.
+        var item: ReadyItem?
+    }
+
+    /// With the lock held before and after.
+    func takeReadyLocked(_ run: Activation, polls: Bool) -> Found {
+        let mode = run.mode
+        let isObserved = !mode.observed.isDisjoint(with: [.beforeWaiting, .afterWaiting])
+        var asksMainQueueFirst = false
+        if !run.servedMainQueueLast, servesMainQueueLocked(mode) {
+            // 6. Nobody can tell a look of its own from reading the wait's answer main queue first, unless stages 7 and 9 are observed.
+            if isObserved, !polls {
+                mark(.mainQueueCheck)
+                if MainQueue.isReady { return Found(item: .mainQueue) }
+            } else {
+                asksMainQueueFirst = true
+            }
+        }
+        acquireContextsLocked(run)
+        if polls { return findLocked(run, asksMainQueueFirst, deadline: .min) }
+        if isObserved {
+            // beforeWaiting means "about to sleep": a context that is ready now makes this a pass that does not.
+            let contexts = run.contexts.list
+            lock.unlock()
+            let ready = poller.poll(contexts, own: (-1, -1), deadline: .min).readyContexts
+            lock.lock()
+            if !ready.isEmpty { return Found(contexts: ready, item: lookLocked(run, asksMainQueueFirst)) }
+        }
+        notifyLocked(.beforeWaiting, mode)  // 7
+        acquireContextsLocked(run)
+        let found = findLocked(run, asksMainQueueFirst, deadline: run.deadline)  // 8
+        run.ignoresWakeUps = true
+        notifyLocked(.afterWaiting, mode)  // 9
+        return found
+    }
+
+    /// What is ready of the loop's own, without looking at the contexts again.
+    private func lookLocked(_ run: Activation, _ asksMainQueueFirst: Bool) -> ReadyItem? {
+        if batch.pending(in: run.mode).isEmpty, run.mode.descriptors.epoll >= 0 { batch.fetch(from: run.mode) }
+        let mainQueue = servesMainQueueLocked(run.mode) && MainQueue.isReady
+        return chooseLocked(run, mainQueue: mainQueue, asksMainQueueFirst, now: .now())
+    }
+
+    /// 8. Waits until something is live or the deadline has come. A wake-up that only re-arms goes back to sleep without a word: no
+    /// afterWaiting, no pass (items 76 and 80).
+    private func findLocked(_ run: Activation, _ asksMainQueueFirst: Bool, deadline: Nanoseconds) -> Found {
+        let mode = run.mode
+        while true {
+            let servesMainQueue = servesMainQueueLocked(mode)
+            let now = Nanoseconds.now()
+            if run.nextAncestorDeadline <= now, run.takePassedAncestorDeadlines(at: now) { sleep.isWakePending = true }
+            let until = wakeUpTimeLocked(run, deadline, now)
+            let contexts = run.contexts.list
+            sleep.begin(
+                in: mode, wokenBy: contexts.first?.context, until: until,
+                watchesDescriptors: mode.descriptors.epoll >= 0)
+            let own = (mode.descriptors.epoll, servesMainQueue ? MainQueue.handle : -1)
+            lock.unlock()
+            run.kept.removeAll(keepingCapacity: true)
+            mark(.wait)
+            let result = waitForEvents(poller, contexts, own: own, deadline: until)
+            lock.lock()
+            sleep.end()
+            if result.ready.0, batch.pending(in: mode).isEmpty { batch.fetch(from: mode) }
+            let end = Nanoseconds.now()
+            if run.nextAncestorDeadline <= end, run.takePassedAncestorDeadlines(at: end) { sleep.isWakePending = true }
+            let item = chooseLocked(run, mainQueue: result.ready.1, asksMainQueueFirst, now: end)
+            if item != nil || !result.readyContexts.isEmpty || deadline <= end {
+                return Found(contexts: result.readyContexts, item: item)
+            }
+            acquireContextsLocked(run)
+        }
+    }
+
+    /// How long the sleep may last: `.min` when something is live in memory already.
+    private func wakeUpTimeLocked(_ run: Activation, _ deadline: Nanoseconds, _ now: Nanoseconds) -> Nanoseconds {
+        let mode = run.mode
+        if deadline == .min || sleep.isWakePending || mode.heap.earliest <= now || !batch.pending(in: mode).isEmpty {
+            return .min
+        }
+        return min(deadline, mode.heap.wakeUpTime(), run.nextAncestorDeadline)
+    }
+
+    /// The item that this pass services. A wake-up is consumed by being chosen.
+    private func chooseLocked(
+        _ run: Activation, mainQueue: Bool, _ asksMainQueueFirst: Bool, now: Nanoseconds
+    ) -> ReadyItem? {
+        let item = preferredLocked(run, mainQueue: mainQueue, asksMainQueueFirst, now: now)
+        if case .wakeUp = item { sleep.isWakePending = false }
+        return item
+    }
+
+    private func preferredLocked(
+        _ run: Activation, mainQueue: Bool, _ asksMainQueueFirst: Bool, now: Nanoseconds
+    ) -> ReadyItem? {
+        let mode = run.mode
+        if mainQueue && asksMainQueueFirst { return .mainQueue }
+        var ready: [ReadyItem] = []
+        if sleep.isWakePending { ready.append(.wakeUp) }
+        if mainQueue { ready.append(.mainQueue) }
+        if mode.heap.earliest <= now { ready.append(.timers) }
+        for event in batch.pending(in: mode) {
+            guard let (source, _) = mode.descriptors.receiver(of: event) else { continue }
+            ready.append(.descriptor(source))
+        }
+        if ready.count <= 1 { return ready.first }
+        if let itemChooser, let index = itemChooser(ready), ready.indices.contains(index) { return ready[index] }
+        // Nobody is starved: the kinds take turns, and descriptors among themselves in the kernel's order.
+        return ready.first { $0.kind.rawValue > run.lastKind.rawValue } ?? ready.first
+    }
+
+    /// The contexts of the run's mode as they are now, as far as no other thread owns them.
+    func acquireContextsLocked(_ run: Activation) {
+        let mode = run.mode
+        guard !run.contexts.isCurrent(mode.contextsVersion) else { return }
+        let wanted = contextsLocked(of: mode)
+        run.kept += run.contexts.list as [AnyObject]
+        run.contexts.update(to: wanted, version: mode.contextsVersion)
+    }
+}

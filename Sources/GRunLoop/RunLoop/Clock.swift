@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Time inside the loop: nanoseconds of CLOCK_MONOTONIC in an Int64, saturating. Never milliseconds.
+
+import Glibc
+
+/// A point of `CLOCK_MONOTONIC` or a span of it, in nanoseconds. `never` is later than every other point.
+typealias Nanoseconds = Int64
+
+extension Nanoseconds {
+    static let never = Nanoseconds.max
+
+    /// 16 years: what is further away than this is no limit, or fires then (items 34 and 116).
+    static let longest: Nanoseconds = 504_911_232 * 1_000_000_000
+
+    static func now() -> Nanoseconds {
+        var time = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &time)
+        return Nanoseconds(time.tv_sec) &* 1_000_000_000 &+ Nanoseconds(time.tv_nsec)
+    }
+
+    /// A span saturates: one that does not fit is the longest or the shortest there is.
+    init(saturating duration: Duration) {
+        let (seconds, attoseconds) = duration.components
+        let (product, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
+        self = overflow ? (seconds < 0 ? .min : .max) : product.addingSaturating(attoseconds / 1_000_000_000)
+    }
+
+    init(saturating instant: GRunLoop.Instant) {
+        self.init(saturating: GRunLoop.epoch.duration(to: instant))
+    }
+
+    func addingSaturating(_ other: Nanoseconds) -> Nanoseconds {
+        let (sum, overflow) = addingReportingOverflow(other)
+        return overflow ? (other < 0 ? .min : .max) : sum
+    }
+
+    var duration: Duration { .nanoseconds(self) }
+    var instant: GRunLoop.Instant { GRunLoop.epoch.advanced(by: .nanoseconds(self)) }
+}
+
+extension GRunLoop {
+    /// A point on the loop's clock: `CLOCK_MONOTONIC`, which is also what `g_get_monotonic_time` counts.
+    public typealias Instant = SuspendingClock.Instant
+
+    static let epoch = SuspendingClock().systemEpoch
+
+    /// The present.
+    public static var now: Instant { Nanoseconds.now().instant }
+
+    /// A point that is never reached: as a limit it means that there is none.
+    public static let distantFuture = Nanoseconds.never.instant
+
+    /// A point that has always passed: as a limit it means one pass without sleeping.
+    public static let distantPast = Nanoseconds.min.instant
+}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// The end of a loop: its thread has ended.
+
+extension GRunLoop {
+    /// On the ending thread. Sources get their cancel closures, items stay valid and can be added to another loop, blocks
+    /// are released without being run, waiters are told. What must not be relied on here: thread-specific state of GLib, which
+    /// may be gone.
+    func endWithThread() {
+        let ended = lock.withLock { () -> Remains in
+            dead.store(true, ordering: .relaxed)
+            var remains = Remains()
+            remains.performs = performs.close()
+            for mode in modes.values {
+                for source in mode.sources.values { remains.sources.append((source, mode)) }
+                mode.sources = [:]
+                mode.signalled = []
+                for timer in mode.heap.all { remains.released.append(removeLocked(timer, from: mode)) }
+                for observer in mode.observers { remains.released.append(removeLocked(observer, from: mode)) }
+                for source in mode.descriptors.all { remains.released.append(removeLocked(source, from: mode)) }
+                remains.blocks += mode.blocks.removeAll()
+                remains.contexts += mode.addedContexts
+                mode.addedContexts = []
+                if let own = mode.ownContext { remains.contexts.append(own) }
+                mode.ownContext = nil
+            }
+            remains.blocks += commonBlocks.removeAll()
+            remains.items = commonItems.removeAll()
+            remains.home = home
+            home = nil
+            return remains
+        }
+        cancellables = Cancellables()
+        for (source, mode) in ended.sources {
+            let loop = source.leave(mode)
+            source.cancel?(self, mode.name)
+            _ = loop
+        }
+        for case .context(let context) in ended.items { Contexts.release(context) }
+        for perform in ended.performs { perform.abandon() }
+    }
+
+    /// What a loop leaves behind, released after the lock.
+    private struct Remains {
+        var sources: [(GRunLoop.Source, ModeState)] = []
+        var blocks: [BlockQueue.Entry] = []
+        var contexts: [ServedContext] = []
+        var items: [Item] = []
+        var home: ServedContext?
+        var performs: [PerformQueue.Request] = []
+        var released: [Any] = []
+    }
+}

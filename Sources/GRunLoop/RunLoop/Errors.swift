@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the environment can refuse (thrown), and how misuse is reported (logged or trapped).
+
+import CGRun
+import Glibc
+
+extension GRunLoop {
+    /// Why a descriptor cannot be watched. The loop stays usable.
+    public enum DescriptorError: Error, Hashable, Sendable, CustomStringConvertible {
+        /// The number is negative, or no open descriptor has it.
+        case invalid(descriptor: Int32)
+        /// The kernel cannot wait for such a descriptor: it is a regular file or a directory, which are always ready.
+        case notPollable(descriptor: Int32)
+        /// The process or the system has no descriptor or watch left (`EMFILE`, `ENFILE`, `ENOSPC`, `ENOMEM`).
+        case limitReached(errno: Int32)
+        /// Anything else that the kernel said.
+        case system(errno: Int32)
+
+        public var description: String {
+            switch self {
+            case .invalid(let descriptor):
+                "descriptor \(descriptor) is not open; add its source before closing it, and remove it first"
+            case .notPollable(let descriptor):
+                "descriptor \(descriptor) is a regular file or a directory: it is always ready, so there is "
+                    + "nothing to wait for; read it directly or from a version-0 source"
+            case .limitReached(let errno):
+                "no descriptor is left for the run loop to wait with (\(Self.message(errno))); close some or "
+                    + "raise the limit, and add the source again"
+            case .system(let errno):
+                "the kernel refused to watch the descriptor (\(Self.message(errno)))"
+            }
+        }
+
+        init(errno: Int32, descriptor: Int32) {
+            self =
+                switch errno {
+                case EBADF: .invalid(descriptor: descriptor)
+                case EPERM: .notPollable(descriptor: descriptor)
+                case EMFILE, ENFILE, ENOSPC, ENOMEM: .limitReached(errno: errno)
+                default: .system(errno: errno)
+                }
+        }
+
+        private static func message(_ errno: Int32) -> String {
+            String(cString: strerror(errno))
+        }
+    }
+
+    /// The loop's thread has ended: what was asked of it can never happen.
+    public struct LoopEnded: Error, Hashable, Sendable, CustomStringConvertible {
+        public var description: String { "the run loop's thread has ended; nothing can be performed on it any more" }
+    }
+}
+
+/// Messages to whoever misused the library. They go to GLib's log, domain "GRunLoop", so that a GTK program sees them where it
+/// sees GTK's own, and can make them fatal with `G_DEBUG=fatal-criticals`.
+enum Log {
+    /// The call was wrong and did nothing.
+    static func critical(_ message: String) {
+        cgrun_log(G_LOG_LEVEL_CRITICAL, message)
+    }
+
+    /// The call did what it could.
+    static func warning(_ message: String) {
+        cgrun_log(G_LOG_LEVEL_WARNING, message)
+    }
+}

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+// The run loop of a thread: who it is, and what it holds.
+
+import CGRun
+import Synchronization
+
+/// The run loop of a thread: Core Foundation's run loop, living on GLib's main context.
+///
+/// Every thread has one; it is made when it is first asked for, and ends with its thread. It serves items (sources, timers,
+/// blocks, descriptors) and GLib contexts while it is run in a mode that they are in, tells observers what it does, and sleeps
+/// when there is nothing to do.
+///
+/// Threads: a loop may be held and called from any thread; running it belongs to its own. After its thread has ended a loop is inert:
+/// calls do nothing, runs are finished. The corresponding Core Foundation type is `CFRunLoop`.
+public final class GRunLoop: @unchecked Sendable {
+    let lock = Lock.take()
+    /// Whether this is the loop of the process's main thread, which serves the main dispatch queue.
+    let isMain: Bool
+
+    // MARK: Guarded by the lock
+
+    /// Every mode that was ever named by an item, a block or a context. None ever goes.
+    var modes: [Mode: ModeState] = [:]
+    var commonModes: Set<Mode> = [.default]
+    var commonItems = CommonItems()
+    let commonBlocks = BlockQueue()
+    /// The next block's number.
+    var blockSequence: UInt64 = 1
+    /// Blocks with a smaller number are in the hands of a block step that is under way: a nested run does not see them.
+    var hiddenBlocks: UInt64 = 0
+
+    /// The innermost run.
+    @exclusivity(unchecked) var activation: Activation?
+    /// The timers whose closures are on the stack, outermost first.
+    var firing: [Timer] = []
+    var batch = DescriptorBatch()
+    var sleep = SleepState()
+    var home: ServedContext?
+    let poller = ContextPoller()
+    var performs = PerformQueue()
+
+    /// The loop's thread has ended. Set with the lock held, read without it where a late answer does no harm.
+    let dead = Atomic(false)
+    private let saidDead = Atomic(false)
+
+    // MARK: Own thread only
+
+    @exclusivity(unchecked) var tracer: Trace?
+    var itemChooser: (@Sendable ([ReadyItem]) -> Int?)?
+    var cancellables = Cancellables()
+    private var destructorRounds: Int32 = 0
+
+    init(isMain: Bool) {
+        self.isMain = isMain
+        modes[.default] = ModeState(name: .default, isCommon: true)
+        cgrun_watch_fork()
+    }
+
+    deinit {
+        Lock.giveBack(lock)
+    }
+
+    // MARK: Who
+
+    /// The loop of the process's main thread. Touching it once, from any thread, is all the set-up that a program needs whose main
+    /// loop is GLib's.
+    ///
+    /// Threads: any. The corresponding Core Foundation function is `CFRunLoopGetMain`.
+    public static var main: GRunLoop { ThreadLoops.main }
+
+    /// The loop of the calling thread, made if it has none yet. It cannot fail: descriptors are made when they are needed.
+    ///
+    /// Threads: any. The corresponding Core Foundation function is `CFRunLoopGetCurrent`.
+    @available(*, noasync, message: "an async function has no thread of its own, so no current run loop")
+    public static var current: GRunLoop { ThreadLoops.current }
+
+    /// Whether the calling thread is the loop's own.
+    var isCurrent: Bool { ThreadLoops.currentIfAny === self }
+
+    // MARK: Whether it can be called at all
+
+    var isDead: Bool { dead.load(ordering: .relaxed) }
+
+    /// Whether `call` can do nothing here: after fork() the descriptors are shared with the parent, whose loop would be woken; after
+    /// the end of its thread a loop is inert, and the main loop says so once (item 14).
+    @inline(__always) func refuses(_ call: StaticString) -> Bool {
+        guard cgrun_has_forked() || isDead else { return false }
+        explainRefusal(call)
+        return true
+    }
+
+    @inline(never) private func explainRefusal(_ call: StaticString) {
+        if cgrun_has_forked() {
+            Log.critical(
+                "GRunLoop.\(call): this process was forked and did not exec(); GLib's main loop cannot be used here. "
+                    + "Call exec() after fork(), or start the child with GSubprocess")
+        } else if isMain, !saidDead.exchange(true, ordering: .relaxed) {
+            Log.critical("GRunLoop.\(call): the main thread has ended, so its run loop never runs again. Said once")
+        }
+    }
+
+    func countDestructorRound() -> Int32 {
+        destructorRounds += 1
+        return destructorRounds
+    }
+
+    // MARK: Modes
+
+    /// With the lock held: the mode of that name, made if it never was.
+    func modeLocked(_ name: Mode) -> ModeState {
+        if let mode = modes[name] { return mode }
+        let mode = ModeState(name: name, isCommon: commonModes.contains(name))
+        modes[name] = mode
+        return mode
+    }
+
+    /// With the lock held: the modes that an item goes into that is added to the common modes.
+    func commonModeStatesLocked() -> [ModeState] {
+        commonModes.sorted { $0.rawValue < $1.rawValue }.map(modeLocked)
+    }
+
+    /// The mode of the innermost run; nil when the loop does not run. Threads: any. `CFRunLoopCopyCurrentMode`.
+    public var currentMode: Mode? {
+        lock.withLock { activation?.mode.name }
+    }
+
+    /// The modes that exist: those that an item, a block or a context has ever named, and always ``Mode/default``. In no order.
+    ///
+    /// Threads: any. The corresponding Core Foundation function is `CFRunLoopCopyAllModes`.
+    public var allModes: [Mode] {
+        lock.withLock { Array(modes.keys) }
+    }
+
+    /// Makes a mode one of the common modes, for good. Every common item joins it at once; it serves the home context and, on the
+    /// main loop, the main dispatch queue.
+    ///
+    /// Threads: any. It throws if a common descriptor source cannot be watched in the mode: then the mode is not common. The
+    /// corresponding Core Foundation function is `CFRunLoopAddCommonMode`.
+    public func addCommonMode(_ name: Mode) throws(DescriptorError) {
+        guard name != .common else {
+            return Log.critical("GRunLoop.addCommonMode: .common stands for all common modes; name one mode")
+        }
+        let items = lock.withLock { () -> [Item]? in
+            guard !isDead, !commonModes.contains(name) else { return nil }
+            return commonItems.ordered
+        }
+        guard let items else { return }
+        var joined: [DescriptorSource] = []
+        for case .descriptor(let source) in items {
+            do throws(DescriptorError) {
+                try join(source, name)
+                joined.append(source)
+            } catch {
+                for source in joined { remove(source, forMode: name) }
+                throw error
+            }
+        }
+        lock.withLock {
+            commonModes.insert(name)
+            guard let mode = modes[name] else { return }
+            mode.isCommon = true
+            mode.contextsVersion += 1
+        }
+        for item in items {
+            switch item {
+            case .source(let source): join(source, name)
+            case .descriptor: break
+            case .timer(let timer): join(timer, name)
+            case .observer(let observer): join(observer, name)
+            case .context(let context): join(context, name)
+            }
+        }
+    }
+
+    // MARK: What a mode waits for
+
+    /// The date of the first timer of a mode; nil if it has none, or does not exist. Tolerances do not count.
+    ///
+    /// Threads: any. The corresponding Core Foundation function is `CFRunLoopGetNextTimerFireDate`.
+    public func nextFireDate(forMode name: Mode) -> Instant? {
+        lock.withLock { () -> Nanoseconds? in
+            guard let mode = modes[name], mode.timerCount > 0 else { return nil }
+            // A timer whose closure is running still stands at its old place (item 142).
+            let candidates = firing.filter { $0.places.contains(mode) } + mode.heap.due(by: mode.heap.earliest).prefix(1)
+            return candidates.min { $0.deadline < $1.deadline }?.shownDateLocked
+        }?.instant
+    }
+
+    /// With the lock held: whether a run of `mode` has nothing to wait for (items 16 to 23).
+    func isFinishedLocked(_ mode: ModeState) -> Bool {
+        !(mode.hasItems || servesMainQueueLocked(mode) || hasVisibleBlocksLocked(mode))
+    }
+}
