@@ -12,7 +12,6 @@ typedef struct {
     cgrun_hub_funcs funcs;
     void *loop;
     GPollFD records[CGRUN_HUB_RECORDS];
-    bool added[CGRUN_HUB_RECORDS];
     bool dormant;
     bool saw_check;
 } Hub;
@@ -25,30 +24,28 @@ static bool hub_is_silent(const Hub *hub)
 static gboolean hub_prepare(GSource *source, gint *timeout)
 {
     Hub *hub = (Hub *)source;
+    unsigned watched = 0;
     *timeout = -1;
-    if (hub_is_silent(hub)) {
-        // Our own driver polls these descriptors itself; a second record would make GLib see them as well.
-        for (unsigned i = 0; i < CGRUN_HUB_RECORDS; i++)
-            hub->records[i].events = 0;
-        return FALSE;
-    }
+    // Silent: our own driver polls these descriptors itself.
+    gboolean has_work = hub_is_silent(hub) ? FALSE : hub->funcs.prepare(hub->loop, &watched);
     for (unsigned i = 0; i < CGRUN_HUB_RECORDS; i++) {
         hub->records[i].revents = 0;
-        hub->records[i].events = hub->added[i] ? G_IO_IN : 0;
+        hub->records[i].events = watched & (1u << i) ? G_IO_IN : 0;
     }
-    return hub->funcs.has_work(hub->loop);
+    return has_work;
 }
 
 static gboolean hub_check(GSource *source)
 {
     Hub *hub = (Hub *)source;
+    unsigned found = 0;
     hub->saw_check = true;
     if (hub_is_silent(hub))
         return FALSE;
     for (unsigned i = 0; i < CGRUN_HUB_RECORDS; i++)
-        if (hub->added[i] && hub->records[i].revents != 0)
-            return TRUE;
-    return hub->funcs.has_work(hub->loop);
+        if (hub->records[i].events != 0 && hub->records[i].revents != 0)
+            found |= 1u << i;
+    return hub->funcs.check(hub->loop, found);
 }
 
 static gboolean hub_dispatch(GSource *source, GSourceFunc callback, gpointer data)
@@ -75,10 +72,8 @@ GSource *cgrun_hub_new(const cgrun_hub_funcs *funcs, void *loop)
     hub->loop = loop;
     hub->dormant = false;
     hub->saw_check = false;
-    for (unsigned i = 0; i < CGRUN_HUB_RECORDS; i++) {
+    for (unsigned i = 0; i < CGRUN_HUB_RECORDS; i++)
         hub->records[i] = (GPollFD){.fd = -1, .events = 0, .revents = 0};
-        hub->added[i] = false;
-    }
     g_source_set_name(source, "GRunLoop");
     // Without this a nested loop would never serve us, and GLib would remove and add our poll records around every dispatch.
     g_source_set_can_recurse(source, TRUE);
@@ -105,24 +100,15 @@ bool cgrun_hub_saw_check(GSource *source)
     return ((Hub *)source)->saw_check;
 }
 
-bool cgrun_hub_set_record(GSource *source, unsigned slot, int descriptor, gushort events)
+void cgrun_hub_set_record(GSource *source, unsigned slot, int descriptor)
 {
     Hub *hub = (Hub *)source;
-    if (slot >= CGRUN_HUB_RECORDS)
-        return false;
     GPollFD *record = &hub->records[slot];
-    if (hub->added[slot] && record->fd == descriptor)
-        return true;
-    if (hub->added[slot]) {
+    if (record->fd == descriptor)
+        return;
+    if (record->fd >= 0)
         g_source_remove_poll(source, record);
-        hub->added[slot] = false;
-    }
-    record->fd = descriptor;
-    record->events = events;
-    record->revents = 0;
-    if (descriptor >= 0) {
+    *record = (GPollFD){.fd = descriptor, .events = 0, .revents = 0};
+    if (descriptor >= 0)
         g_source_add_poll(source, record);
-        hub->added[slot] = true;
-    }
-    return true;
 }

@@ -42,6 +42,27 @@ int cgrun_poll(GPollFD *records, unsigned count, int64_t nanoseconds)
     return ppoll((struct pollfd *)records, count, &time, NULL);
 }
 
+int cgrun_duplicate(int descriptor)
+{
+    return fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
+}
+
+int cgrun_duplicate_onto(int descriptor, int onto)
+{
+    return dup3(descriptor, onto, O_CLOEXEC);
+}
+
+int cgrun_timer_new(void)
+{
+    return timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+}
+
+void cgrun_timer_arm(int timer, int64_t time)
+{
+    struct itimerspec spec = {.it_value = {.tv_sec = time / 1000000000, .tv_nsec = time % 1000000000}};
+    timerfd_settime(timer, TFD_TIMER_ABSTIME, &spec, NULL);
+}
+
 bool cgrun_has_descriptors_left(void)
 {
     int ends[2];

@@ -17,8 +17,11 @@ G_BEGIN_DECLS
 
 /// What the hub asks of its run loop. Called on the thread that iterates the hub's context, never under a GLib lock.
 typedef struct {
-    /// Is there work to do now? Called in prepare() and in check(); must run no user code.
-    bool (*has_work)(void *loop);
+    /// Is there work to do now? Called in prepare(); must run no user code. `*watched` gets a bit for each poll record
+    /// that this poll is to watch.
+    bool (*prepare)(void *loop, unsigned *watched);
+    /// Is there work to do now, `found` being the records that the poll has found ready? Called in check(); must run no user code.
+    bool (*check)(void *loop, unsigned found);
     /// Runs passes. User code is called from here only.
     void (*dispatch)(void *loop);
 } cgrun_hub_funcs;
@@ -36,9 +39,11 @@ void cgrun_hub_forget_loop(GSource *hub);
 void cgrun_hub_clear_canary(GSource *hub);
 bool cgrun_hub_saw_check(GSource *hub);
 
-/// Adds a poll record that the hub owns; `*slot` says which one it is. At most CGRUN_HUB_RECORDS.
+/// Puts a descriptor into one of the hub's poll records, of which there are CGRUN_HUB_RECORDS; -1 takes the record out of the
+/// context. The records are added by g_source_add_poll(), never by g_source_add_unix_fd(): GLib marks a source
+/// ready from a unix-fd record even when its check() says no.
 enum { CGRUN_HUB_RECORDS = 3 };
-bool cgrun_hub_set_record(GSource *hub, unsigned slot, int descriptor, gushort events);
+void cgrun_hub_set_record(GSource *hub, unsigned slot, int descriptor);
 
 // MARK: libdispatch, as CFRunLoop uses it
 
@@ -66,6 +71,16 @@ int cgrun_gettid(void);
 
 /// poll(2) with a timeout in nanoseconds; negative waits for ever.
 int cgrun_poll(GPollFD *records, unsigned count, int64_t nanoseconds);
+
+/// A descriptor of its own for the same open file, close-on-exec; -1 and errno on failure.
+int cgrun_duplicate(int descriptor);
+/// The same, in the place of `onto`.
+int cgrun_duplicate_onto(int descriptor, int onto);
+
+/// A timer descriptor on CLOCK_MONOTONIC; -1 and errno on failure.
+int cgrun_timer_new(void);
+/// Arms it for an absolute time in nanoseconds; 0 disarms it. An expiry that was not read is forgotten.
+void cgrun_timer_arm(int timer, int64_t time);
 
 /// Whether the process could open two more descriptors now, as a new GMainContext may.
 bool cgrun_has_descriptors_left(void);

@@ -13,7 +13,7 @@ final class ServedContext {
     /// Takes a reference of its own. `loop` is nil where the hub is to be a canary only.
     init(_ context: OpaquePointer, carrying loop: GRunLoop?) {
         self.context = g_main_context_ref(context)
-        var functions = cgrun_hub_funcs(has_work: hubHasWork, dispatch: hubDispatch)
+        var functions = cgrun_hub_funcs(prepare: hubPrepare, check: hubCheck, dispatch: hubDispatch)
         // Unretained: the loop takes itself away from the hub before it goes.
         hub = cgrun_hub_new(&functions, loop.map { Unmanaged.passUnretained($0).toOpaque() })
         g_source_attach(hub, context)
@@ -28,9 +28,14 @@ final class ServedContext {
     }
 }
 
-private let hubHasWork: @convention(c) (UnsafeMutableRawPointer?) -> Bool = { loop in
+private let hubPrepare: @convention(c) (UnsafeMutableRawPointer?, UnsafeMutablePointer<UInt32>?) -> Bool = { loop, watched in
+    guard let loop, let watched else { return false }
+    return Unmanaged<GRunLoop>.fromOpaque(loop).takeUnretainedValue().prepareForHost(&watched.pointee)
+}
+
+private let hubCheck: @convention(c) (UnsafeMutableRawPointer?, UInt32) -> Bool = { loop, found in
     guard let loop else { return false }
-    return Unmanaged<GRunLoop>.fromOpaque(loop).takeUnretainedValue().hasWorkForHost()
+    return Unmanaged<GRunLoop>.fromOpaque(loop).takeUnretainedValue().checkForHost(found)
 }
 
 private let hubDispatch: @convention(c) (UnsafeMutableRawPointer?) -> Void = { loop in

@@ -42,7 +42,12 @@ struct SleepState {
 extension GRunLoop {
     /// With the lock held: wakes the loop, unless it would not sleep before another pass anyway (items 68 to 71).
     func wakeUpLocked() -> Kick? {
-        guard let activation, !activation.ignoresWakeUps else { return nil }
+        guard let activation else {
+            // A host may be asleep in its poll: its next prepare sees what there is to do.
+            host.isWakePending = true
+            return sleep.kick()
+        }
+        guard !activation.ignoresWakeUps else { return nil }
         sleep.isWakePending = true
         return sleep.kick()
     }

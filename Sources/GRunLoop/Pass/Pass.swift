@@ -57,7 +57,7 @@ extension GRunLoop {
     // MARK: 5
 
     /// Performs what is signalled now, in order; only the first if the run returns after a source. Answers whether any was.
-    private func performSourcesLocked(_ run: Activation) -> Bool {
+    func performSourcesLocked(_ run: Activation) -> Bool {
         let mode = run.mode
         guard !mode.signalled.isEmpty else { return false }
         var collected = mode.signalled.map { (source: $0, signal: $0.signalOrder) }.filter { $0.signal != 0 }

@@ -43,7 +43,7 @@ extension GRunLoop {
     }
 
     /// What is ready of the loop's own, without looking at the contexts again.
-    private func lookLocked(_ run: Activation, _ asksMainQueueFirst: Bool) -> ReadyItem? {
+    func lookLocked(_ run: Activation, _ asksMainQueueFirst: Bool) -> ReadyItem? {
         if batch.pending(in: run.mode).isEmpty, run.mode.descriptors.epoll >= 0 { batch.fetch(from: run.mode) }
         let mainQueue = servesMainQueueLocked(run.mode) && MainQueue.isReady
         return chooseLocked(run, mainQueue: mainQueue, asksMainQueueFirst, now: .now())

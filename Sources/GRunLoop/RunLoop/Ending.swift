@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The end of a loop: its thread has ended.
 
+import Glibc
+
 extension GRunLoop {
     /// On the ending thread. Sources get their cancel closures, items stay valid and can be added to another loop, blocks
     /// are released without being run, waiters are told. What must not be relied on here: thread-specific state of GLib, which
     /// may be gone.
     func endWithThread() {
-        let ended = lock.withLock { () -> Remains in
+        var ended = lock.withLock { () -> Remains in
             dead.store(true, ordering: .relaxed)
             var remains = Remains()
             remains.performs = performs.close()
@@ -27,6 +29,7 @@ extension GRunLoop {
             remains.items = commonItems.removeAll()
             remains.home = home
             home = nil
+            remains.descriptors = host.close()
             return remains
         }
         cancellables = Cancellables()
@@ -36,6 +39,9 @@ extension GRunLoop {
             _ = loop
         }
         for case .context(let context) in ended.items { Contexts.release(context) }
+        // The hub goes first: GLib must not poll a number that belongs to something else.
+        ended.home = nil
+        for descriptor in ended.descriptors { close(descriptor) }
         for perform in ended.performs { perform.abandon() }
     }
 
@@ -48,5 +54,6 @@ extension GRunLoop {
         var home: ServedContext?
         var performs: [PerformQueue.Request] = []
         var released: [Any] = []
+        var descriptors: [Int32] = []
     }
 }

@@ -36,6 +36,7 @@ public final class GRunLoop: @unchecked Sendable {
     var batch = DescriptorBatch()
     var sleep = SleepState()
     var home: ServedContext?
+    var host = HostState()
     let poller = ContextPoller()
     var performs = PerformQueue()
 
@@ -155,16 +156,19 @@ public final class GRunLoop: @unchecked Sendable {
                 throw error
             }
         }
-        lock.withLock {
+        // An item may have become a common one meanwhile: whoever adds one later finds the mode among the common ones.
+        let all = lock.withLock { () -> [Item] in
             commonModes.insert(name)
-            guard let mode = modes[name] else { return }
-            mode.isCommon = true
-            mode.contextsVersion += 1
+            if let mode = modes[name] {
+                mode.isCommon = true
+                mode.contextsVersion += 1
+            }
+            return commonItems.ordered
         }
-        for item in items {
+        for item in all {
             switch item {
             case .source(let source): join(source, name)
-            case .descriptor: break
+            case .descriptor(let source): try join(source, name)
             case .timer(let timer): join(timer, name)
             case .observer(let observer): join(observer, name)
             case .context(let context): join(context, name)

@@ -112,6 +112,8 @@ extension GRunLoop {
         let run = Activation(
             mode: mode, parent: activation, deadline: deadline, returnsAfterSource: returnsAfterSource)
         activation = run
+        // A wake-up that came while nothing ran was for a host; it does not count for a run (item 68).
+        host.isWakePending = false
         // A batch dies at any nested run: what is in it may have been serviced by then.
         batch.discard()
         acquireContextsLocked(run)

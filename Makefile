@@ -1,0 +1,70 @@
+# GRunLoop: what a newcomer and the CI call. Each target installs what it needs from Debian.
+
+SWIFT ?= swift
+SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
+PACKAGES := libglib2.0-dev
+# What the checks need beside it.
+CHECK_PACKAGES := strace valgrind python3 rsync
+
+.PHONY: demo test build format lint items items-bite oracle idle trace-cost stable deps check-deps clean
+
+## Builds and runs the tour of self-checking scenarios.
+demo: deps
+	$(SWIFT) run -c release gloop-demo
+
+## Everything that must hold before a change lands.
+test: deps check-deps lint
+	$(SWIFT) build --build-tests
+	$(SWIFT) test --skip-build
+	$(MAKE) items
+	$(SWIFT) build -c release --product gloop-demo
+	$(SWIFT) build -c release --product grun-oracle
+	$(SWIFT) run -c release --skip-build gloop-demo > /dev/null
+	$(SWIFT) run -c release --skip-build grun-oracle --seed 1 --programs 300
+	scripts/idle
+	scripts/trace-cost
+
+build: deps
+	$(SWIFT) build
+
+## Which items of the behaviour list the tests prove.
+items:
+	scripts/items
+
+## Puts one-line faults into the sources, one by one: each must make a test fail that names the item it breaks.
+items-bite: deps check-deps
+	scripts/items-bite
+
+## The long comparison with the real CFRunLoop.
+oracle: deps
+	$(SWIFT) run -c release grun-oracle --seed $${SEED:-$$(date +%s)} --programs $${PROGRAMS:-20000}
+
+## An idle loop makes no wake-up.
+idle: deps check-deps
+	scripts/idle
+
+## What the trace recorder costs while it is off.
+trace-cost: deps check-deps
+	scripts/trace-cost
+
+## The tests, 20 times in a row, with the other core busy in every second run.
+stable: deps
+	scripts/stable
+
+format:
+	$(SWIFT) format format -i -r Sources Tests Package.swift
+
+lint:
+	$(SWIFT) format lint --strict -r Sources Tests Package.swift
+	scripts/check-layers
+
+deps:
+	@pkg-config --exists gio-unix-2.0 || { $(SUDO) apt-get update -qq; $(SUDO) apt-get install -y -qq --no-install-recommends $(PACKAGES); }
+
+check-deps:
+	@for package in $(CHECK_PACKAGES); do \
+		dpkg -s $$package > /dev/null 2>&1 || { $(SUDO) apt-get update -qq; $(SUDO) apt-get install -y -qq --no-install-recommends $$package; }; \
+	done
+
+clean:
+	$(SWIFT) package clean
