@@ -100,20 +100,28 @@ extension GRunLoop {
     public func startTracing(_ trace: Trace) {
         guard requireOwnThread("startTracing") else { return }
         tracer = trace
+        isTraced = true
     }
 
     /// Ends that. Threads: the loop's own; from another thread it is logged and ignored.
     public func stopTracing() {
         guard requireOwnThread("stopTracing") else { return }
         tracer = nil
+        isTraced = false
     }
 
-    @inline(__always) func mark(_ stage: Trace.Stage) {
-        if tracer != nil { record(.stage(stage)) }
+    // GRUN_NO_TRACE is for `scripts/trace-cost`, which counts what these two cost.
+
+    @inline(__always) func mark(_ stage: @autoclosure () -> Trace.Stage) {
+        #if !GRUN_NO_TRACE
+            if _slowPath(isTraced) { record(.stage(stage())) }
+        #endif
     }
 
     @inline(__always) func trace(_ kind: @autoclosure () -> Trace.Event.Kind) {
-        if tracer != nil { record(kind()) }
+        #if !GRUN_NO_TRACE
+            if _slowPath(isTraced) { record(kind()) }
+        #endif
     }
 
     @inline(never) private func record(_ kind: Trace.Event.Kind) {

@@ -83,7 +83,7 @@ extension GRunLoop {
 
     private func hasWorkLocked(_ mode: ModeState) -> Bool {
         if host.isWakePending || sleep.isWakePending || hasVisibleBlocksLocked(mode) { return true }
-        return mode.signalled.contains { $0.isSignalled } || mode.heap.earliest <= .now()
+        return mode.signalled.values.contains { $0.isSignalled } || mode.heap.earliest <= .now()
     }
 
     /// Brings the hub's records up to date, and answers which of them this poll is to watch. GLib is told only of what has changed.

@@ -9,47 +9,44 @@ extension GRunLoop {
     /// Threads: any. `context` is a `GMainContext *`; the loop takes a reference. Adding it again, or the home context, does nothing.
     public func add(_ context: OpaquePointer, forMode name: Mode) {
         guard !refuses("add(context)") else { return }
-        guard name == .common else { return join(context, name) }
-        let names = lock.withLock { () -> [Mode] in
-            guard !isDead, !commonItems.contains(context) else { return [] }
-            Contexts.retain(context)
-            commonItems.insert(context)
-            return Array(commonModes)
+        let kicks = lock.withLock { () -> [Kick] in
+            guard !isDead else { return [] }
+            fixHomeLocked()
+            if name == .common, !commonItems.contains(context) {
+                Contexts.retain(context)
+                commonItems.insert(context)
+            }
+            return modesToJoinLocked(name).compactMap { joinLocked(context, $0) }
         }
-        for name in names { join(context, name) }
+        for kick in kicks { kick.send() }
     }
 
-    func join(_ context: OpaquePointer, _ name: Mode) {
-        lock.withLock { () -> Kick? in
-            guard !isDead, home?.context != context else { return nil }
-            let mode = modeLocked(name)
-            fixHomeLocked()
-            guard !mode.addedContexts.contains(where: { $0.context == context }) else { return nil }
-            mode.addedContexts.append(ServedContext(context, carrying: nil))
-            mode.contextsVersion += 1
-            return contextsChangedLocked(in: mode)
-        }?.send()
+    /// With the lock held.
+    func joinLocked(_ context: OpaquePointer, _ mode: ModeState) -> Kick? {
+        guard home?.context != context, !mode.addedContexts.contains(where: { $0.context == context }) else { return nil }
+        mode.addedContexts.append(ServedContext(context, carrying: nil))
+        mode.contextsVersion += 1
+        return contextsChangedLocked(in: mode)
     }
 
     /// Has a mode, or all common modes, no longer serve a context. A pass that is dispatching it finishes that.
     ///
     /// Threads: any.
     public func remove(_ context: OpaquePointer, forMode name: Mode) {
-        var names = [name]
-        if name == .common {
-            names = lock.withLock { commonItems.remove(context) == nil ? [] : Array(commonModes) }
-            if !names.isEmpty { Contexts.release(context) }
-        }
-        for name in names {
-            let (kick, _) = lock.withLock { () -> (Kick?, ServedContext?) in
-                guard let mode = modes[name],
-                    let index = mode.addedContexts.firstIndex(where: { $0.context == context })
-                else { return (nil, nil) }
+        let (kicks, _, isCommon) = lock.withLock { () -> ([Kick], [ServedContext], Bool) in
+            if name == .common, commonItems.remove(context) == nil { return ([], [], false) }
+            var kicks: [Kick] = []
+            var removed: [ServedContext] = []
+            for mode in modesToLeaveLocked(name) {
+                guard let index = mode.addedContexts.firstIndex(where: { $0.context == context }) else { continue }
+                removed.append(mode.addedContexts.remove(at: index))
                 mode.contextsVersion += 1
-                return (contextsChangedLocked(in: mode), mode.addedContexts.remove(at: index))
+                if let kick = contextsChangedLocked(in: mode) { kicks.append(kick) }
             }
-            kick?.send()
+            return (kicks, removed, name == .common)
         }
+        for kick in kicks { kick.send() }
+        if isCommon { Contexts.release(context) }
     }
 
     /// The contexts that a mode serves: the home context in a common mode, a private mode's own one once it has run, and those that

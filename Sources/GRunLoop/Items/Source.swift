@@ -23,6 +23,8 @@ extension GRunLoop {
         /// 0 when it is not signalled, else its place in the order of first signals.
         private var signal0: UInt64 = 0
         private var memberships: [(loop: GRunLoop, mode: ModeState)] = []
+        /// The loops of which it is a common item.
+        private var commonIn: [GRunLoop] = []
 
         /// - Parameters:
         ///   - order: lower performs first.
@@ -55,8 +57,10 @@ extension GRunLoop {
         /// The corresponding Core Foundation function is `CFRunLoopSourceSignal`.
         public func signal() {
             let places = lock.withLock { () -> [(loop: GRunLoop, mode: ModeState)] in
-                guard valid, signal0 == 0 else { return [] }
-                signal0 = SignalOrder.next()
+                guard valid else { return [] }
+                if signal0 == 0 { signal0 = SignalOrder.next() }
+                // Also when it was signalled already: whoever did that may not have got as far as telling the modes, and what
+                // is accepted here must be found by a wake-up that follows.
                 return memberships
             }
             for place in places { place.loop.noteSignal(of: self, in: place.mode) }
@@ -73,14 +77,14 @@ extension GRunLoop {
         ///
         /// The corresponding Core Foundation function is `CFRunLoopSourceInvalidate`.
         public func invalidate() {
-            let places = lock.withLock { () -> [(loop: GRunLoop, mode: ModeState)] in
+            let loops = lock.withLock { () -> [GRunLoop] in
                 guard valid else { return [] }
                 valid = false
                 signal0 = 0
-                return memberships
+                return memberships.map(\.loop) + commonIn
             }
-            for place in places { place.loop.remove(self, forMode: place.mode.name) }
-            for place in places { place.loop.forgetCommonItem(self) }
+            // A loop that is named twice finds nothing the second time.
+            for loop in loops { loop.removeEverywhere(self) }
         }
 
         // MARK: For the loop, which holds its own lock
@@ -103,6 +107,20 @@ extension GRunLoop {
                 memberships.append((loop, mode))
                 return signal0 != 0
             }
+        }
+
+        /// Records that it is a common item of the loop. False if it is invalid.
+        func becomeCommon(in loop: GRunLoop) -> Bool {
+            lock.withLock {
+                guard valid else { return false }
+                if !commonIn.contains(where: { $0 === loop }) { commonIn.append(loop) }
+                return true
+            }
+        }
+
+        /// What it answers is released after the loop's lock.
+        func ceaseCommon(in loop: GRunLoop) -> GRunLoop? {
+            lock.withLock { commonIn.firstIndex { $0 === loop }.map { commonIn.remove(at: $0) } }
         }
 
         /// What it answers is released after the loop's lock.

@@ -57,10 +57,11 @@ extension GRunLoop {
             interval: Duration, repeats: Bool, tolerance: Duration = .zero,
             handler: @escaping @Sendable (Timer) -> Void
         ) {
-            let span = repeats && interval <= .zero ? .microseconds(100) : interval
+            let wanted = Nanoseconds(saturating: interval)
+            let span = repeats && wanted <= 0 ? 100_000 : wanted
             self.init(
-                fireAt: Nanoseconds.now().addingSaturating(Nanoseconds(saturating: span)).instant,
-                interval: repeats ? span : .zero, tolerance: tolerance, handler: handler)
+                fireAt: Nanoseconds.now().addingSaturating(span).instant,
+                interval: repeats ? span.duration : .zero, tolerance: tolerance, handler: handler)
         }
 
         /// Makes a timer and adds it to the current thread's loop, in the default mode.

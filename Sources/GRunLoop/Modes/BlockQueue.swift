@@ -42,7 +42,7 @@ final class BlockQueue {
 
     func append(_ entry: Entry) {
         dropTakenAtHead()
-        if count == capacity { grow() }
+        if count == capacity { makeRoom() }
         (entries + slot(count)).initialize(to: entry)
         count += 1
         live += 1
@@ -116,12 +116,21 @@ final class BlockQueue {
         count -= 1
     }
 
-    private func grow() {
-        let larger = UnsafeMutablePointer<Entry>.allocate(capacity: capacity * 2)
-        for offset in 0..<count { (larger + offset).moveInitialize(from: entries + slot(offset), count: 1) }
+    /// Blocks of several modes that were taken elsewhere make room first: behind one that is never taken they would pile up.
+    private func makeRoom() {
+        let larger = live * 2 > capacity ? capacity * 2 : capacity
+        let copy = UnsafeMutablePointer<Entry>.allocate(capacity: larger)
+        var kept = 0
+        for offset in 0..<count {
+            let entry = (entries + slot(offset)).move()
+            guard !entry.isTaken else { continue }
+            (copy + kept).initialize(to: entry)
+            kept += 1
+        }
         entries.deallocate()
-        entries = larger
-        capacity *= 2
+        entries = copy
+        capacity = larger
+        count = kept
         head = 0
     }
 }

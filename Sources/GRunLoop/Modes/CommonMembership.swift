@@ -1,36 +1,80 @@
 // SPDX-License-Identifier: Apache-2.0
-// An item becomes a common item, and ceases to be one; what all kinds of items share.
+// What the comings and goings of all kinds of items share.
+//
+// For every kind `add` and `remove` do all that they do to the loop in one hold of its lock: the item becomes a common item and joins
+// every common mode, or neither. What is to be called, woken or logged because of it comes after the lock. What leaves a mode is
+// handed out and released after the lock too: its deinit may be user code.
 
 extension GRunLoop {
-    /// Makes an item a common one; answers the modes that it joins.
-    func becomeCommon(_ item: Item, _ object: AnyObject) -> [Mode] {
-        lock.withLock {
-            guard !isDead else { return [] }
-            commonItems.insert(item, for: object)
-            return commonModes.sorted { $0.rawValue < $1.rawValue }
-        }
+    /// With the lock held: the modes that an item joins that is added to `name`.
+    func modesToJoinLocked(_ name: Mode) -> [ModeState] {
+        guard name == .common else { return [modeLocked(name)] }
+        return commonModes.sorted { $0.rawValue < $1.rawValue }.map(modeLocked)
     }
 
-    /// Ends that; answers the modes that the item leaves. An item that is in common modes but is no common item stays (item 162).
-    func ceaseCommon(_ object: AnyObject) -> [Mode] {
-        let (names, _) = lock.withLock { () -> ([Mode], Item?) in
-            guard let item = commonItems.remove(object) else { return ([], nil) }
-            return (commonModes.sorted { $0.rawValue < $1.rawValue }, item)
-        }
-        return names
-    }
-
-    func forgetCommonItem(_ source: Source) {
-        _ = lock.withLock { commonItems.remove(source) }
-    }
-
-    func refuseIfValid(_ isValid: Bool, _ kind: StaticString) {
-        if isValid { refuseOtherLoop(kind) }
+    /// With the lock held: the modes that an item leaves that is removed from `name`. Unlike adding, it makes none.
+    func modesToLeaveLocked(_ name: Mode) -> [ModeState] {
+        let names = name == .common ? commonModes.sorted { $0.rawValue < $1.rawValue } : [name]
+        return names.compactMap { modes[$0] }
     }
 
     func refuseOtherLoop(_ kind: StaticString) {
         Log.critical(
             "GRunLoop.add: this \(kind) is in another run loop; remove it from every mode there, or invalidate it, before "
                 + "it is added here")
+    }
+
+    /// Makes a mode one of the common modes, for good. Every common item joins it at once; it serves the home context and, on the
+    /// main loop, the main dispatch queue.
+    ///
+    /// Threads: any. It throws if a common descriptor source cannot be watched in the mode: then the mode is not common. The
+    /// corresponding Core Foundation function is `CFRunLoopAddCommonMode`.
+    public func addCommonMode(_ name: Mode) throws(DescriptorError) {
+        guard name != .common else {
+            return Log.critical("GRunLoop.addCommonMode: .common stands for all common modes; name one mode")
+        }
+        guard !refuses("addCommonMode") else { return }
+        var joined: [Source] = []
+        var kicks: [Kick] = []
+        let failure = lock.withLock { () -> DescriptorError? in
+            guard !isDead, !commonModes.contains(name) else { return nil }
+            let items = commonItems.ordered
+            // Those that can fail come first, so that nothing else is to be taken back.
+            if let failure = joinDescriptorsLocked(items, name) { return failure }
+            commonModes.insert(name)
+            if let mode = modes[name] {
+                mode.isCommon = true
+                mode.contextsVersion += 1
+                kicks.append(contentsOf: [contextsChangedLocked(in: mode)].compactMap { $0 })
+            }
+            for item in items {
+                switch item {
+                case .source(let source): if joinLocked(source, modeLocked(name)) { joined.append(source) }
+                case .descriptor: break
+                case .timer(let timer): if let kick = joinLocked(timer, modeLocked(name)) { kicks.append(kick) }
+                case .observer(let observer): joinLocked(observer, modeLocked(name))
+                case .context(let context): if let kick = joinLocked(context, modeLocked(name)) { kicks.append(kick) }
+                }
+            }
+            return nil
+        }
+        for kick in kicks { kick.send() }
+        if let failure { throw failure }
+        for source in joined { source.schedule?(self, name) }
+    }
+
+    /// All of them or none.
+    private func joinDescriptorsLocked(_ items: [Item], _ name: Mode) -> DescriptorError? {
+        var joined: [DescriptorSource] = []
+        for case .descriptor(let source) in items {
+            do throws(DescriptorError) {
+                _ = try joinLocked(source, modeLocked(name))
+                joined.append(source)
+            } catch {
+                for source in joined { _ = leaveLocked(source, modeLocked(name)) }
+                return error
+            }
+        }
+        return nil
     }
 }

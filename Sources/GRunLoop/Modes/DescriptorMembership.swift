@@ -1,59 +1,47 @@
 // SPDX-License-Identifier: Apache-2.0
 // Descriptor sources come and go.
-//
-// The same three steps for every kind of item: `add` resolves the common modes, `join` puts the item into one mode, and what is to be
-// told or woken because of it happens after the lock. What leaves a mode is released after the lock too: its deinit may be user code.
 
 extension GRunLoop {
     /// Adds a descriptor source to a mode, or to all common modes. A loop that sleeps in the mode watches it at once. A
     /// source that is there already, invalid, or in another loop, is left alone; the latter is logged.
     ///
-    /// Threads: any. It throws if the descriptor cannot be watched; then the source is in none of the modes that it was added to. The
+    /// Threads: any. It throws if the descriptor cannot be watched; then the source has joined none of the modes. The
     /// corresponding Core Foundation function is `CFRunLoopAddSource`.
     public func add(_ source: DescriptorSource, forMode name: Mode) throws(DescriptorError) {
         guard !refuses("add(DescriptorSource)") else { return }
-        guard name == .common else { return try join(source, name) }
-        let already = contains(source, forMode: .common)
-        var joined: [Mode] = []
-        for mode in becomeCommon(.descriptor(source), source) {
-            do throws(DescriptorError) {
-                try join(source, mode)
-                joined.append(mode)
-            } catch {
-                if !already { _ = ceaseCommon(source) }
-                for mode in joined { remove(source, forMode: mode) }
-                throw error
-            }
-        }
-    }
-
-    func join(_ source: DescriptorSource, _ name: Mode) throws(DescriptorError) {
         enum Outcome {
-            case done(Kick?, wasClosed: Bool)
+            case done(Joined)
             case taken
             case failed(DescriptorError)
         }
         let outcome = lock.withLock { () -> Outcome in
-            guard !isDead else { return .done(nil, wasClosed: false) }
+            guard !isDead else { return .done(Joined()) }
             guard source.guardian.bind(to: lock) else { return .taken }
-            defer { if source.modes.isEmpty { source.guardian.unbind() } }
-            guard source.isValidLocked else { return .done(nil, wasClosed: false) }
-            let mode = modeLocked(name)
+            defer { unbindIfUnusedLocked(source) }
+            guard source.isValidLocked else { return .done(Joined()) }
             fixHomeLocked()
-            guard !mode.descriptors.contains(source) else { return .done(nil, wasClosed: false) }
-            do throws(DescriptorError) {
-                let wasClosed = try mode.descriptors.add(source)
-                source.loop = self
-                source.modes.append(mode)
-                return .done(descriptorsChangedLocked(in: mode), wasClosed: wasClosed)
-            } catch {
-                return .failed(error)
+            var joined = Joined()
+            var modes: [ModeState] = []
+            for mode in modesToJoinLocked(name) where !mode.descriptors.contains(source) {
+                do throws(DescriptorError) {
+                    joined.merge(try joinLocked(source, mode))
+                    modes.append(mode)
+                } catch {
+                    for mode in modes { _ = leaveLocked(source, mode) }
+                    return .failed(error)
+                }
             }
+            if name == .common {
+                source.isCommonItem = true
+                source.loop = self
+                commonItems.insert(.descriptor(source), for: source)
+            }
+            return .done(joined)
         }
         switch outcome {
-        case .done(let kick, let wasClosed):
-            kick?.send()
-            if wasClosed { warnOfClosed(source) }
+        case .done(let joined):
+            joined.kick?.send()
+            if joined.wasClosed { warnOfClosed(source) }
         case .taken: refuseOtherLoop("DescriptorSource")
         case .failed(let error): throw error
         }
@@ -63,43 +51,74 @@ extension GRunLoop {
     ///
     /// Threads: any. The corresponding Core Foundation function is `CFRunLoopRemoveSource`.
     public func remove(_ source: DescriptorSource, forMode name: Mode) {
-        let names = name == .common ? ceaseCommon(source) : [name]
-        for name in names {
-            let wasClosed = lock.withLock { () -> (Bool, DescriptorSource)? in
-                guard let mode = modes[name], mode.descriptors.contains(source) else { return nil }
-                let wasClosed = mode.descriptors.remove(source)
-                leaveLocked(source, mode)
-                return (wasClosed, source)
+        let (wasClosed, _) = lock.withLock { () -> (Bool, Item?) in
+            guard source.guardian.isBound(to: lock) else { return (false, nil) }
+            var item: Item?
+            if name == .common {
+                item = commonItems.remove(source)
+                guard item != nil else { return (false, nil) }
+                source.isCommonItem = false
             }
-            if wasClosed?.0 == true { warnOfClosed(source) }
+            var wasClosed = false
+            for mode in modesToLeaveLocked(name) where leaveLocked(source, mode) { wasClosed = true }
+            unbindIfUnusedLocked(source)
+            return (wasClosed, item)
         }
+        if wasClosed { warnOfClosed(source) }
     }
 
     /// Whether the source is in the mode; for ``Mode/common``, whether it was added to the common modes as such. Threads: any.
     public func contains(_ source: DescriptorSource, forMode name: Mode) -> Bool {
         lock.withLock {
-            if name == .common { return commonItems.contains(source) }
+            guard source.guardian.isBound(to: lock) else { return false }
+            if name == .common { return source.isCommonItem }
             return modes[name]?.descriptors.contains(source) ?? false
         }
     }
 
-    func removeLocked(_ source: DescriptorSource, from mode: ModeState) -> DescriptorSource {
-        _ = mode.descriptors.remove(source)
-        leaveLocked(source, mode)
-        return source
+    // MARK: With the lock held
+
+    /// What comes of joining a mode, to be done after the lock.
+    struct Joined {
+        var kick: Kick?
+        /// The descriptor's number had been closed while another source watched it.
+        var wasClosed = false
+
+        mutating func merge(_ other: Joined) {
+            kick = other.kick ?? kick
+            wasClosed = wasClosed || other.wasClosed
+        }
     }
 
-    private func leaveLocked(_ source: DescriptorSource, _ mode: ModeState) {
-        source.modes.removeAll { $0 === mode }
-        guard source.modes.isEmpty else { return }
+    func joinLocked(_ source: DescriptorSource, _ mode: ModeState) throws(DescriptorError) -> Joined {
+        guard !mode.descriptors.contains(source) else { return Joined() }
+        let wasClosed = try mode.descriptors.add(source)
+        source.loop = self
+        source.modes.append(mode)
+        return Joined(kick: descriptorsChangedLocked(in: mode), wasClosed: wasClosed)
+    }
+
+    /// Answers whether the descriptor's number had been closed meanwhile.
+    func leaveLocked(_ source: DescriptorSource, _ mode: ModeState) -> Bool {
+        guard let index = source.modes.firstIndex(where: { $0 === mode }) else { return false }
+        source.modes.remove(at: index)
+        return mode.descriptors.remove(source)
+    }
+
+    /// Answers what is to be released after the lock.
+    func removeEverywhereLocked(_ source: DescriptorSource) -> [Any] {
+        let modes = source.modes
+        for mode in modes { _ = leaveLocked(source, mode) }
+        let item = source.isCommonItem ? commonItems.remove(source) : nil
+        source.isCommonItem = false
+        unbindIfUnusedLocked(source)
+        return [modes, item as Any]
+    }
+
+    func unbindIfUnusedLocked(_ source: DescriptorSource) {
+        guard source.modes.isEmpty, !source.isCommonItem else { return }
         source.loop = nil
         source.guardian.unbind()
-    }
-
-    func removeEverywhereLocked(_ source: DescriptorSource) -> [Any] {
-        var removed: [Any] = source.modes.map { removeLocked(source, from: $0) }
-        if let item = commonItems.remove(source) { removed.append(item) }
-        return removed
     }
 
     private func warnOfClosed(_ source: DescriptorSource) {

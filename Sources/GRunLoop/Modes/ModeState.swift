@@ -8,8 +8,8 @@ final class ModeState {
 
     /// Version-0 sources.
     var sources: [ObjectIdentifier: GRunLoop.Source] = [:]
-    /// Those of them that were signalled since they were last collected; may name one that no longer is.
-    var signalled: [GRunLoop.Source] = []
+    /// Those of them that may be signalled: every one that is, and perhaps one that was performed in another mode.
+    var signalled: [ObjectIdentifier: GRunLoop.Source] = [:]
 
     /// Version-1 sources.
     let descriptors = DescriptorSet()
@@ -72,10 +72,5 @@ final class ModeState {
     func remove(_ observer: GRunLoop.Observer) {
         observers.removeAll { $0 === observer }
         observed = observers.reduce(into: []) { $0.formUnion($1.activities) }
-    }
-
-    func noteSignal(of source: GRunLoop.Source) {
-        guard !signalled.contains(where: { $0 === source }) else { return }
-        signalled.append(source)
     }
 }

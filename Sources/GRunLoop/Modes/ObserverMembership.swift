@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Observers come and go.
-//
-// The same three steps for every kind of item: `add` resolves the common modes, `join` puts the item into one mode, and what is to be
-// told or woken because of it happens after the lock. What leaves a mode is released after the lock too: its deinit may be user code.
 
 extension GRunLoop {
     /// Adds an observer to a mode, or to all common modes. One that is there already, invalid, or in another loop, is left alone;
@@ -11,23 +8,17 @@ extension GRunLoop {
     /// Threads: any. The corresponding Core Foundation function is `CFRunLoopAddObserver`.
     public func add(_ observer: Observer, forMode name: Mode) {
         guard !refuses("add(Observer)") else { return }
-        guard name == .common else { return join(observer, name) }
-        guard observer.isValid, observer.isInNoLoopBut(self) else { return refuseIfValid(observer.isValid, "Observer") }
-        for mode in becomeCommon(.observer(observer), observer) { join(observer, mode) }
-    }
-
-    func join(_ observer: Observer, _ name: Mode) {
         let isTaken = lock.withLock { () -> Bool in
             guard !isDead else { return false }
             guard observer.guardian.bind(to: lock) else { return true }
-            defer { if observer.modes.isEmpty { observer.guardian.unbind() } }
+            defer { unbindIfUnusedLocked(observer) }
             guard observer.isValidLocked else { return false }
-            let mode = modeLocked(name)
             fixHomeLocked()
-            guard !observer.modes.contains(where: { $0 === mode }) else { return false }
-            observer.loop = self
-            observer.modes.append(mode)
-            mode.insert(observer)
+            for mode in modesToJoinLocked(name) { joinLocked(observer, mode) }
+            if name == .common {
+                observer.isCommonItem = true
+                commonItems.insert(.observer(observer), for: observer)
+            }
             return false
         }
         if isTaken { refuseOtherLoop("Observer") }
@@ -37,14 +28,17 @@ extension GRunLoop {
     ///
     /// Threads: any. The corresponding Core Foundation function is `CFRunLoopRemoveObserver`.
     public func remove(_ observer: Observer, forMode name: Mode) {
-        let names = name == .common ? ceaseCommon(observer) : [name]
-        for name in names {
-            _ = lock.withLock { () -> Observer? in
-                guard observer.guardian.isBound(to: lock), let mode = modes[name],
-                    observer.modes.contains(where: { $0 === mode })
-                else { return nil }
-                return removeLocked(observer, from: mode)
+        _ = lock.withLock { () -> [Any] in
+            guard observer.guardian.isBound(to: lock) else { return [] }
+            var released: [Any] = []
+            if name == .common {
+                guard let item = commonItems.remove(observer) else { return [] }
+                observer.isCommonItem = false
+                released.append(item)
             }
+            for mode in modesToLeaveLocked(name) { leaveLocked(observer, mode) }
+            unbindIfUnusedLocked(observer)
+            return released
         }
     }
 
@@ -53,28 +47,40 @@ extension GRunLoop {
     /// Threads: any. The corresponding Core Foundation function is `CFRunLoopContainsObserver`.
     public func contains(_ observer: Observer, forMode name: Mode) -> Bool {
         lock.withLock {
-            if name == .common { return commonItems.contains(observer) }
-            return modes[name]?.observers.contains { $0 === observer } ?? false
+            guard observer.guardian.isBound(to: lock) else { return false }
+            if name == .common { return observer.isCommonItem }
+            return observer.modes.contains { $0.name == name }
         }
     }
 
-    func removeLocked(_ observer: Observer, from mode: ModeState) -> Observer {
+    // MARK: With the lock held
+
+    func joinLocked(_ observer: Observer, _ mode: ModeState) {
+        guard !observer.modes.contains(where: { $0 === mode }) else { return }
+        observer.loop = self
+        observer.modes.append(mode)
+        mode.insert(observer)
+    }
+
+    func leaveLocked(_ observer: Observer, _ mode: ModeState) {
+        guard let index = observer.modes.firstIndex(where: { $0 === mode }) else { return }
+        observer.modes.remove(at: index)
         mode.remove(observer)
-        observer.modes.removeAll { $0 === mode }
-        if observer.modes.isEmpty {
-            observer.loop = nil
-            observer.guardian.unbind()
-        }
-        return observer
     }
 
+    /// Answers what is to be released after the lock.
     func removeEverywhereLocked(_ observer: Observer) -> [Any] {
-        var removed: [Any] = observer.modes.map { removeLocked(observer, from: $0) }
-        if let item = commonItems.remove(observer) { removed.append(item) }
-        return removed
+        for mode in observer.modes { mode.remove(observer) }
+        observer.modes = []
+        let item = observer.isCommonItem ? commonItems.remove(observer) : nil
+        observer.isCommonItem = false
+        unbindIfUnusedLocked(observer)
+        return [item as Any]
     }
-}
 
-extension GRunLoop.Observer {
-    func isInNoLoopBut(_ loop: GRunLoop) -> Bool { guardian.withLock { self.loop == nil || self.loop === loop } }
+    func unbindIfUnusedLocked(_ observer: Observer) {
+        guard observer.modes.isEmpty, !observer.isCommonItem else { return }
+        observer.loop = nil
+        observer.guardian.unbind()
+    }
 }

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Version-0 sources come and go.
-//
-// The same three steps for every kind of item: `add` resolves the common modes, `join` puts the item into one mode, and what is to be
-// told or woken because of it happens after the lock. What leaves a mode is released after the lock too: its deinit may be user code.
 
 extension GRunLoop {
     /// Adds a source to a mode, or to all common modes. Its `schedule` is called on this thread before this returns, once for each
@@ -11,24 +8,17 @@ extension GRunLoop {
     ///
     /// Threads: any. The corresponding Core Foundation function is `CFRunLoopAddSource`.
     public func add(_ source: Source, forMode name: Mode) {
-        guard !refuses("add(Source)"), source.isValid else { return }
-        guard name == .common else { return join(source, name) }
-        for mode in becomeCommon(.source(source), source) { join(source, mode) }
-    }
-
-    func join(_ source: Source, _ name: Mode) {
-        let joined = lock.withLock { () -> Bool in
-            guard !isDead, source.isValid else { return false }
-            let mode = modeLocked(name)
+        guard !refuses("add(Source)") else { return }
+        let joined = lock.withLock { () -> [ModeState] in
+            guard !isDead, source.isValid else { return [] }
             fixHomeLocked()
-            guard mode.sources[ObjectIdentifier(source)] == nil, let signalled = source.join(mode, of: self) else {
-                return false
+            if name == .common {
+                guard source.becomeCommon(in: self) else { return [] }
+                commonItems.insert(.source(source), for: source)
             }
-            mode.sources[ObjectIdentifier(source)] = source
-            if signalled { mode.noteSignal(of: source) }
-            return true
+            return modesToJoinLocked(name).filter { joinLocked(source, $0) }
         }
-        if joined { source.schedule?(self, name) }
+        for mode in joined { source.schedule?(self, mode.name) }
     }
 
     /// Removes a source from a mode, or from all common modes. Its `cancel` is called on this thread, once for each mode that it
@@ -36,19 +26,37 @@ extension GRunLoop {
     ///
     /// Threads: any. The corresponding Core Foundation function is `CFRunLoopRemoveSource`.
     public func remove(_ source: Source, forMode name: Mode) {
-        guard name == .common else { return part(source, name) }
-        for mode in ceaseCommon(source) { part(source, mode) }
+        let (left, _) = lock.withLock { () -> ([ModeState], [Any]) in
+            var released: [Any] = []
+            if name == .common {
+                guard let item = commonItems.remove(source) else { return ([], []) }
+                released.append(item)
+                if let loop = source.ceaseCommon(in: self) { released.append(loop) }
+            }
+            let left = modesToLeaveLocked(name).filter { mode in
+                guard let known = leaveLocked(source, mode) else { return false }
+                released.append(known)
+                return true
+            }
+            return (left, released)
+        }
+        for mode in left { source.cancel?(self, mode.name) }
     }
 
-    private func part(_ source: Source, _ name: Mode) {
-        let parted = lock.withLock { () -> (Source, GRunLoop?)? in
-            guard let mode = modes[name], let known = mode.sources.removeValue(forKey: ObjectIdentifier(source)) else {
-                return nil
+    /// The source is invalid: takes it out of everything of this loop.
+    func removeEverywhere(_ source: Source) {
+        let (left, _) = lock.withLock { () -> ([ModeState], [Any]) in
+            var released: [Any] = []
+            if let item = commonItems.remove(source) { released.append(item) }
+            if let loop = source.ceaseCommon(in: self) { released.append(loop) }
+            let left = modes.values.filter { mode in
+                guard let known = leaveLocked(source, mode) else { return false }
+                released.append(known)
+                return true
             }
-            mode.signalled.removeAll { $0 === source }
-            return (known, source.leave(mode))
+            return (left, released)
         }
-        if parted != nil { source.cancel?(self, name) }
+        for mode in left { source.cancel?(self, mode.name) }
     }
 
     /// Whether the source is in the mode; for ``Mode/common``, whether it was added to the common modes as such.
@@ -65,7 +73,25 @@ extension GRunLoop {
     func noteSignal(of source: Source, in mode: ModeState) {
         lock.withLock {
             guard mode.sources[ObjectIdentifier(source)] != nil else { return }
-            mode.noteSignal(of: source)
+            mode.signalled[ObjectIdentifier(source)] = source
         }
+    }
+
+    // MARK: With the lock held
+
+    /// Answers whether the source was not there before.
+    func joinLocked(_ source: Source, _ mode: ModeState) -> Bool {
+        let id = ObjectIdentifier(source)
+        guard mode.sources[id] == nil, let isSignalled = source.join(mode, of: self) else { return false }
+        mode.sources[id] = source
+        if isSignalled { mode.signalled[id] = source }
+        return true
+    }
+
+    /// Answers what is to be released after the lock, nil if the source was not there.
+    func leaveLocked(_ source: Source, _ mode: ModeState) -> Any? {
+        guard let known = mode.sources.removeValue(forKey: ObjectIdentifier(source)) else { return nil }
+        let listed = mode.signalled.removeValue(forKey: ObjectIdentifier(source))
+        return (known, listed, source.leave(mode))
     }
 }

@@ -110,7 +110,7 @@ struct TimerHeap: ~Copyable {
 
     /// The timers whose deadline is `limit` or earlier, in firing order. They stay in the heap: a nested run may fire one first.
     func due(by limit: Nanoseconds) -> [GRunLoop.Timer] {
-        guard earliest <= limit else { return [] }
+        guard count > 0, earliest <= limit else { return [] }
         var due = [entries[0]]
         var next = 0
         var parents = [0]

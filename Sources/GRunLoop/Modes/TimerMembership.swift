@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Timers come and go, and move.
-//
-// The same three steps for every kind of item: `add` resolves the common modes, `join` puts the item into one mode, and what is to be
-// told or woken because of it happens after the lock. What leaves a mode is released after the lock too: its deinit may be user code.
 
 extension GRunLoop {
     /// Adds a timer to a mode, or to all common modes. A loop that sleeps in the mode is re-armed at once. A timer that is there
@@ -11,46 +8,41 @@ extension GRunLoop {
     /// Threads: any. The corresponding Core Foundation function is `CFRunLoopAddTimer`.
     public func add(_ timer: Timer, forMode name: Mode) {
         guard !refuses("add(Timer)") else { return }
-        guard name == .common else { return join(timer, name) }
-        guard timer.isValid, timer.isInNoLoopBut(self) else { return refuseIfValid(timer.isValid, "Timer") }
-        for mode in becomeCommon(.timer(timer), timer) { join(timer, mode) }
-    }
-
-    func join(_ timer: Timer, _ name: Mode) {
-        enum Outcome {
-            case done(Kick?)
-            case taken
-        }
-        let outcome = lock.withLock { () -> Outcome in
-            guard !isDead else { return .done(nil) }
-            guard timer.guardian.bind(to: lock) else { return .taken }
-            defer { if timer.places.isEmpty { timer.guardian.unbind() } }
-            guard timer.isValidLocked else { return .done(nil) }
-            let mode = modeLocked(name)
+        let (isTaken, kick) = lock.withLock { () -> (Bool, Kick?) in
+            guard !isDead else { return (false, nil) }
+            guard timer.guardian.bind(to: lock) else { return (true, nil) }
+            defer { unbindIfUnusedLocked(timer) }
+            guard timer.isValidLocked else { return (false, nil) }
             fixHomeLocked()
-            guard !timer.places.contains(mode) else { return .done(nil) }
-            timer.loop = self
-            mode.insert(timer)
-            return .done(rearmLocked(mode))
+            var kick: Kick?
+            for mode in modesToJoinLocked(name) { kick = joinLocked(timer, mode) ?? kick }
+            if name == .common {
+                timer.isCommonItem = true
+                commonItems.insert(.timer(timer), for: timer)
+            }
+            return (false, kick)
         }
-        switch outcome {
-        case .done(let kick): kick?.send()
-        case .taken: refuseOtherLoop("Timer")
-        }
+        kick?.send()
+        if isTaken { refuseOtherLoop("Timer") }
     }
 
     /// Removes a timer from a mode, or from all common modes. It stays valid, and keeps its dates.
     ///
     /// Threads: any. The corresponding Core Foundation function is `CFRunLoopRemoveTimer`.
     public func remove(_ timer: Timer, forMode name: Mode) {
-        let names = name == .common ? ceaseCommon(timer) : [name]
-        for name in names {
-            _ = lock.withLock { () -> Timer? in
-                guard timer.guardian.isBound(to: lock), let mode = modes[name], timer.places.contains(mode) else {
-                    return nil
-                }
-                return removeLocked(timer, from: mode)
+        _ = lock.withLock { () -> [Any] in
+            guard timer.guardian.isBound(to: lock) else { return [] }
+            var released: [Any] = []
+            if name == .common {
+                guard let item = commonItems.remove(timer) else { return [] }
+                timer.isCommonItem = false
+                released.append(item)
             }
+            for mode in modesToLeaveLocked(name) where timer.places.contains(mode) {
+                released.append(mode.remove(timer))
+            }
+            unbindIfUnusedLocked(timer)
+            return released
         }
     }
 
@@ -60,24 +52,33 @@ extension GRunLoop {
     public func contains(_ timer: Timer, forMode name: Mode) -> Bool {
         lock.withLock {
             guard timer.guardian.isBound(to: lock) else { return false }
-            if name == .common { return commonItems.contains(timer) }
+            if name == .common { return timer.isCommonItem }
             return modes[name].map(timer.places.contains) ?? false
         }
     }
 
-    func removeLocked(_ timer: Timer, from mode: ModeState) -> Timer {
-        let removed = mode.remove(timer)
-        if timer.places.isEmpty {
-            timer.loop = nil
-            timer.guardian.unbind()
-        }
-        return removed
+    // MARK: With the lock held
+
+    func joinLocked(_ timer: Timer, _ mode: ModeState) -> Kick? {
+        guard !timer.places.contains(mode) else { return nil }
+        timer.loop = self
+        mode.insert(timer)
+        return rearmLocked(mode)
     }
 
+    /// Answers what is to be released after the lock.
     func removeEverywhereLocked(_ timer: Timer) -> [Any] {
-        var removed: [Any] = timer.places.modes.map { removeLocked(timer, from: $0) }
-        if let item = commonItems.remove(timer) { removed.append(item) }
-        return removed
+        var released: [Any] = timer.places.modes.map { $0.remove(timer) }
+        if timer.isCommonItem, let item = commonItems.remove(timer) { released.append(item) }
+        timer.isCommonItem = false
+        unbindIfUnusedLocked(timer)
+        return released
+    }
+
+    func unbindIfUnusedLocked(_ timer: Timer) {
+        guard timer.places.isEmpty, !timer.isCommonItem else { return }
+        timer.loop = nil
+        timer.guardian.unbind()
     }
 
     /// The timer begins to fire: it leaves every heap, so that a nested run does not see it.
@@ -107,8 +108,4 @@ extension GRunLoop {
         let kick = timerChangedLocked(timer)
         return isCurrent ? kick : wakeUpLocked() ?? kick
     }
-}
-
-extension GRunLoop.Timer {
-    func isInNoLoopBut(_ loop: GRunLoop) -> Bool { guardian.withLock { self.loop == nil || self.loop === loop } }
 }

@@ -60,19 +60,15 @@ extension GRunLoop {
     func performSourcesLocked(_ run: Activation) -> Bool {
         let mode = run.mode
         guard !mode.signalled.isEmpty else { return false }
-        var collected = mode.signalled.map { (source: $0, signal: $0.signalOrder) }.filter { $0.signal != 0 }
-        run.kept += mode.signalled as [AnyObject]
-        mode.signalled.removeAll()
+        var collected = mode.signalled.values.map { (source: $0, signal: $0.signalOrder) }
+        for (source, _) in collected { run.kept.append(source) }
         collected.sort { ($0.source.order, $0.signal) < ($1.source.order, $1.signal) }
         var handled = false
         for (source, _) in collected {
-            // Removed since: it does not perform, and keeps its signal. Left for the next pass: it is still signalled.
-            guard mode.sources[ObjectIdentifier(source)] != nil else { continue }
-            if handled && run.returnsAfterSource {
-                mode.noteSignal(of: source)
-                continue
-            }
-            guard source.takeSignal() else { continue }
+            // What is not performed stays in the mode's list, where a nested run finds it.
+            if handled && run.returnsAfterSource { break }
+            // Removed since: it does not perform, and keeps its signal.
+            guard mode.signalled.removeValue(forKey: ObjectIdentifier(source)) != nil, source.takeSignal() else { continue }
             handled = true
             lock.unlock()
             trace(.callout(.source(source)))

@@ -15,10 +15,16 @@ extension GRunLoop {
             for mode in modes.values {
                 for source in mode.sources.values { remains.sources.append((source, mode)) }
                 mode.sources = [:]
-                mode.signalled = []
-                for timer in mode.heap.all { remains.released.append(removeLocked(timer, from: mode)) }
-                for observer in mode.observers { remains.released.append(removeLocked(observer, from: mode)) }
-                for source in mode.descriptors.all { remains.released.append(removeLocked(source, from: mode)) }
+                mode.signalled = [:]
+                for timer in mode.heap.all { remains.released += removeEverywhereLocked(timer) }
+                for observer in mode.observers {
+                    remains.released.append(observer)
+                    remains.released += removeEverywhereLocked(observer)
+                }
+                for source in mode.descriptors.all {
+                    remains.released.append(source)
+                    remains.released += removeEverywhereLocked(source)
+                }
                 remains.blocks += mode.blocks.removeAll()
                 remains.contexts += mode.addedContexts
                 mode.addedContexts = []
@@ -27,6 +33,16 @@ extension GRunLoop {
             }
             remains.blocks += commonBlocks.removeAll()
             remains.items = commonItems.removeAll()
+            for item in remains.items {
+                // What is a common item only, in no mode, is let go as well.
+                switch item {
+                case .timer(let timer): remains.released += removeEverywhereLocked(timer)
+                case .observer(let observer): remains.released += removeEverywhereLocked(observer)
+                case .descriptor(let source): remains.released += removeEverywhereLocked(source)
+                case .source(let source): remains.released.append(source.ceaseCommon(in: self) as Any)
+                case .context: break
+                }
+            }
             remains.home = home
             home = nil
             remains.descriptors = host.close()

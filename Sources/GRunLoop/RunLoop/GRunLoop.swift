@@ -46,7 +46,9 @@ public final class GRunLoop: @unchecked Sendable {
 
     // MARK: Own thread only
 
-    @exclusivity(unchecked) var tracer: Trace?
+    var tracer: Trace?
+    /// Whether there is a tracer: what each stage asks. Unchecked, so that asking is a comparison and a jump.
+    @exclusivity(unchecked) var isTraced = false
     var itemChooser: (@Sendable ([ReadyItem]) -> Int?)?
     var cancellables = Cancellables()
     private var destructorRounds: Int32 = 0
@@ -115,11 +117,6 @@ public final class GRunLoop: @unchecked Sendable {
         return mode
     }
 
-    /// With the lock held: the modes that an item goes into that is added to the common modes.
-    func commonModeStatesLocked() -> [ModeState] {
-        commonModes.sorted { $0.rawValue < $1.rawValue }.map(modeLocked)
-    }
-
     /// The mode of the innermost run; nil when the loop does not run. Threads: any. `CFRunLoopCopyCurrentMode`.
     public var currentMode: Mode? {
         lock.withLock { activation?.mode.name }
@@ -130,50 +127,6 @@ public final class GRunLoop: @unchecked Sendable {
     /// Threads: any. The corresponding Core Foundation function is `CFRunLoopCopyAllModes`.
     public var allModes: [Mode] {
         lock.withLock { Array(modes.keys) }
-    }
-
-    /// Makes a mode one of the common modes, for good. Every common item joins it at once; it serves the home context and, on the
-    /// main loop, the main dispatch queue.
-    ///
-    /// Threads: any. It throws if a common descriptor source cannot be watched in the mode: then the mode is not common. The
-    /// corresponding Core Foundation function is `CFRunLoopAddCommonMode`.
-    public func addCommonMode(_ name: Mode) throws(DescriptorError) {
-        guard name != .common else {
-            return Log.critical("GRunLoop.addCommonMode: .common stands for all common modes; name one mode")
-        }
-        let items = lock.withLock { () -> [Item]? in
-            guard !isDead, !commonModes.contains(name) else { return nil }
-            return commonItems.ordered
-        }
-        guard let items else { return }
-        var joined: [DescriptorSource] = []
-        for case .descriptor(let source) in items {
-            do throws(DescriptorError) {
-                try join(source, name)
-                joined.append(source)
-            } catch {
-                for source in joined { remove(source, forMode: name) }
-                throw error
-            }
-        }
-        // An item may have become a common one meanwhile: whoever adds one later finds the mode among the common ones.
-        let all = lock.withLock { () -> [Item] in
-            commonModes.insert(name)
-            if let mode = modes[name] {
-                mode.isCommon = true
-                mode.contextsVersion += 1
-            }
-            return commonItems.ordered
-        }
-        for item in all {
-            switch item {
-            case .source(let source): join(source, name)
-            case .descriptor(let source): try join(source, name)
-            case .timer(let timer): join(timer, name)
-            case .observer(let observer): join(observer, name)
-            case .context(let context): join(context, name)
-            }
-        }
     }
 
     // MARK: What a mode waits for
