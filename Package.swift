@@ -31,14 +31,21 @@ let package = Package(
         .executableTarget(
             name: "grun-oracle", dependencies: ["GRunLoop", "LoopScript", argumentParser], swiftSettings: strict),
 
+        // What the measuring scripts run.
+        .executableTarget(name: "grun-probe", dependencies: ["GRunLoop"], path: "Tests/Probe", swiftSettings: strict),
+
         // What the tests share: loops on threads, recorders, watchdogs.
         .target(
             name: "TestSupport", dependencies: ["GRunLoop", "CGLib"], path: "Tests/TestSupport", swiftSettings: strict),
+        // Facts about a process: its main thread, its descriptors, its forks. Beside the tests, which start it.
+        .executableTarget(
+            name: "grun-test-child", dependencies: ["GRunLoop", "TestSupport", "CGLib"], path: "Tests/TestChild",
+            swiftSettings: strict),
         .testTarget(
-            name: "GRunLoopTests", dependencies: ["GRunLoop", "LoopScript", "TestSupport", "CGLib"], swiftSettings: strict),
+            name: "GRunLoopTests", dependencies: ["GRunLoop", "LoopScript", "TestSupport", "CGLib", "grun-test-child"], swiftSettings: strict),
         // XCTest, because its tests run on the process's real main thread.
         .testTarget(
-            name: "MainThreadTests", dependencies: ["GRunLoop", "TestSupport", "CGLib"], swiftSettings: strict),
+            name: "MainThreadTests", dependencies: ["GRunLoop", "TestSupport", "CGLib", "grun-test-child"], swiftSettings: strict),
     ],
     swiftLanguageModes: [.v6]
 )

@@ -11,6 +11,13 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
+int cgrun_traced_loops;
+
+void cgrun_count_tracing(int change)
+{
+    __atomic_add_fetch(&cgrun_traced_loops, change, __ATOMIC_RELAXED);
+}
+
 static atomic_bool forked;
 
 static void note_fork(void)

@@ -59,6 +59,13 @@ uint32_t cgrun_main_queue_owner(void);
 /// Keeps a callout's frame on the stack: without it the call of the user's closure becomes a jump.
 static inline void cgrun_keep_frame(void) { __asm__ volatile("" ::: "memory"); }
 
+/// How many loops of the process are traced.
+extern int cgrun_traced_loops __attribute__((visibility("hidden")));
+void cgrun_count_tracing(int change);
+// A plain read, which becomes one comparison with memory; an atomic one becomes a load and a test. A loop is traced by its own thread,
+// which reads what it wrote itself; what other threads change meanwhile decides nothing here.
+__attribute__((no_sanitize("thread"))) static inline bool cgrun_is_tracing(void) { return cgrun_traced_loops != 0; }
+
 /// Logs to GLib's log under the domain "GRunLoop".
 void cgrun_log(GLogLevelFlags level, const char *message);
 

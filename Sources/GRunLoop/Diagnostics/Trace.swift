@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // A recorder of what a loop does: its stages and its callouts, in order.
 
+import CGRun
 import Synchronization
 
 extension GRunLoop {
     /// Records the stages and callouts of the loop that it is given to, in order, up to a limit.
     ///
-    /// Threads: any. Off, it costs a loop one comparison a stage.
+    /// Threads: any. While no loop is traced, it costs two instructions a stage.
     public final class Trace: Sendable {
         /// The stages of a pass, in their order.
         public enum Stage: String, Hashable, Sendable {
@@ -99,29 +100,50 @@ extension GRunLoop {
     /// Threads: the loop's own; from another thread it is logged and ignored.
     public func startTracing(_ trace: Trace) {
         guard requireOwnThread("startTracing") else { return }
+        if tracer == nil { cgrun_count_tracing(1) }
         tracer = trace
-        isTraced = true
     }
 
     /// Ends that. Threads: the loop's own; from another thread it is logged and ignored.
     public func stopTracing() {
         guard requireOwnThread("stopTracing") else { return }
-        tracer = nil
-        isTraced = false
+        endTracing()
     }
 
+    func endTracing() {
+        if tracer != nil { cgrun_count_tracing(-1) }
+        tracer = nil
+    }
+
+    // While no loop of the process is traced, a stage costs a comparison with a word at a fixed address, and a jump.
     // GRUN_NO_TRACE is for `scripts/trace-cost`, which counts what these two cost.
 
-    @inline(__always) func mark(_ stage: @autoclosure () -> Trace.Stage) {
+    @inline(__always) func mark(_ stage: Trace.Stage) {
         #if !GRUN_NO_TRACE
-            if _slowPath(isTraced) { record(.stage(stage())) }
+            if _slowPath(cgrun_is_tracing()) { recordStage(stage) }
         #endif
     }
 
-    @inline(__always) func trace(_ kind: @autoclosure () -> Trace.Event.Kind) {
+    @inline(__always) func mark(_ activity: Activity) {
         #if !GRUN_NO_TRACE
-            if _slowPath(isTraced) { record(kind()) }
+            if _slowPath(cgrun_is_tracing()) { recordActivity(activity) }
         #endif
+    }
+
+    @inline(__always) func trace(_ callout: @autoclosure () -> Trace.Callout, _ activity: Activity? = nil) {
+        #if !GRUN_NO_TRACE
+            if _slowPath(cgrun_is_tracing()) { record(.callout(callout(), activity: activity)) }
+        #endif
+    }
+
+    // Out of line and with plain arguments: what they need must not cost the stages registers.
+
+    @inline(never) private func recordStage(_ stage: Trace.Stage) {
+        record(.stage(stage))
+    }
+
+    @inline(never) private func recordActivity(_ activity: Activity) {
+        record(.stage(Trace.Stage(activity)))
     }
 
     @inline(never) private func record(_ kind: Trace.Event.Kind) {

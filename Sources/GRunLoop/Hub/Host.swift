@@ -133,7 +133,6 @@ extension GRunLoop {
             root.ignoresWakeUps = false
             notifyLocked(.beforeTimers, mode)  // 2
             notifyLocked(.beforeSources, mode)  // 3
-            mark(.blocks)
             runBlocksLocked(mode)  // 4
             mark(.sources)
             var handled = performSourcesLocked(root)  // 5
@@ -142,7 +141,6 @@ extension GRunLoop {
             root.ignoresWakeUps = true
             mark(.service)
             handled = serviceLocked(item, root) || handled  // 10
-            mark(.blocks)
             runBlocksLocked(mode)  // 11
             if !handled, item == nil { return }
         }

@@ -52,8 +52,12 @@ extension GRunLoop {
 
     /// Stages 4, 5 and 11: runs the blocks of the mode that were enqueued before. Those that one of them enqueues wait for the next
     /// step; a nested run does not see the rest of this one.
-    func runBlocksLocked(_ mode: ModeState) {
-        guard mode.blocks.live > 0 || (mode.isCommon && commonBlocks.live > 0) else { return }
+    @inline(__always) func runBlocksLocked(_ mode: ModeState) {
+        mark(.blocks)
+        if mode.blocks.live > 0 || (mode.isCommon && commonBlocks.live > 0) { runBlockStepLocked(mode) }
+    }
+
+    @inline(never) private func runBlockStepLocked(_ mode: ModeState) {
         let end = blockSequence
         let start = hiddenBlocks
         var next = start
@@ -62,8 +66,7 @@ extension GRunLoop {
             hiddenBlocks = end
             next = sequence + 1
             lock.unlock()
-            trace(.callout(.block))
-            callOutToBlock(&body)
+            callOutToBlock(&body, of: self)
             lock.lock()
         }
         hiddenBlocks = start

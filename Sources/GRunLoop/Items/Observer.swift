@@ -64,14 +64,13 @@ extension GRunLoop {
 
         /// Without a lock: calls the closure unless the observer was invalidated since it was collected.
         func deliver(_ activity: Activity, in mode: ModeState, of loop: GRunLoop) {
-            let body = guardian.withLock { () -> (@Sendable (Observer, Activity) -> Void)? in
+            var body = guardian.withLock { () -> (@Sendable (Observer, Activity) -> Void)? in
                 guard valid else { return nil }
                 firing = true
                 return handler
             }
-            guard let body else { return }
-            loop.trace(.callout(.observer(self), activity: activity))
-            callOutToObserver(body, self, activity)
+            guard body != nil else { return }
+            callOutToObserver(&body, self, activity, of: loop)
             if !repeats { invalidate() }
             guardian.withLock { firing = false }
         }

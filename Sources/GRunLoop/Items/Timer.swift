@@ -137,7 +137,7 @@ extension GRunLoop {
         public func fire() {
             var body = guardian.withLock { valid ? handler : nil }
             guard body != nil else { return }
-            callOutToTimer(&body, self)
+            callOutToTimer(&body, self, of: nil)
             if period == 0 { invalidate() }
         }
 
@@ -160,8 +160,7 @@ extension GRunLoop {
             loop.firing.append(self)
             loop.lock.unlock()
 
-            loop.trace(.callout(.timer(self)))
-            callOutToTimer(&body, self)
+            callOutToTimer(&body, self, of: loop)
             if period == 0 { invalidate() }
 
             loop.lock.lock()

@@ -77,8 +77,7 @@ extension GRunLoop {
     func drainMainQueueLocked() -> Bool {
         guard MainQueue.isOurs, MainQueue.acknowledge() else { return false }
         lock.unlock()
-        trace(.callout(.mainQueue))
-        serviceMainDispatchQueue()
+        serviceMainDispatchQueue(of: self)
         lock.lock()
         return true
     }

@@ -5,16 +5,18 @@
 final class Activation {
     let mode: ModeState
     let parent: Activation?
-    /// `.min`: one pass without sleeping. `.never`: no limit.
-    let deadline: Nanoseconds
+    /// How long the run may last; zero and less: one pass without sleeping. `.never`: no limit.
+    private let span: Nanoseconds
+    /// `.min`: one pass without sleeping. `.never`: no limit, or not begun.
+    private(set) var deadline = Nanoseconds.never
     let returnsAfterSource: Bool
 
     /// A stop belongs to one activation: neither its parent's nor the next run's (items 58 to 62).
     var isStopped = false
     /// From the end of the wait to the end of the pass another pass comes before the next sleep anyway (item 70).
     var ignoresWakeUps = false
-    /// Its limit passed while a nested run was under way, and that run was woken for it, once.
-    var hasWokenNestedRun = false
+    /// A limit wakes whichever run is innermost when it comes, once. It has, or it no longer can.
+    var isDeadlineSpent = false
 
     // MARK: Own thread only
 
@@ -28,12 +30,17 @@ final class Activation {
     var lastKind = GRunLoop.ReadyItem.Kind.descriptor
 
     init(
-        mode: ModeState, parent: Activation?, deadline: Nanoseconds = .never, returnsAfterSource: Bool = false
+        mode: ModeState, parent: Activation?, span: Nanoseconds = .never, returnsAfterSource: Bool = false
     ) {
         self.mode = mode
         self.parent = parent
-        self.deadline = deadline
+        self.span = span
         self.returnsAfterSource = returnsAfterSource
+    }
+
+    /// The time counts from the first pass, after the entry observers.
+    func startClock() {
+        deadline = span <= 0 ? .min : span > .longest ? .never : Nanoseconds.now().addingSaturating(span)
     }
 
     /// The run only looks: one pass, no sleep.
@@ -44,7 +51,7 @@ final class Activation {
         var earliest = Nanoseconds.never
         var ancestor = parent
         while let run = ancestor {
-            if !run.hasWokenNestedRun, !run.onlyPolls { earliest = min(earliest, run.deadline) }
+            if !run.isDeadlineSpent, !run.onlyPolls { earliest = min(earliest, run.deadline) }
             ancestor = run.parent
         }
         return earliest
@@ -55,8 +62,8 @@ final class Activation {
         var found = false
         var ancestor = parent
         while let run = ancestor {
-            if !run.hasWokenNestedRun, !run.onlyPolls, run.deadline <= now {
-                run.hasWokenNestedRun = true
+            if !run.isDeadlineSpent, !run.onlyPolls, run.deadline <= now {
+                run.isDeadlineSpent = true
                 found = true
             }
             ancestor = run.parent

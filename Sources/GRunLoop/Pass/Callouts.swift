@@ -8,44 +8,54 @@
 import CGRun
 
 @inline(never) func callOutToObserver(
-    _ handler: @Sendable (GRunLoop.Observer, GRunLoop.Activity) -> Void, _ observer: GRunLoop.Observer,
-    _ activity: GRunLoop.Activity
+    _ handler: inout (@Sendable (GRunLoop.Observer, GRunLoop.Activity) -> Void)?, _ observer: GRunLoop.Observer,
+    _ activity: GRunLoop.Activity, of loop: GRunLoop
 ) {
-    handler(observer, activity)
+    loop.trace(.observer(observer), activity)
+    handler?(observer, activity)
+    handler = nil
     cgrun_keep_frame()
 }
 
-@inline(never) func callOutToBlock(_ block: inout (@Sendable () -> Void)?) {
+@inline(never) func callOutToBlock(_ block: inout (@Sendable () -> Void)?, of loop: GRunLoop) {
+    loop.trace(.block)
     block?()
     block = nil
     cgrun_keep_frame()
 }
 
-@inline(never) func callOutToSource(_ perform: @Sendable () -> Void) {
-    perform()
+@inline(never) func callOutToSource(_ source: GRunLoop.Source, of loop: GRunLoop) {
+    loop.trace(.source(source))
+    source.perform()
     cgrun_keep_frame()
 }
 
 @inline(never) func callOutToDescriptorSource(
-    _ handler: @Sendable (GRunLoop.DescriptorSource, GRunLoop.DescriptorSource.Conditions) -> Void,
-    _ source: GRunLoop.DescriptorSource, _ ready: GRunLoop.DescriptorSource.Conditions
+    _ source: GRunLoop.DescriptorSource, _ ready: GRunLoop.DescriptorSource.Conditions, of loop: GRunLoop
 ) {
-    handler(source, ready)
+    loop.trace(.descriptor(source))
+    source.handler(source, ready)
     cgrun_keep_frame()
 }
 
-@inline(never) func callOutToTimer(_ handler: inout (@Sendable (GRunLoop.Timer) -> Void)?, _ timer: GRunLoop.Timer) {
+/// `loop` is nil in a timer that is fired by hand.
+@inline(never) func callOutToTimer(
+    _ handler: inout (@Sendable (GRunLoop.Timer) -> Void)?, _ timer: GRunLoop.Timer, of loop: GRunLoop?
+) {
+    loop?.trace(.timer(timer))
     handler?(timer)
     handler = nil
     cgrun_keep_frame()
 }
 
-@inline(never) func callOutToContext(_ served: ServedContext) {
+@inline(never) func callOutToContext(_ served: ServedContext, of loop: GRunLoop) {
+    loop.trace(.context)
     Contexts.dispatch(served.context)
     cgrun_keep_frame()
 }
 
-@inline(never) func serviceMainDispatchQueue() {
+@inline(never) func serviceMainDispatchQueue(of loop: GRunLoop) {
+    loop.trace(.mainQueue)
     MainQueue.drain()
     cgrun_keep_frame()
 }

@@ -4,6 +4,8 @@
 //   1 entry (once) · 2 beforeTimers · 3 beforeSources · 4 blocks · 5 version-0 sources, and blocks again if one was handled ·
 //   6 main-queue pre-check · 7 beforeWaiting · 8 wait · 9 afterWaiting · 10 service one live item · 11 blocks · 12 end checks ·
 //   exit (once)
+//
+// The stages are never inlined: a profile shows them by name, and what one costs does not depend on its neighbours.
 
 extension GRunLoop {
     /// Runs passes until one of them ends the run. With the lock held before and after; never held in user code.
@@ -14,7 +16,6 @@ extension GRunLoop {
             beginPassLocked(run)
             notifyLocked(.beforeTimers, mode)  // 2
             notifyLocked(.beforeSources, mode)  // 3
-            mark(.blocks)
             runBlocksLocked(mode)  // 4
             mark(.sources)
             var handled = performSourcesLocked(run)  // 5
@@ -26,7 +27,6 @@ extension GRunLoop {
             mark(.service)
             let serviced = serviceLocked(found.item, run)  // 10
             handled = handled || serviced || !found.contexts.isEmpty
-            mark(.blocks)
             runBlocksLocked(mode)  // 11
             if let result = endCheckLocked(run, handled) { return result }  // 12
         }
@@ -42,10 +42,14 @@ extension GRunLoop {
 
     // MARK: 2, 3, 7, 9, entry and exit
 
-    /// Calls the observers of a stage in order. Who was removed meanwhile is still called, who was invalidated is not (149, 150).
-    func notifyLocked(_ activity: Activity, _ mode: ModeState) {
-        mark(Trace.Stage(activity))
-        guard mode.observed.contains(activity) else { return }
+    /// Tells the observers of a stage, if there are any.
+    @inline(__always) func notifyLocked(_ activity: Activity, _ mode: ModeState) {
+        mark(activity)
+        if mode.observed.contains(activity) { callObserversLocked(activity, mode) }
+    }
+
+    /// In order. Who was removed meanwhile is still called, who was invalidated is not (149, 150).
+    @inline(never) private func callObserversLocked(_ activity: Activity, _ mode: ModeState) {
         let called = mode.observers.filter { $0.activities.contains(activity) && $0.canBeCalledLocked }
         guard !called.isEmpty else { return }
         activation?.kept += called as [AnyObject]
@@ -57,7 +61,7 @@ extension GRunLoop {
     // MARK: 5
 
     /// Performs what is signalled now, in order; only the first if the run returns after a source. Answers whether any was.
-    func performSourcesLocked(_ run: Activation) -> Bool {
+    @inline(never) func performSourcesLocked(_ run: Activation) -> Bool {
         let mode = run.mode
         guard !mode.signalled.isEmpty else { return false }
         var collected = mode.signalled.values.map { (source: $0, signal: $0.signalOrder) }
@@ -71,8 +75,7 @@ extension GRunLoop {
             guard mode.signalled.removeValue(forKey: ObjectIdentifier(source)) != nil, source.takeSignal() else { continue }
             handled = true
             lock.unlock()
-            trace(.callout(.source(source)))
-            callOutToSource(source.perform)
+            callOutToSource(source, of: self)
             lock.lock()
         }
         return handled
@@ -83,13 +86,12 @@ extension GRunLoop {
     private func dispatchLocked(_ served: ServedContext, _ run: Activation) {
         run.kept.append(served)
         lock.unlock()
-        trace(.callout(.context))
-        callOutToContext(served)
+        callOutToContext(served, of: self)
         lock.lock()
     }
 
     /// Services one item; answers whether that counts as a handled source.
-    func serviceLocked(_ item: ReadyItem?, _ run: Activation) -> Bool {
+    @inline(never) func serviceLocked(_ item: ReadyItem?, _ run: Activation) -> Bool {
         run.servedMainQueueLast = false
         guard let item else { return false }
         run.lastKind = item.kind
@@ -129,8 +131,7 @@ extension GRunLoop {
         else { return false }
         batch.consume(source.conditions, at: index)
         lock.unlock()
-        trace(.callout(.descriptor(source)))
-        callOutToDescriptorSource(source.handler, source, ready)
+        callOutToDescriptorSource(source, ready, of: self)
         lock.lock()
         return true
     }
@@ -138,7 +139,7 @@ extension GRunLoop {
     // MARK: 12
 
     /// In this order: handledSource, timedOut, stopped, finished (item 29).
-    private func endCheckLocked(_ run: Activation, _ handled: Bool) -> RunResult? {
+    @inline(never) private func endCheckLocked(_ run: Activation, _ handled: Bool) -> RunResult? {
         if handled && run.returnsAfterSource { return .handledSource }
         if run.deadline != .never, run.deadline < Nanoseconds.now() { return .timedOut }
         if run.isStopped { return .stopped }

@@ -11,7 +11,7 @@ extension GRunLoop {
     }
 
     /// With the lock held before and after.
-    func takeReadyLocked(_ run: Activation, polls: Bool) -> Found {
+    @inline(never) func takeReadyLocked(_ run: Activation, polls: Bool) -> Found {
         let mode = run.mode
         let isObserved = !mode.observed.isDisjoint(with: [.beforeWaiting, .afterWaiting])
         var asksMainQueueFirst = false
@@ -51,7 +51,7 @@ extension GRunLoop {
 
     /// 8. Waits until something is live or the deadline has come. A wake-up that only re-arms goes back to sleep without a word: no
     /// afterWaiting, no pass (items 76 and 80).
-    private func findLocked(_ run: Activation, _ asksMainQueueFirst: Bool, deadline: Nanoseconds) -> Found {
+    @inline(never) private func findLocked(_ run: Activation, _ asksMainQueueFirst: Bool, deadline: Nanoseconds) -> Found {
         let mode = run.mode
         while true {
             let servesMainQueue = servesMainQueueLocked(mode)
@@ -72,6 +72,7 @@ extension GRunLoop {
             if result.ready.0, batch.pending(in: mode).isEmpty { batch.fetch(from: mode) }
             let end = Nanoseconds.now()
             if run.nextAncestorDeadline <= end, run.takePassedAncestorDeadlines(at: end) { sleep.isWakePending = true }
+            if deadline <= end { run.isDeadlineSpent = true }
             let item = chooseLocked(run, mainQueue: result.ready.1, asksMainQueueFirst, now: end)
             if item != nil || !result.readyContexts.isEmpty || deadline <= end {
                 return Found(contexts: result.readyContexts, item: item)

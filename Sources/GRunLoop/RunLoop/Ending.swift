@@ -49,6 +49,7 @@ extension GRunLoop {
             return remains
         }
         cancellables = Cancellables()
+        endTracing()
         for (source, mode) in ended.sources {
             let loop = source.leave(mode)
             source.cancel?(self, mode.name)

@@ -47,8 +47,6 @@ public final class GRunLoop: @unchecked Sendable {
     // MARK: Own thread only
 
     var tracer: Trace?
-    /// Whether there is a tracer: what each stage asks. Unchecked, so that asking is a comparison and a jump.
-    @exclusivity(unchecked) var isTraced = false
     var itemChooser: (@Sendable ([ReadyItem]) -> Int?)?
     var cancellables = Cancellables()
     private var destructorRounds: Int32 = 0

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Running a loop: Core Foundation's two functions and Foundation's five methods, all of which end in one.
 
+import Synchronization
+
 extension GRunLoop {
     // MARK: Core Foundation's
 
@@ -102,15 +104,15 @@ extension GRunLoop {
 
     @discardableResult
     private func runOnce(_ name: Mode, for span: Nanoseconds, _ returnsAfterSource: Bool) -> RunResult {
-        let deadline =
-            span <= 0 ? .min : span > .longest ? .never : Nanoseconds.now().addingSaturating(span)
         lock.lock()
         guard let mode = modes[name], !isFinishedLocked(mode), hasContextLocked(mode) else {
             lock.unlock()
+            if name == .common { explainCommon() }
             return .finished
         }
         let run = Activation(
-            mode: mode, parent: activation, deadline: deadline, returnsAfterSource: returnsAfterSource)
+            mode: mode, parent: activation, span: span, returnsAfterSource: returnsAfterSource)
+        noteParentDeadlinesLocked(run)
         activation = run
         // A wake-up that came while nothing ran was for a host; it does not count for a run (item 68).
         host.isWakePending = false
@@ -120,7 +122,9 @@ extension GRunLoop {
         run.contexts.pushThreadDefault()
 
         notifyLocked(.entry, mode)  // 1
+        run.startClock()
         let result = runPassesLocked(run)
+        run.isDeadlineSpent = true
         notifyLocked(.exit, mode)
 
         batch.discard()
@@ -128,6 +132,12 @@ extension GRunLoop {
         lock.unlock()
         run.contexts.releaseAll()
         return result
+    }
+
+    /// A limit of an outer run that has come already was a wake-up of that run: pending where it counted, lost where it did not.
+    private func noteParentDeadlinesLocked(_ run: Activation) {
+        guard let parent = run.parent, run.nextAncestorDeadline != .never else { return }
+        if run.takePassedAncestorDeadlines(at: .now()), !parent.ignoresWakeUps { sleep.isWakePending = true }
     }
 
     /// With the lock held: whether the mode has a context to sleep with. A private mode gets its own when it first runs; what GIO
@@ -148,6 +158,15 @@ extension GRunLoop {
         lock.lock()
         return false
     }
+
+    /// ``Mode/common`` can have no items of its own, so that it is finished; but whoever runs it meant something else.
+    private func explainCommon() {
+        guard !Self.saidCommon.exchange(true, ordering: .relaxed) else { return }
+        Log.critical(
+            "GRunLoop.run: .common stands for all common modes and cannot be run; run one of them, as .default. Said once")
+    }
+
+    private static let saidCommon = Atomic(false)
 
     private func isFinished(_ name: Mode) -> Bool {
         lock.withLock { modes[name].map(isFinishedLocked) ?? true }

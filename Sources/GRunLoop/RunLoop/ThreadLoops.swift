@@ -4,7 +4,7 @@
 import CGRun
 import Glibc
 
-enum ThreadLoops {
+package enum ThreadLoops {
     /// Where every thread keeps its loop, retained.
     private static let key: pthread_key_t = {
         var key = pthread_key_t()
@@ -16,36 +16,44 @@ enum ThreadLoops {
         let loop = GRunLoop(isMain: true)
         // The home context is fixed at first touch, so that a host that iterates it finds the hub there.
         loop.lock.withLock { loop.fixHomeLocked() }
+        if isMainThread { setCurrent(loop) }
         return loop
     }()
 
     static var current: GRunLoop {
         if let loop = currentIfAny { return loop }
         let loop = GRunLoop(isMain: false)
-        pthread_setspecific(key, Unmanaged.passRetained(loop).toOpaque())
+        setCurrent(loop)
         return loop
     }
 
+    private static var isMainThread: Bool { cgrun_gettid() == getpid() }
+
+    private static func setCurrent(_ loop: GRunLoop) {
+        pthread_setspecific(key, Unmanaged.passRetained(loop).toOpaque())
+    }
+
     /// The calling thread's loop, if it has one. The main thread always has.
-    static var currentIfAny: GRunLoop? {
+    package static var currentIfAny: GRunLoop? {
         if let known = pthread_getspecific(key) {
             return Unmanaged<GRunLoop>.fromOpaque(known).takeUnretainedValue()
         }
-        guard cgrun_gettid() == getpid() else { return nil }
-        pthread_setspecific(key, Unmanaged.passRetained(main).toOpaque())
-        return main
+        guard isMainThread else { return nil }
+        // Its initializer makes it the current one; but another thread may have been the first to touch it.
+        let loop = main
+        if pthread_getspecific(key) == nil { setCurrent(loop) }
+        return loop
     }
 
     /// Other thread-specific destructors may still use the loop: it goes in the last round of them (item 12).
     private static let threadWillEnd: @convention(c) (UnsafeMutableRawPointer?) -> Void = { known in
         guard let known else { return }
         let loop = Unmanaged<GRunLoop>.fromOpaque(known)
-        let isLastRound = loop.takeUnretainedValue().countDestructorRound() >= PTHREAD_DESTRUCTOR_ITERATIONS - 1
-        guard isLastRound else {
-            pthread_setspecific(key, known)
-            return
-        }
+        // The system has cleared the key: what is called meanwhile still finds the loop there.
+        pthread_setspecific(key, known)
+        guard loop.takeUnretainedValue().countDestructorRound() >= PTHREAD_DESTRUCTOR_ITERATIONS - 1 else { return }
         loop.takeUnretainedValue().endWithThread()
+        pthread_setspecific(key, nil)
         loop.release()
     }
 }

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every known difference between the real CFRunLoop and GRunLoop, and what the runner does about it.
+
+/// One exclusion. Wherever it can, the runner mends the oracle instead of leaving something out; where it cannot,
+/// the executor skips the one action that would meet the bug, on both loops alike, and writes it into the trace.
+public enum Rule: String, CaseIterable, Sendable {
+    case staleTimerDescriptor
+    case lastSourceDecides
+    case removedSourcePerforms
+    case removedTimerFires
+    case ownDateInSeveralModes
+    case deadlineEaten
+    case busyDeadline
+    case entryTakesTime
+    case portReadBeforeAfterWaiting
+    case waitedItemGone
+    case ghostCommonItem
+    case commonItemOrder
+    case pseudoModeObject
+
+    /// Which bug or difference it is, and why the rule hides nothing else.
+    public var reason: String {
+        switch self {
+        case .staleTimerDescriptor:
+            """
+            ORACLE-BUG b (item 144): CF disarms a mode's timerfd for no reason but another timer, so it fires at \
+            the date of a timer that is gone, or of one that is firing in another mode. The CF face keeps a timer \
+            of its own, years away, beside the real timers of a mode; then CF always arms the right date. Nothing \
+            is skipped.
+            """
+        case .lastSourceDecides:
+            """
+            ORACLE-BUG c: of several collected version-0 sources the last one alone decides whether the pass \
+            handled any. Invalidating the last one before its turn is skipped; if a nested run performed it, it is \
+            signalled again when that run returns.
+            """
+        case .removedSourcePerforms:
+            """
+            Item 92 the other way (DESIGN 11): CF still performs a collected source that was removed from the \
+            mode. Removing a source from the mode for which it waits its turn is skipped.
+            """
+        case .removedTimerFires:
+            """
+            Item 130 the other way (DESIGN 11): CF still fires a due timer of the batch that was removed from \
+            the mode but is in another one. Just that removal is skipped.
+            """
+        case .ownDateInSeveralModes:
+            """
+            ORACLE-BUG, not in the list: a timer whose date is set while it fires is armed afterwards only in the \
+            mode in which it fired; in its other modes it never wakes the loop. Setting the date of a firing \
+            timer is skipped unless it is in that mode alone, and so is adding it elsewhere until it has fired.
+            """
+        case .deadlineEaten:
+            """
+            ORACLE-BUG, not in the list: CF's deadline is a single wake-up. A nested run that is the innermost \
+            one then consumes it, and the outer run sleeps on, past its deadline, until something else wakes it. \
+            The CF face wakes a run that is about to wait although its deadline has passed and nothing is ready. \
+            Nothing is skipped.
+            """
+        case .busyDeadline:
+            """
+            As above: a deadline that passes while the thread is busy in a callout before the wait leaves a \
+            wake-up token behind in CF. Being busy across a deadline of an active run is skipped (item 183 is \
+            still met: a nested run may well outlast an outer deadline).
+            """
+        case .entryTakesTime:
+            """
+            A run's deadline counts from after its entry observers, which shifts it off the grid. Inside an entry \
+            observer of a run with a deadline, actions that take time are skipped.
+            """
+        case .portReadBeforeAfterWaiting:
+            """
+            Row j: CF reads a version-1 source's descriptor before afterWaiting, GRunLoop never does. In an \
+            afterWaiting observer, making a source ready that is ready already is skipped, and so is removing it.
+            """
+        case .waitedItemGone:
+            """
+            CF decides before afterWaiting which item the pass services, and reads its descriptor then. In an \
+            afterWaiting observer, a nested run is skipped while a timer or version-1 source of the outer mode is \
+            ready, and so is taking away (or moving) such an item while another one is ready too.
+            """
+        case .ghostCommonItem:
+            """
+            ORACLE-BUG, not in the list: CF cleans the common items of an invalidated item, and answers for a \
+            common timer, only if it was in some mode. The question whether the common modes contain an item that \
+            is in no mode is skipped.
+            """
+        case .commonItemOrder:
+            """
+            Items 84 and 86: CF walks a hash set of modes or common items, so the order is nobody's. The schedule \
+            and cancel lines of one action are sorted, and the generator gives observers that are common items \
+            different orders.
+            """
+        case .pseudoModeObject:
+            """
+            Item 176: performing a block in the common modes has CF create a mode object that is literally named \
+            kCFRunLoopCommonModes, which it then lists among all modes. Row q: for GRunLoop that name is the \
+            pseudo mode and nothing else. The answer about all modes leaves that one name out.
+            """
+        }
+    }
+}

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+// The GRunLoop of the current thread, as a script sees it.
+
+import GRunLoop
+
+/// The loop under test.
+public final class GRunLoopFace: LoopFace {
+    public var marksPasses = false
+
+    private var loop: GRunLoop?
+    private var passObserver: GRunLoop.Observer?
+    private var sources: [GRunLoop.Source] = []
+    private var ports: [GRunLoop.DescriptorSource] = []
+    private var descriptors: [EventDescriptor] = []
+    private var timers: [GRunLoop.Timer] = []
+    private var observers: [GRunLoop.Observer] = []
+
+    public init() {}
+
+    public func begin(_ program: Program, grid: Grid, callouts: any ScriptCallouts) {
+        let loop = GRunLoop.current
+        self.loop = loop
+        // The closures of items are for any thread; those of a script run on its own only.
+        let script = Lent(value: callouts)
+        for (index, spec) in program.sources.enumerated() {
+            sources.append(
+                GRunLoop.Source(
+                    order: spec.order,
+                    schedule: { script.value.scheduled(source: index, mode: GRunLoopFace.name(of: $1)) },
+                    cancel: { script.value.cancelled(source: index, mode: GRunLoopFace.name(of: $1)) },
+                    perform: { script.value.performed(source: index) }))
+        }
+        for index in program.ports.indices {
+            let descriptor = EventDescriptor()
+            descriptors.append(descriptor)
+            ports.append(
+                GRunLoop.DescriptorSource(descriptor: descriptor.descriptor) { _, _ in
+                    descriptor.consume()
+                    script.value.performed(port: index)
+                })
+        }
+        for (index, spec) in program.timers.enumerated() {
+            let length = Duration.nanoseconds(Int64(grid.gapLength)) * spec.intervalGaps
+            timers.append(
+                GRunLoop.Timer(
+                    fireAt: GRunLoopFace.instant(grid.date(ofTimer: index, gap: spec.firstGap)), interval: length
+                ) { _ in script.value.fired(timer: index) })
+        }
+        for (index, spec) in program.observers.enumerated() {
+            observers.append(
+                GRunLoop.Observer(
+                    activities: GRunLoop.Activity(rawValue: spec.activities), repeats: spec.repeats, order: spec.order
+                ) { script.value.observed(observer: index, activity: $1.rawValue) })
+        }
+        passObserver = GRunLoop.Observer(activities: .beforeTimers, order: .min) { _, _ in
+            script.value.passBegins()
+        }
+        let chosen = Lent(value: ports)
+        loop.setItemChooser { ready in
+            script.value.choose(among: ready.map { GRunLoopFace.kind(of: $0, chosen.value) })
+        }
+    }
+
+    public func end() {
+        loop = nil
+        passObserver = nil
+        sources = []
+        ports = []
+        timers = []
+        observers = []
+        for descriptor in descriptors { descriptor.closeDescriptor() }
+    }
+
+    private static func kind(of item: GRunLoop.ReadyItem, _ ports: [GRunLoop.DescriptorSource]) -> ReadyKind {
+        switch item {
+        case .wakeUp: .wakeUp
+        case .timers: .timers
+        case .mainQueue: .other
+        case .descriptor(let source): ports.firstIndex { $0 === source }.map(ReadyKind.port) ?? .other
+        }
+    }
+
+    // MARK: Items
+
+    public func add(_ item: ItemID, to mode: ModeName) {
+        let mode = GRunLoopFace.mode(mode)
+        switch item {
+        case .source(let index): loop?.add(sources[index], forMode: mode)
+        case .port(let index):
+            do { try loop?.add(ports[index], forMode: mode) } catch { fatalError("\(error)") }
+        case .timer(let index): loop?.add(timers[index], forMode: mode)
+        case .observer(let index): loop?.add(observers[index], forMode: mode)
+        }
+    }
+
+    public func remove(_ item: ItemID, from mode: ModeName) {
+        let mode = GRunLoopFace.mode(mode)
+        switch item {
+        case .source(let index): loop?.remove(sources[index], forMode: mode)
+        case .port(let index): loop?.remove(ports[index], forMode: mode)
+        case .timer(let index): loop?.remove(timers[index], forMode: mode)
+        case .observer(let index): loop?.remove(observers[index], forMode: mode)
+        }
+    }
+
+    public func contains(_ item: ItemID, in mode: ModeName) -> Bool {
+        guard let loop else { return false }
+        let mode = GRunLoopFace.mode(mode)
+        return switch item {
+        case .source(let index): loop.contains(sources[index], forMode: mode)
+        case .port(let index): loop.contains(ports[index], forMode: mode)
+        case .timer(let index): loop.contains(timers[index], forMode: mode)
+        case .observer(let index): loop.contains(observers[index], forMode: mode)
+        }
+    }
+
+    public func invalidate(_ item: ItemID) {
+        switch item {
+        case .source(let index): sources[index].invalidate()
+        case .port(let index): ports[index].invalidate()
+        case .timer(let index): timers[index].invalidate()
+        case .observer(let index): observers[index].invalidate()
+        }
+    }
+
+    public func isValid(_ item: ItemID) -> Bool {
+        switch item {
+        case .source(let index): sources[index].isValid
+        case .port(let index): ports[index].isValid
+        case .timer(let index): timers[index].isValid
+        case .observer(let index): observers[index].isValid
+        }
+    }
+
+    public func addCommonMode(_ mode: ModeName) {
+        do { try loop?.addCommonMode(GRunLoopFace.mode(mode)) } catch { fatalError("\(error)") }
+    }
+
+    public func signal(source: Int) { sources[source].signal() }
+
+    public func isSignalled(source: Int) -> Bool { sources[source].isSignalled }
+
+    public func makeReady(port: Int) { descriptors[port].makeReady() }
+
+    public func setDate(ofTimer timer: Int, to date: UInt64) {
+        timers[timer].fireDate = GRunLoopFace.instant(date)
+    }
+
+    public func date(ofTimer timer: Int) -> Int64? { timers[timer].nextFireDate.map(GRunLoopFace.monotonic) }
+
+    public func nextFireDate(in mode: ModeName) -> Int64? {
+        loop?.nextFireDate(forMode: GRunLoopFace.mode(mode)).map(GRunLoopFace.monotonic)
+    }
+
+    // MARK: The loop
+
+    public func perform(inModes modes: [ModeName], _ body: @escaping () -> Void) {
+        let body = Lent(value: body)
+        loop?.perform(inModes: modes.map(GRunLoopFace.mode)) { body.value() }
+    }
+
+    public func run(_ mode: ModeName, _ time: RunTime, returnAfterSourceHandled: Bool) -> RunEnd {
+        guard let loop else { return .finished }
+        let limit: Duration? =
+            switch time {
+            case .seconds(let count): .seconds(count)
+            case .until(let date): max(.nanoseconds(Int64(date) - Int64(Grid.now)), .microseconds(1))
+            case .forever: nil
+            }
+        // An observer keeps no mode alive, but adding it would make a mode that does not exist.
+        if marksPasses, mode != "common", let passObserver, allModes.contains(mode) {
+            loop.add(passObserver, forMode: GRunLoopFace.mode(mode))
+        }
+        let result = loop.run(
+            mode: GRunLoopFace.mode(mode), for: limit, returningAfterSourceHandled: returnAfterSourceHandled)
+        return RunEnd(rawValue: result.rawValue) ?? .finished
+    }
+
+    public func wakeUp() { loop?.wakeUp() }
+
+    public func stop() { loop?.stop() }
+
+    public var isWaiting: Bool { loop?.isWaiting ?? false }
+
+    public var currentMode: ModeName? { loop?.currentMode.map(GRunLoopFace.name) }
+
+    public var allModes: [ModeName] { loop?.allModes.map(GRunLoopFace.name) ?? [] }
+
+    // MARK: Names and dates
+
+    private static func mode(_ name: ModeName) -> GRunLoop.Mode {
+        name == "default" ? .default : name == "common" ? .common : GRunLoop.Mode(name)
+    }
+
+    private static func name(of mode: GRunLoop.Mode) -> ModeName {
+        mode == .default ? "default" : mode == .common ? "common" : mode.rawValue
+    }
+
+    private static let epoch = SuspendingClock().systemEpoch
+
+    private static func instant(_ date: UInt64) -> GRunLoop.Instant {
+        epoch.advanced(by: .nanoseconds(Int64(date)))
+    }
+
+    private static func monotonic(_ instant: GRunLoop.Instant) -> Int64 {
+        let (seconds, attoseconds) = epoch.duration(to: instant).components
+        return seconds * 1_000_000_000 + attoseconds / 1_000_000_000
+    }
+}

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the rules of Exclusions.swift are applied while a program runs.
+
+import Glibc
+
+extension Executor {
+    /// The rule that forbids an action here and now.
+    func reasonToSkip(_ action: Action) -> Rule? {
+        switch action {
+        case .add(.timer(let timer), _):
+            return isFiring(timer) && movedWhileFiring.contains(timer) ? .ownDateInSeveralModes : nil
+        case .addCommonMode:
+            let moved = movedWhileFiring.first { face.contains(.timer($0), in: "common") }
+            return moved == nil ? nil : .ownDateInSeveralModes
+        case .remove(let item, let mode): return reasonToKeep(item, in: mode)
+        case .invalidate(let item):
+            if case .source(let source) = item, activations.contains(where: { $0.pendingSources.last == source }) {
+                return .lastSourceDecides
+            }
+            return takesWaitedItem(item) ? .waitedItemGone : nil
+        case .makeReady(let port):
+            return inAfterWaiting && writtenPorts.contains(port) ? .portReadBeforeAfterWaiting : nil
+        case .move(let timer, _):
+            if let frame = callouts.last(where: { $0.item == .timer(timer) }) {
+                let mode = activations[frame.depth - 1].mode
+                return modes(of: .timer(timer)).contains { $0 != mode } ? .ownDateInSeveralModes : nil
+            }
+            return takesWaitedItem(.timer(timer)) ? .waitedItemGone : nil
+        case .run(_, let limit, _): return reasonNotToRun(limit)
+        case .busy(let gaps): return reasonNotToBeBusy(gaps)
+        case .query(.contains(let item, "common")):
+            return modes(of: item).isEmpty ? .ghostCommonItem : nil
+        default: return nil
+        }
+    }
+
+    private func reasonToKeep(_ item: ItemID, in mode: ModeName) -> Rule? {
+        let touched = mode == "common" ? (face.contains(item, in: "common") ? commonModes : []) : [mode]
+        switch item {
+        case .source(let source):
+            let waits = activations.contains { $0.pendingSources.contains(source) && touched.contains($0.mode) }
+            return waits ? .removedSourcePerforms : nil
+        case .timer(let timer):
+            let inBatch = callouts.contains { frame in
+                guard case .timer? = frame.item, frame.depth > 0 else { return false }
+                return touched.contains(activations[frame.depth - 1].mode)
+            }
+            let stays = modes(of: item).contains { !touched.contains($0) }
+            if inBatch, stays, isDue(timer) { return .removedTimerFires }
+            return takesWaitedItem(item) ? .waitedItemGone : nil
+        case .port(let port):
+            return inAfterWaiting && writtenPorts.contains(port) ? .portReadBeforeAfterWaiting : nil
+        case .observer: return nil
+        }
+    }
+
+    private func reasonNotToRun(_ limit: RunLimit) -> Rule? {
+        if inAfterWaiting, readyItems() > 0 { return .waitedItemGone }
+        switch limit {
+        case .poll, .negative: return nil
+        case .gaps, .forever: return inEntryWithDeadline ? .entryTakesTime : nil
+        }
+    }
+
+    private func reasonNotToBeBusy(_ gaps: Int) -> Rule? {
+        if inEntryWithDeadline { return .entryTakesTime }
+        let end = grid.date(gap: grid.gap + gaps, slot: Grid.busySlot)
+        return activations.contains { $0.deadline.map { $0 <= end } ?? false } ? .busyDeadline : nil
+    }
+
+    private var inEntryWithDeadline: Bool {
+        callouts.contains { $0.activity == 1 && $0.depth > 0 && activations[$0.depth - 1].deadline != nil }
+    }
+
+    var inAfterWaiting: Bool { callouts.contains { $0.activity == 64 } }
+
+    /// The items, timers counting as one, that are ready in the mode of the outermost afterWaiting observer.
+    private func readyItems() -> Int {
+        guard let frame = callouts.first(where: { $0.activity == 64 }), frame.depth > 0 else { return 0 }
+        let mode = activations[frame.depth - 1].mode
+        let timers = program.timers.indices.contains {
+            face.contains(.timer($0), in: mode) && isDue($0)
+        }
+        let ports = program.ports.indices.filter {
+            writtenPorts.contains($0) && face.contains(.port($0), in: mode)
+        }
+        return (timers ? 1 : 0) + ports.count
+    }
+
+    private func takesWaitedItem(_ item: ItemID) -> Bool {
+        guard inAfterWaiting, readyItems() > 1 else { return false }
+        switch item {
+        case .timer(let timer): return isDue(timer)
+        case .port(let port): return writtenPorts.contains(port)
+        case .source, .observer: return false
+        }
+    }
+
+    private func isDue(_ timer: Int) -> Bool {
+        guard !isFiring(timer), let date = face.date(ofTimer: timer) else { return false }
+        return date <= Int64(Grid.now)
+    }
+
+    func modes(of item: ItemID) -> [ModeName] {
+        face.allModes.filter { $0 != "common" && face.contains(item, in: $0) }
+    }
+
+    /// Notes which sources this pass has collected, when the first of them performs (`Rule.lastSourceDecides`).
+    func collectSources(first: Int) {
+        guard !isEnding, let activation = activations.last else { return }
+        let last = activations.count - 1
+        if let position = activation.pendingSources.firstIndex(of: first) {
+            activations[last].pendingSources.removeSubrange(...position)
+            return
+        }
+        guard !activation.returnsAfterSource else { return }
+        let collected = program.sources.indices.filter {
+            $0 != first && face.isSignalled(source: $0) && face.contains(.source($0), in: activation.mode)
+        }
+        activations[last].pendingSources = collected.sorted {
+            let one = program.sources[$0].order
+            let other = program.sources[$1].order
+            return one == other ? signalOrder[$0, default: 0] < signalOrder[$1, default: 0] : one < other
+        }
+    }
+
+    /// Whatever is not a source's callout tells that this pass is through with its sources.
+    func sourcesAreThrough() {
+        if !activations.isEmpty { activations[activations.count - 1].pendingSources = [] }
+    }
+
+    /// Mends what a nested run took from the run that goes on (`Rule.lastSourceDecides`).
+    func afterNestedRun() {
+        let activation = activations[activations.count - 1]
+        if let source = activation.pendingSources.last, face.isValid(.source(source)),
+            !face.isSignalled(source: source)
+        {
+            count(.lastSourceDecides)
+            record("signalled again (\(Rule.lastSourceDecides.rawValue)): S\(source)")
+            perform(.signal(source))
+        }
+    }
+
+    public func wouldOversleep() -> Bool {
+        guard let activation = activations.last, let deadline = activation.deadline, deadline < Grid.now,
+            !isItemReady(in: activation.mode)
+        else { return false }
+        count(.deadlineEaten)
+        return true
+    }
+
+    private func isItemReady(in mode: ModeName) -> Bool {
+        program.timers.indices.contains { face.contains(.timer($0), in: mode) && isDue($0) }
+            || writtenPorts.contains { face.contains(.port($0), in: mode) }
+    }
+}

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// All scenarios, in the order of the tour.
+
+enum Catalogue {
+    static let all: [Scenario] = [
+        OnePass.scenario,
+        Modes.scenario,
+        CommonModes.scenario,
+        NestedRun.scenario,
+        SignalFromThread.scenario,
+        TimerGrid.scenario,
+        MainQueue.scenario,
+        GLibSources.scenario,
+        EchoServer.scenario,
+        KeepAliveThread.scenario,
+        IdleWork.scenario,
+        Transaction.scenario,
+        AutoreleaseOrder.scenario,
+        EventRelay.scenario,
+        DisplayLink.scenario,
+        FlagWait.scenario,
+        LoopDescription.scenario,
+    ]
+
+    static func scenario(named name: String) -> Scenario? {
+        all.first { $0.name == name }
+    }
+}

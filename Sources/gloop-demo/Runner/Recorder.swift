@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where a scenario writes down what happens: lines of its own, and the stages of the loop that it follows.
+
+import GRunLoop
+import Synchronization
+
+/// The lines of one scenario, in the order in which things happened. Threads: any.
+final class Recorder: Sendable {
+    private let state = Mutex(State())
+
+    var lines: [Line] { state.withLock { $0.lines } }
+    var notes: [String] { state.withLock { $0.notes } }
+
+    /// Writes a line that is compared with the expected one.
+    func line(_ cells: String...) {
+        state.withLock { $0.append(cells) }
+    }
+
+    /// Writes such a line further in.
+    func line(depth: Int, _ cells: String...) {
+        state.withLock { $0.append(cells, depth: depth) }
+    }
+
+    /// Writes the detail of the callout that is under way in a loop that is followed: the third cell of its line.
+    func detail(_ text: String) {
+        state.withLock { $0.setDetail(text) }
+    }
+
+    /// Writes a line that is shown and not compared: a measured value.
+    func note(_ text: String) {
+        state.withLock { $0.notes.append(text) }
+    }
+
+    /// Indents what is written meanwhile.
+    func indented<Result>(_ body: () throws -> Result) rethrows -> Result {
+        state.withLock { $0.indent += 1 }
+        defer { state.withLock { $0.indent -= 1 } }
+        return try body()
+    }
+
+    /// Writes a line for each stage and each callout of a loop meanwhile: `stage | callout | detail`. On the loop's own thread.
+    func follow<Result>(_ loop: GRunLoop, _ body: () throws -> Result) rethrows -> Result {
+        let trace = GRunLoop.Trace()
+        state.withLock { $0.follow(trace) }
+        loop.startTracing(trace)
+        defer {
+            loop.stopTracing()
+            state.withLock { $0.endFollowing() }
+        }
+        return try body()
+    }
+}
+
+extension Recorder {
+    private struct State {
+        var lines: [Line] = []
+        var notes: [String] = []
+        var indent = 0
+        private var trace: GRunLoop.Trace?
+        private var taken = 0
+        /// The depth of the run that is under way now.
+        private var depth = 0
+        private var stages: [Int: GRunLoop.Trace.Stage] = [:]
+        /// The last line is a stage in which nothing was called yet.
+        private var isStageOpen = false
+
+        mutating func append(_ cells: [String], depth further: Int = 0) {
+            takeEvents()
+            isStageOpen = false
+            lines.append(Line(depth: indent + depth + further, cells))
+        }
+
+        mutating func setDetail(_ text: String) {
+            takeEvents()
+            guard let last = lines.indices.last else { return append(["", "", text]) }
+            lines[last][2] = text
+        }
+
+        mutating func follow(_ trace: GRunLoop.Trace) {
+            self.trace = trace
+            taken = 0
+            depth = 0
+            stages = [:]
+        }
+
+        mutating func endFollowing() {
+            takeEvents()
+            trace = nil
+            depth = 0
+        }
+
+        /// The stages and callouts so far go before what is written next.
+        private mutating func takeEvents() {
+            guard let trace else { return }
+            let events = trace.events
+            for event in events.dropFirst(taken) { take(event) }
+            taken = events.count
+        }
+
+        private mutating func take(_ event: GRunLoop.Trace.Event) {
+            let level = event.depth - 1
+            switch event.kind {
+            case .stage(let stage):
+                defer { stages[level] = stage }
+                depth = stage == .exit ? max(0, level - 1) : level
+                // A loop may look again before it finds something: that is one wait.
+                if stage == .wait, stages[level] == .wait { return }
+                lines.append(Line(depth: indent + level, [stage.label(after: stages[level])]))
+                isStageOpen = true
+            case .callout(let callout, _):
+                // The first callout of a stage stands in the stage's line.
+                if isStageOpen, let last = lines.indices.last {
+                    lines[last][1] = callout.label
+                } else {
+                    lines.append(Line(depth: indent + level, ["", callout.label]))
+                }
+                isStageOpen = false
+            }
+        }
+    }
+}
+
+extension GRunLoop.Trace.Stage {
+    /// The stage with its number in the pass. There are two steps of blocks: before the wait, and after the service.
+    fileprivate func label(after previous: Self?) -> String {
+        switch self {
+        case .entry: "1 entry"
+        case .beforeTimers: "2 beforeTimers"
+        case .beforeSources: "3 beforeSources"
+        case .blocks: previous == .service ? "11 blocks" : "4 blocks"
+        case .sources: "5 sources"
+        case .mainQueueCheck: "6 mainQueueCheck"
+        case .beforeWaiting: "7 beforeWaiting"
+        case .wait: "8 wait"
+        case .afterWaiting: "9 afterWaiting"
+        case .service: "10 service"
+        case .exit: "exit"
+        }
+    }
+}
+
+extension GRunLoop.Trace.Callout {
+    /// Without the numbers that differ from run to run.
+    fileprivate var label: String {
+        switch self {
+        case .observer: "observer"
+        case .block: "block"
+        case .source: "source"
+        case .timer: "timer"
+        case .descriptor: "descriptor"
+        case .mainQueue: "main queue"
+        case .context: "context"
+        }
+    }
+}

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs scenarios one after the other, compares, prints, and counts.
+
+import ArgumentParser
+import GRunLoop
+import Glibc
+
+/// Some scenarios in a row, on the main thread.
+struct Tour {
+    private let scenarios: [Scenario]
+    private let printer = Printer()
+
+    init(_ scenarios: [Scenario]) {
+        self.scenarios = scenarios
+    }
+
+    /// Prints what every scenario did and how many passed; exit status 1 unless all did.
+    func run() throws {
+        var passed = 0
+        for scenario in scenarios {
+            let outcome = Self.outcome(of: scenario)
+            printer.print(outcome)
+            if outcome.isPassed { passed += 1 }
+        }
+        printer.printTotal(passed: passed, of: scenarios.count)
+        if passed < scenarios.count { throw ExitCode(1) }
+    }
+
+    private static func outcome(of scenario: Scenario) -> Outcome {
+        let recorder = Recorder()
+        let watchdog = Watchdog(limit: .seconds(120)) {
+            "\n\(scenario.name) hangs; this is what it had recorded:\n" + recorder.lines.map { "    \($0.text)\n" }.joined()
+        }
+        defer { watchdog.cancel() }
+        let start = GRunLoop.now
+        var failure: String?
+        do {
+            try scenario.body(recorder)
+        } catch {
+            failure = "\(error)"
+        }
+        return Outcome(
+            scenario: scenario, recorded: recorder.lines, notes: recorder.notes, failure: failure,
+            time: start.duration(to: GRunLoop.now))
+    }
+}
+
+/// What became of one scenario.
+struct Outcome {
+    /// A line that is not the expected one. Nil where there is none.
+    struct Difference {
+        let number: Int
+        let expected: Line?
+        let got: Line?
+    }
+
+    let scenario: Scenario
+    let recorded: [Line]
+    let notes: [String]
+    /// The error that ended it early.
+    let failure: String?
+    let time: Duration
+
+    var isPassed: Bool { failure == nil && recorded == scenario.expected }
+
+    var differences: [Difference] {
+        let expected = scenario.expected
+        return (0..<max(recorded.count, expected.count)).compactMap { index in
+            let (wanted, got) = (expected.dropFirst(index).first, recorded.dropFirst(index).first)
+            return wanted == got ? nil : Difference(number: index + 1, expected: wanted, got: got)
+        }
+    }
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// Scenario event-relay: one thread waits for a device, another one handles its events.
+
+import GRunLoop
+
+/// How system events reach an application (item 279), and a loader's thread its delegate (item 278): a descriptor source on one thread reads
+/// what comes, puts it where both can see it, signals a version-0 source of the other thread's loop, and wakes that loop. User code is
+/// called from the version-0 source, on the thread where it belongs. A burst may be one signal (item 88): nothing is lost, because the
+/// source takes everything that is there, and the order is kept.
+enum EventRelay {
+    static let scenario = Scenario(
+        "event-relay", "A descriptor source on one thread hands events to a version-0 source on another.",
+        expected: """
+            device  | sends A
+            relay   | reads A, signals and wakes the main loop | on its own thread
+            main    | handles A                                | on the main thread
+            device  | sends B
+            relay   | reads B, signals and wakes the main loop | on its own thread
+            main    | handles B                                | on the main thread
+            device  | sends CDEFGHIJKLMNOPQRSTUVWXYZ in a burst
+            main    | has handled CDEFGHIJKLMNOPQRSTUVWXYZ
+            relay   | has ended
+            """, body: run)
+
+    private static let mode: GRunLoop.Mode = "event-relay"
+
+    private static func run(_ log: Recorder) throws {
+        let loop = GRunLoop.main
+        let device = try Pipe()
+        let inbox = Inbox()
+        let source = GRunLoop.Source {
+            let events = inbox.takeArrived()
+            if !inbox.isBurst.value { log.line("main", "handles \(events)", place) }
+        }
+        loop.add(source, forMode: mode)
+        defer { source.invalidate() }
+        let relay = startRelay(device, inbox, source, of: loop, log)
+
+        for event in ["A", "B"] {
+            log.line("device", "sends \(event)")
+            device.write(event)
+            wait(for: 1, inbox, loop)
+        }
+        inbox.isBurst.value = true
+        let burst = "CDEFGHIJKLMNOPQRSTUVWXYZ"
+        log.line("device", "sends \(burst) in a burst")
+        for event in burst { device.write(String(event)) }
+        let events = wait(for: burst.count, inbox, loop)
+        log.line("main", "has handled \(events)")
+        log.note("the burst took \(inbox.performs.value - 2) of the source's performs")
+
+        relay.loop.stop()
+        relay.join()
+        log.line("relay", "has ended")
+    }
+
+    private static func startRelay(
+        _ device: Pipe, _ inbox: Inbox, _ source: GRunLoop.Source, of loop: GRunLoop, _ log: Recorder
+    ) -> LoopThread {
+        LoopThread { relay in
+            let reader = GRunLoop.DescriptorSource(descriptor: device.readEnd) { _, _ in
+                let events = device.read()
+                if !inbox.isBurst.value { log.line("relay", "reads \(events), signals and wakes the main loop", place) }
+                // First the work itself, then the signal, then the wake-up.
+                inbox.arrived.update { $0 += events }
+                source.signal()
+                loop.wakeUp()
+            }
+            do {
+                try relay.add(reader, forMode: .default)
+                relay.runUntilStopped()
+            } catch {
+                log.line("relay", "cannot watch the device: \(error)")
+            }
+        }
+    }
+
+    /// Runs the main loop until so many events were handled, and answers them. Each run returns after the source has performed.
+    @discardableResult private static func wait(for count: Int, _ inbox: Inbox, _ loop: GRunLoop) -> String {
+        inbox.handled.value = ""
+        let limit = GRunLoop.now.advanced(by: .patience)
+        while inbox.handled.value.count < count, GRunLoop.now < limit { loop.run(mode: mode, before: limit) }
+        return inbox.handled.value
+    }
+
+    private static var place: String { isMainThread ? "on the main thread" : "on its own thread" }
+}
+
+/// Events on their way from the relay to the main thread.
+private final class Inbox: Sendable {
+    let arrived = Shared("")
+    let handled = Shared("")
+    let performs = Shared(0)
+    let isBurst = Shared(false)
+
+    /// On the main thread: everything that is there.
+    func takeArrived() -> String {
+        let events = arrived.update { events in
+            defer { events = "" }
+            return events
+        }
+        handled.update { $0 += events }
+        performs.increment()
+        return events
+    }
+}

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// Scenario keep-alive-thread: a thread that lives as long as its run loop has something to wait for.
+
+import GRunLoop
+import Glibc
+
+/// AFNetworking's network thread: add a source that is never signalled, then run (item 272). Without it the mode is empty and the run ends at
+/// once (items 203 and 245). Other threads hand it work with `performOnThread`. `run()` does not end by `stop()` (item 209), only when its
+/// mode is empty; a thread that is to be stopped asks a flag of its own between two runs. While nothing comes the thread
+/// does not run at all: no passes, no processor time.
+enum KeepAliveThread {
+    static let scenario = Scenario(
+        "keep-alive-thread", "A thread that a source keeps alive, idle until other threads give it work.",
+        expected: """
+            thread   | run() with nothing to wait for returned at once
+            thread   | adds a source, runs
+            main     | performs on the thread
+            thread   | performs 1
+            thread   | performs 2
+            idle     | 0 wake-ups, under 1 ms of processor time
+            main     | stop() does not end run()
+            thread   | performs 3, removes the source
+            thread   | run() returned
+            stoppable thread | runs while it is not told to stop
+            stoppable thread | performs, is told to stop
+            stoppable thread | returned
+            """, body: run)
+
+    private static func run(_ log: Recorder) throws {
+        try keepAlive(log)
+        try keepStoppable(log)
+    }
+
+    private static func keepAlive(_ log: Recorder) throws {
+        let keepAlive = GRunLoop.Source {}
+        let wakeUps = Shared(0)
+        let cpuClock = Shared(clockid_t())
+        let thread = LoopThread { loop in
+            // There is nothing to wait for yet.
+            loop.run()
+            log.line("thread", "run() with nothing to wait for returned at once")
+
+            loop.add(keepAlive, forMode: .default)
+            loop.add(GRunLoop.Observer(activities: .afterWaiting) { _, _ in wakeUps.increment() }, forMode: .default)
+            var clock = clockid_t()
+            pthread_getcpuclockid(pthread_self(), &clock)
+            cpuClock.value = clock
+            log.line("thread", "adds a source, runs")
+            loop.run()
+            log.line("thread", "run() returned")
+        }
+        let loop = thread.loop
+        _ = wait { loop.isWaiting }
+
+        log.line("main", "performs on the thread")
+        try loop.performOnThread { log.line("thread", "performs 1") }
+        try loop.performAndWait { log.line("thread", "performs 2") }
+        _ = wait { loop.isWaiting }
+
+        idle(loop, wakeUps, cpuClock.value, log)
+        loop.stop()
+        _ = wait { loop.isWaiting }
+        log.line("main", "stop() does not end run()")
+        try loop.performAndWait {
+            log.line("thread", "performs 3, removes the source")
+            loop.remove(keepAlive, forMode: .default)
+        }
+        thread.join()
+    }
+
+    /// Watches the thread for a while in which nothing happens.
+    private static func idle(_ loop: GRunLoop, _ wakeUps: Shared<Int>, _ clock: clockid_t, _ log: Recorder) {
+        let (before, start) = (wakeUps.value, processorTime(clock))
+        _ = wait(within: .milliseconds(30)) { !loop.isWaiting }
+        let used = processorTime(clock) - start
+        log.line("idle", "\(wakeUps.value - before) wake-ups, \(used < .milliseconds(1) ? "under" : "over") 1 ms of processor time")
+        log.note("\(used.nanoseconds / 1000) us of processor time in 30 ms")
+    }
+
+    private static func processorTime(_ clock: clockid_t) -> Duration {
+        var time = timespec()
+        clock_gettime(clock, &time)
+        return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
+    }
+
+    private static func keepStoppable(_ log: Recorder) throws {
+        let isStopped = Shared(false)
+        let thread = LoopThread { loop in
+            loop.add(GRunLoop.Source {}, forMode: .default)
+            log.line("stoppable thread", "runs while it is not told to stop")
+            while !isStopped.value, loop.run(mode: .default, before: GRunLoop.distantFuture) {}
+            log.line("stoppable thread", "returned")
+        }
+        _ = wait { thread.loop.isWaiting }
+        // A perform is a handled source, so that run(mode:before:) returns and the flag is looked at.
+        try thread.loop.performOnThread {
+            log.line("stoppable thread", "performs, is told to stop")
+            isStopped.value = true
+        }
+        thread.join()
+    }
+}

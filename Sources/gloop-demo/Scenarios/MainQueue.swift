@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// Scenario main-queue: DispatchQueue.main and the main actor live on the main run loop.
+
+import Dispatch
+import GRunLoop
+
+/// The main dispatch queue is an item of the main loop (item 184): blocks from any thread run in its callouts, one snapshot a pass (item 186),
+/// and `DispatchQueue.main.sync` completes (item 191). The main actor is that queue, so tasks and `Task.sleep` work, and inside a callout
+/// of the main loop `MainActor.assumeIsolated` holds. A private mode does not serve the queue (item 185), and neither does a
+/// run that is nested in one of its blocks (item 188).
+enum MainQueue {
+    static let scenario = Scenario(
+        "main-queue", "DispatchQueue.main and @MainActor are served by the main loop, by events.",
+        expected: """
+            async from a worker | runs on the main thread
+            async from a block  | runs on the main thread | in a later pass
+            sync from a worker  | runs on the main thread | answers 42
+            @MainActor task     | runs on the main thread
+            after Task.sleep    | runs on the main thread | at least 10 ms later
+            timer callout       | MainActor.assumeIsolated holds
+            default mode        | returned stopped
+            private mode        | returned timedOut       | the block has not run
+            default mode        | returned handledSource  | the block has run
+            run in a block      | returned finished       | the queue is not served in it
+            default mode        | returned handledSource
+            afterwards          | the other block has run
+            """, body: run)
+
+    private static func run(_ log: Recorder) {
+        serveThreadsAndTasks(GRunLoop.main, log)
+        leaveOutPrivateModes(GRunLoop.main, log)
+        leaveOutRunsInsideBlocks(GRunLoop.main, log)
+    }
+
+    // MARK: Who gets served
+
+    private static func serveThreadsAndTasks(_ loop: GRunLoop, _ log: Recorder) {
+        let passes = Shared(0)
+        let observer = GRunLoop.Observer(activities: .beforeTimers) { _, _ in passes.increment() }
+        loop.add(observer, forMode: .default)
+        defer { observer.invalidate() }
+
+        let worker = WorkerThread {
+            dispatch(passes, log)
+            startTask(loop, log)
+        }
+        let result = loop.run(for: .patience)
+        log.line("default mode", "returned \(result)")
+        worker.join()
+    }
+
+    /// On the worker.
+    private static func dispatch(_ passes: Shared<Int>, _ log: Recorder) {
+        let isDone = DispatchSemaphore(value: 0)
+        DispatchQueue.main.async {
+            let pass = passes.value
+            log.line("async from a worker", "runs on \(threadName)")
+            DispatchQueue.main.async {
+                log.line("async from a block", "runs on \(threadName)", passes.value > pass ? "in a later pass" : "in the same pass")
+                isDone.signal()
+            }
+        }
+        isDone.wait()
+        let (name, answer) = DispatchQueue.main.sync { (threadName, 6 * 7) }
+        log.line("sync from a worker", "runs on \(name)", "answers \(answer)")
+    }
+
+    /// On the worker. The task runs on the main actor, and the loop goes on while it sleeps.
+    private static func startTask(_ loop: GRunLoop, _ log: Recorder) {
+        Task { @MainActor in
+            log.line("@MainActor task", "runs on \(threadName)")
+            let start = GRunLoop.now
+            try? await Task.sleep(for: .milliseconds(10))
+            let slept = start.duration(to: GRunLoop.now)
+            log.line("after Task.sleep", "runs on \(threadName)", slept >= .milliseconds(10) ? "at least 10 ms later" : "early")
+            log.note("Task.sleep(for: 10 ms) took \(milliseconds(slept))")
+            loop.add(assumingTimer(loop, log), forMode: .default)
+        }
+    }
+
+    private static func assumingTimer(_ loop: GRunLoop, _ log: Recorder) -> GRunLoop.Timer {
+        GRunLoop.Timer(fireAt: GRunLoop.now) { _ in
+            // This would end the program if it were not so.
+            MainActor.assumeIsolated { log.line("timer callout", "MainActor.assumeIsolated holds") }
+            loop.stop()
+        }
+    }
+
+    // MARK: Where it does not
+
+    private static func leaveOutPrivateModes(_ loop: GRunLoop, _ log: Recorder) {
+        let privateMode: GRunLoop.Mode = "main-queue"
+        let idle = GRunLoop.Source {}
+        loop.add(idle, forMode: privateMode)
+        defer { idle.invalidate() }
+
+        let hasRun = Shared(false)
+        DispatchQueue.main.async { hasRun.value = true }
+        var result = loop.run(mode: privateMode, for: .milliseconds(10))
+        log.line("private mode", "returned \(result)", hasRun.value ? "the block has run" : "the block has not run")
+        result = loop.run(for: .patience, returningAfterSourceHandled: true)
+        log.line("default mode", "returned \(result)", hasRun.value ? "the block has run" : "the block has not run")
+    }
+
+    private static func leaveOutRunsInsideBlocks(_ loop: GRunLoop, _ log: Recorder) {
+        let otherHasRun = Shared(false)
+        DispatchQueue.main.async {
+            DispatchQueue.main.async { otherHasRun.value = true }
+            // Nothing else is in the default mode now, and the queue does not count here: there is nothing to wait for.
+            let result = GRunLoop.main.run(for: .patience)
+            log.line("run in a block", "returned \(result)", otherHasRun.value ? "the queue is served in it" : "the queue is not served in it")
+        }
+        let result = loop.run(for: .patience, returningAfterSourceHandled: true)
+        log.line("default mode", "returned \(result)")
+        loop.run(for: .patience, returningAfterSourceHandled: true)
+        log.line("afterwards", "the other block has \(otherHasRun.value ? "" : "not ")run")
+    }
+
+    private static var threadName: String { isMainThread ? "the main thread" : "another thread" }
+}

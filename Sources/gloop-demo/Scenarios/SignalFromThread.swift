@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// Scenario signal-from-thread: what another thread has to do for a sleeping loop to act.
+
+import GRunLoop
+
+/// A signal alone does not wake a sleeping loop (item 74); `wakeUp()` does (item 67). However often a source was signalled before it
+/// is serviced, it performs once (item 88). `performAndWait` does all of it in one call, and brings an answer back (items 229 and 230).
+/// A stop from another thread ends the run at once (item 64).
+enum SignalFromThread {
+    static let scenario = Scenario(
+        "signal-from-thread", "Another thread signals a source of a sleeping loop, wakes it, and asks it something.",
+        expected: """
+            loop    | sleeps
+            worker  | signals the source three times
+            worker  | nothing happens: the loop sleeps on, the source is signalled
+            worker  | wakes the loop
+            loop    | wakes up
+            loop    | the source performs
+            loop    | sleeps
+            worker  | asks for the sum of 2 and 3
+            loop    | wakes up
+            loop    | computes it on the main thread
+            worker  | the answer is 5
+            worker  | the source has performed 1 time
+            worker  | stops the loop
+            loop    | the run returned stopped
+            """, body: run)
+
+    private static let mode: GRunLoop.Mode = "signal-from-thread"
+
+    private static func run(_ log: Recorder) {
+        let loop = GRunLoop.main
+        let performs = Shared(0)
+        let source = GRunLoop.Source {
+            performs.increment()
+            log.line("loop", "the source performs")
+        }
+        loop.add(source, forMode: mode)
+        defer { source.invalidate() }
+
+        let sleeps = Shared(0)
+        let observer = GRunLoop.Observer(activities: [.beforeWaiting, .afterWaiting]) { _, activity in
+            log.line("loop", activity == .beforeWaiting ? "sleeps" : "wakes up")
+            if activity == .beforeWaiting { sleeps.increment() }
+        }
+        loop.add(observer, forMode: mode)
+        defer { observer.invalidate() }
+
+        let worker = WorkerThread {
+            signal(source, of: loop, log)
+            _ = wait { sleeps.value == 2 && loop.isWaiting }
+            ask(loop, observer, log)
+            log.line("worker", "the source has performed \(performs.value) time")
+            log.line("worker", "stops the loop")
+            loop.stop()
+        }
+        let result = loop.run(mode: mode, for: .patience)
+        log.line("loop", "the run returned \(result)")
+        worker.join()
+    }
+
+    private static func signal(_ source: GRunLoop.Source, of loop: GRunLoop, _ log: Recorder) {
+        _ = wait { loop.isWaiting }
+        log.line("worker", "signals the source three times")
+        for _ in 1...3 { source.signal() }
+        // Watched for a while: anything that is wrong here shows sooner or later, and nothing is what is right.
+        let woke = wait(within: .milliseconds(20)) { !loop.isWaiting || !source.isSignalled }
+        if !woke { log.line("worker", "nothing happens: the loop sleeps on, the source is signalled") }
+        log.line("worker", "wakes the loop")
+        loop.wakeUp()
+    }
+
+    private static func ask(_ loop: GRunLoop, _ observer: GRunLoop.Observer, _ log: Recorder) {
+        log.line("worker", "asks for the sum of 2 and 3")
+        do {
+            let sum = try loop.performAndWait(inModes: [mode]) {
+                log.line("loop", "computes it on \(isMainThread ? "the main" : "another") thread")
+                // From here on the worker and the loop go on side by side: whether it sleeps again first is open.
+                observer.invalidate()
+                return 2 + 3
+            }
+            log.line("worker", "the answer is \(sum)")
+        } catch {
+            log.line("worker", "no answer: \(error)")
+        }
+    }
+}

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// Scenario transaction: changes are collected in callouts and committed once, before the loop sleeps.
+
+import GRunLoop
+
+/// Core Animation's way: whoever changes a layer only notes it, and an observer of beforeWaiting and exit with order 2000000, behind everyone
+/// who may still change something (item 269), commits all of it at once. A pass that only polls has no beforeWaiting: the exit of the
+/// run commits then (items 33 and 40). What a commit itself changes is not committed before the sleep, unless somebody wakes the loop
+/// (item 270). A stop before the sleep ends the run at once (item 61).
+enum Transaction {
+    static let scenario = Scenario(
+        "transaction", "Changes are collected and committed once, when the loop is about to sleep or the run ends.",
+        expected: """
+            timer         | changes position
+            timer         | changes colour
+            block         | changes size
+            observer      | of order 0 changes opacity
+            beforeWaiting | commits position, colour, size, opacity
+            run           | returned stopped
+            source        | changes shadow
+            exit          | commits shadow
+            run           | returned handledSource
+            timer         | changes frame
+            beforeWaiting | commits frame
+            commit        | changes border
+            afterWaiting  | border has waited until the next timer
+            beforeWaiting | commits border
+            run           | returned stopped
+            timer         | changes frame
+            beforeWaiting | commits frame
+            commit        | changes border, wakes the loop
+            afterWaiting  | border has not waited for the next timer
+            beforeWaiting | commits border
+            run           | returned stopped
+            """, body: run)
+
+    private static let mode: GRunLoop.Mode = "transaction"
+
+    private static func run(_ log: Recorder) {
+        let loop = GRunLoop.main
+        let keepAlive = GRunLoop.Source {}
+        loop.add(keepAlive, forMode: mode)
+        defer { keepAlive.invalidate() }
+        commitOnce(loop, log)
+        commitAtExit(loop, log)
+        changeInCommit(loop, wakes: false, nextTimer: .milliseconds(10), log)
+        changeInCommit(loop, wakes: true, nextTimer: .patience, log)
+    }
+
+    private static func commitOnce(_ loop: GRunLoop, _ log: Recorder) {
+        let layer = Layer(in: loop, mode, log) { _, _ in loop.stop() }
+        defer { layer.close() }
+        let now = GRunLoop.now
+        loop.add(GRunLoop.Timer(fireAt: now) { _ in layer.change("position", "timer") }, forMode: mode)
+        let second = GRunLoop.Timer(fireAt: now) { _ in
+            layer.change("colour", "timer")
+            loop.perform(inModes: [mode]) { layer.change("size", "block") }
+        }
+        loop.add(second, forMode: mode)
+        // Added behind the layer's observer, called before it: order decides.
+        let late = GRunLoop.Observer(activities: .beforeWaiting) { observer, _ in
+            guard layer.hasChanges else { return }
+            log.line("observer", "of order \(observer.order) changes opacity")
+            layer.change("opacity")
+            observer.invalidate()
+        }
+        loop.add(late, forMode: mode)
+        log.line("run", "returned \(loop.run(mode: mode, for: .patience))")
+    }
+
+    private static func commitAtExit(_ loop: GRunLoop, _ log: Recorder) {
+        let layer = Layer(in: loop, mode, log)
+        defer { layer.close() }
+        let source = GRunLoop.Source { layer.change("shadow", "source") }
+        loop.add(source, forMode: mode)
+        defer { source.invalidate() }
+        source.signal()
+        log.line("run", "returned \(loop.run(mode: mode, for: .patience, returningAfterSourceHandled: true))")
+    }
+
+    private static func changeInCommit(_ loop: GRunLoop, wakes: Bool, nextTimer: Duration, _ log: Recorder) {
+        let layer = Layer(in: loop, mode, log) { layer, changes in
+            guard changes == ["frame"] else { return loop.stop() }
+            log.line("commit", wakes ? "changes border, wakes the loop" : "changes border")
+            layer.change("border")
+            if wakes { loop.wakeUp() }
+        }
+        defer { layer.close() }
+        let next = GRunLoop.Timer(interval: nextTimer, repeats: false) { _ in }
+        loop.add(next, forMode: mode)
+        defer { next.invalidate() }
+        let date = next.fireDate
+        let observer = GRunLoop.Observer(activities: .afterWaiting) { _, _ in
+            guard layer.hasChanges else { return }
+            log.line("afterWaiting", "border has \(GRunLoop.now >= date ? "waited until" : "not waited for") the next timer")
+        }
+        loop.add(observer, forMode: mode)
+        defer { observer.invalidate() }
+        loop.add(GRunLoop.Timer(fireAt: GRunLoop.now) { _ in layer.change("frame", "timer") }, forMode: mode)
+        log.line("run", "returned \(loop.run(mode: mode, for: .patience))")
+    }
+}
+
+/// Collects changes and commits them once, when the loop has nothing else to do.
+private final class Layer: Sendable {
+    private let pending = Shared<[String]>([])
+    private let observer = Shared<GRunLoop.Observer?>(nil)
+    private let log: Recorder
+
+    /// - Parameter committed: called after a commit with what was in it.
+    init(
+        in loop: GRunLoop, _ mode: GRunLoop.Mode, _ log: Recorder,
+        committed: @escaping @Sendable (Layer, [String]) -> Void = { _, _ in }
+    ) {
+        self.log = log
+        let observer = GRunLoop.Observer(activities: [.beforeWaiting, .exit], order: 2_000_000) { [unowned self] _, activity in
+            commit(activity, committed)
+        }
+        self.observer.value = observer
+        loop.add(observer, forMode: mode)
+    }
+
+    var hasChanges: Bool { !pending.value.isEmpty }
+
+    /// - Parameter who: writes a line about it, if it is given.
+    func change(_ property: String, _ who: String? = nil) {
+        if let who { log.line(who, "changes \(property)") }
+        pending.update { $0.append(property) }
+    }
+
+    func close() {
+        observer.value?.invalidate()
+    }
+
+    private func commit(_ activity: GRunLoop.Activity, _ committed: (Layer, [String]) -> Void) {
+        let changes = pending.update { changes in
+            defer { changes = [] }
+            return changes
+        }
+        guard !changes.isEmpty else { return }
+        log.line("\(activity)", "commits \(changes.joined(separator: ", "))")
+        committed(self, changes)
+    }
+}

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// A GSocketService that sends back what it receives, and a client for it. Everything is GIO's: no run loop in here.
+
+import CGLib
+import Glibc
+
+/// Listens on a free port of 127.0.0.1, in the thread-default context of the thread that makes it: it accepts, reads and writes
+/// when that context is iterated. To be made, used and closed on that thread.
+final class EchoService {
+    let port: UInt16
+    /// How many connections were accepted, and how many of them the client has closed since.
+    let accepted = Shared(0)
+    let closed = Shared(0)
+    private let service: UnsafeMutablePointer<GSocketService>
+
+    init() throws {
+        guard let service = g_socket_service_new(), let address = g_inet_socket_address_new_from_string("127.0.0.1", 0) else {
+            throw ScenarioError("no socket service")
+        }
+        defer { g_object_unref(address) }
+        let listener = UnsafeMutableRawPointer(service).assumingMemoryBound(to: GSocketListener.self)
+        g_socket_listener_set_backlog(listener, 128)
+        var bound: UnsafeMutablePointer<GSocketAddress>?
+        _ = try GLibError.check {
+            g_socket_listener_add_address(listener, address, G_SOCKET_TYPE_STREAM, G_SOCKET_PROTOCOL_TCP, nil, &bound, $0) != 0
+                ? true : nil
+        }
+        let inet = UnsafeMutableRawPointer(bound)?.assumingMemoryBound(to: GInetSocketAddress.self)
+        port = inet.map { g_inet_socket_address_get_port($0) } ?? 0
+        g_object_unref(bound)
+        self.service = service
+
+        let incoming: IncomingCallback = { _, connection, _, data in
+            guard let connection, let data else { return 0 }
+            Unmanaged<EchoService>.fromOpaque(data).takeUnretainedValue().accept(connection)
+            return 1
+        }
+        g_signal_connect_data(
+            service, "incoming", unsafeBitCast(incoming, to: GCallback.self), Unmanaged.passUnretained(self).toOpaque(), nil,
+            GConnectFlags(rawValue: 0))
+        g_socket_service_start(service)
+    }
+
+    deinit {
+        g_socket_service_stop(service)
+        g_socket_listener_close(UnsafeMutableRawPointer(service).assumingMemoryBound(to: GSocketListener.self))
+        g_object_unref(service)
+    }
+
+    private func accept(_ connection: UnsafeMutablePointer<GSocketConnection>) {
+        accepted.increment()
+        Peer(connection) { [closed] in closed.increment() }.read()
+    }
+}
+
+private typealias IncomingCallback =
+    @convention(c) (
+        UnsafeMutablePointer<GSocketService>?, UnsafeMutablePointer<GSocketConnection>?, UnsafeMutablePointer<GObject>?, gpointer?
+    ) -> gboolean
+
+/// One connection of the service. It owns itself while a read or a write is under way, that is until the client closes.
+private final class Peer {
+    private let stream: UnsafeMutablePointer<GIOStream>
+    private let ended: () -> Void
+
+    init(_ connection: UnsafeMutablePointer<GSocketConnection>, ended: @escaping () -> Void) {
+        stream = UnsafeMutableRawPointer(connection).assumingMemoryBound(to: GIOStream.self)
+        g_object_ref(connection)
+        self.ended = ended
+    }
+
+    deinit {
+        g_io_stream_close(stream, nil, nil)
+        g_object_unref(stream)
+        ended()
+    }
+
+    func read() {
+        let completed: GAsyncReadyCallback = { input, result, data in
+            guard let input, let data else { return }
+            let peer = Unmanaged<Peer>.fromOpaque(data).takeRetainedValue()
+            let bytes = g_input_stream_read_bytes_finish(
+                UnsafeMutableRawPointer(input).assumingMemoryBound(to: GInputStream.self), result, nil)
+            guard let bytes else { return }
+            if g_bytes_get_size(bytes) > 0 { peer.write(bytes) }
+            g_bytes_unref(bytes)
+        }
+        g_input_stream_read_bytes_async(
+            g_io_stream_get_input_stream(stream), 4096, G_PRIORITY_DEFAULT, nil, completed, Unmanaged.passRetained(self).toOpaque())
+    }
+
+    /// The few bytes of a greeting go out in one piece.
+    private func write(_ bytes: OpaquePointer) {
+        let completed: GAsyncReadyCallback = { output, result, data in
+            guard let output, let data else { return }
+            let peer = Unmanaged<Peer>.fromOpaque(data).takeRetainedValue()
+            let stream = UnsafeMutableRawPointer(output).assumingMemoryBound(to: GOutputStream.self)
+            if g_output_stream_write_bytes_finish(stream, result, nil) > 0 { peer.read() }
+        }
+        g_output_stream_write_bytes_async(
+            g_io_stream_get_output_stream(stream), bytes, G_PRIORITY_DEFAULT, nil, completed, Unmanaged.passRetained(self).toOpaque())
+    }
+}
+
+/// A socket that is connected to a port of 127.0.0.1, and waits where it has to: for a thread of its own.
+final class EchoClient {
+    private let socket: UnsafeMutablePointer<GSocket>
+
+    init(port: UInt16) throws {
+        socket = try GLibError.check { g_socket_new(G_SOCKET_FAMILY_IPV4, G_SOCKET_TYPE_STREAM, G_SOCKET_PROTOCOL_TCP, $0) }
+        g_socket_set_timeout(socket, 20)
+        guard let address = g_inet_socket_address_new_from_string("127.0.0.1", UInt32(port)) else {
+            throw ScenarioError("no address")
+        }
+        defer { g_object_unref(address) }
+        let socket = socket
+        _ = try GLibError.check { g_socket_connect(socket, address, nil, $0) != 0 ? true : nil }
+    }
+
+    /// Closes the connection.
+    deinit {
+        g_object_unref(socket)
+    }
+
+    /// Sends a text and answers what comes back.
+    func exchange(_ text: String) -> String {
+        let count = text.utf8.count
+        guard text.withCString({ g_socket_send(socket, $0, gsize(count), nil, nil) }) == gssize(count) else { return "" }
+        var buffer = [CChar](repeating: 0, count: 256)
+        let received = g_socket_receive(socket, &buffer, gsize(buffer.count), nil, nil)
+        return String(decoding: buffer.prefix(max(0, Int(received))).map(UInt8.init(bitPattern:)), as: UTF8.self)
+    }
+}

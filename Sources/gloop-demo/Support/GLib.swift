@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// GLib sources with Swift closures. The C callbacks are nonisolated functions of this file: a closure that is written in a main-actor
+// scope would check for the main thread, and end the program on another one.
+
+import CGLib
+import Glibc
+
+/// A closure on its way through a `gpointer`.
+private final class Box {
+    let body: () -> Bool
+
+    init(_ body: @escaping () -> Bool) {
+        self.body = body
+    }
+
+    static func call(_ data: gpointer?) -> gboolean {
+        guard let data else { return 0 }
+        return Unmanaged<Box>.fromOpaque(data).takeUnretainedValue().body() ? 1 : 0
+    }
+
+    static let release: GDestroyNotify = { data in
+        guard let data else { return }
+        Unmanaged<Box>.fromOpaque(data).release()
+    }
+}
+
+enum GLibSource {
+    /// Adds a `GTimeoutSource` to GLib's default context. Answers its id, for ``remove(_:)``.
+    ///
+    /// - Parameter body: answers whether it is to be called again.
+    @discardableResult static func addTimeout(milliseconds: UInt32, _ body: @escaping () -> Bool) -> UInt32 {
+        let callback: GSourceFunc = { Box.call($0) }
+        return g_timeout_add_full(G_PRIORITY_DEFAULT, milliseconds, callback, Unmanaged.passRetained(Box(body)).toOpaque(), Box.release)
+    }
+
+    static func remove(_ id: UInt32) {
+        g_source_remove(id)
+    }
+}
+
+/// Two connected `GSocket`s. What is sent to one is received from the other. Threads: any.
+final class SocketPair: @unchecked Sendable {
+    private let ends: [UnsafeMutablePointer<GSocket>]
+
+    init() throws {
+        var descriptors: [Int32] = [-1, -1]
+        guard socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &descriptors) == 0 else {
+            throw ScenarioError("socketpair failed")
+        }
+        ends = try descriptors.map { descriptor in
+            try GLibError.check { g_socket_new_from_fd(descriptor, $0) }
+        }
+    }
+
+    /// The sockets close their descriptors.
+    deinit {
+        for end in ends { g_object_unref(end) }
+    }
+
+    /// Sends to the other end.
+    func send(_ text: String) {
+        text.withCString { _ = g_socket_send(ends[0], $0, gsize(text.utf8.count), nil, nil) }
+    }
+
+    /// Attaches a `GSocketSource` to GLib's default context, which calls `body` with every text that is received.
+    ///
+    /// - Parameter body: answers whether it is to be called again.
+    func receive(_ body: @escaping (String) -> Bool) {
+        guard let source = g_socket_create_source(ends[1], G_IO_IN, nil) else { return }
+        let socket = ends[1]
+        let box = Box {
+            var buffer = [CChar](repeating: 0, count: 256)
+            let count = g_socket_receive(socket, &buffer, gsize(buffer.count), nil, nil)
+            return body(String(decoding: buffer.prefix(max(0, count)).map(UInt8.init(bitPattern:)), as: UTF8.self))
+        }
+        let callback: GSocketSourceFunc = { _, _, data in Box.call(data) }
+        g_source_set_callback(
+            source, unsafeBitCast(callback, to: GSourceFunc.self), Unmanaged.passRetained(box).toOpaque(), Box.release)
+        g_source_attach(source, nil)
+        g_source_unref(source)
+    }
+}
+
+/// A `GError` as a Swift error.
+enum GLibError {
+    /// Calls a function whose last parameter is a `GError **`; throws if it answers nil.
+    static func check<Value>(_ call: (UnsafeMutablePointer<UnsafeMutablePointer<GError>?>) -> Value?) throws -> Value {
+        var error: UnsafeMutablePointer<GError>?
+        if let value = call(&error) { return value }
+        defer { g_clear_error(&error) }
+        throw ScenarioError(error.map { String(cString: $0.pointee.message) } ?? "GLib gave no reason")
+    }
+}

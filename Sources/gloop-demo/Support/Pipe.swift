@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// A pipe: what one side writes makes the other side's descriptor readable.
+
+import Glibc
+
+/// The two ends of a pipe that does not block. Threads: any.
+final class Pipe: Sendable {
+    /// The end for a ``GRunLoop/GRunLoop/DescriptorSource``.
+    let readEnd: Int32
+    private let writeEnd: Int32
+
+    init() throws {
+        var ends: [Int32] = [-1, -1]
+        guard pipe(&ends) == 0 else { throw ScenarioError("pipe: \(String(cString: strerror(errno)))") }
+        for end in ends { _ = fcntl(end, F_SETFL, O_NONBLOCK) }
+        (readEnd, writeEnd) = (ends[0], ends[1])
+    }
+
+    /// Every source of the descriptors must be invalid or removed by now.
+    deinit {
+        close(readEnd)
+        close(writeEnd)
+    }
+
+    func write(_ text: String) {
+        let bytes = Array(text.utf8)
+        _ = Glibc.write(writeEnd, bytes, bytes.count)
+    }
+
+    /// What has been written and not read yet, at most so many bytes.
+    func read(atMost limit: Int = 256) -> String {
+        var bytes = [UInt8](repeating: 0, count: limit)
+        let count = Glibc.read(readEnd, &bytes, limit)
+        return String(decoding: bytes.prefix(max(0, count)), as: UTF8.self)
+    }
+}

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// A value behind a lock, for closures that are called on several threads or more than once.
+
+import Synchronization
+
+/// A value that any thread may read and change.
+final class Shared<Value: Sendable>: Sendable {
+    private let state: Mutex<Value>
+
+    init(_ value: Value) {
+        state = Mutex(value)
+    }
+
+    var value: Value {
+        get { state.withLock { $0 } }
+        set { state.withLock { $0 = newValue } }
+    }
+
+    /// Changes the value in one step.
+    @discardableResult func update<Result: Sendable>(_ change: @Sendable (inout Value) -> Result) -> Result {
+        state.withLock { change(&$0) }
+    }
+}
+
+extension Shared<Int> {
+    /// Adds one, and answers the new value.
+    @discardableResult func increment() -> Int {
+        update { count in
+            count += 1
+            return count
+        }
+    }
+}

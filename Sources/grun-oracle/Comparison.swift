@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// One program on both loops, and whether they agree.
+
+import LoopScript
+
+/// The two traces of one program.
+struct Comparison {
+    let oracle: Outcome
+    let other: Outcome
+
+    var agrees: Bool { oracle.trace == other.trace }
+
+    /// The first lines that differ, without numbers: divergences of one cause mostly share it.
+    var signature: String {
+        let left = oracle.lines
+        let right = other.lines
+        guard let index = (0..<max(left.count, right.count)).first(where: { at(left, $0) != at(right, $0) }) else {
+            return ""
+        }
+        return (at(left, index) + " | " + at(right, index)).filter { !$0.isNumber }
+    }
+
+    private func at(_ lines: [String], _ index: Int) -> String { index < lines.count ? lines[index] : "" }
+}
+
+/// Makes the face of the loop that is compared with the oracle.
+typealias FaceMaker = @Sendable () -> any LoopFace
+
+/// The lengths of a slot of the grid: at the first try, and where noise must not count.
+struct Slots: Sendable {
+    var first: UInt64
+    var patient: UInt64 { first * 8 }
+}
+
+/// Runs programs on both loops.
+struct Comparer: Sendable {
+    let makeFace: FaceMaker
+    let slots: Slots
+
+    /// Runs a program once on each loop. If they differ where several items were ready, GRunLoop tries again with
+    /// its passes marked, so that it can tell which of them the oracle spent on a wake-up that left no line.
+    func compare(_ program: Program, slot: UInt64) -> Comparison {
+        let oracle = Executor.run(program, options: ExecutorOptions(slot: slot, marksPasses: true)) { CFFace() }
+        var options = ExecutorOptions(slot: slot, reference: oracle.entries, marksPasses: false)
+        let first = Comparison(oracle: oracle, other: Executor.run(program, options: options, makeFace: makeFace))
+        guard !first.agrees, first.other.statistics.counts.keys.contains(where: { $0.hasPrefix("choices") }) else {
+            return first
+        }
+        options.marksPasses = true
+        return Comparison(oracle: oracle, other: Executor.run(program, options: options, makeFace: makeFace))
+    }
+
+    /// The divergence of a program, if it recurs in three of three patient runs.
+    func divergence(of program: Program) -> Comparison? {
+        var last: Comparison?
+        for _ in 0..<3 {
+            let comparison = compare(program, slot: slots.patient)
+            if comparison.agrees { return nil }
+            last = comparison
+        }
+        return last
+    }
+}

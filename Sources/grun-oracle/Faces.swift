@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which loop is compared with the oracle.
+
+import LoopScript
+
+let makeOracleFace: FaceMaker = { CFFace() }
+
+let makeOtherFace: FaceMaker = { GRunLoopFace() }

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs the scripted scenarios on both loops.
+
+import LoopScript
+
+struct ScenarioRun {
+    let comparer: Comparer
+
+    /// Whether every scenario gave its literal trace on both loops.
+    func run() -> Bool {
+        var failures = 0
+        for scenario in Scenario.all {
+            var comparison = comparer.compare(scenario.program, slot: comparer.slots.first)
+            // The same patience that generated programs get.
+            for _ in 0..<3 where !scenario.isMet(by: comparison) {
+                comparison = comparer.compare(scenario.program, slot: comparer.slots.patient)
+            }
+            guard !scenario.isMet(by: comparison) else { continue }
+            failures += 1
+            print("scenario \"\(scenario.name)\" (items \(scenario.items.map(String.init).joined(separator: ", ")))")
+            print(scenario.program)
+            if comparison.oracle.lines != scenario.expected {
+                print("expected:")
+                for line in scenario.expected { print("  \(line)") }
+            }
+            print(sideBySide(comparison))
+            print("")
+        }
+        print("scenarios=\(Scenario.all.count) failures=\(failures)")
+        return failures == 0
+    }
+}
+
+extension Scenario {
+    fileprivate func isMet(by comparison: Comparison) -> Bool {
+        comparison.other.lines == expected && (comparison.oracle.lines == expected || isGRunLoopOnly)
+    }
+}
