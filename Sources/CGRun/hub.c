@@ -58,10 +58,18 @@ static gboolean hub_dispatch(GSource *source, GSourceFunc callback, gpointer dat
     return G_SOURCE_CONTINUE;
 }
 
+static void hub_finalize(GSource *source)
+{
+    Hub *hub = (Hub *)source;
+    if (hub->loop != NULL)
+        hub->funcs.release(hub->loop);
+}
+
 static GSourceFuncs hub_functions = {
     .prepare = hub_prepare,
     .check = hub_check,
     .dispatch = hub_dispatch,
+    .finalize = hub_finalize,
 };
 
 GSource *cgrun_hub_new(const cgrun_hub_funcs *funcs, void *loop)
@@ -83,11 +91,6 @@ GSource *cgrun_hub_new(const cgrun_hub_funcs *funcs, void *loop)
 void cgrun_hub_set_dormant(GSource *source, bool dormant)
 {
     ((Hub *)source)->dormant = dormant;
-}
-
-void cgrun_hub_forget_loop(GSource *source)
-{
-    ((Hub *)source)->loop = NULL;
 }
 
 void cgrun_hub_clear_canary(GSource *source)

@@ -5,6 +5,7 @@
 
 #include "cgrun.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
@@ -57,6 +58,25 @@ int cgrun_duplicate(int descriptor)
 int cgrun_duplicate_onto(int descriptor, int onto)
 {
     return dup3(descriptor, onto, O_CLOEXEC);
+}
+
+int cgrun_event_new(void)
+{
+    return eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+}
+
+void cgrun_event_signal(int event)
+{
+    uint64_t one = 1;
+    while (write(event, &one, sizeof one) < 0 && errno == EINTR)
+        ;
+}
+
+void cgrun_event_clear(int event)
+{
+    uint64_t count;
+    while (read(event, &count, sizeof count) < 0 && errno == EINTR)
+        ;
 }
 
 int cgrun_timer_new(void)

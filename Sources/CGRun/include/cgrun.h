@@ -24,16 +24,16 @@ typedef struct {
     bool (*check)(void *loop, unsigned found);
     /// Runs passes. User code is called from here only.
     void (*dispatch)(void *loop);
+    /// Gives up the hub's reference to the loop, when GLib has let go of the hub. Runs no user code.
+    void (*release)(void *loop);
 } cgrun_hub_funcs;
 
-/// The one GSource of a run loop on its context: priority 0, can recurse, named "GRunLoop".
+/// The one GSource of a run loop on its context: priority 0, can recurse, named "GRunLoop". It takes over a reference to the loop: a
+/// thread that is inside one of these functions keeps it alive. Without a loop it is only the canary.
 GSource *cgrun_hub_new(const cgrun_hub_funcs *funcs, void *loop);
 
 /// While dormant the hub never becomes ready and keeps no state: our own driver iterates the context itself.
 void cgrun_hub_set_dormant(GSource *hub, bool dormant);
-
-/// Takes the loop away: from now on the hub does nothing, whoever still holds or dispatches it.
-void cgrun_hub_forget_loop(GSource *hub);
 
 /// The canary: clears the mark before a check(), and tells afterwards whether GLib really called the hub's check().
 void cgrun_hub_clear_canary(GSource *hub);
@@ -65,6 +65,11 @@ void cgrun_count_tracing(int change);
 // A plain read, which becomes one comparison with memory; an atomic one becomes a load and a test. A loop is traced by its own thread,
 // which reads what it wrote itself; what other threads change meanwhile decides nothing here.
 __attribute__((no_sanitize("thread"))) static inline bool cgrun_is_tracing(void) { return cgrun_traced_loops != 0; }
+
+/// An eventfd that wakes a poll; -1 and errno on failure.
+int cgrun_event_new(void);
+void cgrun_event_signal(int event);
+void cgrun_event_clear(int event);
 
 /// Logs to GLib's log under the domain "GRunLoop".
 void cgrun_log(GLogLevelFlags level, const char *message);

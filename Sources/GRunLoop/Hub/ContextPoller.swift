@@ -9,11 +9,21 @@
 import CGLib
 import CGRun
 
+/// The loop's own descriptors in a poll, -1 for none.
+struct OwnDescriptors {
+    /// The mode's epoll.
+    var descriptors: Int32 = -1
+    /// The main dispatch queue's eventfd.
+    var mainQueue: Int32 = -1
+    /// What ends the sleep where no context does.
+    var wake: Int32 = -1
+}
+
 /// What one poll found.
 struct PollResult {
     var readyContexts: [ServedContext] = []
-    /// For each of the loop's own descriptors, in their order.
-    var ready: (Bool, Bool) = (false, false)
+    /// Those of the loop's own that are ready, -1 for the others.
+    var found = OwnDescriptors()
 }
 
 /// Own thread only, and never across user code: nested runs share it.
@@ -37,10 +47,8 @@ final class ContextPoller {
         records.deallocate()
     }
 
-    /// - Parameters:
-    ///   - own: the loop's own descriptors, -1 for none.
-    ///   - deadline: when to stop waiting; `.min` to only look.
-    func poll(_ contexts: [ServedContext], own: (Int32, Int32), deadline: Nanoseconds) -> PollResult {
+    /// - Parameter deadline: when to stop waiting; `.min` to only look.
+    func poll(_ contexts: [ServedContext], own: OwnDescriptors, deadline: Nanoseconds) -> PollResult {
         for served in contexts { cgrun_hub_set_dormant(served.hub, true) }
         defer { for served in contexts { cgrun_hub_set_dormant(served.hub, false) } }
 
@@ -56,14 +64,20 @@ final class ContextPoller {
             used += count
             if timeout >= 0 { milliseconds = milliseconds < 0 ? timeout : min(milliseconds, timeout) }
         }
+        var result = PollResult()
         let ownStart = used
-        used += append(own.0, at: used)
-        used += append(own.1, at: used)
+        used += append(own.descriptors, at: used)
+        used += append(own.mainQueue, at: used)
+        used += append(own.wake, at: used)
         wait(used, milliseconds, deadline)
 
-        var result = PollResult()
-        if own.0 >= 0 { result.ready.0 = records[ownStart].revents != 0 }
-        if own.1 >= 0 { result.ready.1 = records[used - 1].revents != 0 }
+        for index in ownStart..<used where records[index].revents != 0 {
+            switch records[index].fd {
+            case own.descriptors: result.found.descriptors = own.descriptors
+            case own.mainQueue: result.found.mainQueue = own.mainQueue
+            default: result.found.wake = own.wake
+            }
+        }
         for slice in slices where check(slice) { result.readyContexts.append(slice.served) }
         return result
     }

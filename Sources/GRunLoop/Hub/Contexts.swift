@@ -33,16 +33,22 @@ enum Contexts {
 
 /// A wake-up that is owed to a thread that sleeps in poll(): sent after the lock, since the woken thread wants it.
 struct Kick {
-    private let context: OpaquePointer
+    private let waker: SleepState.Waker
 
-    init(_ context: OpaquePointer) {
-        self.context = context
-        Contexts.retain(context)
+    init(_ waker: SleepState.Waker) {
+        self.waker = waker
+        if case .context(let context) = waker { Contexts.retain(context) }
     }
 
+    /// Exactly once.
     func send() {
-        Contexts.wakeUp(context)
-        Contexts.release(context)
+        switch waker {
+        case .context(let context):
+            Contexts.wakeUp(context)
+            Contexts.release(context)
+        case .descriptor(let descriptor):
+            cgrun_event_signal(descriptor)
+        }
     }
 }
 

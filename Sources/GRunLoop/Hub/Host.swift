@@ -40,11 +40,11 @@ extension GRunLoop {
     func prepareForHost(_ watched: inout UInt32) -> Bool {
         guard isCurrent else { return false }
         return lock.withLock {
-            guard let home, let mode = modes[.default] else { return false }
+            guard !isDead, let home, let mode = modes[.default] else { return false }
             if hasWorkLocked(mode) { return true }
             watched = watchLocked(mode, home)
             sleep.begin(
-                in: mode, wokenBy: home.context, until: host.armedFor, watchesDescriptors: host.epollDescriptor >= 0)
+                in: mode, wokenBy: .context(home.context), until: host.armedFor, watchesDescriptors: host.epollDescriptor >= 0)
             return false
         }
     }
@@ -89,7 +89,7 @@ extension GRunLoop {
     /// Brings the hub's records up to date, and answers which of them this poll is to watch. GLib is told only of what has changed.
     private func watchLocked(_ mode: ModeState, _ home: ServedContext) -> UInt32 {
         var watched: UInt32 = 0
-        if mode.descriptors.epoll >= 0 {
+        if mode.descriptors.watched >= 0 {
             if host.epollMode !== mode {
                 host.epollDescriptor =
                     host.epollDescriptor < 0

@@ -13,15 +13,15 @@ final class ServedContext {
     /// Takes a reference of its own. `loop` is nil where the hub is to be a canary only.
     init(_ context: OpaquePointer, carrying loop: GRunLoop?) {
         self.context = g_main_context_ref(context)
-        var functions = cgrun_hub_funcs(prepare: hubPrepare, check: hubCheck, dispatch: hubDispatch)
-        // Unretained: the loop takes itself away from the hub before it goes.
-        hub = cgrun_hub_new(&functions, loop.map { Unmanaged.passUnretained($0).toOpaque() })
+        var functions = cgrun_hub_funcs(
+            prepare: hubPrepare, check: hubCheck, dispatch: hubDispatch, release: hubRelease)
+        // Retained, until GLib lets go of the hub: the cycle ends with the loop's thread.
+        hub = cgrun_hub_new(&functions, loop.map { Unmanaged.passRetained($0).toOpaque() })
         g_source_attach(hub, context)
     }
 
     /// Relies on nothing that belongs to a thread: it may run in the last moments of one.
     deinit {
-        cgrun_hub_forget_loop(hub)
         g_source_destroy(hub)
         g_source_unref(hub)
         g_main_context_unref(context)
@@ -41,6 +41,11 @@ private let hubCheck: @convention(c) (UnsafeMutableRawPointer?, UInt32) -> Bool 
 private let hubDispatch: @convention(c) (UnsafeMutableRawPointer?) -> Void = { loop in
     guard let loop else { return }
     Unmanaged<GRunLoop>.fromOpaque(loop).takeUnretainedValue().serveHost()
+}
+
+private let hubRelease: @convention(c) (UnsafeMutableRawPointer?) -> Void = { loop in
+    guard let loop else { return }
+    Unmanaged<GRunLoop>.fromOpaque(loop).release()
 }
 
 extension GRunLoop {

@@ -3,25 +3,32 @@
 
 /// Guarded by the loop's lock.
 struct SleepState {
+    /// What ends a sleep.
+    enum Waker {
+        /// A context in the poll set.
+        case context(OpaquePointer)
+        /// The loop's own eventfd.
+        case descriptor(Int32)
+    }
+
     /// ``GRunLoop/wakeUp()`` was called and no pass has consumed it yet.
     var isWakePending = false
     /// The thread is in poll(), or about to be: a change that it must notice has to wake it.
     private(set) var isPolling = false
     /// Somebody has already woken this sleep.
     private var isKicked = false
-    /// The context whose wake-up descriptor is in the poll set.
-    private var context: OpaquePointer?
+    private var waker: Waker?
     private(set) unowned(unsafe) var mode: ModeState?
     private(set) var until: Nanoseconds = .never
     private(set) var watchesDescriptors = false
 
     mutating func begin(
-        in mode: ModeState, wokenBy context: OpaquePointer?, until: Nanoseconds, watchesDescriptors: Bool
+        in mode: ModeState, wokenBy waker: Waker, until: Nanoseconds, watchesDescriptors: Bool
     ) {
         isPolling = true
         isKicked = false
         self.mode = mode
-        self.context = context
+        self.waker = waker
         self.until = until
         self.watchesDescriptors = watchesDescriptors
     }
@@ -29,13 +36,13 @@ struct SleepState {
     mutating func end() {
         isPolling = false
         mode = nil
-        context = nil
+        waker = nil
     }
 
     mutating func kick() -> Kick? {
-        guard isPolling, !isKicked, let context else { return nil }
+        guard isPolling, !isKicked, let waker else { return nil }
         isKicked = true
-        return Kick(context)
+        return Kick(waker)
     }
 }
 

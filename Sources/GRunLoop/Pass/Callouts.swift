@@ -62,7 +62,7 @@ import CGRun
 
 /// The frame in which a loop sleeps.
 @inline(never) func waitForEvents(
-    _ poller: ContextPoller, _ contexts: [ServedContext], own: (Int32, Int32), deadline: Nanoseconds
+    _ poller: ContextPoller, _ contexts: [ServedContext], own: OwnDescriptors, deadline: Nanoseconds
 ) -> PollResult {
     defer { cgrun_keep_frame() }
     return poller.poll(contexts, own: own, deadline: deadline)

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stages 6 to 9: look or sleep, and find out what is live.
 
+import CGRun
+
 extension GRunLoop {
     /// What a wait ended with.
     struct Found {
@@ -30,7 +32,7 @@ extension GRunLoop {
             // beforeWaiting means "about to sleep": a context that is ready now makes this a pass that does not.
             let contexts = run.contexts.list
             lock.unlock()
-            let ready = poller.poll(contexts, own: (-1, -1), deadline: .min).readyContexts
+            let ready = poller.poll(contexts, own: OwnDescriptors(), deadline: .min).readyContexts
             lock.lock()
             if !ready.isEmpty { return Found(contexts: ready, item: lookLocked(run, asksMainQueueFirst)) }
         }
@@ -44,7 +46,7 @@ extension GRunLoop {
 
     /// What is ready of the loop's own, without looking at the contexts again.
     func lookLocked(_ run: Activation, _ asksMainQueueFirst: Bool) -> ReadyItem? {
-        if batch.pending(in: run.mode).isEmpty, run.mode.descriptors.epoll >= 0 { batch.fetch(from: run.mode) }
+        if batch.pending(in: run.mode).isEmpty, run.mode.descriptors.watched >= 0 { batch.fetch(from: run.mode) }
         let mainQueue = servesMainQueueLocked(run.mode) && MainQueue.isReady
         return chooseLocked(run, mainQueue: mainQueue, asksMainQueueFirst, now: .now())
     }
@@ -60,20 +62,23 @@ extension GRunLoop {
             let until = wakeUpTimeLocked(run, deadline, now)
             let contexts = run.contexts.list
             sleep.begin(
-                in: mode, wokenBy: contexts.first?.context, until: until,
-                watchesDescriptors: mode.descriptors.epoll >= 0)
-            let own = (mode.descriptors.epoll, servesMainQueue ? MainQueue.handle : -1)
+                in: mode, wokenBy: wakerLocked(contexts), until: until,
+                watchesDescriptors: mode.descriptors.watched >= 0)
+            let own = OwnDescriptors(
+                descriptors: mode.descriptors.watched, mainQueue: servesMainQueue ? MainQueue.handle : -1,
+                wake: contexts.isEmpty ? wakeDescriptor : -1)
             lock.unlock()
             run.kept.removeAll(keepingCapacity: true)
             mark(.wait)
             let result = waitForEvents(poller, contexts, own: own, deadline: until)
             lock.lock()
             sleep.end()
-            if result.ready.0, batch.pending(in: mode).isEmpty { batch.fetch(from: mode) }
+            if result.found.wake >= 0 { cgrun_event_clear(wakeDescriptor) }
+            if result.found.descriptors >= 0, batch.pending(in: mode).isEmpty { batch.fetch(from: mode) }
             let end = Nanoseconds.now()
             if run.nextAncestorDeadline <= end, run.takePassedAncestorDeadlines(at: end) { sleep.isWakePending = true }
             if deadline <= end { run.isDeadlineSpent = true }
-            let item = chooseLocked(run, mainQueue: result.ready.1, asksMainQueueFirst, now: end)
+            let item = chooseLocked(run, mainQueue: result.found.mainQueue >= 0, asksMainQueueFirst, now: end)
             if item != nil || !result.readyContexts.isEmpty || deadline <= end {
                 return Found(contexts: result.readyContexts, item: item)
             }
@@ -116,6 +121,11 @@ extension GRunLoop {
         if let itemChooser, let index = itemChooser(ready), ready.indices.contains(index) { return ready[index] }
         // Nobody is starved: the kinds take turns, and descriptors among themselves in the kernel's order.
         return ready.first { $0.kind.rawValue > run.lastKind.rawValue } ?? ready.first
+    }
+
+    /// Who can end the sleep: the first context, else, where other threads own them all, a descriptor of the loop's own.
+    private func wakerLocked(_ contexts: [ServedContext]) -> SleepState.Waker {
+        contexts.first.map { .context($0.context) } ?? .descriptor(wakeDescriptor)
     }
 
     /// The contexts of the run's mode as they are now, as far as no other thread owns them.

@@ -2,6 +2,7 @@
 // The run loop of a thread: who it is, and what it holds.
 
 import CGRun
+import Glibc
 import Synchronization
 
 /// The run loop of a thread: Core Foundation's run loop, living on GLib's main context.
@@ -46,6 +47,8 @@ public final class GRunLoop: @unchecked Sendable {
 
     // MARK: Own thread only
 
+    /// Wakes a sleep in which no context takes part; made when that first happens, -1 before.
+    var wakeDescriptor: Int32 = -1
     var tracer: Trace?
     var itemChooser: (@Sendable ([ReadyItem]) -> Int?)?
     var cancellables = Cancellables()
@@ -58,6 +61,8 @@ public final class GRunLoop: @unchecked Sendable {
     }
 
     deinit {
+        // Not before: another thread may still have been about to wake the loop by it.
+        if wakeDescriptor >= 0 { close(wakeDescriptor) }
         Lock.giveBack(lock)
     }
 

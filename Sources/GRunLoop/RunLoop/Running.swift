@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Running a loop: Core Foundation's two functions and Foundation's five methods, all of which end in one.
 
+import CGRun
 import Synchronization
 
 extension GRunLoop {
@@ -105,9 +106,14 @@ extension GRunLoop {
     @discardableResult
     private func runOnce(_ name: Mode, for span: Nanoseconds, _ returnsAfterSource: Bool) -> RunResult {
         lock.lock()
-        guard let mode = modes[name], !isFinishedLocked(mode), hasContextLocked(mode) else {
+        guard let mode = modes[name], !isFinishedLocked(mode) else {
             lock.unlock()
             if name == .common { explainCommon() }
+            return .finished
+        }
+        guard hasContextLocked(mode) else {
+            lock.unlock()
+            explainExhaustion(name)
             return .finished
         }
         let run = Activation(
@@ -119,6 +125,12 @@ extension GRunLoop {
         // A batch dies at any nested run: what is in it may have been serviced by then.
         batch.discard()
         acquireContextsLocked(run)
+        guard canBeWokenLocked(run) else {
+            activation = run.parent
+            lock.unlock()
+            explainExhaustion(name)
+            return .finished
+        }
         run.contexts.pushThreadDefault()
 
         notifyLocked(.entry, mode)  // 1
@@ -151,12 +163,19 @@ extension GRunLoop {
             Contexts.release(context)
             return true
         }
-        lock.unlock()
-        Log.critical(
-            "GRunLoop.run: no descriptor is left for a context to sleep with, so mode \(mode.name) is not run; close some "
-                + "descriptors or raise the limit, and run it again")
-        lock.lock()
         return false
+    }
+
+    /// With the lock held: where other threads own every context of the mode, the loop sleeps with a descriptor of its own.
+    private func canBeWokenLocked(_ run: Activation) -> Bool {
+        if run.contexts.list.isEmpty, wakeDescriptor < 0 { wakeDescriptor = cgrun_event_new() }
+        return !run.contexts.list.isEmpty || wakeDescriptor >= 0
+    }
+
+    private func explainExhaustion(_ name: Mode) {
+        Log.critical(
+            "GRunLoop.run: no descriptor is left to sleep with, so mode \(name) is not run; close some descriptors or raise "
+                + "the limit, and run it again")
     }
 
     /// ``Mode/common`` can have no items of its own, so that it is finished; but whoever runs it meant something else.
