@@ -64,8 +64,17 @@ extension GRunLoop {
     @inline(never) func performSourcesLocked(_ run: Activation) -> Bool {
         let mode = run.mode
         guard !mode.signalled.isEmpty else { return false }
-        var collected = mode.signalled.values.map { (source: $0, signal: $0.signalOrder) }
-        for (source, _) in collected { run.kept.append(source) }
+        var collected: [(source: Source, signal: UInt64)] = []
+        for (id, source) in mode.signalled {
+            run.kept.append(source)
+            let signal = source.signalOrder
+            if signal != 0 {
+                collected.append((source, signal))
+            } else {
+                // Performed in another mode since. A new signal from a callout of this pass is for the next one (item 91).
+                mode.signalled[id] = nil
+            }
+        }
         collected.sort { ($0.source.order, $0.signal) < ($1.source.order, $1.signal) }
         var handled = false
         for (source, _) in collected {
