@@ -61,7 +61,7 @@ struct GRunOracle: ParsableCommand {
         let makeFace: FaceMaker = againstItself ? makeOracleFace : makeOtherFace
         let comparer = Comparer(makeFace: makeFace, slots: Slots(first: UInt64(slot) * 1000))
         if scenarios {
-            guard ScenarioRun(comparer: comparer).run() else { throw ExitCode(1) }
+            guard ScenarioRun(comparer: comparer, isVerbose: verbose).run() else { throw ExitCode(1) }
             return
         }
         let seeds = makeSeeds()

@@ -5,6 +5,8 @@ import LoopScript
 
 struct ScenarioRun {
     let comparer: Comparer
+    /// Whether to print every trace.
+    let isVerbose: Bool
 
     /// Whether every scenario gave its literal trace on both loops.
     func run() -> Bool {
@@ -14,6 +16,10 @@ struct ScenarioRun {
             // The same patience that generated programs get.
             for _ in 0..<3 where !scenario.isMet(by: comparison) {
                 comparison = comparer.compare(scenario.program, slot: comparer.slots.patient)
+            }
+            if isVerbose {
+                print("# \(scenario.name)")
+                for line in comparison.oracle.lines { print(line) }
             }
             guard !scenario.isMet(by: comparison) else { continue }
             failures += 1

@@ -85,7 +85,9 @@ final class DescriptorSet {
     }
 
     /// Who is to be called for an event, and with what of it; nil if whoever waited has gone since the event was fetched.
-    func receiver(of event: DescriptorBatch.Event) -> (source: GRunLoop.DescriptorSource, ready: GRunLoop.DescriptorSource.Conditions)? {
+    func receiver(
+        of event: DescriptorBatch.Event
+    ) -> (source: GRunLoop.DescriptorSource, ready: GRunLoop.DescriptorSource.Conditions)? {
         guard let watch = watches[event.descriptor], watch.generation == event.generation else { return nil }
         let happened = GRunLoop.DescriptorSource.Conditions(epollEvents: event.events)
         let failures = happened.intersection([.hangUp, .error])

@@ -4,6 +4,7 @@
 enum Catalogue {
     static let all: [Scenario] = [
         OnePass.scenario,
+        Adapter.scenario,
         Modes.scenario,
         CommonModes.scenario,
         NestedRun.scenario,

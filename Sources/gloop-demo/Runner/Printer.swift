@@ -30,12 +30,11 @@ struct Printer {
 
     // MARK: The columns
 
-    /// The lines with their columns under each other. The numbers of stages stand to the right of two places, and every level
-    /// of nesting two places further in.
+    /// The lines with their columns under each other: the numbers of stages to the right, every level of nesting two places further in.
     private func rows(_ lines: [Line]) -> [String] {
-        let isNumbered = lines.contains { $0[0].drop { $0.isNumber }.first == " " }
+        let hasStages = lines.contains { isNumbered($0[0]) }
         let table = lines.map { line -> [String] in
-            let first = isNumbered ? stage(line[0]) : line[0]
+            let first = hasStages ? stage(line[0]) : line[0]
             return [String(repeating: "  ", count: line.depth) + first] + line.cells.dropFirst()
         }
         let columns = table.map(\.count).max() ?? 0
@@ -48,9 +47,16 @@ struct Printer {
         }.map(\.withoutTrailingBlanks)
     }
 
+    /// A stage in its column: the exit has no number, and stands under the names of the others.
     private func stage(_ label: String) -> String {
-        let number = label.prefix { $0.isNumber }
-        return number.isEmpty ? "   " + label : String(number).leftPadded(to: 2) + label.dropFirst(number.count)
+        if label == "exit" { return "   exit" }
+        let hasOneDigit = label.prefix { $0.isNumber }.count == 1
+        return isNumbered(label) && hasOneDigit ? " " + label : label
+    }
+
+    private func isNumbered(_ label: String) -> Bool {
+        let words = label.split(separator: " ")
+        return words.count == 2 && words[0].allSatisfy(\.isNumber)
     }
 
     // MARK: What differs

@@ -38,10 +38,17 @@ final class Recorder: Sendable {
         return try body()
     }
 
+    /// Which stages of a loop are written.
+    enum Stages {
+        case all
+        /// Those in which something is called.
+        case withCallouts
+    }
+
     /// Writes a line for each stage and each callout of a loop meanwhile: `stage | callout | detail`. On the loop's own thread.
-    func follow<Result>(_ loop: GRunLoop, _ body: () throws -> Result) rethrows -> Result {
+    func follow<Result>(_ loop: GRunLoop, _ stages: Stages = .all, _ body: () throws -> Result) rethrows -> Result {
         let trace = GRunLoop.Trace()
-        state.withLock { $0.follow(trace) }
+        state.withLock { $0.follow(trace, stages) }
         loop.startTracing(trace)
         defer {
             loop.stopTracing()
@@ -61,12 +68,13 @@ extension Recorder {
         /// The depth of the run that is under way now.
         private var depth = 0
         private var stages: [Int: GRunLoop.Trace.Stage] = [:]
+        private var wanted = Stages.all
         /// The last line is a stage in which nothing was called yet.
         private var isStageOpen = false
 
         mutating func append(_ cells: [String], depth further: Int = 0) {
             takeEvents()
-            isStageOpen = false
+            closeStage()
             lines.append(Line(depth: indent + depth + further, cells))
         }
 
@@ -76,17 +84,25 @@ extension Recorder {
             lines[last][2] = text
         }
 
-        mutating func follow(_ trace: GRunLoop.Trace) {
+        mutating func follow(_ trace: GRunLoop.Trace, _ stages: Stages) {
             self.trace = trace
+            wanted = stages
             taken = 0
             depth = 0
-            stages = [:]
+            self.stages = [:]
         }
 
         mutating func endFollowing() {
             takeEvents()
+            closeStage()
             trace = nil
             depth = 0
+        }
+
+        /// Nothing more is called in the last stage. If nothing was at all, it may not be wanted.
+        private mutating func closeStage() {
+            if isStageOpen, wanted == .withCallouts { lines.removeLast() }
+            isStageOpen = false
         }
 
         /// The stages and callouts so far go before what is written next.
@@ -105,6 +121,7 @@ extension Recorder {
                 depth = stage == .exit ? max(0, level - 1) : level
                 // A loop may look again before it finds something: that is one wait.
                 if stage == .wait, stages[level] == .wait { return }
+                closeStage()
                 lines.append(Line(depth: indent + level, [stage.label(after: stages[level])]))
                 isStageOpen = true
             case .callout(let callout, _):
@@ -121,13 +138,14 @@ extension Recorder {
 }
 
 extension GRunLoop.Trace.Stage {
-    /// The stage with its number in the pass. There are two steps of blocks: before the wait, and after the service.
+    /// The stage with its number in the pass. Blocks are run in up to three steps: before the version-0 sources, again if one of them was
+    /// performed, and after the service.
     fileprivate func label(after previous: Self?) -> String {
         switch self {
         case .entry: "1 entry"
         case .beforeTimers: "2 beforeTimers"
         case .beforeSources: "3 beforeSources"
-        case .blocks: previous == .service ? "11 blocks" : "4 blocks"
+        case .blocks: previous == .service ? "11 blocks" : previous == .sources ? "5 blocks" : "4 blocks"
         case .sources: "5 sources"
         case .mainQueueCheck: "6 mainQueueCheck"
         case .beforeWaiting: "7 beforeWaiting"

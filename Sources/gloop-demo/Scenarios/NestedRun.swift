@@ -33,6 +33,7 @@ enum NestedRun {
             >   3 beforeSources  |
             >   4 blocks         |
             >   5 sources        | source | in nested-run.inner: stops the run
+            >   5 blocks         |
             >   8 wait           |
             >  10 service        |
             >  11 blocks         |

@@ -25,6 +25,7 @@ enum OnePass {
              3 beforeSources  | observer   |
              4 blocks         |            |
              5 sources        | source     | makes the descriptor readable
+             5 blocks         |            |
              8 wait           |            |
             10 service        | descriptor | is readable; reads "x"
             11 blocks         |            |
