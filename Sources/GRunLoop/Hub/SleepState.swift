@@ -13,6 +13,8 @@ struct SleepState {
 
     /// ``GRunLoop/wakeUp()`` was called and no pass has consumed it yet.
     var isWakePending = false
+    /// It was called on another thread: whoever is innermost consumes it, but every run for which it counted owes it a pass.
+    var isWakeForeign = false
     /// The thread is in poll(), or about to be: a change that it must notice has to wake it.
     private(set) var isPolling = false
     /// Somebody has already woken this sleep.
@@ -56,7 +58,28 @@ extension GRunLoop {
         }
         guard !activation.ignoresWakeUps else { return nil }
         sleep.isWakePending = true
+        if !isCurrent { sleep.isWakeForeign = true }
         return sleep.kick()
+    }
+
+    /// With the lock held: a pass has consumed the wake-up.
+    func consumeWakeUpLocked(_ run: Activation) {
+        sleep.isWakePending = false
+        guard sleep.isWakeForeign else { return }
+        sleep.isWakeForeign = false
+        var ancestor = run.parent
+        while let outer = ancestor {
+            if !outer.ignoresWakeUps { outer.owesPass = true }
+            ancestor = outer.parent
+        }
+    }
+
+    /// With the lock held, the run is about to sleep: not if it was stopped, and not if a nested run has consumed what another thread
+    /// woke this one for. Core Foundation sleeps there, for as long as nothing else happens.
+    func recallWakeUpLocked(_ run: Activation) {
+        guard run.isStopped || run.owesPass else { return }
+        run.owesPass = false
+        sleep.isWakePending = true
     }
 
     /// With the lock held, a mode's timers have changed: a sleep in it that would now last too long ends, without a pass (item 76).

@@ -18,6 +18,9 @@ final class Activation {
     /// A limit wakes whichever run is innermost when it comes, once. It has, or it no longer can.
     var isDeadlineSpent = false
 
+    /// Another thread's wake-up, which counted for this run, was consumed by one that is nested in it.
+    var owesPass = false
+
     // MARK: Own thread only
 
     var contexts = AcquiredContexts()

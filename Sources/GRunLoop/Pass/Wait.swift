@@ -37,6 +37,7 @@ extension GRunLoop {
             if !ready.isEmpty { return Found(contexts: ready, item: lookLocked(run, asksMainQueueFirst)) }
         }
         notifyLocked(.beforeWaiting, mode)  // 7
+        recallWakeUpLocked(run)
         acquireContextsLocked(run)
         let found = findLocked(run, asksMainQueueFirst, deadline: run.deadline)  // 8
         run.ignoresWakeUps = true
@@ -100,7 +101,7 @@ extension GRunLoop {
         _ run: Activation, mainQueue: Bool, _ asksMainQueueFirst: Bool, now: Nanoseconds
     ) -> ReadyItem? {
         let item = preferredLocked(run, mainQueue: mainQueue, asksMainQueueFirst, now: now)
-        if case .wakeUp = item { sleep.isWakePending = false }
+        if case .wakeUp = item { consumeWakeUpLocked(run) }
         return item
     }
 

@@ -113,8 +113,8 @@ private final class Pools: Sendable {
         let count = stack.update { $0.popLast() ?? -1 }
         let isExit = activity == .exit
         if !isExit { stack.update { $0.append(0) } }
-        log.line(
-            "\(activity)", "order 2147483647",
-            "pops a pool with \(count) \(count == 1 ? "object" : "objects"), \(isExit ? "" : "pushes one, ")\(stack.value.count) deep")
+        let objects = count == 1 ? "1 object" : "\(count) objects"
+        let pushes = isExit ? "" : "pushes one, "
+        log.line("\(activity)", "order 2147483647", "pops a pool with \(objects), \(pushes)\(stack.value.count) deep")
     }
 }

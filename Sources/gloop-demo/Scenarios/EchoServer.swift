@@ -23,6 +23,12 @@ enum EchoServer {
 
     private static func run(_ log: Recorder) throws {
         let loop = GRunLoop.main
+        try serve(loop, log)
+        // The service is closed now. What that has cancelled ends in GLib's context: it gets the passes for it.
+        while loop.run(for: .zero, returningAfterSourceHandled: true) == .handledSource {}
+    }
+
+    private static func serve(_ loop: GRunLoop, _ log: Recorder) throws {
         let service = try EchoService()
         log.line("server", service.port > 0 ? "listens on 127.0.0.1" : "does not listen")
 

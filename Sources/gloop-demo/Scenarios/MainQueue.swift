@@ -57,7 +57,8 @@ enum MainQueue {
             let pass = passes.value
             log.line("async from a worker", "runs on \(threadName)")
             DispatchQueue.main.async {
-                log.line("async from a block", "runs on \(threadName)", passes.value > pass ? "in a later pass" : "in the same pass")
+                let when = passes.value > pass ? "in a later pass" : "in the same pass"
+                log.line("async from a block", "runs on \(threadName)", when)
                 isDone.signal()
             }
         }
@@ -116,7 +117,7 @@ enum MainQueue {
             DispatchQueue.main.async { otherHasRun.value = true }
             // Nothing else is in the default mode now, and the queue does not count here: there is nothing to wait for.
             let result = GRunLoop.main.run(for: .patience)
-            log.line("run in a block", "returned \(result)", otherHasRun.value ? "the queue is served in it" : "the queue is not served in it")
+            log.line("run in a block", "returned \(result)", "the queue is \(otherHasRun.value ? "" : "not ")served in it")
         }
         let result = loop.run(for: .patience, returningAfterSourceHandled: true)
         log.line("default mode", "returned \(result)")

@@ -5,7 +5,7 @@ import CGLib
 import Glibc
 
 /// Listens on a free port of 127.0.0.1, in the thread-default context of the thread that makes it: it accepts, reads and writes
-/// when that context is iterated. To be made, used and closed on that thread.
+/// when that context is iterated. To be made and released on that thread.
 final class EchoService {
     let port: UInt16
     /// How many connections were accepted, and how many of them the client has closed since.
@@ -85,8 +85,9 @@ private final class Peer {
             if g_bytes_get_size(bytes) > 0 { peer.write(bytes) }
             g_bytes_unref(bytes)
         }
-        g_input_stream_read_bytes_async(
-            g_io_stream_get_input_stream(stream), 4096, G_PRIORITY_DEFAULT, nil, completed, Unmanaged.passRetained(self).toOpaque())
+        let input = g_io_stream_get_input_stream(stream)
+        let data = Unmanaged.passRetained(self).toOpaque()
+        g_input_stream_read_bytes_async(input, 4096, G_PRIORITY_DEFAULT, nil, completed, data)
     }
 
     /// The few bytes of a greeting go out in one piece.
@@ -97,8 +98,9 @@ private final class Peer {
             let stream = UnsafeMutableRawPointer(output).assumingMemoryBound(to: GOutputStream.self)
             if g_output_stream_write_bytes_finish(stream, result, nil) > 0 { peer.read() }
         }
-        g_output_stream_write_bytes_async(
-            g_io_stream_get_output_stream(stream), bytes, G_PRIORITY_DEFAULT, nil, completed, Unmanaged.passRetained(self).toOpaque())
+        let output = g_io_stream_get_output_stream(stream)
+        let data = Unmanaged.passRetained(self).toOpaque()
+        g_output_stream_write_bytes_async(output, bytes, G_PRIORITY_DEFAULT, nil, completed, data)
     }
 }
 

@@ -30,7 +30,8 @@ enum GLibSource {
     /// - Parameter body: answers whether it is to be called again.
     @discardableResult static func addTimeout(milliseconds: UInt32, _ body: @escaping () -> Bool) -> UInt32 {
         let callback: GSourceFunc = { Box.call($0) }
-        return g_timeout_add_full(G_PRIORITY_DEFAULT, milliseconds, callback, Unmanaged.passRetained(Box(body)).toOpaque(), Box.release)
+        let data = Unmanaged.passRetained(Box(body)).toOpaque()
+        return g_timeout_add_full(G_PRIORITY_DEFAULT, milliseconds, callback, data, Box.release)
     }
 
     static func remove(_ id: UInt32) {
