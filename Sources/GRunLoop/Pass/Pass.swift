@@ -38,6 +38,7 @@ extension GRunLoop {
             _ = run.takePassedAncestorDeadlines(at: .now())
         }
         run.ignoresWakeUps = false
+        run.owesPass = false
     }
 
     // MARK: 2, 3, 7, 9, entry and exit
