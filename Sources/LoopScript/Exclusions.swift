@@ -9,7 +9,7 @@ public enum Rule: String, CaseIterable, Sendable {
     case removedSourcePerforms
     case removedTimerFires
     case ownDateInSeveralModes
-    case deadlineEaten
+    case wakeUpEaten
     case busyDeadline
     case entryTakesTime
     case portReadBeforeAfterWaiting
@@ -50,12 +50,12 @@ public enum Rule: String, CaseIterable, Sendable {
             mode in which it fired; in its other modes it never wakes the loop. Setting the date of a firing \
             timer is skipped unless it is in that mode alone, and so is adding it elsewhere until it has fired.
             """
-        case .deadlineEaten:
+        case .wakeUpEaten:
             """
-            ORACLE-BUG, not in the list: CF's deadline is a single wake-up. A nested run that is the innermost \
-            one then consumes it, and the outer run sleeps on, past its deadline, until something else wakes it. \
-            The CF face wakes a run that is about to wait although its deadline has passed and nothing is ready. \
-            Nothing is skipped.
+            ORACLE-BUG, not in the list: CF's deadline, like its stop, is a flag and a single wake-up. A nested run \
+            that is the innermost one then consumes the wake-up, and the outer run sleeps on, past its deadline or \
+            stopped as it is, until something else wakes it (item 59 has it return). The CF face wakes a run that \
+            is about to wait in such a state while nothing is ready. Nothing is skipped.
             """
         case .busyDeadline:
             """
@@ -81,9 +81,9 @@ public enum Rule: String, CaseIterable, Sendable {
             """
         case .ghostCommonItem:
             """
-            ORACLE-BUG, not in the list: CF cleans the common items of an invalidated item, and answers for a \
-            common timer, only if it was in some mode. The question whether the common modes contain an item that \
-            is in no mode is skipped.
+            ORACLE-BUG, not in the list: a common item that was taken out of every mode one by one is forgotten: \
+            CF denies that the common modes contain such a timer, and leaves such an item there when it is \
+            invalidated. The question whether the common modes contain it is skipped for just those.
             """
         case .commonItemOrder:
             """

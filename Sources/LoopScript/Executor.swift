@@ -8,6 +8,7 @@ struct Activation {
     let returnsAfterSource: Bool
     /// Its deadline on the grid; nil without one, and once exit has been observed.
     var deadline: UInt64?
+    var isStopped = false
     /// The version-0 sources that this pass collected and that still wait their turn (`Rule.lastSourceDecides`).
     var pendingSources: [Int] = []
 }
@@ -28,6 +29,9 @@ public struct ExecutorOptions: Sendable {
     /// Whether the face tells when a pass begins. It does so by an observer of beforeTimers, which GRunLoop has
     /// only if a first try without it did not tell which of its choices the oracle made without a line.
     public var marksPasses: Bool
+    /// What the oracle did in a pass that left no line though more than a wake-up was ready: it consumed the wake-up,
+    /// or it chose what an afterWaiting observer then took away.
+    public var silentPassesWake = true
 
     public init(slot: UInt64, reference: [TraceLine]? = nil, marksPasses: Bool) {
         self.slot = slot
@@ -67,6 +71,8 @@ public final class Executor {
     var signalOrder: [Int: Int] = [:]
     var signals = 0
     var commonModes: Set<ModeName> = ["default"]
+    /// The items that were added to the common modes, whatever became of them.
+    var commonItems: Set<ItemID> = []
     var movedWhileFiring: Set<Int> = []
     var writtenPorts: Set<Int> = []
 
@@ -97,6 +103,7 @@ public final class Executor {
         face.begin(program, grid: grid, callouts: self)
         face.marksPasses = options.marksPasses
         for step in program.steps { perform(step) }
+        if isExhausted { statistics.count("the most lines of a trace") }
         isEnding = true
     }
 

@@ -10,8 +10,12 @@ extension Executor {
             return
         }
         switch action {
-        case .add(let item, let mode): face.add(item, to: mode)
-        case .remove(let item, let mode): face.remove(item, from: mode)
+        case .add(let item, let mode):
+            if mode == "common", face.isValid(item) { commonItems.insert(item) }
+            face.add(item, to: mode)
+        case .remove(let item, let mode):
+            if mode == "common" { commonItems.remove(item) }
+            face.remove(item, from: mode)
         case .invalidate(let item): face.invalidate(item)
         case .addCommonMode(let mode):
             commonModes.insert(mode)
@@ -21,7 +25,9 @@ extension Executor {
             writtenPorts.insert(port)
             face.makeReady(port: port)
         case .wakeUp: face.wakeUp()
-        case .stop: face.stop()
+        case .stop:
+            if !activations.isEmpty { activations[activations.count - 1].isStopped = true }
+            face.stop()
         case .perform(let block, let modes):
             face.perform(inModes: modes) { [unowned self] in performed(block: block) }
         case .move(let timer, let gaps): move(timer, gaps)

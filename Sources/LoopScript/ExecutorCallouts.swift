@@ -45,7 +45,7 @@ extension Executor: ScriptCallouts {
             switch next.kind {
             case .pass:
                 // The oracle's pass was over without a line, so what it serviced was a wake-up.
-                guard passes > 0 || !options.marksPasses else { return wake }
+                guard passes > 0 || !options.marksPasses else { return silentChoice(among: ready) }
                 passes -= 1
             // What the oracle did between its wait and its service stage stands before what it serviced.
             case .afterWaiting:
@@ -56,6 +56,10 @@ extension Executor: ScriptCallouts {
             }
         }
         return wake
+    }
+
+    private func silentChoice(among ready: [ReadyKind]) -> Int? {
+        options.silentPassesWake ? ready.firstIndex(of: .wakeUp) : ready.firstIndex { $0 != .wakeUp }
     }
 
     private func callout(

@@ -36,7 +36,7 @@ public protocol ScriptCallouts: AnyObject {
     func observed(observer: Int, activity: UInt)
     /// A pass begins: called only by a face that marks passes.
     func passBegins()
-    /// Whether the run that is about to wait would sleep past its deadline (`Rule.deadlineEaten`).
+    /// Whether the run that is about to wait would sleep although its time is up or it is stopped (`Rule.wakeUpEaten`).
     func wouldOversleep() -> Bool
     /// Which of several ready items comes next; nil leaves it to the loop.
     func choose(among ready: [ReadyKind]) -> Int?

@@ -29,7 +29,7 @@ extension Executor {
         case .run(_, let limit, _): return reasonNotToRun(limit)
         case .busy(let gaps): return reasonNotToBeBusy(gaps)
         case .query(.contains(let item, "common")):
-            return modes(of: item).isEmpty ? .ghostCommonItem : nil
+            return isGhost(item) ? .ghostCommonItem : nil
         default: return nil
         }
     }
@@ -101,6 +101,12 @@ extension Executor {
         return date <= Int64(Grid.now)
     }
 
+    private func isGhost(_ item: ItemID) -> Bool {
+        guard commonItems.contains(item), modes(of: item).isEmpty else { return false }
+        if case .timer = item { return true }
+        return !face.isValid(item)
+    }
+
     func modes(of item: ItemID) -> [ModeName] {
         face.allModes.filter { $0 != "common" && face.contains(item, in: $0) }
     }
@@ -142,10 +148,10 @@ extension Executor {
     }
 
     public func wouldOversleep() -> Bool {
-        guard let activation = activations.last, let deadline = activation.deadline, deadline < Grid.now,
-            !isItemReady(in: activation.mode)
-        else { return false }
-        count(.deadlineEaten)
+        guard let activation = activations.last else { return false }
+        let isOver = activation.deadline.map { $0 < Grid.now } ?? false
+        guard isOver || activation.isStopped, !isItemReady(in: activation.mode) else { return false }
+        count(.wakeUpEaten)
         return true
     }
 

@@ -70,7 +70,7 @@ final class CFFace: LoopFace {
         passObserver = CFRunLoopObserverCreateWithHandler(nil, 2, true, CFIndex.min) { [unowned self] _, _ in
             self.callouts?.passBegins()
         }
-        // The last one to be called before the wait; Rule.deadlineEaten.
+        // The last one to be called before the wait; Rule.wakeUpEaten.
         deadlineObserver = CFRunLoopObserverCreateWithHandler(nil, 32, true, CFIndex.max) { [unowned self] _, _ in
             if self.callouts?.wouldOversleep() ?? false { CFRunLoopWakeUp(loop) }
         }

@@ -11,13 +11,14 @@ struct Shrinker {
     /// The smallest program found that still diverges, with its traces.
     func shrink(_ program: Program, _ comparison: Comparison) -> (program: Program, comparison: Comparison) {
         let end = Grid.now + budget
+        let signature = comparison.signature
         var best = (program: program, comparison: comparison)
         var improved = true
         while improved, Grid.now < end {
             improved = false
             for candidate in Shrinker.candidates(of: best.program) where Grid.now < end {
                 // A candidate of an earlier best may have nothing left to take away.
-                guard let smaller = candidate(best.program), let found = diverges(smaller) else { continue }
+                guard let smaller = candidate(best.program), let found = diverges(smaller, signature) else { continue }
                 best = (program: smaller, comparison: found)
                 improved = true
             }
@@ -25,11 +26,11 @@ struct Shrinker {
         return best
     }
 
-    /// What agrees at once is no candidate; what does not must differ with more time as well.
-    private func diverges(_ program: Program) -> Comparison? {
+    /// What agrees at once is no candidate; what does not must differ in the same way with more time as well.
+    private func diverges(_ program: Program, _ signature: String) -> Comparison? {
         guard !comparer.compare(program, slot: comparer.slots.first).agrees else { return nil }
         let second = comparer.compare(program, slot: comparer.slots.first * 3)
-        return second.agrees ? nil : second
+        return second.signature == signature ? second : nil
     }
 
     private typealias Cut = (Program) -> Program?

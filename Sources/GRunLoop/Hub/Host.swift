@@ -21,6 +21,11 @@ struct HostState {
     var epollDescriptor: Int32 = -1
     unowned(unsafe) var epollMode: ModeState?
 
+    /// The mode's epoll is another one.
+    mutating func forgetEpoll(of mode: ModeState) {
+        if epollMode === mode { epollMode = nil }
+    }
+
     mutating func close() -> [Int32] {
         defer { (timerDescriptor, epollDescriptor) = (-1, -1) }
         return [timerDescriptor, epollDescriptor].filter { $0 >= 0 }

@@ -84,6 +84,14 @@ final class DescriptorSet {
         return false
     }
 
+    /// Makes the epoll anew, with what is watched now and can be.
+    func rebuild() {
+        // Closed first: so that it works also when no other descriptor is left.
+        close(epoll)
+        epoll = epoll_create1(Int32(EPOLL_CLOEXEC))
+        for (descriptor, watch) in watches { try? control(EPOLL_CTL_ADD, descriptor, watch) }
+    }
+
     /// Who is to be called for an event, and with what of it; nil if whoever waited has gone since the event was fetched.
     func receiver(
         of event: DescriptorBatch.Event
@@ -146,6 +154,14 @@ struct DescriptorBatch {
                         generation: UInt32(data >> 32), events: buffer[index].events))
             }
         }
+    }
+
+    /// Drops the events for which nobody waits any more; answers whether there were any.
+    @discardableResult mutating func dropOrphans(of mode: ModeState) -> Bool {
+        guard self.mode === mode, !events.isEmpty else { return false }
+        let before = events.count
+        events.removeAll { mode.descriptors.receiver(of: $0) == nil }
+        return events.count < before
     }
 
     /// Takes what was serviced out of the event at `index`; an event of which nothing is left is dropped.

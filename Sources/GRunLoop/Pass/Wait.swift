@@ -47,9 +47,23 @@ extension GRunLoop {
 
     /// What is ready of the loop's own, without looking at the contexts again.
     func lookLocked(_ run: Activation, _ asksMainQueueFirst: Bool) -> ReadyItem? {
-        if batch.pending(in: run.mode).isEmpty, run.mode.descriptors.watched >= 0 { batch.fetch(from: run.mode) }
+        if batch.pending(in: run.mode).isEmpty, run.mode.descriptors.watched >= 0 { fetchLocked(run.mode) }
         let mainQueue = servesMainQueueLocked(run.mode) && MainQueue.isReady
         return chooseLocked(run, mainQueue: mainQueue, asksMainQueueFirst, now: .now())
+    }
+
+    /// Asks the mode's epoll what is ready. An event that nobody waits for is of a descriptor that was closed under a copy of it while it
+    /// was watched: the kernel would report it for ever, and there is no number left to remove it by. A new epoll does not know it.
+    private func fetchLocked(_ mode: ModeState) {
+        batch.fetch(from: mode)
+        guard batch.dropOrphans(of: mode) else { return }
+        mode.descriptors.rebuild()
+        host.forgetEpoll(of: mode)
+        lock.unlock()
+        Log.warning(
+            "a descriptor was closed while a DescriptorSource watched it, and lives on in a copy; remove or invalidate the source "
+                + "before closing its descriptor")
+        lock.lock()
     }
 
     /// 8. Waits until something is live or the deadline has come. A wake-up that only re-arms goes back to sleep without a word: no
@@ -75,10 +89,10 @@ extension GRunLoop {
             lock.lock()
             sleep.end()
             if result.found.wake >= 0 { cgrun_event_clear(wakeDescriptor) }
-            if result.found.descriptors >= 0, batch.pending(in: mode).isEmpty { batch.fetch(from: mode) }
+            if result.found.descriptors >= 0, batch.pending(in: mode).isEmpty { fetchLocked(mode) }
             let end = Nanoseconds.now()
             if run.nextAncestorDeadline <= end, run.takePassedAncestorDeadlines(at: end) { sleep.isWakePending = true }
-            if deadline <= end { run.isDeadlineSpent = true }
+            if run.deadline <= end, !run.onlyPolls { run.isDeadlineSpent = true }
             let item = chooseLocked(run, mainQueue: result.found.mainQueue >= 0, asksMainQueueFirst, now: end)
             if item != nil || !result.readyContexts.isEmpty || deadline <= end {
                 return Found(contexts: result.readyContexts, item: item)
@@ -90,6 +104,7 @@ extension GRunLoop {
     /// How long the sleep may last: `.min` when something is live in memory already.
     private func wakeUpTimeLocked(_ run: Activation, _ deadline: Nanoseconds, _ now: Nanoseconds) -> Nanoseconds {
         let mode = run.mode
+        batch.dropOrphans(of: mode)
         if deadline == .min || sleep.isWakePending || mode.heap.earliest <= now || !batch.pending(in: mode).isEmpty {
             return .min
         }
@@ -114,6 +129,7 @@ extension GRunLoop {
         if sleep.isWakePending { ready.append(.wakeUp) }
         if mainQueue { ready.append(.mainQueue) }
         if mode.heap.earliest <= now { ready.append(.timers) }
+        batch.dropOrphans(of: mode)
         for event in batch.pending(in: mode) {
             guard let (source, _) = mode.descriptors.receiver(of: event) else { continue }
             ready.append(.descriptor(source))
