@@ -36,9 +36,12 @@ bool cgrun_has_forked(void)
     return atomic_load_explicit(&forked, memory_order_relaxed);
 }
 
-int cgrun_gettid(void)
+bool cgrun_is_main_thread(void)
 {
-    return (int)gettid();
+    static __thread enum { UNKNOWN, MAIN, OTHER } kind;
+    if (kind == UNKNOWN)
+        kind = gettid() == getpid() ? MAIN : OTHER;
+    return kind == MAIN;
 }
 
 int cgrun_poll(GPollFD *records, unsigned count, int64_t nanoseconds)

@@ -79,7 +79,8 @@ bool cgrun_has_forked(void);
 /// Starts watching for fork().
 void cgrun_watch_fork(void);
 
-int cgrun_gettid(void);
+/// Whether the calling thread is the process's main thread. Asked of the kernel once a thread.
+bool cgrun_is_main_thread(void);
 
 /// poll(2) with a timeout in nanoseconds; negative waits for ever.
 int cgrun_poll(GPollFD *records, unsigned count, int64_t nanoseconds);

@@ -16,7 +16,7 @@ package enum ThreadLoops {
         let loop = GRunLoop(isMain: true)
         // The home context is fixed at first touch, so that a host that iterates it finds the hub there.
         loop.lock.withLock { loop.fixHomeLocked() }
-        if isMainThread { setCurrent(loop) }
+        if cgrun_is_main_thread() { setCurrent(loop) }
         return loop
     }()
 
@@ -27,8 +27,6 @@ package enum ThreadLoops {
         return loop
     }
 
-    private static var isMainThread: Bool { cgrun_gettid() == getpid() }
-
     private static func setCurrent(_ loop: GRunLoop) {
         pthread_setspecific(key, Unmanaged.passRetained(loop).toOpaque())
     }
@@ -38,7 +36,7 @@ package enum ThreadLoops {
         if let known = pthread_getspecific(key) {
             return Unmanaged<GRunLoop>.fromOpaque(known).takeUnretainedValue()
         }
-        guard isMainThread else { return nil }
+        guard cgrun_is_main_thread() else { return nil }
         // Its initializer makes it the current one; but another thread may have been the first to touch it.
         let loop = main
         if pthread_getspecific(key) == nil { setCurrent(loop) }
