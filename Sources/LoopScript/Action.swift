@@ -9,7 +9,8 @@ public enum RunLimit: Hashable, Sendable {
     case negative
     /// Until this many gaps later (at least 1), at the slot that belongs to the depth of the run.
     case gaps(Int)
-    /// Without a limit. The executor stops such a run from another thread after a while, if nothing else does.
+    /// Without a limit, for top-level steps. The executor stops such a run from another thread after a while, if
+    /// nothing else does.
     case forever
 }
 

@@ -55,7 +55,7 @@ public enum Rule: String, CaseIterable, Sendable {
             ORACLE-BUG, not in the list: CF's deadline, like its stop, is a flag and a single wake-up. A nested run \
             that is the innermost one then consumes the wake-up, and the outer run sleeps on, past its deadline or \
             stopped as it is, until something else wakes it (item 59 has it return). The CF face wakes a run that \
-            is about to wait in such a state while nothing is ready. Nothing is skipped.
+            is about to wait in such a state. Nothing is skipped.
             """
         case .busyDeadline:
             """

@@ -150,7 +150,7 @@ extension Executor {
     public func wouldOversleep() -> Bool {
         guard let activation = activations.last else { return false }
         let isOver = activation.deadline.map { $0 < Grid.now } ?? false
-        guard isOver || activation.isStopped, !isItemReady(in: activation.mode) else { return false }
+        guard activation.isStopped || isOver && !isItemReady(in: activation.mode) else { return false }
         count(.wakeUpEaten)
         return true
     }

@@ -131,7 +131,7 @@ struct Generator {
     private mutating func makeRun(nested: Bool) -> Action {
         let limits: [(weight: Int, value: RunLimit)] = [
             (nested ? 40 : 25, .poll), (2, .negative), (45, .gaps(1)), (20, .gaps(2)), (nested ? 3 : 10, .gaps(4)),
-            (3, .forever),
+            (nested ? 0 : 3, .forever),
         ]
         let mode = random.chance(1) ? "common" : random.pick(modes)
         return .run(mode, random.pick(weighted: limits), returnAfterSourceHandled: random.chance(40))

@@ -2,13 +2,12 @@
 // A recorder of what a loop does: its stages and its callouts, in order.
 
 import CGRun
-import Synchronization
 
 extension GRunLoop {
     /// Records the stages and callouts of the loop that it is given to, in order, up to a limit.
     ///
     /// Threads: any. While no loop is traced, it costs two instructions a stage.
-    public final class Trace: Sendable {
+    public final class Trace: @unchecked Sendable {
         /// The stages of a pass, in their order.
         public enum Stage: String, Hashable, Sendable {
             case entry, beforeTimers, beforeSources, blocks, sources, mainQueueCheck, beforeWaiting, wait, afterWaiting, service
@@ -73,25 +72,35 @@ extension GRunLoop {
         }
 
         private let limit: Int
-        private let recorded = Mutex<[Event]>([])
+        private let lock = Lock.take()
+        /// Guarded by `lock`.
+        private var recorded: [Event] = []
 
         /// - Parameter limit: how many events are kept; later ones are not recorded.
         public init(limit: Int = 65_536) {
             self.limit = limit
         }
 
-        public var events: [Event] { recorded.withLock { $0 } }
+        deinit {
+            Lock.giveBack(lock)
+        }
+
+        public var events: [Event] { lock.withLock { recorded } }
 
         /// The events, a line each, indented by the depth of nesting.
         public var lines: [String] { events.map(\.description) }
 
         public func removeAll() {
-            recorded.withLock { $0.removeAll() }
+            // Released after the lock: an event holds the item that it is about.
+            _ = lock.withLock { () -> [Event] in
+                defer { recorded = [] }
+                return recorded
+            }
         }
 
         func record(_ kind: Event.Kind, depth: Int, mode: Mode) {
             let event = Event(kind: kind, depth: depth, mode: mode, time: GRunLoop.now)
-            recorded.withLock { if $0.count < limit { $0.append(event) } }
+            lock.withLock { if recorded.count < limit { recorded.append(event) } }
         }
     }
 

@@ -50,7 +50,9 @@ struct SleepState {
 
 extension GRunLoop {
     /// With the lock held: wakes the loop, unless it would not sleep before another pass anyway (items 68 to 71).
-    func wakeUpLocked() -> Kick? {
+    ///
+    /// - Parameter owesPass: whether it may be for more than the innermost run, as a stop is not.
+    func wakeUpLocked(owesPass: Bool = true) -> Kick? {
         guard let activation else {
             // A host may be asleep in its poll: its next prepare sees what there is to do.
             host.isWakePending = true
@@ -58,7 +60,7 @@ extension GRunLoop {
         }
         guard !activation.ignoresWakeUps else { return nil }
         sleep.isWakePending = true
-        if !isCurrent { sleep.isWakeForeign = true }
+        if owesPass, !isCurrent { sleep.isWakeForeign = true }
         return sleep.kick()
     }
 

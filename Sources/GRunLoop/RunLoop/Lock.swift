@@ -12,14 +12,16 @@ struct Lock: @unchecked Sendable, Equatable {
     /// Guards every item that is in no loop.
     static let unbound = Lock()
 
-    private static let pool = Mutex<[Lock]>([])
+    private static let poolLock = Lock()
+    /// Guarded by `poolLock`.
+    nonisolated(unsafe) private static var pool: [Lock] = []
 
     static func take() -> Lock {
-        pool.withLock { $0.popLast() } ?? Lock()
+        poolLock.withLock { pool.popLast() } ?? Lock()
     }
 
     static func giveBack(_ lock: Lock) {
-        pool.withLock { $0.append(lock) }
+        poolLock.withLock { pool.append(lock) }
     }
 
     private init() {

@@ -46,7 +46,7 @@ extension GRunLoop {
         guard !refuses("stop") else { return }
         lock.withLock { () -> Kick? in
             activation?.isStopped = true
-            return wakeUpLocked()
+            return wakeUpLocked(owesPass: false)
         }?.send()
     }
 

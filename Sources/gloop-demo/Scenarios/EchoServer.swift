@@ -30,6 +30,7 @@ enum EchoServer {
 
     private static func serve(_ loop: GRunLoop, _ log: Recorder) throws {
         let service = try EchoService()
+        defer { service.close() }
         log.line("server", service.port > 0 ? "listens on 127.0.0.1" : "does not listen")
 
         let (accepted, closed, port) = (service.accepted, service.closed, service.port)

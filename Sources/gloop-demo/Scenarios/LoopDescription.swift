@@ -65,7 +65,7 @@ enum LoopDescription {
         let source = GRunLoop.Source(order: 3) {}
         loop.add(source, forMode: .default)
         let pipe = try Pipe()
-        let descriptor = GRunLoop.DescriptorSource(descriptor: pipe.readEnd) { _, _ in }
+        let descriptor = GRunLoop.DescriptorSource(descriptor: pipe.readEnd) { _, _ in _ = pipe.read() }
         try loop.add(descriptor, forMode: .default)
         defer { descriptor.invalidate() }
         loop.add(GRunLoop.Timer(interval: .seconds(60), repeats: true, tolerance: .seconds(1)) { _ in }, forMode: .common)

@@ -5,7 +5,7 @@ import CGLib
 import Glibc
 
 /// Listens on a free port of 127.0.0.1, in the thread-default context of the thread that makes it: it accepts, reads and writes
-/// when that context is iterated. To be made and released on that thread.
+/// when that context is iterated. To be made and closed on that thread.
 final class EchoService {
     let port: UInt16
     /// How many connections were accepted, and how many of them the client has closed since.
@@ -42,9 +42,15 @@ final class EchoService {
     }
 
     deinit {
+        g_object_unref(service)
+    }
+
+    /// Stops listening. Connections that are open go on until their clients close.
+    func close() {
         g_socket_service_stop(service)
         g_socket_listener_close(UnsafeMutableRawPointer(service).assumingMemoryBound(to: GSocketListener.self))
-        g_object_unref(service)
+        g_signal_handlers_disconnect_matched(
+            service, G_SIGNAL_MATCH_DATA, 0, 0, nil, nil, Unmanaged.passUnretained(self).toOpaque())
     }
 
     private func accept(_ connection: UnsafeMutablePointer<GSocketConnection>) {

@@ -68,10 +68,9 @@ final class SocketPair: @unchecked Sendable {
     /// - Parameter body: answers whether it is to be called again.
     func receive(_ body: @escaping (String) -> Bool) {
         guard let source = g_socket_create_source(ends[1], G_IO_IN, nil) else { return }
-        let socket = ends[1]
-        let box = Box {
+        let box = Box { [self] in
             var buffer = [CChar](repeating: 0, count: 256)
-            let count = g_socket_receive(socket, &buffer, gsize(buffer.count), nil, nil)
+            let count = g_socket_receive(ends[1], &buffer, gsize(buffer.count), nil, nil)
             return body(String(decoding: buffer.prefix(max(0, count)).map(UInt8.init(bitPattern:)), as: UTF8.self))
         }
         let callback: GSocketSourceFunc = { _, _, data in Box.call(data) }

@@ -4,6 +4,9 @@
 import Glibc
 
 /// The two ends of a pipe that does not block. Threads: any.
+///
+/// A descriptor must not be closed while a source watches it: the source's closure holds the pipe, so that the pipe lives for as long
+/// as the source does.
 final class Pipe: Sendable {
     /// The end for a ``GRunLoop/GRunLoop/DescriptorSource``.
     let readEnd: Int32
@@ -16,7 +19,6 @@ final class Pipe: Sendable {
         (readEnd, writeEnd) = (ends[0], ends[1])
     }
 
-    /// Every source of the descriptors must be invalid or removed by now.
     deinit {
         close(readEnd)
         close(writeEnd)
