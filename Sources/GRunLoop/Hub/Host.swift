@@ -66,6 +66,7 @@ extension GRunLoop {
     /// Serves what is ready, pass by pass, as a run in the default mode that never sleeps and never ends.
     func serveHost() {
         guard isCurrent else { return }
+        if isMain { MainQueue.explainIfLost() }
         lock.lock()
         guard !isDead else { return lock.unlock() }
         sleep.end()
@@ -109,7 +110,7 @@ extension GRunLoop {
             cgrun_hub_set_record(home.hub, Record.timer.rawValue, host.timerDescriptor)
             watched |= Record.timer.bit
         }
-        if servesMainQueueLocked(mode), MainQueue.isOurs {
+        if servesMainQueueLocked(mode) {
             cgrun_hub_set_record(home.hub, Record.mainQueue.rawValue, MainQueue.handle)
             watched |= Record.mainQueue.bit
         }

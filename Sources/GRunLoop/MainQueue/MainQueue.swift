@@ -11,8 +11,22 @@ import Glibc
 import Synchronization
 
 enum MainQueue {
-    /// The queue's eventfd, -1 where libdispatch does not offer one. Made at first need, and valid for as long as the process is.
-    static let handle: Int32 = cgrun_main_queue_handle()
+    private static let unknown: Int32 = -2
+    private static let known = Atomic<Int32>(unknown)
+
+    /// The queue's eventfd, made at first need and valid for as long as the process is; -1 where libdispatch offers none, and as long as no
+    /// descriptor is left for it: libdispatch itself would end the process then.
+    static var handle: Int32 {
+        let handle = known.load(ordering: .relaxed)
+        if handle != unknown { return handle }
+        guard cgrun_has_descriptors_left() else { return -1 }
+        let made = cgrun_main_queue_handle()
+        known.store(made, ordering: .relaxed)
+        return made
+    }
+
+    /// The main thread's id, as libdispatch notes it.
+    private static let mainThread = UInt32(bitPattern: getpid())
 
     /// A drain is on the stack of the main thread: libdispatch would do nothing in a second one, and the descriptor would spin.
     private static let draining = Atomic(false)
@@ -20,29 +34,26 @@ enum MainQueue {
 
     static var isDraining: Bool { draining.load(ordering: .relaxed) }
 
-    /// Whether a drain would be accepted on the main thread now.
+    /// Whether a drain would be accepted on the main thread now: two reads of memory.
     static var isOurs: Bool {
-        guard handle >= 0 else { return explainLoss("this libdispatch offers no handle for a foreign run loop") }
-        guard cgrun_main_queue_owner() == UInt32(bitPattern: getpid()) else {
-            return explainLoss(
-                "libdispatch has bound it to another thread: dispatchMain() or an async main ran, or the library was first loaded "
-                    + "on a thread that is not the main one")
-        }
-        return true
+        handle >= 0 && cgrun_main_queue_owner() == mainThread
     }
 
-    private static func explainLoss(_ reason: String) -> Bool {
-        if !saidLost.exchange(true, ordering: .relaxed) {
-            Log.critical(
-                "the main dispatch queue cannot be served by this run loop: \(reason). DispatchQueue.main and @MainActor will not "
-                    + "run here. Said once")
-        }
-        return false
+    /// Says once, without a lock, that the main loop cannot serve the queue.
+    static func explainIfLost() {
+        guard !isOurs, !saidLost.exchange(true, ordering: .relaxed) else { return }
+        let reason =
+            handle < 0
+            ? "libdispatch has no handle for a foreign run loop, or no descriptor is left for it"
+            : "libdispatch has bound it to another thread, since dispatchMain() or an async main ran, or since the library was first "
+                + "loaded on a thread that is not the main one"
+        Log.critical(
+            "the main dispatch queue cannot be served by this run loop: \(reason). DispatchQueue.main and @MainActor will not run "
+                + "here. Said once")
     }
 
     /// Whether the queue has asked to be drained.
     static var isReady: Bool {
-        guard isOurs else { return false }
         var record = pollfd(fd: handle, events: Int16(POLLIN), revents: 0)
         return poll(&record, 1, 0) > 0
     }
@@ -68,9 +79,9 @@ enum MainQueue {
 
 extension GRunLoop {
     /// With the lock held: whether a run of `mode` serves the main dispatch queue: the main loop, on the main thread, in a common mode,
-    /// and not inside a drain (items 184, 185 and 188).
+    /// and not inside a drain (items 184, 185 and 188); and libdispatch has not given the queue away (195).
     func servesMainQueueLocked(_ mode: ModeState) -> Bool {
-        isMain && mode.isCommon && isCurrent && !MainQueue.isDraining
+        isMain && mode.isCommon && isCurrent && !MainQueue.isDraining && MainQueue.isOurs
     }
 
     /// With the lock held before and after: one snapshot. Answers whether there was one.

@@ -89,7 +89,8 @@ extension GRunLoop {
             lock.lock()
             sleep.end()
             if result.found.wake >= 0 { cgrun_event_clear(wakeDescriptor) }
-            if result.found.descriptors >= 0, batch.pending(in: mode).isEmpty { fetchLocked(mode) }
+            // A chooser is shown everything that is ready at this moment.
+            if result.found.descriptors >= 0, batch.pending(in: mode).isEmpty || itemChooser != nil { fetchLocked(mode) }
             let end = Nanoseconds.now()
             if run.nextAncestorDeadline <= end, run.takePassedAncestorDeadlines(at: end) { sleep.isWakePending = true }
             if run.deadline <= end, !run.onlyPolls { run.isDeadlineSpent = true }

@@ -192,6 +192,8 @@ extension GRunLoop {
     }
 
     private func canRunHere(_ call: StaticString) -> Bool {
-        !refuses(call) && requireOwnThread(call)
+        guard !refuses(call), requireOwnThread(call) else { return false }
+        if isMain { MainQueue.explainIfLost() }
+        return true
     }
 }
