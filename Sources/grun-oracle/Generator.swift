@@ -12,6 +12,8 @@ struct Generator {
 
     private var random: SplitMix
     private var program = Program()
+    /// Whose callout the next action is for.
+    private var host: ItemID?
     private let modes: [ModeName]
     private var mixture: [(weight: Int, value: Kind)] = []
     private var calloutMixture: [(weight: Int, value: Kind)] = []
@@ -34,8 +36,8 @@ struct Generator {
 
     private mutating func makeMixtures() {
         let base: [(Int, Kind)] = [
-            (12, .signal), (9, .makeReady), (10, .perform), (6, .wakeUp), (4, .stop), (9, .add), (6, .remove),
-            (3, .invalidate), (6, .move), (3, .addCommonMode), (10, .query), (2, .busy),
+            (18, .signal), (10, .makeReady), (10, .perform), (6, .wakeUp), (4, .stop), (9, .add), (6, .remove),
+            (5, .invalidate), (6, .move), (3, .addCommonMode), (10, .query), (2, .busy),
         ]
         for (weight, kind) in base {
             let factor = random.pick([0, 1, 1, 1, 2])
@@ -90,6 +92,7 @@ struct Generator {
         while budget > 0 {
             budget -= 1
             let item = random.number(0...program.items.count + program.blocks.count - 1)
+            host = item < program.items.count ? program.items[item] : nil
             guard let action = makeAction(random.pick(weighted: calloutMixture), nested: true) else { continue }
             let call = random.pick([0, 0, 0, 0, 1, 1, 2, 3])
             program.append(action, toCallout: item, call: call)
@@ -119,8 +122,8 @@ struct Generator {
         case .wakeUp: return .wakeUp
         case .stop: return .stop
         case .add: return program.items.isEmpty ? nil : .add(random.pick(program.items), makeModeForItem())
-        case .remove: return program.items.isEmpty ? nil : .remove(random.pick(program.items), makeModeForItem())
-        case .invalidate: return program.items.isEmpty ? nil : .invalidate(random.pick(program.items))
+        case .remove: return program.items.isEmpty ? nil : .remove(makeVictim(), makeModeForItem())
+        case .invalidate: return program.items.isEmpty ? nil : .invalidate(makeVictim())
         case .move: return makeMove()
         case .addCommonMode: return .addCommonMode(random.pick(modes))
         case .query: return .query(makeQuery())
@@ -145,6 +148,12 @@ struct Generator {
         return .move(timer, past ? nil : random.number(1...5))
     }
 
+    /// What is taken away: often of the kind that is being called, since there the order within a stage matters.
+    private mutating func makeVictim() -> ItemID {
+        let alike = program.items.filter { item in host.map { item.isLike($0) && item != $0 } ?? false }
+        return alike.isEmpty || random.chance(40) ? random.pick(program.items) : random.pick(alike)
+    }
+
     private mutating func makeModeForItem() -> ModeName {
         random.chance(25) ? "common" : random.pick(modes)
     }
@@ -167,6 +176,15 @@ struct Generator {
                 ? .currentMode : .isSignalled(random.pick(Array(program.sources.indices)))
         case 5: return item.map(Query.isValid) ?? .allModes
         default: return item.map { .contains($0, makeModeForItem()) } ?? .allModes
+        }
+    }
+}
+
+extension ItemID {
+    fileprivate func isLike(_ other: ItemID) -> Bool {
+        switch (self, other) {
+        case (.source, .source), (.port, .port), (.timer, .timer), (.observer, .observer): true
+        default: false
         }
     }
 }

@@ -12,6 +12,9 @@ extension Nanoseconds {
     /// 16 years: what is further away than this is no limit, or fires then (items 34 and 116).
     static let longest: Nanoseconds = 504_911_232 * 1_000_000_000
 
+    private static let longestDuration = Duration.nanoseconds(Int64.max)
+    private static let shortestDuration = Duration.nanoseconds(Int64.min)
+
     static func now() -> Nanoseconds {
         var time = timespec()
         clock_gettime(CLOCK_MONOTONIC, &time)
@@ -20,9 +23,15 @@ extension Nanoseconds {
 
     /// A span saturates: one that does not fit is the longest or the shortest there is.
     init(saturating duration: Duration) {
-        let (seconds, attoseconds) = duration.components
-        let (product, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
-        self = overflow ? (seconds < 0 ? .min : .max) : product.addingSaturating(attoseconds / 1_000_000_000)
+        // Compared first: the components of a longer one do not fit into 64 bits, and trap.
+        if duration >= Self.longestDuration {
+            self = .max
+        } else if duration <= Self.shortestDuration {
+            self = .min
+        } else {
+            let (seconds, attoseconds) = duration.components
+            self = seconds * 1_000_000_000 + attoseconds / 1_000_000_000
+        }
     }
 
     init(saturating instant: GRunLoop.Instant) {

@@ -32,14 +32,13 @@ enum FlagWait {
         defer { timer.invalidate() }
 
         waitForFlag(loop, log) { flag in
-            _ = wait { ticks.value >= 3 }
-            log.line("main", "is responsive: the timer ticks 3 times while it waits")
+            let isAlive = wait { ticks.value >= 3 }
+            log.line("main", isAlive ? "is responsive: the timer ticks 3 times while it waits" : "is frozen while it waits")
             log.line("worker", "sets the flag by itself")
             flag.value = true
             let seen = ticks.value
-            _ = wait { ticks.value >= seen + 3 }
-            // The main thread writes a line when it has noticed: it would stand before this one.
-            log.line("worker", "the main thread has not noticed, three ticks later")
+            let isWaitingOn = wait { ticks.value >= seen + 3 }
+            log.line("worker", "the main thread \(isWaitingOn ? "has not noticed, three ticks later" : "waits no more")")
             log.line("worker", "has something performed on the main loop")
             try? loop.performOnThread(inModes: [mode]) { log.line("main", "performs it") }
         }

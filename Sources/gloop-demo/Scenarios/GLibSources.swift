@@ -24,7 +24,7 @@ enum GLibSources {
             GSocketSource    | signals our source     | received "3"
             GRunLoop.Source  | has seen three rounds
             run              | returned stopped
-            both tick        | neither waited for the other
+            both tick        | ten times each
             GLib dispatched  | run returned handledSource
             """, body: run)
 
@@ -88,7 +88,7 @@ enum GLibSources {
         }
         defer { GLibSource.remove(timeout) }
         let result = loop.run(for: .patience)
-        log.line("both tick", result == .stopped ? "neither waited for the other" : "the run returned \(result)")
+        log.line("both tick", result == .stopped ? "ten times each" : "the run returned \(result)")
         log.note(
             "\(ours.value) ticks of our timer and \(theirs.value) of GLib's in "
                 + milliseconds(start.duration(to: GRunLoop.now)))

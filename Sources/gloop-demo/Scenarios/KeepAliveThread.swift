@@ -5,9 +5,9 @@ import GRunLoop
 import Glibc
 
 /// AFNetworking's network thread: add a source that is never signalled, then run (item 272). Without it the mode is empty and the run ends at
-/// once (items 203 and 245). Other threads hand it work with `performOnThread`. `run()` does not end by `stop()` (item 209), only when its
-/// mode is empty; a thread that is to be stopped asks a flag of its own between two runs. While nothing comes the thread
-/// does not run at all: no passes, no processor time.
+/// once (items 203 and 245). Other threads hand it work with `performOnThread`. `run()` runs again and again until its mode is empty, so that
+/// `stop()` does not end it (item 209); a thread that is to be stopped asks a flag of its own between two runs. While nothing
+/// comes the thread does not run at all: no passes, no processor time.
 enum KeepAliveThread {
     static let scenario = Scenario(
         "keep-alive-thread", "A thread that a source keeps alive, idle until other threads give it work.",
@@ -18,7 +18,7 @@ enum KeepAliveThread {
             thread   | performs 1
             thread   | performs 2
             idle     | 0 wake-ups, under 1 ms of processor time
-            main     | stop() does not end run()
+            main     | stop() ends only one run of run()'s
             thread   | performs 3, removes the source
             thread   | run() returned
             stoppable thread | runs while it is not told to stop
@@ -33,7 +33,7 @@ enum KeepAliveThread {
 
     private static func keepAlive(_ log: Recorder) throws {
         let keepAlive = GRunLoop.Source {}
-        let wakeUps = Shared(0)
+        let (wakeUps, runs) = (Shared(0), Shared(0))
         let cpuClock = Shared(clockid_t())
         let thread = LoopThread { loop in
             // There is nothing to wait for yet.
@@ -42,6 +42,7 @@ enum KeepAliveThread {
 
             loop.add(keepAlive, forMode: .default)
             loop.add(GRunLoop.Observer(activities: .afterWaiting) { _, _ in wakeUps.increment() }, forMode: .default)
+            loop.add(GRunLoop.Observer(activities: .entry) { _, _ in runs.increment() }, forMode: .default)
             var clock = clockid_t()
             pthread_getcpuclockid(pthread_self(), &clock)
             cpuClock.value = clock
@@ -58,9 +59,10 @@ enum KeepAliveThread {
         _ = wait { loop.isWaiting }
 
         idle(loop, wakeUps, cpuClock.value, log)
+        let before = runs.value
         loop.stop()
-        _ = wait { loop.isWaiting }
-        log.line("main", "stop() does not end run()")
+        let runsAgain = wait { runs.value > before && loop.isWaiting }
+        log.line("main", "stop() \(runsAgain ? "ends only one run of run()'s" : "has ended run()")")
         try loop.performAndWait {
             log.line("thread", "performs 3, removes the source")
             loop.remove(keepAlive, forMode: .default)
