@@ -4,7 +4,15 @@ SWIFT ?= swift
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 PACKAGES := libglib2.0-dev
 # What the checks need beside it.
-CHECK_PACKAGES := strace valgrind python3 rsync
+CHECK_PACKAGES := strace valgrind python3 rsync git binutils
+
+# Installs those of the packages that are not installed.
+define install
+	missing=; for package in $(1); do \
+		[ "$$(dpkg-query -W -f='$${db:Status-Status}' $$package 2> /dev/null)" = installed ] || missing="$$missing $$package"; \
+	done; \
+	[ -z "$$missing" ] || { $(SUDO) apt-get update -qq && $(SUDO) apt-get install -y -qq --no-install-recommends $$missing; }
+endef
 
 .PHONY: demo test build format lint items items-bite oracle idle trace-cost stable deps check-deps clean
 
@@ -13,7 +21,7 @@ demo: deps
 	$(SWIFT) run -c release gloop-demo
 
 ## Everything that must hold before a change lands.
-test: deps check-deps lint
+test: check-deps lint
 	$(SWIFT) build --build-tests
 	$(SWIFT) test --skip-build
 	$(MAKE) items
@@ -32,7 +40,7 @@ items:
 	scripts/items
 
 ## Puts one-line faults into the sources, one by one: each must make a test fail that names the item it breaks.
-items-bite: deps check-deps
+items-bite: check-deps
 	scripts/items-bite
 
 ## The long comparison with the real CFRunLoop.
@@ -40,11 +48,11 @@ oracle: deps
 	$(SWIFT) run -c release grun-oracle --seed $${SEED:-$$(date +%s)} --programs $${PROGRAMS:-20000}
 
 ## An idle loop makes no wake-up.
-idle: deps check-deps
+idle: check-deps
 	scripts/idle
 
 ## What the trace recorder costs while it is off.
-trace-cost: deps check-deps
+trace-cost: check-deps
 	scripts/trace-cost
 
 ## The tests, 20 times in a row, with the other core busy in every second run.
@@ -59,12 +67,11 @@ lint:
 	scripts/check-layers
 
 deps:
-	@pkg-config --exists gio-unix-2.0 || { $(SUDO) apt-get update -qq; $(SUDO) apt-get install -y -qq --no-install-recommends $(PACKAGES); }
+	@command -v $(SWIFT) > /dev/null || { echo "Swift 6.3 is needed: https://swift.org/install" >&2; exit 1; }
+	@$(call install,$(PACKAGES))
 
-check-deps:
-	@for package in $(CHECK_PACKAGES); do \
-		dpkg -s $$package > /dev/null 2>&1 || { $(SUDO) apt-get update -qq; $(SUDO) apt-get install -y -qq --no-install-recommends $$package; }; \
-	done
+check-deps: deps
+	@$(call install,$(CHECK_PACKAGES))
 
 clean:
 	$(SWIFT) package clean

@@ -26,9 +26,16 @@ static void note_fork(void)
     atomic_store_explicit(&forked, true, memory_order_relaxed);
 }
 
-void cgrun_watch_fork(void)
+static void watch_fork(void)
 {
     pthread_atfork(NULL, NULL, note_fork);
+}
+
+void cgrun_watch_fork(void)
+{
+    // Once: handlers cannot be taken back, and every fork() runs them all.
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, watch_fork);
 }
 
 bool cgrun_has_forked(void)

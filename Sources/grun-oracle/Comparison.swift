@@ -55,14 +55,22 @@ struct Comparer: Sendable {
         return third.agrees ? third : second
     }
 
-    /// The divergence of a program, if it recurs in three of three patient runs.
+    /// The divergence of a program, if it recurs in three of three patient runs: each time the same first difference.
+    /// Noise hits now here, now there; what differs each time, but never twice alike, is given two more chances.
     func divergence(of program: Program) -> Comparison? {
-        var last: Comparison?
+        var unsteady: Comparison?
         for _ in 0..<3 {
-            let comparison = compare(program, slot: slots.patient)
-            if comparison.agrees { return nil }
-            last = comparison
+            var signatures: Set<String> = []
+            var last: Comparison?
+            for _ in 0..<3 {
+                let comparison = compare(program, slot: slots.patient)
+                if comparison.agrees { return nil }
+                signatures.insert(comparison.signature)
+                last = comparison
+            }
+            if signatures.count == 1 { return last }
+            unsteady = last
         }
-        return last
+        return unsteady
     }
 }

@@ -51,7 +51,7 @@ struct Runner: Sendable {
             progress(done.wrappingAdd(1, ordering: .relaxed).newValue)
         }
         let again = suspects.withLock { $0.sorted() }
-        concurrently(again, jobs: jobs) { seed in
+        concurrently(again, jobs: min(jobs, 6)) { seed in
             let program = Generator.program(seed: seed, steps: steps)
             guard let comparison = comparer.divergence(of: program) else { return }
             let divergence = Summary.Divergence(seed: seed, program: program, comparison: comparison)

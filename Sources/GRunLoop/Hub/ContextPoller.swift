@@ -79,6 +79,8 @@ final class ContextPoller {
             }
         }
         for slice in slices where check(slice) { result.readyContexts.append(slice.served) }
+        // Not kept until the next poll: the home context's hub holds the loop.
+        slices.removeAll(keepingCapacity: true)
         return result
     }
 

@@ -47,34 +47,3 @@ private let hubRelease: @convention(c) (UnsafeMutableRawPointer?) -> Void = { lo
     guard let loop else { return }
     Unmanaged<GRunLoop>.fromOpaque(loop).release()
 }
-
-extension GRunLoop {
-    /// With the lock held: fixes the home context if it is not fixed yet and can be now. The main loop's is GLib's default
-    /// context. On another thread it is the one that is pushed there when the first item is added or the loop first runs, else one of
-    /// its own; what another thread adds before that does not fix it, since nobody else can ask.
-    func fixHomeLocked() {
-        guard home == nil, !isDead, isMain || isCurrent else { return }
-        guard let context = isMain ? Contexts.ofMainThread() : Contexts.pushedOnThisThread() ?? Contexts.make() else {
-            return
-        }
-        home = ServedContext(context, carrying: self)
-        Contexts.release(context)
-        for mode in modes.values { mode.contextsVersion += 1 }
-    }
-
-    /// The context that every common mode serves: GLib's default context on the main thread; elsewhere the thread's default
-    /// one, or one of the loop's own. Nil until it is fixed, when the thread adds its first item or first runs the loop.
-    ///
-    /// Threads: any. It is a `GMainContext *` that belongs to the loop: take a reference to keep it.
-    public var homeContext: OpaquePointer? {
-        lock.withLock { home?.context }
-    }
-
-    /// With the lock held: the contexts that a mode serves, the one first in which GIO is to complete.
-    func contextsLocked(of mode: ModeState) -> [ServedContext] {
-        var contexts: [ServedContext] = []
-        if mode.isCommon, let home { contexts.append(home) }
-        if let own = mode.ownContext { contexts.append(own) }
-        return contexts + mode.addedContexts
-    }
-}

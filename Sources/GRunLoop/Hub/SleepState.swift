@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a sleeping loop is woken: decided under the lock, sent after it, at most once a sleep.
 
+import CGRun
+
 /// Guarded by the loop's lock.
 struct SleepState {
     /// What ends a sleep.
@@ -9,6 +11,10 @@ struct SleepState {
         case context(OpaquePointer)
         /// The loop's own eventfd.
         case descriptor(Int32)
+    }
+
+    enum Reach {
+        case innermostRun, everyRun
     }
 
     /// ``GRunLoop/wakeUp()`` was called and no pass has consumed it yet.
@@ -51,16 +57,21 @@ struct SleepState {
 extension GRunLoop {
     /// With the lock held: wakes the loop, unless it would not sleep before another pass anyway (items 68 to 71).
     ///
-    /// - Parameter owesPass: whether it may be for more than the innermost run, as a stop is not.
-    func wakeUpLocked(owesPass: Bool = true) -> Kick? {
-        guard let activation else {
-            // A host may be asleep in its poll: its next prepare sees what there is to do.
+    /// - Parameter reach: a stop is for the innermost run; anything else may be for every run for which it counts now.
+    func wakeUpLocked(for reach: SleepState.Reach = .everyRun) -> Kick? {
+        // Whoever sleeps now must be woken: a host, and a foreign loop that a callout runs while the run below it ignores wake-ups. Its
+        // next prepare sees what there is to do.
+        guard let activation, !(activation.ignoresWakeUps && sleep.isPolling) else {
             host.isWakePending = true
             return sleep.kick()
         }
-        guard !activation.ignoresWakeUps else { return nil }
+        guard !activation.ignoresWakeUps else {
+            // The innermost run makes another pass anyway; an outer one, for which it counts, may not.
+            if reach == .everyRun, !isCurrent { owePassesLocked(above: activation) }
+            return nil
+        }
         sleep.isWakePending = true
-        if owesPass, !isCurrent { sleep.isWakeForeign = true }
+        if reach == .everyRun, !isCurrent { sleep.isWakeForeign = true }
         return sleep.kick()
     }
 
@@ -69,10 +80,15 @@ extension GRunLoop {
         sleep.isWakePending = false
         guard sleep.isWakeForeign else { return }
         sleep.isWakeForeign = false
-        var ancestor = run.parent
-        while let outer = ancestor {
-            if !outer.ignoresWakeUps { outer.owesPass = true }
-            ancestor = outer.parent
+        owePassesLocked(above: run)
+    }
+
+    /// With the lock held: every outer run in which wake-ups count now makes another pass before it sleeps.
+    private func owePassesLocked(above run: Activation) {
+        var outer = run.parent
+        while let owing = outer {
+            if !owing.ignoresWakeUps { owing.owesPass = true }
+            outer = owing.parent
         }
     }
 
@@ -101,19 +117,25 @@ extension GRunLoop {
         guard sleep.mode === mode else { return nil }
         return sleep.kick()
     }
+}
 
-    /// Wakes the loop if it sleeps: it makes another pass, in which whatever was signalled, enqueued or removed meanwhile counts. Several
-    /// calls are one wake-up. Without effect when the loop does not run, and when another pass comes before the next
-    /// sleep anyway.
-    ///
-    /// Threads: any; not from a signal handler. The corresponding Core Foundation function is `CFRunLoopWakeUp`.
-    public func wakeUp() {
-        guard !refuses("wakeUp") else { return }
-        lock.withLock { wakeUpLocked() }?.send()
+/// A wake-up that is owed to a thread that sleeps in poll(): sent after the lock, since the woken thread wants it.
+struct Kick {
+    private let waker: SleepState.Waker
+
+    init(_ waker: SleepState.Waker) {
+        self.waker = waker
+        if case .context(let context) = waker { Contexts.retain(context) }
     }
 
-    /// Whether the loop waits in the kernel now. False in every callout. Threads: any. `CFRunLoopIsWaiting`.
-    public var isWaiting: Bool {
-        lock.withLock { sleep.isPolling }
+    /// Exactly once.
+    func send() {
+        switch waker {
+        case .context(let context):
+            Contexts.wakeUp(context)
+            Contexts.release(context)
+        case .descriptor(let descriptor):
+            cgrun_event_signal(descriptor)
+        }
     }
 }

@@ -21,7 +21,8 @@ extension GRunLoop {
         lock.withLock { enqueueLocked(body, names) }
     }
 
-    /// Enqueues a block and wakes the loop.
+    /// Enqueues a block and wakes the loop. A block does not count as a handled source (item 178), and after the loop's end it is dropped
+    /// without a word: see ``performOnThread(inModes:_:)``.
     ///
     /// Threads: any. The corresponding Core Foundation functions are `CFRunLoopPerformBlock` and `CFRunLoopWakeUp`.
     public func async(inModes names: [Mode] = [.common], _ body: @escaping @Sendable () -> Void) {
@@ -46,45 +47,5 @@ extension GRunLoop {
 
     private func blockQueueLocked(_ name: Mode) -> BlockQueue {
         name == .common ? commonBlocks : modeLocked(name).blocks
-    }
-
-    // MARK: For the pass, with the lock held
-
-    /// Stages 4, 5 and 11: runs the blocks of the mode that were enqueued before. Those that one of them enqueues wait for the next
-    /// step; a nested run does not see the rest of this one.
-    @inline(__always) func runBlocksLocked(_ mode: ModeState) {
-        mark(.blocks)
-        if mode.blocks.live > 0 || (mode.isCommon && commonBlocks.live > 0) { runBlockStepLocked(mode) }
-    }
-
-    @inline(never) private func runBlockStepLocked(_ mode: ModeState) {
-        let end = blockSequence
-        let start = hiddenBlocks
-        var next = start
-        while let (queue, sequence) = nextBlockLocked(mode, from: next), sequence < end {
-            var body = queue.take(sequence)
-            hiddenBlocks = end
-            next = sequence + 1
-            lock.unlock()
-            callOutToBlock(&body, of: self)
-            lock.lock()
-        }
-        hiddenBlocks = start
-    }
-
-    private func nextBlockLocked(_ mode: ModeState, from start: UInt64) -> (BlockQueue, UInt64)? {
-        let own = mode.blocks.first(from: start)
-        let common = mode.isCommon ? commonBlocks.first(from: start) : nil
-        switch (own, common) {
-        case (nil, nil): return nil
-        case (let own?, nil): return (mode.blocks, own)
-        case (nil, let common?): return (commonBlocks, common)
-        case (let own?, let common?): return own <= common ? (mode.blocks, own) : (commonBlocks, common)
-        }
-    }
-
-    func hasVisibleBlocksLocked(_ mode: ModeState) -> Bool {
-        mode.blocks.first(from: hiddenBlocks) != nil
-            || (mode.isCommon && commonBlocks.first(from: hiddenBlocks) != nil)
     }
 }

@@ -10,6 +10,9 @@ extension GRunLoop {
     /// from the descriptor. Remove or invalidate the source before closing the descriptor. Two sources may watch one
     /// descriptor for different conditions; of two for the same condition the later one gets it.
     ///
+    /// A closure that runs a nested loop in one of the source's modes while the condition still holds is called again there, and again:
+    /// read first, or remove the source for as long.
+    ///
     /// A closure that drains another source's descriptor may leave that one a spurious call, as in every level-triggered loop:
     /// use descriptors that do not block. A descriptor source is in one loop at a time, and in any number of its modes.
     ///

@@ -2,7 +2,7 @@
 // Items of the main loop: the same initializers for closures of the main actor, which may touch what belongs to it.
 //
 // The main loop runs on the thread of the main actor, so nothing is scheduled: the closure is called where it stands. An item that
-// was made so and added to another loop stops the program at its first callout, with a message.
+// was made with `onMain:` and added to another loop stops the program at its first callout, with a message.
 
 extension GRunLoop.Source {
     /// A source of the main loop. See ``init(order:schedule:cancel:perform:)``.
@@ -68,7 +68,7 @@ extension GRunLoop {
 private func callOnMain(_ body: @MainActor () -> Void) {
     precondition(
         ThreadLoops.currentIfAny?.isMain ?? false,
-        "GRunLoop: an item with an onMain closure is in a run loop that is not the main one; use the initializer with a "
-            + "@Sendable closure for it")
+        "GRunLoop: an onMain closure was called on another thread than the main one: its item is in a run loop that is not the "
+            + "main one, or a timer was fired there by hand; use the initializer with a @Sendable closure for it")
     MainActor.assumeIsolated(body)
 }

@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is waiting to be performed on a loop's thread: one queue and one version-0 source for each set of modes.
 
-import Glibc
-
 /// Guarded by the loop's lock.
 struct PerformQueue {
     /// One thing to perform, and who waits for it.
     final class Request: Sendable {
         private let body: @Sendable () -> Void
-        private let done: DispatchlessSemaphore?
+        private let done: Semaphore?
 
         init(waits: Bool, _ body: @escaping @Sendable () -> Void) {
             self.body = body
-            done = waits ? DispatchlessSemaphore() : nil
+            done = waits ? Semaphore() : nil
         }
 
         func perform() {
@@ -32,10 +30,29 @@ struct PerformQueue {
 
     private final class Channel {
         let source: GRunLoop.Source
-        var requests: [Request] = []
+        private var requests: [Request] = []
+        /// Those before it have been taken.
+        private var next = 0
 
         init(source: GRunLoop.Source) {
             self.source = source
+        }
+
+        var count: Int { requests.count - next }
+        var waiting: ArraySlice<Request> { requests[next...] }
+
+        func append(_ request: Request) { requests.append(request) }
+
+        func take() -> Request? {
+            guard next < requests.count else { return nil }
+            defer {
+                next += 1
+                if next == requests.count {
+                    requests = []
+                    next = 0
+                }
+            }
+            return requests[next]
         }
     }
 
@@ -48,53 +65,38 @@ struct PerformQueue {
     ) -> (source: GRunLoop.Source, isNew: Bool)? {
         guard !isClosed else { return nil }
         if let channel = channels[modes] {
-            channel.requests.append(request)
+            channel.append(request)
             return (channel.source, false)
         }
         let channel = Channel(source: makeSource())
-        channel.requests.append(request)
+        channel.append(request)
         channels[modes] = channel
         return (channel.source, true)
     }
 
-    mutating func takeAll(for modes: Set<GRunLoop.Mode>) -> [Request] {
-        guard let channel = channels[modes] else { return [] }
-        defer { channel.requests = [] }
-        return channel.requests
+    func count(for modes: Set<GRunLoop.Mode>) -> Int {
+        channels[modes]?.count ?? 0
+    }
+
+    /// One at a time: what a request that ends the thread leaves behind is found, and its waiters are told.
+    func take(for modes: Set<GRunLoop.Mode>) -> Request? {
+        channels[modes]?.take()
     }
 
     /// The source of a set of modes has nothing left to do.
     mutating func removeIfIdle(_ modes: Set<GRunLoop.Mode>) -> GRunLoop.Source? {
-        guard let channel = channels[modes], channel.requests.isEmpty else { return nil }
+        guard let channel = channels[modes], channel.count == 0 else { return nil }
         channels[modes] = nil
         return channel.source
+    }
+
+    func source(for modes: Set<GRunLoop.Mode>) -> GRunLoop.Source? {
+        channels[modes]?.source
     }
 
     mutating func close() -> [Request] {
         isClosed = true
         defer { channels = [:] }
-        return channels.values.flatMap(\.requests)
-    }
-}
-
-/// A counting semaphore that needs neither libdispatch nor a descriptor.
-final class DispatchlessSemaphore: @unchecked Sendable {
-    private let raw = UnsafeMutablePointer<sem_t>.allocate(capacity: 1)
-
-    init() {
-        sem_init(raw, 0, 0)
-    }
-
-    deinit {
-        sem_destroy(raw)
-        raw.deallocate()
-    }
-
-    func signal() {
-        sem_post(raw)
-    }
-
-    func wait() {
-        while sem_wait(raw) != 0 && errno == EINTR {}
+        return channels.values.flatMap(\.waiting)
     }
 }

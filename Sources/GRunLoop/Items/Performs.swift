@@ -7,6 +7,9 @@ extension GRunLoop {
     /// Has the closure performed on the loop's thread, in the first of the modes that runs, and wakes the loop. What was queued is
     /// performed in one pass, in order. An empty list of modes means never.
     ///
+    /// Unlike ``async(inModes:_:)`` it is a source: it keeps its modes from being finished until it was performed, counts as a handled
+    /// source, and throws when it can never happen.
+    ///
     /// Threads: any. It throws when the loop's thread has ended. The corresponding Foundation method is
     /// `perform(_:on:with:waitUntilDone:modes:)` without waiting.
     public func performOnThread(
@@ -51,10 +54,16 @@ extension GRunLoop {
     }
 
     private func performQueued(_ names: Set<Mode>) {
-        let requests = lock.withLock { performs.takeAll(for: names) }
-        for request in requests { request.perform() }
+        // As many as there are now: what they queue themselves is for the next pass.
+        for _ in 0..<lock.withLock({ performs.count(for: names) }) {
+            lock.withLock { performs.take(for: names) }?.perform()
+        }
         // A mode that waits for nothing else is finished (a source that stays would keep it alive for ever).
-        lock.withLock { performs.removeIfIdle(names) }?.invalidate()
+        if let idle = lock.withLock({ performs.removeIfIdle(names) }) {
+            idle.invalidate()
+        } else {
+            lock.withLock { performs.source(for: names) }?.signal()
+        }
     }
 
     // MARK: Later
@@ -75,8 +84,9 @@ extension GRunLoop {
         guard requireOwnThread("perform(after:)"), !names.isEmpty else { return }
         let tag = cancellables.add(target: target, key: key)
         let timer = Timer(interval: delay, repeats: false) { [unowned self] _ in
-            cancellables.remove(tag)
+            let entry = cancellables.remove(tag)
             body()
+            _ = entry
         }
         cancellables.setItem(.timer(timer), of: tag)
         for name in Set(names) { add(timer, forMode: name) }
@@ -94,7 +104,8 @@ extension GRunLoop {
         guard requireOwnThread("perform(order:)"), !names.isEmpty else { return }
         let tag = cancellables.add(target: target, key: key)
         let source = Source(order: order) { [unowned self] in
-            cancellables.remove(tag)?.invalidate()
+            let entry = cancellables.remove(tag)
+            entry?.item?.invalidate()
             body()
         }
         cancellables.setItem(.source(source), of: tag)
@@ -109,14 +120,7 @@ extension GRunLoop {
     /// `cancelPreviousPerformRequests(withTarget:selector:object:)` and `RunLoop.cancelPerformSelectors(withTarget:)`.
     public func cancelPerforms(target: AnyObject, key: (any Hashable & Sendable)? = nil) {
         guard requireOwnThread("cancelPerforms") else { return }
-        for item in cancellables.removeAll(target: target, key: key) { item.invalidate() }
-    }
-
-    func requireOwnThread(_ call: StaticString) -> Bool {
-        if isCurrent { return true }
-        Log.critical(
-            "GRunLoop.\(call): called on another thread than the loop's own, and ignored; call it there, by async(inModes:_:)")
-        return false
+        takeBack(target: target, key: key)
     }
 }
 
@@ -130,51 +134,5 @@ private final class ResultBox<Value: Sendable, Failure: Error>: @unchecked Senda
         } catch {
             outcome = .failure(error)
         }
-    }
-}
-
-/// The delayed and ordered performs of a loop that can still be taken back. Own thread only.
-struct Cancellables {
-    enum Item {
-        case timer(GRunLoop.Timer)
-        case source(GRunLoop.Source)
-
-        func invalidate() {
-            switch self {
-            case .timer(let timer): timer.invalidate()
-            case .source(let source): source.invalidate()
-            }
-        }
-    }
-
-    typealias Tag = UInt64
-
-    private struct Entry {
-        let target: AnyObject?
-        let key: AnyHashable?
-        var item: Item?
-    }
-
-    private var entries: [Tag: Entry] = [:]
-    private var tags: Tag = 0
-
-    mutating func add(target: AnyObject?, key: (any Hashable & Sendable)?) -> Tag {
-        tags += 1
-        entries[tags] = Entry(target: target, key: key.map { AnyHashable($0) }, item: nil)
-        return tags
-    }
-
-    mutating func setItem(_ item: Item, of tag: Tag) {
-        entries[tag]?.item = item
-    }
-
-    @discardableResult mutating func remove(_ tag: Tag) -> Item? {
-        entries.removeValue(forKey: tag)?.item
-    }
-
-    mutating func removeAll(target: AnyObject, key: (any Hashable & Sendable)?) -> [Item] {
-        let wanted = key.map { AnyHashable($0) }
-        let tags = entries.filter { $0.value.target === target && (wanted == nil || $0.value.key == wanted) }.keys
-        return tags.sorted().compactMap { remove($0) }
     }
 }

@@ -20,8 +20,8 @@ extension GRunLoop {
         /// Taken after a loop's lock, never before it.
         private let lock = Lock.take()
         private var valid = true
-        /// 0 when it is not signalled, else its place in the order of first signals.
-        private var signal0: UInt64 = 0
+        /// Its place in the order of first signals; 0 when it is not signalled.
+        private var signalNumber: UInt64 = 0
         private var memberships: [(loop: GRunLoop, mode: ModeState)] = []
         /// The loops of which it is a common item.
         private var commonIn: [GRunLoop] = []
@@ -58,7 +58,7 @@ extension GRunLoop {
         public func signal() {
             let places = lock.withLock { () -> [(loop: GRunLoop, mode: ModeState)] in
                 guard valid else { return [] }
-                if signal0 == 0 { signal0 = SignalOrder.next() }
+                if signalNumber == 0 { signalNumber = SignalOrder.next() }
                 // Also when it was signalled already: whoever did that may not have got as far as telling the modes, and what
                 // is accepted here must be found by a wake-up that follows.
                 return memberships
@@ -80,7 +80,7 @@ extension GRunLoop {
             let loops = lock.withLock { () -> [GRunLoop] in
                 guard valid else { return [] }
                 valid = false
-                signal0 = 0
+                signalNumber = 0
                 return memberships.map(\.loop) + commonIn
             }
             // A loop that is named twice finds nothing the second time.
@@ -89,13 +89,13 @@ extension GRunLoop {
 
         // MARK: For the loop, which holds its own lock
 
-        var signalOrder: UInt64 { lock.withLock { signal0 } }
+        var signalOrder: UInt64 { lock.withLock { signalNumber } }
 
         /// Clears the signal; answers whether the source is to be performed.
         func takeSignal() -> Bool {
             lock.withLock {
-                guard signal0 != 0 else { return false }
-                signal0 = 0
+                guard signalNumber != 0 else { return false }
+                signalNumber = 0
                 return valid
             }
         }
@@ -105,7 +105,7 @@ extension GRunLoop {
             lock.withLock {
                 guard valid else { return nil }
                 memberships.append((loop, mode))
-                return signal0 != 0
+                return signalNumber != 0
             }
         }
 

@@ -40,7 +40,7 @@ extension GRunLoop {
             guard !isDead, !commonModes.contains(name) else { return nil }
             let items = commonItems.ordered
             // Those that can fail come first, so that nothing else is to be taken back.
-            if let failure = joinDescriptorsLocked(items, name) { return failure }
+            if let failure = joinDescriptorsLocked(items, name, &kicks) { return failure }
             commonModes.insert(name)
             if let mode = modes[name] {
                 mode.isCommon = true
@@ -63,12 +63,12 @@ extension GRunLoop {
         for source in joined { source.schedule?(self, name) }
     }
 
-    /// All of them or none.
-    private func joinDescriptorsLocked(_ items: [Item], _ name: Mode) -> DescriptorError? {
+    /// All of them or none. A kick that was taken must be sent, also on failure: no other follows in the same sleep.
+    private func joinDescriptorsLocked(_ items: [Item], _ name: Mode, _ kicks: inout [Kick]) -> DescriptorError? {
         var joined: [DescriptorSource] = []
         for case .descriptor(let source) in items {
             do throws(DescriptorError) {
-                _ = try joinLocked(source, modeLocked(name))
+                if let kick = try joinLocked(source, modeLocked(name)).kick { kicks.append(kick) }
                 joined.append(source)
             } catch {
                 for source in joined { _ = leaveLocked(source, modeLocked(name)) }

@@ -12,7 +12,7 @@ extension GRunLoop {
         enum Outcome {
             case done(Joined)
             case taken
-            case failed(DescriptorError)
+            case failed(DescriptorError, Joined)
         }
         let outcome = lock.withLock { () -> Outcome in
             guard !isDead else { return .done(Joined()) }
@@ -28,7 +28,7 @@ extension GRunLoop {
                     modes.append(mode)
                 } catch {
                     for mode in modes { _ = leaveLocked(source, mode) }
-                    return .failed(error)
+                    return .failed(error, joined)
                 }
             }
             if name == .common {
@@ -43,7 +43,9 @@ extension GRunLoop {
             joined.kick?.send()
             if joined.wasClosed { warnOfClosed(source) }
         case .taken: refuseOtherLoop("DescriptorSource")
-        case .failed(let error): throw error
+        case .failed(let error, let joined):
+            joined.kick?.send()
+            throw error
         }
     }
 

@@ -27,7 +27,6 @@ final class DescriptorSet {
     var isEmpty: Bool { watches.isEmpty }
     /// The epoll as long as there is something in it, else -1: each descriptor in a poll costs a sleep 160 to 380 ns.
     var watched: Int32 { isEmpty ? -1 : epoll }
-    var count: Int { watches.values.reduce(0) { $0 + $1.sources.count } }
     var all: [GRunLoop.DescriptorSource] { watches.values.flatMap(\.sources) }
 
     func contains(_ source: GRunLoop.DescriptorSource) -> Bool {
@@ -107,70 +106,13 @@ final class DescriptorSet {
     }
 
     private func control(_ operation: Int32, _ descriptor: Int32, _ watch: Watch) throws(GRunLoop.DescriptorError) {
+        // A child shares the epoll with its parent, whose watches it would change.
+        guard !cgrun_has_forked() else { return }
         var event = epoll_event()
         event.events = watch.mask
         event.data.u64 = UInt64(watch.generation) << 32 | UInt64(UInt32(bitPattern: descriptor))
         guard epoll_ctl(epoll, operation, descriptor, &event) == 0 else {
             throw .init(errno: errno, descriptor: descriptor)
         }
-    }
-}
-
-/// Events that were fetched from one mode's epoll in one go and are serviced one a pass. Guarded by the loop's lock.
-struct DescriptorBatch {
-    struct Event {
-        let descriptor: Int32
-        let generation: UInt32
-        var events: UInt32
-    }
-
-    static let size = 64
-
-    private(set) unowned(unsafe) var mode: ModeState?
-    private var events: [Event] = []
-
-    /// What is left of the batch, if it is of `mode`.
-    func pending(in mode: ModeState) -> [Event] {
-        self.mode === mode ? events : []
-    }
-
-    /// The rest is forgotten: the kernel reports again whatever is still ready.
-    mutating func discard() {
-        mode = nil
-        events.removeAll(keepingCapacity: true)
-    }
-
-    /// Asks the kernel what is ready, without waiting.
-    mutating func fetch(from mode: ModeState) {
-        self.mode = mode
-        events.removeAll(keepingCapacity: true)
-        withUnsafeTemporaryAllocation(of: epoll_event.self, capacity: Self.size) { buffer in
-            let count = epoll_wait(mode.descriptors.epoll, buffer.baseAddress, Int32(Self.size), 0)
-            for index in 0..<Int(max(0, count)) {
-                let data = buffer[index].data.u64
-                events.append(
-                    Event(
-                        descriptor: Int32(bitPattern: UInt32(truncatingIfNeeded: data)),
-                        generation: UInt32(data >> 32), events: buffer[index].events))
-            }
-        }
-    }
-
-    /// Drops the events for which nobody waits any more; answers whether there were any.
-    @discardableResult mutating func dropOrphans(of mode: ModeState) -> Bool {
-        guard self.mode === mode, !events.isEmpty else { return false }
-        let before = events.count
-        events.removeAll { mode.descriptors.receiver(of: $0) == nil }
-        return events.count < before
-    }
-
-    /// Takes what was serviced out of the event at `index`; an event of which nothing is left is dropped.
-    mutating func consume(_ conditions: GRunLoop.DescriptorSource.Conditions, at index: Int) {
-        events[index].events &= ~conditions.serviceMask
-        if events[index].events == 0 { drop(at: index) }
-    }
-
-    mutating func drop(at index: Int) {
-        events.remove(at: index)
     }
 }

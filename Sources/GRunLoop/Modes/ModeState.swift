@@ -13,6 +13,8 @@ final class ModeState {
 
     /// Version-1 sources.
     let descriptors = DescriptorSet()
+    /// The descriptor that was serviced last: the next one that is ready comes after it.
+    var lastDescriptor: Int32 = -1
 
     /// The timers by deadline. A firing timer is in the mode but not in the heap.
     var heap = TimerHeap()
@@ -21,7 +23,7 @@ final class ModeState {
 
     /// In calling order.
     var observers: [GRunLoop.Observer] = []
-    /// What any of them watches. It may name an activity that nobody watches any more.
+    /// What any of them watches.
     var observed: GRunLoop.Activity = []
 
     let blocks = BlockQueue()

@@ -1,52 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The timers of one mode, ordered by deadline and then by the order of addition: an indexed 4-ary heap with cached keys.
 
-/// Where a timer stands: the modes that it is in, and its index in the heap of each. The first place is inline, since nearly every
-/// timer has one.
-struct TimerPlaces {
-    struct Place {
-        unowned(unsafe) let mode: ModeState
-        /// -1 while the timer is firing: it has left the heap but is still in the mode.
-        var index: Int
-    }
-
-    private(set) var first: Place?
-    private(set) var others: [Place] = []
-
-    var isEmpty: Bool { first == nil }
-    var modes: [ModeState] { (first.map { [$0.mode] } ?? []) + others.map(\.mode) }
-
-    func contains(_ mode: ModeState) -> Bool {
-        first?.mode === mode || others.contains { $0.mode === mode }
-    }
-
-    func index(in mode: ModeState) -> Int {
-        if let first, first.mode === mode { return first.index }
-        return others.first { $0.mode === mode }?.index ?? -1
-    }
-
-    mutating func setIndex(_ index: Int, in mode: ModeState) {
-        if first?.mode === mode {
-            first?.index = index
-        } else if let place = others.firstIndex(where: { $0.mode === mode }) {
-            others[place].index = index
-        }
-    }
-
-    mutating func add(_ mode: ModeState) {
-        let place = Place(mode: mode, index: -1)
-        if first == nil { first = place } else { others.append(place) }
-    }
-
-    mutating func remove(_ mode: ModeState) {
-        if first?.mode === mode {
-            first = others.isEmpty ? nil : others.removeFirst()
-        } else {
-            others.removeAll { $0.mode === mode }
-        }
-    }
-}
-
 /// Guarded by the loop's lock. It holds the timers unretained: the mode retains them.
 struct TimerHeap: ~Copyable {
     private struct Entry {
@@ -64,6 +18,7 @@ struct TimerHeap: ~Copyable {
 
     private var entries: UnsafeMutablePointer<Entry>
     private var capacity: Int
+    /// Read by tests only.
     private(set) var count = 0
     private var additions: UInt64 = 0
     /// What ``wakeUpTime()`` computed, until the heap changes.

@@ -10,12 +10,14 @@ final class Activation {
     /// `.min`: one pass without sleeping. `.never`: no limit, or not begun.
     private(set) var deadline = Nanoseconds.never
     let returnsAfterSource: Bool
+    /// A host drives: the run neither looks at contexts nor sleeps.
+    let isHosted: Bool
 
     /// A stop belongs to one activation: neither its parent's nor the next run's (items 58 to 62).
     var isStopped = false
     /// From the end of the wait to the end of the pass another pass comes before the next sleep anyway (item 70).
     var ignoresWakeUps = false
-    /// A limit wakes whichever run is innermost when it comes, once. It has, or it no longer can.
+    /// This run's deadline has woken the innermost run once, or this run has returned: it wakes nobody any more.
     var isDeadlineSpent = false
 
     /// Another thread's wake-up, which counted for this run, was consumed by one that is nested in it.
@@ -29,16 +31,16 @@ final class Activation {
     var kept: [AnyObject] = []
     /// The main queue is not asked first when it was the previous pass's item, nor in the first pass (item 53).
     var servedMainQueueLast = true
-    /// Where several kinds of items are ready, the next one in this order after the last is taken.
-    var lastKind = GRunLoop.ReadyItem.Kind.descriptor
 
     init(
-        mode: ModeState, parent: Activation?, span: Nanoseconds = .never, returnsAfterSource: Bool = false
+        mode: ModeState, parent: Activation?, span: Nanoseconds = .never, returnsAfterSource: Bool = false,
+        isHosted: Bool = false
     ) {
         self.mode = mode
         self.parent = parent
         self.span = span
         self.returnsAfterSource = returnsAfterSource
+        self.isHosted = isHosted
     }
 
     /// The time counts from the first pass, after the entry observers.
@@ -49,7 +51,7 @@ final class Activation {
     /// The run only looks: one pass, no sleep.
     var onlyPolls: Bool { deadline == .min }
 
-    /// The earliest limit of the runs above this one that has not woken it yet.
+    /// The earliest deadline of the outer runs that has not woken anyone yet.
     var nextAncestorDeadline: Nanoseconds {
         var earliest = Nanoseconds.never
         var ancestor = parent
@@ -60,7 +62,7 @@ final class Activation {
         return earliest
     }
 
-    /// Marks the limits above that have passed; answers whether there were any.
+    /// Marks the deadlines of outer runs that have passed; answers whether there were any.
     func takePassedAncestorDeadlines(at now: Nanoseconds) -> Bool {
         var found = false
         var ancestor = parent

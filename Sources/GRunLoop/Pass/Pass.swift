@@ -8,31 +8,39 @@
 // The stages are never inlined: a profile shows them by name, and what one costs does not depend on its neighbours.
 
 extension GRunLoop {
-    /// Runs passes until one of them ends the run. With the lock held before and after; never held in user code.
-    func runPassesLocked(_ run: Activation) -> RunResult {
-        if run.isStopped { return .stopped }
-        let mode = run.mode
-        while true {
-            beginPassLocked(run)
-            notifyLocked(.beforeTimers, mode)  // 2
-            notifyLocked(.beforeSources, mode)  // 3
-            runBlocksLocked(mode)  // 4
-            mark(.sources)
-            var handled = performSourcesLocked(run)  // 5
-            if handled { runBlocksLocked(mode) }
-
-            let found = takeReadyLocked(run, polls: handled || run.onlyPolls)  // 6 to 9
-            run.ignoresWakeUps = true
-            for served in found.contexts { dispatchLocked(served, run) }
-            mark(.service)
-            let serviced = serviceLocked(found.item, run)  // 10
-            handled = handled || serviced || !found.contexts.isEmpty
-            runBlocksLocked(mode)  // 11
-            if let result = endCheckLocked(run, handled) { return result }  // 12
-        }
+    /// What of a pass decides whether its driver makes another.
+    struct PassOutcome {
+        /// A source was handled: a version-0 or version-1 source, the main queue, or a context.
+        let handledSource: Bool
+        /// There was anything to service at all.
+        let foundSomething: Bool
     }
 
-    /// Wake-ups count again. A limit of an outer run that passed while they did not is one that was ignored.
+    /// One pass: stages 2 to 11. With the lock held before and after; never held in user code.
+    func runPassLocked(_ run: Activation) -> PassOutcome {
+        let mode = run.mode
+        beginPassLocked(run)
+        notifyLocked(.beforeTimers, mode)  // 2
+        notifyLocked(.beforeSources, mode)  // 3
+        runBlocksLocked(mode)  // 4
+        mark(.sources)
+        var handled = performSourcesLocked(run)  // 5
+        if handled { runBlocksLocked(mode) }
+
+        // 6 to 9; a host has done its own waiting.
+        let found =
+            run.isHosted
+            ? Found(item: lookLocked(run, mainQueueFirst: !run.servedMainQueueLast))
+            : takeReadyLocked(run, polls: handled || run.onlyPolls)
+        run.ignoresWakeUps = true
+        for served in found.contexts { dispatchLocked(served, run) }
+        mark(.service)
+        handled = serviceLocked(found.item, run) || handled || !found.contexts.isEmpty  // 10
+        runBlocksLocked(mode)  // 11
+        return PassOutcome(handledSource: handled, foundSomething: handled || found.item != nil)
+    }
+
+    /// Wake-ups count again. An outer run's deadline that passed while they did not is spent: it was one of the ignored.
     private func beginPassLocked(_ run: Activation) {
         if run.ignoresWakeUps, run.nextAncestorDeadline != .never {
             _ = run.takePassedAncestorDeadlines(at: .now())
@@ -96,7 +104,10 @@ extension GRunLoop {
     private func dispatchLocked(_ served: ServedContext, _ run: Activation) {
         run.kept.append(served)
         lock.unlock()
+        let outerDepth = ownDispatchDepth
+        ownDispatchDepth = Contexts.depth + 1
         callOutToContext(served, of: self)
+        ownDispatchDepth = outerDepth
         lock.lock()
     }
 
@@ -104,7 +115,7 @@ extension GRunLoop {
     @inline(never) func serviceLocked(_ item: ReadyItem?, _ run: Activation) -> Bool {
         run.servedMainQueueLast = false
         guard let item else { return false }
-        run.lastKind = item.kind
+        lastKind = item.kind
         switch item {
         case .wakeUp:
             return false
@@ -140,19 +151,10 @@ extension GRunLoop {
             let (_, ready) = mode.descriptors.receiver(of: events[index])
         else { return false }
         batch.consume(source.conditions, at: index)
+        mode.lastDescriptor = source.descriptor
         lock.unlock()
         callOutToDescriptorSource(source, ready, of: self)
         lock.lock()
         return true
-    }
-
-    // MARK: 12
-
-    /// In this order: handledSource, timedOut, stopped, finished (item 29).
-    @inline(never) private func endCheckLocked(_ run: Activation, _ handled: Bool) -> RunResult? {
-        if handled && run.returnsAfterSource { return .handledSource }
-        if run.deadline != .never, run.deadline < Nanoseconds.now() { return .timedOut }
-        if run.isStopped { return .stopped }
-        return isFinishedLocked(run.mode) ? .finished : nil
     }
 }

@@ -4,7 +4,7 @@
 extension GRunLoop {
     /// The items of stage 10: exactly one is serviced in a pass.
     package enum ReadyItem: Equatable {
-        /// A wake-up without more. Nothing is called.
+        /// A wake-up alone: nothing is called.
         case wakeUp
         /// Every timer that is due.
         case timers

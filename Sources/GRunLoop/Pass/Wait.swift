@@ -16,40 +16,42 @@ extension GRunLoop {
     @inline(never) func takeReadyLocked(_ run: Activation, polls: Bool) -> Found {
         let mode = run.mode
         let isObserved = !mode.observed.isDisjoint(with: [.beforeWaiting, .afterWaiting])
-        var asksMainQueueFirst = false
+        var mainQueueFirst = false
         if !run.servedMainQueueLast, servesMainQueueLocked(mode) {
-            // 6. Nobody can tell a look of its own from reading the wait's answer main queue first, unless stages 7 and 9 are observed.
+            // 6. A look of its own costs a system call. Serving the queue first when the wait returns is the same to everyone but an
+            // observer of 7 or 9.
             if isObserved, !polls {
                 mark(.mainQueueCheck)
                 if MainQueue.isReady { return Found(item: .mainQueue) }
             } else {
-                asksMainQueueFirst = true
+                mainQueueFirst = true
             }
         }
         acquireContextsLocked(run)
-        if polls { return findLocked(run, asksMainQueueFirst, deadline: .min) }
+        if polls { return findLocked(run, mainQueueFirst: mainQueueFirst, deadline: .min) }
         if isObserved {
             // beforeWaiting means "about to sleep": a context that is ready now makes this a pass that does not.
             let contexts = run.contexts.list
             lock.unlock()
+            run.kept.removeAll(keepingCapacity: true)
             let ready = poller.poll(contexts, own: OwnDescriptors(), deadline: .min).readyContexts
             lock.lock()
-            if !ready.isEmpty { return Found(contexts: ready, item: lookLocked(run, asksMainQueueFirst)) }
+            if !ready.isEmpty { return Found(contexts: ready, item: lookLocked(run, mainQueueFirst: mainQueueFirst)) }
         }
         notifyLocked(.beforeWaiting, mode)  // 7
         recallWakeUpLocked(run)
         acquireContextsLocked(run)
-        let found = findLocked(run, asksMainQueueFirst, deadline: run.deadline)  // 8
+        let found = findLocked(run, mainQueueFirst: mainQueueFirst, deadline: run.deadline)  // 8
         run.ignoresWakeUps = true
         notifyLocked(.afterWaiting, mode)  // 9
         return found
     }
 
     /// What is ready of the loop's own, without looking at the contexts again.
-    func lookLocked(_ run: Activation, _ asksMainQueueFirst: Bool) -> ReadyItem? {
+    func lookLocked(_ run: Activation, mainQueueFirst: Bool) -> ReadyItem? {
         if batch.pending(in: run.mode).isEmpty, run.mode.descriptors.watched >= 0 { fetchLocked(run.mode) }
         let mainQueue = servesMainQueueLocked(run.mode) && MainQueue.isReady
-        return chooseLocked(run, mainQueue: mainQueue, asksMainQueueFirst, now: .now())
+        return chooseLocked(run, mainQueue: mainQueue, mainQueueFirst: mainQueueFirst, now: .now())
     }
 
     /// Asks the mode's epoll what is ready. An event that nobody waits for is of a descriptor that was closed under a copy of it while it
@@ -68,14 +70,20 @@ extension GRunLoop {
 
     /// 8. Waits until something is live or the deadline has come. A wake-up that only re-arms goes back to sleep without a word: no
     /// afterWaiting, no pass (items 76 and 80).
-    @inline(never) private func findLocked(_ run: Activation, _ asksMainQueueFirst: Bool, deadline: Nanoseconds) -> Found {
+    @inline(never) private func findLocked(_ run: Activation, mainQueueFirst: Bool, deadline: Nanoseconds) -> Found {
         let mode = run.mode
         while true {
             let servesMainQueue = servesMainQueueLocked(mode)
             let now = Nanoseconds.now()
             if run.nextAncestorDeadline <= now, run.takePassedAncestorDeadlines(at: now) { sleep.isWakePending = true }
-            let until = wakeUpTimeLocked(run, deadline, now)
+            var until = wakeUpTimeLocked(run, deadline, now)
             let contexts = run.contexts.list
+            if contexts.isEmpty, wakeDescriptor < 0 {
+                // Other threads have taken or own every context since the run began. Without any descriptor to be woken by, and only
+                // then, the loop looks for itself.
+                wakeDescriptor = cgrun_event_new()
+                if wakeDescriptor < 0 { until = min(until, now + 50_000_000) }
+            }
             sleep.begin(
                 in: mode, wokenBy: wakerLocked(contexts), until: until,
                 watchesDescriptors: mode.descriptors.watched >= 0)
@@ -94,7 +102,7 @@ extension GRunLoop {
             let end = Nanoseconds.now()
             if run.nextAncestorDeadline <= end, run.takePassedAncestorDeadlines(at: end) { sleep.isWakePending = true }
             if run.deadline <= end, !run.onlyPolls { run.isDeadlineSpent = true }
-            let item = chooseLocked(run, mainQueue: result.found.mainQueue >= 0, asksMainQueueFirst, now: end)
+            let item = chooseLocked(run, mainQueue: result.found.mainQueue >= 0, mainQueueFirst: mainQueueFirst, now: end)
             if item != nil || !result.readyContexts.isEmpty || deadline <= end {
                 return Found(contexts: result.readyContexts, item: item)
             }
@@ -114,31 +122,31 @@ extension GRunLoop {
 
     /// The item that this pass services. A wake-up is consumed by being chosen.
     private func chooseLocked(
-        _ run: Activation, mainQueue: Bool, _ asksMainQueueFirst: Bool, now: Nanoseconds
+        _ run: Activation, mainQueue: Bool, mainQueueFirst: Bool, now: Nanoseconds
     ) -> ReadyItem? {
-        let item = preferredLocked(run, mainQueue: mainQueue, asksMainQueueFirst, now: now)
+        let item = preferredLocked(run, mainQueue: mainQueue, mainQueueFirst: mainQueueFirst, now: now)
         if case .wakeUp = item { consumeWakeUpLocked(run) }
         return item
     }
 
     private func preferredLocked(
-        _ run: Activation, mainQueue: Bool, _ asksMainQueueFirst: Bool, now: Nanoseconds
+        _ run: Activation, mainQueue: Bool, mainQueueFirst: Bool, now: Nanoseconds
     ) -> ReadyItem? {
         let mode = run.mode
-        if mainQueue && asksMainQueueFirst { return .mainQueue }
+        if mainQueue && mainQueueFirst { return .mainQueue }
         var ready: [ReadyItem] = []
         if sleep.isWakePending { ready.append(.wakeUp) }
         if mainQueue { ready.append(.mainQueue) }
         if mode.heap.earliest <= now { ready.append(.timers) }
         batch.dropOrphans(of: mode)
-        for event in batch.pending(in: mode) {
+        for event in batch.pending(in: mode, after: mode.lastDescriptor) {
             guard let (source, _) = mode.descriptors.receiver(of: event) else { continue }
             ready.append(.descriptor(source))
         }
         if ready.count <= 1 { return ready.first }
         if let itemChooser, let index = itemChooser(ready), ready.indices.contains(index) { return ready[index] }
         // Nobody is starved: the kinds take turns, and descriptors among themselves in the kernel's order.
-        return ready.first { $0.kind.rawValue > run.lastKind.rawValue } ?? ready.first
+        return ready.first { $0.kind.rawValue > lastKind.rawValue } ?? ready.first
     }
 
     /// Who can end the sleep: the first context, else, where other threads own them all, a descriptor of the loop's own.

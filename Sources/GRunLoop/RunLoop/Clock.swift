@@ -48,7 +48,8 @@ extension Nanoseconds {
 }
 
 extension GRunLoop {
-    /// A point on the loop's clock: `CLOCK_MONOTONIC`, which is also what `g_get_monotonic_time` counts.
+    /// A point on the loop's clock: `CLOCK_MONOTONIC`, which is also what `g_get_monotonic_time` counts. `.now + .seconds(2)` is a
+    /// point in two seconds; the two ends are ``distantFuture`` and ``distantPast``.
     public typealias Instant = SuspendingClock.Instant
 
     static let epoch = SuspendingClock().systemEpoch

@@ -8,58 +8,30 @@ extension GRunLoop {
     /// are released without being run, waiters are told. What must not be relied on here: thread-specific state of GLib, which
     /// may be gone.
     func endWithThread() {
-        var ended = lock.withLock { () -> Remains in
+        var remains = lock.withLock {
             dead.store(true, ordering: .relaxed)
-            var remains = Remains()
-            remains.performs = performs.close()
-            for mode in modes.values {
-                for source in mode.sources.values { remains.sources.append((source, mode)) }
-                mode.sources = [:]
-                mode.signalled = [:]
-                for timer in mode.heap.all { remains.released += removeEverywhereLocked(timer) }
-                for observer in mode.observers {
-                    remains.released.append(observer)
-                    remains.released += removeEverywhereLocked(observer)
-                }
-                for source in mode.descriptors.all {
-                    remains.released.append(source)
-                    remains.released += removeEverywhereLocked(source)
-                }
-                remains.blocks += mode.blocks.removeAll()
-                remains.contexts += mode.addedContexts
-                mode.addedContexts = []
-                if let own = mode.ownContext { remains.contexts.append(own) }
-                mode.ownContext = nil
-            }
-            remains.blocks += commonBlocks.removeAll()
-            remains.items = commonItems.removeAll()
-            for item in remains.items {
-                // What is a common item only, in no mode, is let go as well.
-                switch item {
-                case .timer(let timer): remains.released += removeEverywhereLocked(timer)
-                case .observer(let observer): remains.released += removeEverywhereLocked(observer)
-                case .descriptor(let source): remains.released += removeEverywhereLocked(source)
-                case .source(let source): remains.released.append(source.ceaseCommon(in: self) as Any)
-                case .context: break
-                }
-            }
-            remains.home = home
-            home = nil
-            remains.descriptors = host.close()
-            return remains
+            return takeRemainsLocked()
         }
+        // Released after the access: the deinit of a target may call back into the loop.
+        let forgotten = cancellables
         cancellables = Cancellables()
+        defer { withExtendedLifetime(forgotten) {} }
         endTracing()
-        for (source, mode) in ended.sources {
+        for (source, mode) in remains.sources {
             let loop = source.leave(mode)
             source.cancel?(self, mode.name)
-            _ = loop
+            withExtendedLifetime(loop) {}
         }
-        for case .context(let context) in ended.items { Contexts.release(context) }
-        // The hub goes first: GLib must not poll a number that belongs to something else.
-        ended.home = nil
-        for descriptor in ended.descriptors { close(descriptor) }
-        for perform in ended.performs { perform.abandon() }
+        for case .context(let context) in remains.items { Contexts.release(context) }
+        // A callout that ended the thread left its runs on the stack.
+        while let run = remains.activation {
+            run.contexts.abandon()
+            remains.activation = run.parent
+        }
+        // The hub goes before its descriptors: GLib must not poll a number that belongs to something else.
+        remains.home = nil
+        for descriptor in remains.descriptors { close(descriptor) }
+        for request in remains.performs { request.abandon() }
     }
 
     /// What a loop leaves behind, released after the lock.
@@ -69,8 +41,55 @@ extension GRunLoop {
         var contexts: [ServedContext] = []
         var items: [Item] = []
         var home: ServedContext?
+        var activation: Activation?
         var performs: [PerformQueue.Request] = []
         var released: [Any] = []
         var descriptors: [Int32] = []
+    }
+
+    private func takeRemainsLocked() -> Remains {
+        var remains = Remains()
+        remains.performs = performs.close()
+        for timer in firing { remains.released += removeEverywhereLocked(timer) }
+        firing = []
+        for mode in modes.values { emptyLocked(mode, into: &remains) }
+        remains.blocks += commonBlocks.removeAll()
+        remains.items = commonItems.removeAll()
+        for item in remains.items {
+            // What is a common item only, in no mode, is let go as well.
+            switch item {
+            case .timer(let timer): remains.released += removeEverywhereLocked(timer)
+            case .observer(let observer): remains.released += removeEverywhereLocked(observer)
+            case .descriptor(let source): remains.released += removeEverywhereLocked(source)
+            case .source(let source): remains.released.append(source.ceaseCommon(in: self) as Any)
+            case .context: break
+            }
+        }
+        remains.activation = activation
+        activation = nil
+        remains.home = home
+        home = nil
+        remains.descriptors = host.close()
+        return remains
+    }
+
+    private func emptyLocked(_ mode: ModeState, into remains: inout Remains) {
+        for source in mode.sources.values { remains.sources.append((source, mode)) }
+        mode.sources = [:]
+        mode.signalled = [:]
+        for timer in mode.heap.all { remains.released += removeEverywhereLocked(timer) }
+        for observer in mode.observers {
+            remains.released.append(observer)
+            remains.released += removeEverywhereLocked(observer)
+        }
+        for source in mode.descriptors.all {
+            remains.released.append(source)
+            remains.released += removeEverywhereLocked(source)
+        }
+        remains.blocks += mode.blocks.removeAll()
+        remains.contexts += mode.addedContexts
+        mode.addedContexts = []
+        if let own = mode.ownContext { remains.contexts.append(own) }
+        mode.ownContext = nil
     }
 }

@@ -19,7 +19,8 @@ extension GRunLoop {
         public var description: String {
             switch self {
             case .invalid(let descriptor):
-                "descriptor \(descriptor) is not open; add its source before closing it, and remove it first"
+                "descriptor \(descriptor) is not open; add a source while its descriptor is open, and remove the source before "
+                    + "closing it"
             case .notPollable(let descriptor):
                 "descriptor \(descriptor) is a regular file or a directory: it is always ready, so there is "
                     + "nothing to wait for; read it directly or from a version-0 source"

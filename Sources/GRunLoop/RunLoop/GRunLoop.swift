@@ -30,15 +30,17 @@ public final class GRunLoop: @unchecked Sendable {
     /// Blocks with a smaller number are in the hands of a block step that is under way: a nested run does not see them.
     var hiddenBlocks: UInt64 = 0
 
-    /// The innermost run.
+    /// The innermost run. Unchecked, since every access is under the lock, and every stage makes some.
     @exclusivity(unchecked) var activation: Activation?
     /// The timers whose closures are on the stack, outermost first.
     var firing: [Timer] = []
     var batch = DescriptorBatch()
+    /// Where several kinds of items are ready, the next one in their order after this is taken: in the next run as well, or a program that
+    /// runs the loop a source at a time would serve the first kind only.
+    var lastKind = ReadyItem.Kind.descriptor
     var sleep = SleepState()
     var home: ServedContext?
     var host = HostState()
-    let poller = ContextPoller()
     var performs = PerformQueue()
 
     /// The loop's thread has ended. Set with the lock held, read without it where a late answer does no harm.
@@ -47,6 +49,9 @@ public final class GRunLoop: @unchecked Sendable {
 
     // MARK: Own thread only
 
+    let poller = ContextPoller()
+    /// `g_main_depth()` inside the context dispatch that a pass of ours is making, 0 without one.
+    var ownDispatchDepth = 0
     /// Wakes a sleep in which no context takes part; made when that first happens, -1 before.
     var wakeDescriptor: Int32 = -1
     var tracer: Trace?
@@ -105,6 +110,13 @@ public final class GRunLoop: @unchecked Sendable {
         }
     }
 
+    func requireOwnThread(_ call: StaticString) -> Bool {
+        if isCurrent { return true }
+        Log.critical(
+            "GRunLoop.\(call): called on another thread than the loop's own, and ignored; call it there, by async(inModes:_:)")
+        return false
+    }
+
     func countDestructorRound() -> Int32 {
         destructorRounds += 1
         return destructorRounds
@@ -130,6 +142,14 @@ public final class GRunLoop: @unchecked Sendable {
     /// Threads: any. The corresponding Core Foundation function is `CFRunLoopCopyAllModes`.
     public var allModes: [Mode] {
         lock.withLock { Array(modes.keys) }
+    }
+
+    /// The context that every common mode serves: GLib's default context on the main thread; elsewhere the thread's default
+    /// one, or one of the loop's own. Nil until it is fixed, when the thread adds its first item or first runs the loop.
+    ///
+    /// Threads: any. It is a `GMainContext *` that belongs to the loop: take a reference to keep it.
+    public var homeContext: OpaquePointer? {
+        lock.withLock { home?.context }
     }
 
     // MARK: What a mode waits for

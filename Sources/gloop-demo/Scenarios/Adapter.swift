@@ -4,7 +4,7 @@
 import GRunLoop
 
 /// A GSource of its own for each item would cost GLib time in every pass. So a run loop has one GSource, the hub, on GLib's default
-/// context, and the hub has a few poll records, however many sources, descriptors and timers there are.
+/// context, and the hub has at most three poll records, however many sources, descriptors and timers there are.
 ///
 /// Here three events, a signal, a written byte and a deadline, are followed from where they come in to the callout. First the program runs
 /// the loop: the passes are ours, GLib dispatches nothing. Then a host iterates GLib's default context, as a GTK program does: GLib
@@ -16,7 +16,7 @@ enum Adapter {
             GLib's default context | has 1 GSource named GRunLoop
             100 sources, 100 descriptors and 100 timers come
             GLib's default context | has 1 GSource named GRunLoop, as many GSources as before
-            GLib's default context | has at most 2 more poll records
+            GLib's default context | has at most 3 more poll records
 
             we run the loop
             > signal the source
@@ -52,6 +52,7 @@ enum Adapter {
     private static func carryMany(_ loop: GRunLoop, _ log: Recorder) throws {
         let name = "GRunLoop"
         let context = "GLib's default context"
+        Host.settle()
         let (before, records) = (Host.sources, Host.pollRecords)
         log.line(context, "has \(before.count { $0 == name }) GSource named \(name)")
 
@@ -75,7 +76,7 @@ enum Adapter {
         let change = after.count == before.count ? "as many GSources as before" : "\(after.count - before.count) GSources more"
         log.line(context, "has \(after.count { $0 == name }) GSource named \(name), \(change)")
         let more = Host.pollRecords - records
-        log.line(context, "has \(more <= 2 ? "at most 2" : "\(more)") more poll records")
+        log.line(context, "has \(more <= 3 ? "at most 3" : "\(more)") more poll records")
     }
 
     // MARK: Three events

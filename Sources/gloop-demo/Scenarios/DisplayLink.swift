@@ -15,7 +15,7 @@ enum DisplayLink {
             drawing    | frame    | on the grid | at least 3 frames were dropped
             tracking   | frame    | on the grid
             paused     | the run returned timedOut
-            paused     | is in drawing: yes
+            paused     | is paused: true, is in drawing: yes
             drawing    | frame    | on the grid
             invalidate | is in drawing: no, in tracking: no
             invalidate | its view is released: yes
@@ -29,13 +29,13 @@ enum DisplayLink {
         let (link, view) = makeLink(loop, log)
         link.add(to: loop, [drawing, tracking])
 
-        // The first frame takes long, the second ends the run.
+        // The first frame takes long; every other one ends its run.
         loop.run(mode: drawing, for: .patience)
         loop.run(mode: tracking, for: .patience)
 
         link.isPaused = true
         log.line("paused", "the run returned \(loop.run(mode: drawing, for: link.interval * 4))")
-        log.line("paused", "is in drawing: \(link.isIn(loop, drawing))")
+        log.line("paused", "is paused: \(link.isPaused), is in drawing: \(link.isIn(loop, drawing))")
         link.isPaused = false
         loop.run(mode: drawing, for: .patience)
 
@@ -121,7 +121,7 @@ private final class FrameSource: Sendable {
 
     /// A paused link stays in its modes; it goes on with the next date of its grid.
     var isPaused: Bool {
-        get { timer.fireDate > GRunLoop.now.advanced(by: interval * 2) }
+        get { timer.fireDate == GRunLoop.distantFuture }
         set { timer.fireDate = newValue ? GRunLoop.distantFuture : nextDate }
     }
 

@@ -65,8 +65,10 @@ enum TimerGrid {
         let late = date.duration(to: GRunLoop.now)
         let place = grid.contains(date) ? "on the grid" : "off the grid"
         let time = late >= .zero ? "not early" : "early"
-        let remark = fire == 1 ? "takes 2.5 intervals" : late >= grid.interval * 2 ? "at least 2 intervals late" : ""
-        log.line("fire \(fire)", "\(place), \(time)", fire == 1 || fire == 3 ? remark : "")
+        let isVeryLate = fire == 3 && late >= grid.interval * 2
+        log.line(
+            "fire \(fire)", "\(place), \(time)",
+            fire == 1 ? "takes 2.5 intervals" : isVeryLate ? "at least 2 intervals late" : "")
         log.note("fire \(fire): date \(grid.index(of: date)) of the grid, \(milliseconds(late)) late")
     }
 

@@ -11,6 +11,11 @@ enum Host {
         while !condition() { g_main_context_iteration(nil, 1) }
     }
 
+    /// Iterates the default context until nothing in it is ready.
+    static func settle() {
+        while g_main_context_iteration(nil, 0) != 0 {}
+    }
+
     /// The name of the GSource that is being dispatched on this thread; nil if none is.
     static var dispatchedSource: String? {
         guard let source = g_main_current_source() else { return nil }
@@ -39,8 +44,10 @@ enum Host {
         g_main_context_prepare(context, &priority)
         var records = [GPollFD](repeating: GPollFD(), count: 64)
         let count = g_main_context_query(context, Int32.max, &timeout, &records, Int32(records.count))
-        // A prepare is always followed by a check: nothing was polled, so nothing is ready.
-        _ = g_main_context_check(context, Int32.max, &records, min(count, Int32(records.count)))
+        // What was prepared is checked and dispatched: GLib remembers who was ready.
+        if g_main_context_check(context, Int32.max, &records, min(count, Int32(records.count))) != 0 {
+            g_main_context_dispatch(context)
+        }
         return Int(count)
     }
 

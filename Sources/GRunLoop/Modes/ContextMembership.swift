@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which contexts a mode serves: added and removed by the program.
+// Contexts come and go.
 
 extension GRunLoop {
     /// Has a mode serve a context, or all common modes: while a run is in such a mode, the context is prepared, polled, checked and
@@ -7,7 +7,7 @@ extension GRunLoop {
     /// another thread owns is left out until that thread lets it go.
     ///
     /// Threads: any. `context` is a `GMainContext *`; the loop takes a reference. Adding it again, or the home context, does nothing.
-    public func add(_ context: OpaquePointer, forMode name: Mode) {
+    public func add(context: OpaquePointer, forMode name: Mode) {
         guard !refuses("add(context)") else { return }
         let kicks = lock.withLock { () -> [Kick] in
             guard !isDead else { return [] }
@@ -32,7 +32,7 @@ extension GRunLoop {
     /// Has a mode, or all common modes, no longer serve a context. A pass that is dispatching it finishes that.
     ///
     /// Threads: any.
-    public func remove(_ context: OpaquePointer, forMode name: Mode) {
+    public func remove(context: OpaquePointer, forMode name: Mode) {
         let (kicks, _, isCommon) = lock.withLock { () -> ([Kick], [ServedContext], Bool) in
             if name == .common, commonItems.remove(context) == nil { return ([], [], false) }
             var kicks: [Kick] = []
@@ -49,9 +49,24 @@ extension GRunLoop {
         if isCommon { Contexts.release(context) }
     }
 
+    /// Whether the mode serves the context because it was added; for ``Mode/common``, whether it was added to the common modes as such.
+    ///
+    /// Threads: any.
+    public func contains(context: OpaquePointer, forMode name: Mode) -> Bool {
+        lock.withLock {
+            if name == .common { return commonItems.contains(context) }
+            return modes[name]?.addedContexts.contains { $0.context == context } ?? false
+        }
+    }
+
     /// The contexts that a mode serves: the home context in a common mode, a private mode's own one once it has run, and those that
-    /// were added. Threads: any.
-    public func contexts(ofMode name: Mode) -> [OpaquePointer] {
-        lock.withLock { modes[name].map { contextsLocked(of: $0).map(\.context) } ?? [] }
+    /// were added. For ``Mode/common``, those that were added to the common modes as such. Threads: any.
+    public func contexts(forMode name: Mode) -> [OpaquePointer] {
+        lock.withLock {
+            if name == .common {
+                return commonItems.ordered.compactMap { if case .context(let context) = $0 { context } else { nil } }
+            }
+            return modes[name].map { contextsLocked(of: $0).map(\.context) } ?? []
+        }
     }
 }

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// The contexts that a run owns while it lasts.
+
+import CGLib
+
+/// The contexts that one run has acquired, for as long as it lasts: between its passes no other thread may iterate them, or take
+/// itself for their owner in `g_main_context_invoke()`.
+struct AcquiredContexts {
+    private(set) var list: [ServedContext] = []
+    private var version = -1
+    private var isComplete = false
+    private var pushed: ServedContext?
+
+    /// Whether ``update(to:version:)`` would change anything.
+    func isCurrent(_ version: Int) -> Bool {
+        version == self.version && isComplete
+    }
+
+    /// Makes what `wanted` names now what is acquired. One that another thread owns is left out, and tried again next time.
+    mutating func update(to wanted: [ServedContext], version: Int) {
+        for served in list where !wanted.contains(where: { $0 === served }) { g_main_context_release(served.context) }
+        list = wanted.filter { served in
+            list.contains { $0 === served } || g_main_context_acquire(served.context) != 0
+        }
+        isComplete = list.count == wanted.count
+        self.version = version
+    }
+
+    /// What this thread starts from now on with GIO completes in the first of them.
+    mutating func pushThreadDefault() {
+        guard pushed == nil, let first = list.first else { return }
+        let current = g_main_context_get_thread_default() ?? g_main_context_default()
+        guard current != first.context else { return }
+        g_main_context_push_thread_default(first.context)
+        pushed = first
+    }
+
+    /// The thread has ended inside a run: its default context went with it.
+    mutating func abandon() {
+        pushed = nil
+        releaseAll()
+    }
+
+    mutating func releaseAll() {
+        if let pushed { g_main_context_pop_thread_default(pushed.context) }
+        pushed = nil
+        for served in list { g_main_context_release(served.context) }
+        list = []
+        version = -1
+    }
+}

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// A loop's home context: when it is fixed, and which modes serve it.
+
+extension GRunLoop {
+    /// With the lock held: fixes the home context if it is not fixed yet and can be now. The main loop's is GLib's default
+    /// context. On another thread it is the one that is pushed there when the first item is added or the loop first runs, else one of
+    /// its own; what another thread adds before that does not fix it, since nobody else can ask.
+    func fixHomeLocked() {
+        guard home == nil, !isDead, isMain || isCurrent else { return }
+        guard let context = isMain ? Contexts.ofMainThread() : Contexts.pushedOnThisThread() ?? Contexts.make() else {
+            return
+        }
+        home = ServedContext(context, carrying: self)
+        Contexts.release(context)
+        for mode in modes.values { mode.contextsVersion += 1 }
+    }
+
+    /// With the lock held: the contexts that a mode serves, the one first in which GIO is to complete.
+    func contextsLocked(of mode: ModeState) -> [ServedContext] {
+        var contexts: [ServedContext] = []
+        if mode.isCommon, let home { contexts.append(home) }
+        if let own = mode.ownContext { contexts.append(own) }
+        return contexts + mode.addedContexts
+    }
+}

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// What of the delayed and ordered performs can still be taken back.
+
+/// The delayed and ordered performs of a loop that can still be taken back. Own thread only.
+struct Cancellables {
+    enum Item {
+        case timer(GRunLoop.Timer)
+        case source(GRunLoop.Source)
+
+        func invalidate() {
+            switch self {
+            case .timer(let timer): timer.invalidate()
+            case .source(let source): source.invalidate()
+            }
+        }
+    }
+
+    typealias Tag = UInt64
+
+    /// Its target's deinit may call back into the loop: whoever removes an entry lets it go after the access to the others.
+    struct Entry {
+        let target: AnyObject?
+        let key: AnyHashable?
+        var item: Item?
+    }
+
+    private(set) var entries: [Tag: Entry] = [:]
+    private var tags: Tag = 0
+
+    mutating func add(target: AnyObject?, key: (any Hashable & Sendable)?) -> Tag {
+        tags += 1
+        entries[tags] = Entry(target: target, key: key.map { AnyHashable($0) }, item: nil)
+        return tags
+    }
+
+    mutating func setItem(_ item: Item, of tag: Tag) {
+        entries[tag]?.item = item
+    }
+
+    mutating func remove(_ tag: Tag) -> Entry? {
+        entries.removeValue(forKey: tag)
+    }
+}
+
+extension GRunLoop {
+    /// Takes back what a target, and a key if there is one, name; in the order in which it was asked for.
+    func takeBack(target: AnyObject, key: (any Hashable & Sendable)?) {
+        let wanted = key.map { AnyHashable($0) }
+        // A copy: comparing keys calls the user's code.
+        let entries = cancellables.entries
+        for tag in entries.keys.sorted() {
+            guard let entry = entries[tag], entry.target === target, wanted == nil || entry.key == wanted else { continue }
+            let removed = cancellables.remove(tag)
+            removed?.item?.invalidate()
+        }
+    }
+}

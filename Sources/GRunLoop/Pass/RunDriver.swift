@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// We drive: one run of a mode, from its entry to its exit.
+
+import CGRun
+import Synchronization
+
+extension GRunLoop {
+    /// Runs a mode once, until a point in time. Nil if nothing was run: see ``runMode(_:for:returningAfterSource:)``.
+    func runMode(_ name: Mode, until limit: Nanoseconds, returningAfterSource: Bool) -> RunResult? {
+        let span = limit == .never ? limit : limit.addingSaturating(-Nanoseconds.now())
+        return runMode(name, for: span, returningAfterSource: returningAfterSource)
+    }
+
+    /// Runs a mode once. Nil if nothing was run: the mode has nothing to wait for, or cannot be run here and now, which is said.
+    func runMode(_ name: Mode, for span: Nanoseconds, returningAfterSource: Bool) -> RunResult? {
+        lock.lock()
+        guard let mode = modes[name], !isFinishedLocked(mode) else {
+            lock.unlock()
+            if name == .common { explainCommon() }
+            return nil
+        }
+        let run = Activation(mode: mode, parent: activation, span: span, returnsAfterSource: returningAfterSource)
+        guard beginLocked(run) else {
+            lock.unlock()
+            explainExhaustion(name)
+            return nil
+        }
+        notifyLocked(.entry, mode)  // 1
+        run.startClock()
+        let result = runPassesLocked(run)
+        run.isDeadlineSpent = true
+        notifyLocked(.exit, mode)
+
+        batch.discard()
+        activation = run.parent
+        lock.unlock()
+        run.contexts.releaseAll()
+        run.kept.removeAll()
+        return result
+    }
+
+    /// Passes, until one of them ends the run.
+    private func runPassesLocked(_ run: Activation) -> RunResult {
+        if run.isStopped { return .stopped }
+        while true {
+            let pass = runPassLocked(run)
+            if let result = endCheckLocked(run, pass.handledSource) { return result }  // 12
+        }
+    }
+
+    /// Makes the run the innermost one. False if it has nothing to sleep with.
+    private func beginLocked(_ run: Activation) -> Bool {
+        guard hasContextLocked(run.mode) else { return false }
+        acquireContextsLocked(run)
+        // Where other threads own every context of the mode, the loop sleeps with a descriptor of its own.
+        if run.contexts.list.isEmpty, wakeDescriptor < 0 { wakeDescriptor = cgrun_event_new() }
+        guard !run.contexts.list.isEmpty || wakeDescriptor >= 0 else { return false }
+        run.contexts.pushThreadDefault()
+
+        // An outer run's deadline that has already passed is a wake-up of that run: pending if wake-ups counted there, else lost.
+        if let parent = run.parent, run.nextAncestorDeadline != .never,
+            run.takePassedAncestorDeadlines(at: .now()), !parent.ignoresWakeUps
+        {
+            sleep.isWakePending = true
+        }
+        activation = run
+        // A wake-up that came while nothing ran was for a host; it does not count for a run (item 68).
+        host.isWakePending = false
+        // A batch dies at any nested run: what is in it may have been serviced by then.
+        batch.discard()
+        return true
+    }
+
+    /// Whether the mode has a context to sleep with. A private mode gets its own when it first runs; what GIO starts there completes
+    /// only while the mode runs.
+    private func hasContextLocked(_ mode: ModeState) -> Bool {
+        fixHomeLocked()
+        if mode.isCommon ? home != nil : mode.ownContext != nil { return true }
+        guard !mode.isCommon, let context = Contexts.make() else { return false }
+        mode.ownContext = ServedContext(context, carrying: nil)
+        mode.contextsVersion += 1
+        Contexts.release(context)
+        return true
+    }
+
+    /// In this order: handledSource, timedOut, stopped, finished (item 29).
+    @inline(never) private func endCheckLocked(_ run: Activation, _ handledSource: Bool) -> RunResult? {
+        if handledSource && run.returnsAfterSource { return .handledSource }
+        if run.deadline != .never, run.deadline < Nanoseconds.now() { return .timedOut }
+        if run.isStopped { return .stopped }
+        return isFinishedLocked(run.mode) ? .finished : nil
+    }
+
+    private func explainExhaustion(_ name: Mode) {
+        Log.critical(
+            "GRunLoop.run: no descriptor is left to sleep with, so mode \(name) is not run; close some descriptors or raise "
+                + "the limit, and run it again")
+    }
+
+    /// ``Mode/common`` can have no items of its own, so that it is finished; but whoever runs it meant something else.
+    private func explainCommon() {
+        guard !Self.saidCommon.exchange(true, ordering: .relaxed) else { return }
+        Log.critical(
+            "GRunLoop.run: .common stands for all common modes and cannot be run; run one of them, as .default. Said once")
+    }
+
+    private static let saidCommon = Atomic(false)
+}

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a thread waits on that waits for a loop.
+
+import Glibc
+
+/// A counting semaphore that needs neither libdispatch nor a descriptor.
+final class Semaphore: @unchecked Sendable {
+    private let raw = UnsafeMutablePointer<sem_t>.allocate(capacity: 1)
+
+    init() {
+        sem_init(raw, 0, 0)
+    }
+
+    deinit {
+        sem_destroy(raw)
+        raw.deallocate()
+    }
+
+    func signal() {
+        sem_post(raw)
+    }
+
+    func wait() {
+        while sem_wait(raw) != 0 && errno == EINTR {}
+    }
+}
