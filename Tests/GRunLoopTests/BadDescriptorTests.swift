@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// What bad input gets: descriptors. An error that says what was wrong; the loop and the other items stay as they were.
+
+import GRunLoop
+import Glibc
+import TestSupport
+import Testing
+
+@Suite struct BadDescriptorTests {
+    /// Tries to add a source for it, to a mode and to the common modes; answers the error.
+    private func errorOfAdding(_ descriptor: Int32, to loop: GRunLoop) -> GRunLoop.DescriptorError? {
+        let source = GRunLoop.DescriptorSource(descriptor: descriptor) { _, _ in }
+        var errors: [GRunLoop.DescriptorError] = []
+        for mode: GRunLoop.Mode in [.default, .common, "private"] {
+            do throws(GRunLoop.DescriptorError) {
+                try loop.add(source, forMode: mode)
+            } catch {
+                errors.append(error)
+            }
+            #expect(!loop.contains(source, forMode: mode))
+            #expect(!loop.contains(source, forMode: .default))
+        }
+        #expect(source.isValid)
+        #expect(errors.count == 3 && Set(errors).count == 1)
+        return errors.first
+    }
+
+    @Test("a negative descriptor is an error that names it")
+    func negative() async throws {
+        try await onFreshThread { loop in
+            for number in [-1, Int32.min] {
+                #expect(errorOfAdding(number, to: loop) == .invalid(descriptor: number))
+            }
+            let error = GRunLoop.DescriptorError.invalid(descriptor: -1)
+            #expect(error.description.contains("descriptor -1 is not open"))
+            #expect(loop.run(mode: .default) == .finished)
+        }
+    }
+
+    @Test("a closed descriptor is an error that names it")
+    func closed() async throws {
+        try await onFreshThread { loop in
+            // So high that nothing else in this process gets the number.
+            let number: Int32 = 987
+            #expect(dup2(0, number) == number)
+            close(number)
+            #expect(errorOfAdding(number, to: loop) == .invalid(descriptor: number))
+            #expect(loop.run(mode: .default) == .finished)
+        }
+    }
+
+    @Test("a regular file or a directory is an error that says that it is always ready")
+    func regularFile() async throws {
+        try await onFreshThread { loop in
+            let file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC)
+            let directory = open("/", O_RDONLY | O_CLOEXEC)
+            defer {
+                close(file)
+                close(directory)
+            }
+            for number in [file, directory] {
+                let error = try #require(errorOfAdding(number, to: loop))
+                #expect(error == .notPollable(descriptor: number))
+                #expect(error.description.contains("descriptor \(number) is a regular file or a directory: it is always ready"))
+            }
+        }
+    }
+
+    @Test("when a common descriptor source cannot be watched in a mode, the mode does not become common, and nothing has joined it")
+    func commonModeWithBadDescriptor() async throws {
+        try await onFreshThread { loop in
+            let good = Pipe()
+            let other = Pipe()
+            let number = dup(other.readEnd)
+            let scheduled = Recorder()
+            try loop.add(GRunLoop.DescriptorSource(descriptor: good.readEnd) { _, _ in }, forMode: .common)
+            let bad = GRunLoop.DescriptorSource(descriptor: number) { _, _ in }
+            try loop.add(bad, forMode: .common)
+            loop.add(GRunLoop.Source(schedule: { _, mode in scheduled(mode.rawValue) }, perform: {}), forMode: .common)
+            close(number)
+            _ = scheduled.take()
+            #expect(throws: GRunLoop.DescriptorError.self) { try loop.addCommonMode("second") }
+            #expect(scheduled.lines == [])
+            #expect(loop.run(mode: "second") == .finished)
+            // Without the bad one it works.
+            _ = capturingLog { bad.invalidate() }
+            try loop.addCommonMode("second")
+            #expect(scheduled.lines == ["second"])
+        }
+    }
+
+    @Test("with no condition asked for, a source is told of hang-ups and errors only")
+    func noConditions() async throws {
+        try await onFreshThread { loop in
+            let trace = Recorder()
+            var pipe: Pipe? = Pipe()
+            let end = dup(pipe?.readEnd ?? -1)
+            defer { close(end) }
+            let source = GRunLoop.DescriptorSource(descriptor: end, conditions: []) { source, ready in
+                trace("\(ready)")
+                source.invalidate()
+            }
+            loop.keepAlive()
+            try loop.add(source, forMode: .default)
+            pipe?.send()
+            #expect(loop.run(for: .milliseconds(10)) == .timedOut)
+            #expect(trace.lines == [])
+            pipe = nil
+            #expect(loop.run(for: .milliseconds(10)) == .timedOut)
+            #expect(trace.lines == ["hangUp"])
+        }
+    }
+
+    @Test("at the limit of descriptors current does not fail, what needs a descriptor says so, and later everything works")
+    func limit() {
+        let child = runChild("descriptor-limit")
+        #expect(
+            child.output == [
+                "a thread got its loop", "adding a descriptor source: limitReached", "a source and a timer were added",
+                "run: finished, nothing ran", "private run: finished, nothing ran", "now it works: source, timer, descriptor",
+                "main loop: finished", "now it works: main queue, main timer",
+            ])
+        #expect(child.errorCount(of: "is not run; close some descriptors or raise the limit, and run it again") == 3)
+        #expect(child.status == 0)
+    }
+}

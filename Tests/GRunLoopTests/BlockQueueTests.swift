@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// The queues of blocks against a plain list: random blocks for one mode and for several, taken in steps that nest.
+
+import TestSupport
+import Testing
+
+@testable import GRunLoop
+
+@Suite("The queue of blocks") struct BlockQueueTests {
+    /// Three queues that share tokens, and the list of what is in them.
+    private final class Model {
+        struct Entry {
+            let sequence: UInt64
+            let queues: Set<Int>
+        }
+
+        let queues = (0..<3).map { _ in BlockQueue() }
+        let taken = Shared<[UInt64]>([])
+        private(set) var entries: [Entry] = []
+        private(set) var sequence: UInt64 = 1
+
+        func append(_ targets: Set<Int>) {
+            let number = sequence
+            let body = { @Sendable [taken] in taken.update { $0.append(number) } }
+            if let only = targets.first, targets.count == 1 {
+                queues[only].append(.init(sequence: number, body: body, token: nil))
+            } else {
+                let token = BlockToken(body: body, queues: targets.map { queues[$0] })
+                for target in targets { queues[target].append(.init(sequence: number, body: nil, token: token)) }
+            }
+            entries.append(Entry(sequence: number, queues: targets))
+            sequence += 1
+        }
+
+        func first(_ queue: Int, from start: UInt64) -> UInt64? {
+            entries.first { $0.queues.contains(queue) && $0.sequence >= start }?.sequence
+        }
+
+        /// Takes the first block that is numbered `start` or later; nil if there is none.
+        func take(_ queue: Int, from start: UInt64) -> UInt64? {
+            let expected = first(queue, from: start)
+            #expect(queues[queue].first(from: start) == expected)
+            guard let expected else { return nil }
+            guard let body = queues[queue].take(expected) else {
+                Issue.record("block \(expected) has no body")
+                return nil
+            }
+            body()
+            #expect(taken.value.last == expected)
+            entries.removeAll { $0.sequence == expected }
+            return expected
+        }
+
+        func check(_ comment: Comment) {
+            for (index, queue) in queues.enumerated() {
+                #expect(queue.live == entries.count { $0.queues.contains(index) }, comment)
+                #expect(queue.first(from: 0) == first(index, from: 0), comment)
+            }
+        }
+    }
+
+    @Test("random operations take every block once and in order, also from the middle", arguments: 0..<24)
+    func againstModel(seed: UInt64) {
+        var random = SeededRandom(seed: seed)
+        let model = Model()
+        for step in 0..<600 {
+            if Int.random(in: 0..<10, using: &random) < (step / 150 % 2 == 0 ? 6 : 4) {
+                let targets = Set((0...Int.random(in: 0..<3, using: &random)).map { _ in Int.random(in: 0..<3, using: &random) })
+                model.append(targets)
+            } else {
+                // Like a nested step: what is numbered less is not seen.
+                let start = Bool.random(using: &random) ? 0 : UInt64.random(in: 0...model.sequence, using: &random)
+                _ = model.take(Int.random(in: 0..<3, using: &random), from: start)
+            }
+            model.check("seed \(seed), step \(step)")
+        }
+        for queue in 0..<3 {
+            while model.take(queue, from: 0) != nil {}
+            #expect(model.queues[queue].live == 0)
+        }
+        let taken = model.taken.value
+        #expect(taken.count == Int(model.sequence) - 1)
+        #expect(Set(taken).count == taken.count)
+    }
+
+    @Test("a ring that wraps and grows keeps its order")
+    func wrapsAndGrows() {
+        let model = Model()
+        for round in 1...40 {
+            for _ in 0..<round { model.append([0]) }
+            for _ in 0..<(round * 2 / 3) { _ = model.take(0, from: 0) }
+        }
+        while model.take(0, from: 0) != nil {}
+        let taken = model.taken.value
+        #expect(taken == taken.sorted())
+        #expect(taken.count == (1...40).reduce(0, +))
+    }
+
+    @Test("blocks that were taken in another mode do not pile up behind one that waits")
+    func takenElsewhere() {
+        final class Weak {
+            weak var token: BlockToken?
+            init(_ token: BlockToken) { self.token = token }
+        }
+        let (busy, blocked) = (BlockQueue(), BlockQueue())
+        blocked.append(.init(sequence: 1, body: {}, token: nil))
+        var tokens: [Weak] = []
+        for sequence in 2...5000 {
+            let token = BlockToken(body: {}, queues: [busy, blocked])
+            tokens.append(Weak(token))
+            for queue in [busy, blocked] { queue.append(.init(sequence: UInt64(sequence), body: nil, token: token)) }
+            #expect(busy.take(UInt64(sequence)) != nil)
+        }
+        #expect(tokens.count { $0.token != nil } < 100)
+        #expect(blocked.live == 1)
+        #expect(blocked.first(from: 0) == 1)
+        #expect(blocked.first(from: 2) == nil)
+    }
+
+    @Test("what a queue gives up at its end are the blocks that nobody took; its own deinit releases them")
+    func ends() {
+        let gone = Counter()
+        func block() -> @Sendable () -> Void {
+            let witness = Witness { gone.increment() }
+            return { withExtendedLifetime(witness) {} }
+        }
+        do {
+            let queue = BlockQueue()
+            for sequence in 1...10 { queue.append(.init(sequence: UInt64(sequence), body: block(), token: nil)) }
+            var body = queue.take(4)
+            #expect(gone.value == 0)
+            body = nil
+            #expect(body == nil)
+            #expect(gone.value == 1)
+            do {
+                let rest = queue.removeAll()
+                #expect(rest.count { $0.body != nil } == 9)
+                #expect(queue.live == 0)
+                #expect(queue.first(from: 0) == nil)
+                #expect(gone.value == 1)
+            }
+            #expect(gone.value == 10)
+            for sequence in 11...13 { queue.append(.init(sequence: UInt64(sequence), body: block(), token: nil)) }
+            _ = queue.take(12)
+        }
+        #expect(gone.value == 13)
+    }
+}

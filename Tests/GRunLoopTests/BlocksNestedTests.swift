@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// Item 173: runs that nest in a block, and blocks of several modes in them.
+
+import GRunLoop
+import TestSupport
+import Testing
+
+@Suite("Blocks: nested runs") struct BlocksNestedTests {
+    @Test("item 173: a run nested in a block does not see the rest of the step, but what is enqueued meanwhile")
+    func nested() async throws {
+        try await onFreshThread { loop in
+            let record = Recorder()
+            loop.keepAlive()
+            loop.perform {
+                record("1")
+                loop.perform { record("3") }
+                loop.run(for: .zero)
+                record("1 returned")
+            }
+            loop.perform { record("2") }
+            loop.run(for: .zero)
+            #expect(record.lines == ["1", "3", "1 returned", "2"])
+        }
+    }
+
+    @Test("item 173: the same holds for blocks of several modes, of common modes, and in another mode")
+    func nestedInAnotherMode() async throws {
+        try await onFreshThread { loop in
+            let record = Recorder()
+            loop.keepAlive()
+            loop.keepAlive("M")
+            try loop.addCommonMode("M")
+            let enqueue = { @Sendable (name: String, modes: [GRunLoop.Mode]) in
+                loop.perform(inModes: modes) { record(name) }
+            }
+            loop.perform {
+                record("first")
+                enqueue("new M", ["M"])
+                enqueue("new both", [.default, "M"])
+                enqueue("new default", [.default])
+                loop.run(mode: "M", for: .zero)
+                record("returned")
+            }
+            enqueue("both", [.default, "M"])
+            enqueue("M", ["M"])
+            enqueue("common", [.common])
+            enqueue("default", [.default])
+            loop.run(for: .zero)
+            #expect(record.take() == ["first", "new M", "new both", "returned", "both", "common", "default", "new default"])
+            loop.run(mode: "M", for: .zero)
+            #expect(record.lines == ["M"])
+        }
+    }
+
+    @Test("item 173: each level of nesting sees only what was enqueued at it")
+    func levels() async throws {
+        try await onFreshThread { loop in
+            let record = Recorder()
+            loop.keepAlive()
+            Self.enqueue(loop, record, level: 1)
+            loop.run(for: .zero)
+            let expected = [
+                "begin 1", "begin 2", "begin 3", "end 3", "rest 3", "end 2", "rest 2", "end 1", "rest 1",
+            ]
+            #expect(record.lines == expected)
+        }
+    }
+
+    private static func enqueue(_ loop: GRunLoop, _ record: Recorder, level: Int) {
+        loop.perform {
+            record("begin \(level)")
+            if level < 3 {
+                enqueue(loop, record, level: level + 1)
+                loop.run(for: .zero)
+            }
+            record("end \(level)")
+        }
+        loop.perform { record("rest \(level)") }
+    }
+
+    @Test("item 173: what a nested run does not see does not keep its mode from being finished")
+    func hiddenBlocksDoNotCount() async throws {
+        try await onFreshThread { loop in
+            let record = Recorder()
+            loop.perform {
+                record("nested: \(loop.run(for: .seconds(20)))")
+                loop.perform { record("new") }
+                record("nested: \(loop.run(for: .zero))")
+            }
+            loop.perform { record("rest") }
+            loop.run(for: .zero)
+            #expect(record.lines == ["nested: finished", "new", "nested: timedOut", "rest"])
+        }
+    }
+
+    @Test("blocks that are never run are released when the loop ends; their deinits may call it")
+    func endOfLoop() async throws {
+        try await onFreshThread { _ in
+            let record = Recorder()
+            let thread = LoopThread { loop in
+                for modes in [[.default], ["M"], [.common], [.default, "M", .common]] as [[GRunLoop.Mode]] {
+                    let witness = Witness {
+                        record("gone")
+                        loop.perform(inModes: modes) { record("ran") }
+                        loop.wakeUp()
+                    }
+                    loop.perform(inModes: modes) { withExtendedLifetime(witness) { record("ran") } }
+                }
+            }
+            thread.join()
+            #expect(record.lines == ["gone", "gone", "gone", "gone"])
+        }
+    }
+}

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loops are stopped, woken and ended while other threads call them; nothing is lost without a word, and nothing is left behind.
+
+import GRunLoop
+import Glibc
+import TestSupport
+import Testing
+
+@Suite("Concurrency: ends") struct ConcurrencyEndTests {
+    @Test("every stop ends the run that it was meant for, and no other: one for each of many runs")
+    func stops() async throws {
+        try await onFreshThread { loop in
+            loop.keepAlive()
+            let rounds = 400
+            let (begun, asked, ended, next) = (Counter(), Counter(), Counter(), Counter())
+            let stopper = startThread {
+                for round in 1...rounds {
+                    _ = begun.wait(for: round)
+                    asked.increment()
+                    loop.stop()
+                    _ = ended.wait(for: round)
+                    // It does not run now: this one is not remembered.
+                    loop.stop()
+                    next.increment()
+                }
+            }
+            loop.on(.entry) { _ in begun.increment() }
+            for round in 1...rounds {
+                #expect(loop.run(for: .seconds(20)) == .stopped)
+                #expect(asked.value == round)
+                ended.increment()
+                _ = next.wait(for: round)
+            }
+            pthread_join(stopper, nil)
+        }
+    }
+
+    @Test("a loop that several threads stop all the time goes on with the next run each time")
+    func stopStorm() async throws {
+        try await onFreshThread { loop in
+            loop.keepAlive()
+            let enough = Flag()
+            let storm = (0..<2).map { _ in
+                startThread {
+                    while !enough.isSet {
+                        loop.stop()
+                        loop.wakeUp()
+                    }
+                }
+            }
+            let ran = Counter()
+            for _ in 0..<500 {
+                loop.async { ran.increment() }
+                // It may be stopped before it has run the block, which then is the next run's.
+                while loop.run(for: .seconds(20)) == .stopped, ran.value == 0 {}
+            }
+            enough.set()
+            for thread in storm { pthread_join(thread, nil) }
+            loop.run(for: .zero)
+            #expect(ran.value == 500)
+        }
+    }
+
+    @Test("a loop that ends while threads call it performs or refuses what waits, and releases the rest")
+    func endsWhileCalled() async throws {
+        try await onFreshThread { _ in
+            let census = Census()
+            let (performed, refused, wrong) = (Counter(), Counter(), Counter())
+            let balance = Shared(0)
+            for round in 0..<25 {
+                let ending = LoopThread { loop in
+                    loop.keepAlive()
+                    loop.run(for: .milliseconds(round % 5))
+                }
+                let loop = ending.loop
+                concurrently(4) { worker in
+                    for number in 0..<40 {
+                        let witness = census.witness()
+                        let body = { @Sendable in withExtendedLifetime(witness) {} }
+                        switch (worker + number) % 8 {
+                        case 0: loop.async(body)
+                        case 1: loop.perform(inModes: ["M", .common], body)
+                        case 2: try? loop.performOnThread(body)
+                        case 3:
+                            do {
+                                try loop.performAndWait(body)
+                                performed.increment()
+                            } catch is GRunLoop.LoopEnded {
+                                refused.increment()
+                            } catch {
+                                wrong.increment()
+                            }
+                        case 4: loop.after(.milliseconds(number % 3), number % 2 == 0 ? .common : .default, body)
+                        case 5:
+                            let source = GRunLoop.Source(
+                                schedule: { _, _ in balance.update { $0 += 1 } }, cancel: { _, _ in balance.update { $0 -= 1 } },
+                                perform: body)
+                            loop.add(source, forMode: number % 2 == 0 ? .common : .default)
+                            source.signal()
+                            loop.wakeUp()
+                        case 6: loop.on(.all, .common) { _ in body() }
+                        default:
+                            let event = EventDescriptor()
+                            event.makeReady()
+                            let source = GRunLoop.DescriptorSource(descriptor: event.descriptor) { _, _ in
+                                event.consume()
+                                body()
+                            }
+                            try? loop.add(source, forMode: .default)
+                            if number % 2 == 0 { loop.stop() }
+                            source.invalidate()
+                        }
+                    }
+                }
+                ending.join()
+                #expect(loop.currentMode == nil)
+                #expect(loop.run(for: .seconds(20)) == .finished)
+            }
+            #expect(performed.value + refused.value == 25 * 4 * 5)
+            #expect(refused.value > 0)
+            #expect(wrong.value == 0)
+            #expect(balance.value == 0)
+            #expect(census.waitUntilEmpty())
+        }
+    }
+
+    @Test("items whose last reference goes while the loop works with them leave nothing behind")
+    func lastReferences() async throws {
+        try await onFreshThread { _ in
+            let census = Census()
+            let thread = LoopThread.running()
+            let loop = thread.loop
+            concurrently(4) { worker in
+                var random = SeededRandom(seed: UInt64(worker) + 30)
+                for _ in 0..<250 {
+                    let witness = census.witness()
+                    let body = { @Sendable in withExtendedLifetime(witness) {} }
+                    let mode: GRunLoop.Mode = Bool.random(using: &random) ? .default : .common
+                    switch Int.random(in: 0..<5, using: &random) {
+                    case 0:
+                        // The loop's is the last reference, and it gives it up itself.
+                        loop.add(GRunLoop.Timer(fireAt: GRunLoop.now) { _ in body() }, forMode: mode)
+                    case 1:
+                        let timer = GRunLoop.Timer(fireAt: GRunLoop.now, interval: .microseconds(50)) { _ in body() }
+                        loop.add(timer, forMode: mode)
+                        usleep(50)
+                        timer.invalidate()
+                    case 2:
+                        let source = GRunLoop.Source(perform: body)
+                        loop.add(source, forMode: mode)
+                        source.signal()
+                        loop.wakeUp()
+                        loop.remove(source, forMode: mode)
+                    case 3:
+                        loop.on([.beforeTimers, .afterWaiting], mode, repeats: false) { _ in body() }
+                        loop.wakeUp()
+                    default:
+                        let observer = loop.on(.all, mode) { _ in body() }
+                        loop.wakeUp()
+                        loop.remove(observer, forMode: mode)
+                    }
+                }
+            }
+            // Observers that were called wait for the next stage of theirs; timers are due already.
+            loop.wakeUp()
+            thread.settle()
+            loop.wakeUp()
+            #expect(census.waitUntilEmpty())
+            thread.finish()
+            #expect(census.total == 1000)
+        }
+    }
+}

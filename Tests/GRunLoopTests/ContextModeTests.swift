@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// Modes as sets of contexts: what is served while which mode runs (DESIGN.md 6).
+
+import CGLib
+import GRunLoop
+import TestSupport
+import Testing
+
+@Suite struct ContextModeTests {
+    @Test("a timeout of GLib's on the home context is served while a common mode runs, and waits while a private mode runs")
+    func homeInCommonModes() async throws {
+        try await onFreshThread { loop in
+            try loop.addCommonMode("second")
+            for mode: GRunLoop.Mode in [.default, "second", "private"] { loop.keepAlive(mode) }
+            let trace = Recorder()
+            let timeout = GLibSource.timeout(loop.homeContext, milliseconds: 1) {
+                trace(loop.currentMode?.rawValue ?? "none")
+                return true
+            }
+            loop.run(mode: "private", for: .milliseconds(20))
+            #expect(trace.lines == [])
+            loop.run(mode: "second", for: .milliseconds(20))
+            #expect(Set(trace.take()) == ["second"])
+            loop.run(mode: .default, for: .milliseconds(20))
+            #expect(Set(trace.take()) == ["kCFRunLoopDefaultMode"])
+            // A mode that becomes common begins to serve it.
+            try loop.addCommonMode("private")
+            loop.run(mode: "private", for: .milliseconds(20))
+            #expect(Set(trace.take()) == ["private"])
+            timeout.destroy()
+        }
+    }
+
+    @Test("a nested run in a private mode holds GLib's sources back, until it returns")
+    func nestedPrivateRun() async throws {
+        try await onFreshThread { loop in
+            let trace = Recorder()
+            loop.keepAlive("private")
+            let timeout = GLibSource.timeout(loop.homeContext, milliseconds: 1) {
+                trace("home")
+                if trace.lines.contains("nested ends") { loop.stop() }
+                return true
+            }
+            loop.after(.zero) {
+                trace("nested begins")
+                loop.run(mode: "private", for: .milliseconds(20))
+                trace("nested ends")
+            }
+            loop.keepAlive()
+            #expect(loop.run(for: .seconds(60)) == .stopped)
+            let lines = trace.lines
+            let begin = try #require(lines.firstIndex(of: "nested begins"))
+            #expect(lines[begin + 1] == "nested ends", "\(lines)")
+            #expect(lines.last == "home")
+            timeout.destroy()
+        }
+    }
+
+    @Test("a context that was added to a mode is served there only, keeps the mode alive, and ceases when it is removed")
+    func addAndRemove() async throws {
+        try await onFreshThread { loop in
+            let trace = Recorder()
+            let context = TestContext()
+            loop.keepAlive()
+            let timeout = GLibSource.timeout(context.pointer, milliseconds: 1) {
+                trace(loop.currentMode?.rawValue ?? "none")
+                return true
+            }
+            #expect(loop.run(mode: "private") == .finished)
+            loop.add(context: context.pointer, forMode: "private")
+            loop.add(context: context.pointer, forMode: "private")
+            #expect(loop.contexts(forMode: "private").filter { $0 == context.pointer }.count == 1)
+            loop.run(for: .milliseconds(10))
+            #expect(trace.lines == [])
+            #expect(loop.run(mode: "private", for: .milliseconds(20)) == .timedOut)
+            #expect(Set(trace.take()) == ["private"])
+            loop.remove(context: context.pointer, forMode: "private")
+            #expect(!loop.contexts(forMode: "private").contains(context.pointer))
+            #expect(loop.run(mode: "private", for: .milliseconds(20)) == .finished)
+            #expect(trace.lines == [])
+            timeout.destroy()
+        }
+    }
+
+    @Test("a context that was added to the common modes is served in each of them, those that become common later included")
+    func commonContext() async throws {
+        try await onFreshThread { loop in
+            let trace = Recorder()
+            let context = TestContext()
+            loop.add(context: context.pointer, forMode: .common)
+            let timeout = GLibSource.timeout(context.pointer, milliseconds: 1) {
+                trace(loop.currentMode?.rawValue ?? "none")
+                return true
+            }
+            loop.keepAlive("second")
+            loop.run(mode: "second", for: .milliseconds(10))
+            #expect(trace.lines == [])
+            try loop.addCommonMode("second")
+            for mode: GRunLoop.Mode in [.default, "second"] { loop.run(mode: mode, for: .milliseconds(20)) }
+            #expect(Set(trace.take()) == ["kCFRunLoopDefaultMode", "second"])
+            loop.remove(context: context.pointer, forMode: .common)
+            #expect(loop.contexts(forMode: "second").contains(context.pointer) == false)
+            #expect(loop.run(mode: .default) == .finished)
+            #expect(loop.run(mode: "second", for: .milliseconds(10)) == .timedOut)
+            #expect(trace.lines == [])
+            timeout.destroy()
+        }
+    }
+
+    @Test("a context that another thread adds while the loop sleeps in the mode is served at once, and no more once it is removed")
+    func addedWhileAsleep() async throws {
+        try await onFreshThread { _ in
+            let trace = Recorder()
+            let context = TestContext()
+            let thread = LoopThread.running()
+            thread.whileAsleep { thread.loop.add(context: context.pointer, forMode: .default) }
+            thread.waitUntilAsleep()
+            invoke(in: context.pointer) { trace("on \(threadID)") }
+            #expect(trace.wait(for: "on \(thread.kernelID)"))
+            thread.whileAsleep { thread.loop.remove(context: context.pointer, forMode: .default) }
+            thread.waitUntilAsleep()
+            _ = trace.take()
+            invoke(in: context.pointer) { trace("on \(threadID)") }
+            thread.loop.wakeUp()
+            thread.waitUntilAsleep()
+            #expect(trace.lines == [])
+            #expect(g_main_context_iteration(context.pointer, 0) != 0)
+            #expect(trace.lines == ["on \(threadID)"])
+            thread.finish()
+        }
+    }
+
+    @Test("a private mode has a context of its own, which is thread-default while it runs and is served by no other mode")
+    func privateContext() async throws {
+        try await onFreshThread { loop in
+            let trace = Recorder()
+            let contexts = Shared<[OpaquePointer?]>([])
+            loop.keepAlive("one")
+            loop.keepAlive("other")
+            loop.keepAlive()
+            for mode: GRunLoop.Mode in ["one", "other", .default] {
+                loop.perform(inModes: [mode]) { contexts.update { $0.append(threadDefaultContext()) } }
+                loop.run(mode: mode, for: .zero)
+            }
+            #expect(threadDefaultContext() == nil)
+            let found = contexts.value.compactMap { $0 }
+            #expect(Set(found).count == 3)
+            #expect(found[2] == loop.homeContext)
+            #expect(loop.contexts(forMode: "one") == [found[0]] && loop.contexts(forMode: "other") == [found[1]])
+            let idle = GLibSource.idle(found[0]) {
+                trace(loop.currentMode?.rawValue ?? "none")
+                return false
+            }
+            for mode: GRunLoop.Mode in ["other", .default, "one"] { loop.run(mode: mode, for: .milliseconds(5)) }
+            #expect(trace.lines == ["one"])
+            withExtendedLifetime(idle) {}
+        }
+    }
+}

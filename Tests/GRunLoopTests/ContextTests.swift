@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+// Contexts in a pass: how a run serves GLib's sources with its own items (DESIGN.md 5 and 6; items 16 to 18, 26 and 237).
+
+import CGLib
+import GRunLoop
+import TestSupport
+import Testing
+
+@Suite struct ContextTests {
+    @Test("the home context is fixed by the first item or run: the thread's default context, or one of the loop's own")
+    func homeContext() async throws {
+        try await onFreshThread { loop in
+            #expect(loop.homeContext == nil)
+            _ = loop.description
+            #expect(loop.homeContext == nil)
+            let pushed = TestContext()
+            g_main_context_push_thread_default(pushed.pointer)
+            loop.keepAlive()
+            #expect(loop.homeContext == pushed.pointer)
+            g_main_context_pop_thread_default(pushed.pointer)
+            loop.run(for: .zero)
+            #expect(loop.homeContext == pushed.pointer)
+            #expect(loop.contexts(forMode: .default) == [pushed.pointer])
+
+            let own = Shared<[OpaquePointer?]>([])
+            LoopThread { loop in
+                loop.run(mode: .default, for: .zero)
+                let inside = Shared<OpaquePointer?>(nil)
+                loop.after(.zero) { inside.value = threadDefaultContext() }
+                loop.run(for: .zero)
+                own.value = [loop.homeContext, inside.value, threadDefaultContext()]
+            }.join()
+            // Its own one is pushed as thread-default while it runs.
+            #expect(own.value[0] != nil && own.value[0] == own.value[1])
+            #expect(own.value[2] == nil)
+        }
+    }
+
+    @Test("items 16, 18: what lies on the home context does not keep a mode alive, and a finished mode dispatches nothing")
+    func homeKeepsNothingAlive() async throws {
+        try await onFreshThread { loop in
+            let context = TestContext()
+            g_main_context_push_thread_default(context.pointer)
+            defer { g_main_context_pop_thread_default(context.pointer) }
+            let trace = Recorder()
+            let idle = GLibSource.idle(context.pointer) {
+                trace("dispatched")
+                return false
+            }
+            #expect(loop.run(mode: .default) == .finished)
+            #expect(loop.run(mode: "unknown") == .finished)
+            #expect(trace.lines == [])
+            loop.keepAlive()
+            #expect(loop.homeContext == context.pointer)
+            loop.run(for: .zero)
+            #expect(trace.lines == ["dispatched"])
+            idle.destroy()
+        }
+    }
+
+    @Test("item 26: a context that was dispatched is a handled source: a run that returns after one does, others do not")
+    func contextCountsAsSource() async throws {
+        try await onFreshThread { loop in
+            let trace = Recorder()
+            let context = TestContext()
+            loop.add(context: context.pointer, forMode: .default)
+            trace.observe(loop)
+            let idle = GLibSource.idle(context.pointer) {
+                trace("dispatched")
+                loop.perform { trace("block") }
+                return false
+            }
+            #expect(loop.run(for: .seconds(60), returningAfterSourceHandled: true) == .handledSource)
+            // Ready, so this is no sleep: beforeWaiting means "about to sleep".
+            #expect(trace.take() == ["entry", "beforeTimers", "beforeSources", "dispatched", "block", "exit"])
+            let again = GLibSource.idle(context.pointer) {
+                trace("dispatched")
+                return false
+            }
+            #expect(loop.run(for: .milliseconds(20)) == .timedOut)
+            #expect(
+                trace.lines == [
+                    "entry", "beforeTimers", "beforeSources", "dispatched",
+                    "beforeTimers", "beforeSources", "beforeWaiting", "afterWaiting", "exit",
+                ])
+            withExtendedLifetime((idle, again)) {}
+        }
+    }
+
+    @Test("a context is dispatched after the wait and before the pass services its own item, once a pass")
+    func dispatchedBeforeTheItem() async throws {
+        try await onFreshThread { loop in
+            let trace = Recorder()
+            let context = TestContext()
+            loop.add(context: context.pointer, forMode: .default)
+            trace.observe(loop, .default, [.beforeTimers, .afterWaiting])
+            let calls = Counter()
+            let timeout = GLibSource.timeout(context.pointer, milliseconds: 20) {
+                trace("dispatched")
+                // Late enough for the timer to be due with it.
+                return calls.increment() < 2
+            }
+            let first = GLibSource.idle(context.pointer) {
+                trace("first")
+                return false
+            }
+            let second = GLibSource.idle(context.pointer) {
+                trace("second")
+                return false
+            }
+            loop.after(.zero) { trace("timer") }
+            loop.run(for: .zero)
+            #expect(trace.take() == ["beforeTimers", "first", "second", "timer"])
+            loop.on(.beforeWaiting) { _ in spin(for: .milliseconds(30)) }
+            loop.after(.zero) {
+                trace("timer")
+                loop.stop()
+            }
+            #expect(loop.run(for: .seconds(60)) == .stopped)
+            #expect(trace.lines.contains("dispatched") && trace.lines.last == "timer")
+            timeout.destroy()
+            withExtendedLifetime((first, second)) {}
+        }
+    }
+
+    @Test("a timeout on the home context ends the sleep in time, and so does a call that another thread invokes there")
+    func wokenByGLib() async throws {
+        try await onFreshThread { _ in
+            let trace = Recorder()
+            let thread = LoopThread { loop in
+                loop.keepAlive()
+                loop.after(.seconds(3600)) {}
+                let timeout = GLibSource.timeout(loop.homeContext, milliseconds: 20) {
+                    trace("timeout")
+                    return false
+                }
+                loop.runUntilStopped()
+                timeout.destroy()
+            }
+            #expect(trace.wait(for: "timeout"))
+            let home = try #require(thread.loop.homeContext)
+            thread.whileAsleep { invoke(in: home) { trace("invoked on \(threadID)") } }
+            #expect(trace.wait(for: "invoked on \(thread.kernelID)"))
+            thread.finish()
+        }
+    }
+
+    @Test("a poll function that a program put on its context is honoured, with the loop's descriptors among what it polls")
+    func foreignPollFunction() async throws {
+        try await onFreshThread { loop in
+            let trace = Recorder()
+            let context = TestContext()
+            CountingPoll.calls.value = 0
+            g_main_context_set_poll_func(context.pointer, CountingPoll.function)
+            g_main_context_push_thread_default(context.pointer)
+            defer { g_main_context_pop_thread_default(context.pointer) }
+            let pipe = Pipe()
+            let source = GRunLoop.DescriptorSource(descriptor: pipe.readEnd) { _, _ in
+                pipe.drain()
+                trace("descriptor")
+            }
+            try loop.add(source, forMode: .default)
+            loop.after(.milliseconds(5)) { pipe.send() }
+            #expect(loop.run(for: .seconds(60), returningAfterSourceHandled: true) == .handledSource)
+            #expect(trace.lines == ["descriptor"])
+            #expect(CountingPoll.calls.value > 0)
+        }
+    }
+
+    @Test("a run owns its contexts from entry to exit: nobody else can iterate them between its passes")
+    func ownership() async throws {
+        try await onFreshThread { loop in
+            let context = TestContext()
+            let trace = Recorder()
+            loop.add(context: context.pointer, forMode: .default)
+            let canAcquire: @Sendable () -> Bool = {
+                let answer = Shared(false)
+                onPlainThread {
+                    answer.value = g_main_context_acquire(context.pointer) != 0
+                    if answer.value { g_main_context_release(context.pointer) }
+                }
+                return answer.value
+            }
+            loop.on(.all) { _ in trace("\(canAcquire()) \(g_main_context_is_owner(context.pointer) != 0)") }
+            loop.run(for: .milliseconds(5))
+            #expect(Set(trace.lines) == ["false true"])
+            #expect(canAcquire())
+        }
+    }
+
+    @Test("a context that another thread owns is left out until that thread lets it go")
+    func ownedElsewhere() async throws {
+        try await onFreshThread { loop in
+            let context = TestContext()
+            let trace = Recorder()
+            let mayRelease = Flag()
+            let isOwned = Flag()
+            let owner = startThread {
+                g_main_context_acquire(context.pointer)
+                isOwned.set()
+                mayRelease.wait()
+                g_main_context_release(context.pointer)
+            }
+            isOwned.wait()
+            loop.add(context: context.pointer, forMode: .default)
+            let idle = GLibSource.idle(context.pointer) {
+                trace("dispatched on \(threadID)")
+                return false
+            }
+            #expect(loop.run(for: .milliseconds(20), returningAfterSourceHandled: true) == .timedOut)
+            #expect(trace.lines == [])
+            mayRelease.set()
+            join(owner)
+            #expect(loop.run(for: .seconds(60), returningAfterSourceHandled: true) == .handledSource)
+            #expect(trace.lines == ["dispatched on \(threadID)"])
+            withExtendedLifetime(idle) {}
+        }
+    }
+}
+
+private enum CountingPoll {
+    static let calls = Shared(0)
+    static let function: GPollFunc = { records, count, timeout in
+        CountingPoll.calls.update { $0 += 1 }
+        return g_poll(records, count, timeout)
+    }
+}

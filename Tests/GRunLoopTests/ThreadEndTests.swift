@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is left of a loop when its thread has ended: part 1.1, items 7 to 15.
+
+import GRunLoop
+import Glibc
+import TestSupport
+import Testing
+
+@Suite struct ThreadEndTests {
+    @Test("item 7: when its thread ends, every version-0 source is cancelled once a mode, on that thread, after the body")
+    func sourcesAreCancelled() async throws {
+        try await onFreshThread { _ in
+            let trace = Recorder()
+            let thread = LoopThread { loop in
+                let here = threadID
+                func source(_ name: String) -> GRunLoop.Source {
+                    GRunLoop.Source(
+                        cancel: { cancelled, mode in
+                            let isHere = threadID == here && cancelled === loop && GRunLoop.current === loop
+                            trace("\(name) left \(mode) \(isHere ? "here" : "elsewhere")")
+                        }, perform: {})
+                }
+                do { try loop.addCommonMode("second") } catch { trace("\(error)") }
+                loop.add(source("common"), forMode: .common)
+                let several = source("several")
+                loop.add(several, forMode: .default)
+                loop.add(several, forMode: "private")
+                loop.add(source("other"), forMode: "private")
+                trace("body ends")
+            }
+            thread.join()
+            #expect(trace.lines.first == "body ends")
+            #expect(
+                trace.lines.dropFirst().sorted() == [
+                    "common left kCFRunLoopDefaultMode here", "common left second here", "other left private here",
+                    "several left kCFRunLoopDefaultMode here", "several left private here",
+                ])
+        }
+    }
+
+    @Test("item 8: what was in the loop of an ended thread stays valid, and works in another loop")
+    func itemsStayValid() async throws {
+        try await onFreshThread { loop in
+            let trace = Recorder()
+            let pipe = Pipe()
+            let source = GRunLoop.Source { trace("source") }
+            let descriptor = GRunLoop.DescriptorSource(descriptor: pipe.readEnd) { _, _ in
+                trace("descriptor")
+                pipe.drain()
+            }
+            let timer = GRunLoop.Timer(interval: .zero, repeats: false) { _ in trace("timer") }
+            let repeating = GRunLoop.Timer(fireAt: GRunLoop.now, interval: .seconds(3600)) { _ in trace("repeating") }
+            let observer = GRunLoop.Observer(activities: .entry) { _, _ in trace("observer") }
+            LoopThread { ended in
+                for mode: GRunLoop.Mode in [.default, "private", .common] {
+                    ended.add(source, forMode: mode)
+                    try? ended.add(descriptor, forMode: mode)
+                    ended.add(timer, forMode: mode)
+                    ended.add(repeating, forMode: mode)
+                    ended.add(observer, forMode: mode)
+                }
+            }.join()
+            #expect(source.isValid && descriptor.isValid && timer.isValid && repeating.isValid && observer.isValid)
+            let messages = try capturingLog {
+                loop.add(source, forMode: .default)
+                try loop.add(descriptor, forMode: .default)
+                loop.add(timer, forMode: .default)
+                loop.add(repeating, forMode: .default)
+                loop.add(observer, forMode: .default)
+            }.messages
+            #expect(messages == [])
+            source.signal()
+            pipe.send()
+            loop.run(for: .zero)
+            loop.run(for: .zero)
+            loop.run(for: .zero)
+            #expect(Set(trace.lines) == ["observer", "source", "descriptor", "timer", "repeating"])
+        }
+    }
+
+    @Test("item 9: blocks that wait when the thread ends are released and never run")
+    func blocksAreReleased() async throws {
+        try await onFreshThread { _ in
+            let trace = Recorder()
+            let thread = LoopThread { loop in
+                func enqueue(_ name: String, _ modes: [GRunLoop.Mode]) {
+                    let witness = Witness { trace("\(name) released") }
+                    loop.perform(inModes: modes) {
+                        trace("\(name) ran")
+                        withExtendedLifetime(witness) {}
+                    }
+                }
+                enqueue("default", [.default])
+                enqueue("common", [.common])
+                enqueue("private", ["private"])
+                enqueue("several", [.default, "private", .common])
+                trace("body ends")
+            }
+            thread.join()
+            #expect(trace.lines.first == "body ends")
+            #expect(
+                trace.lines.dropFirst().sorted() == [
+                    "common released", "default released", "private released", "several released",
+                ])
+        }
+    }
+
+    @Test("item 10: calls on the loop of an ended thread do no harm, and nothing runs")
+    func inertLoop() async throws {
+        try await onFreshThread { _ in
+            let trace = Recorder()
+            let thread = LoopThread { loop in loop.keepAlive() }
+            thread.join()
+            let loop = thread.loop
+            let messages = capturingLog {
+                loop.wakeUp()
+                loop.stop()
+                loop.perform { trace("block") }
+                loop.perform(inModes: [.common, "private"]) { trace("block") }
+                loop.async { trace("block") }
+                #expect(loop.run(for: .zero) == .finished)
+                #expect(!loop.isWaiting)
+                #expect(loop.currentMode == nil)
+                #expect(loop.description.contains("(none)"))
+            }.messages
+            #expect(trace.lines == [])
+            #expect(messages == [])
+        }
+    }
+
+    @Test("item 11 (DESIGN 11): the last reference to a loop may go anywhere, after its thread's end")
+    func lastReferenceGoesAnywhere() async throws {
+        try await onFreshThread { _ in
+            let held = Shared<GRunLoop?>(nil)
+            let observed = Weak<GRunLoop>()
+            LoopThread { loop in
+                held.value = loop
+                observed.object = loop
+                loop.keepAlive()
+                loop.run(for: .zero)
+            }.join()
+            #expect(observed.object != nil)
+            onPlainThread { held.value = nil }
+            #expect(waitUntil { observed.object == nil })
+        }
+    }
+
+    @Test("item 12: other thread-specific destructors of the ending thread can still use its loop")
+    func loopSurvivesOtherDestructors() async throws {
+        try await onFreshThread { _ in
+            TeardownProbe.trace.value = []
+            let key = TeardownProbe.makeKey()
+            LoopThread { loop in
+                let source = GRunLoop.Source(cancel: { _, _ in TeardownProbe.note("cancelled") }, perform: {})
+                loop.add(source, forMode: .default)
+                TeardownProbe.note("body ends")
+                pthread_setspecific(key, UnsafeMutableRawPointer(bitPattern: 1))
+            }.join()
+            pthread_key_delete(key)
+            #expect(
+                TeardownProbe.trace.value == [
+                    "body ends", "round 1: the same loop, block ran, timedOut", "round 2: the same loop, block ran, timedOut",
+                    "cancelled",
+                ])
+        }
+    }
+
+    @Test("item 13: a loop that is being torn down ignores additions, and a run of it is finished")
+    func tearingDown() async throws {
+        try await onFreshThread { _ in
+            let trace = Recorder()
+            LoopThread { loop in
+                let pipe = Pipe()
+                let source = GRunLoop.Source(
+                    cancel: { loop, _ in
+                        let messages = capturingLog {
+                            let late = GRunLoop.Source(schedule: { _, _ in trace("scheduled") }, perform: { trace("ran") })
+                            let timer = GRunLoop.Timer(interval: .zero, repeats: false) { _ in trace("ran") }
+                            let observer = GRunLoop.Observer(activities: .all) { _, _ in trace("ran") }
+                            let descriptor = GRunLoop.DescriptorSource(descriptor: pipe.readEnd) { _, _ in trace("ran") }
+                            loop.add(late, forMode: .default)
+                            loop.add(late, forMode: .common)
+                            loop.add(timer, forMode: .default)
+                            loop.add(observer, forMode: .common)
+                            do {
+                                try loop.add(descriptor, forMode: .default)
+                                try loop.addCommonMode("second")
+                            } catch { trace("\(error)") }
+                            late.signal()
+                            let isIn =
+                                loop.contains(late, forMode: .default) || loop.contains(timer, forMode: .default)
+                                || loop.contains(observer, forMode: .common) || loop.contains(descriptor, forMode: .default)
+                            trace("contains: \(isIn)")
+                            trace("\(loop.run())")
+                            trace("\(loop.run(for: .zero))")
+                        }.messages
+                        trace("messages: \(messages)")
+                    }, perform: {})
+                loop.add(source, forMode: .default)
+            }.join()
+            #expect(trace.lines == ["contains: false", "()", "finished", "messages: []"])
+        }
+    }
+
+    @Test("item 14: after the main thread's end its loop says so once, and ignores what is asked of it")
+    func mainThreadHasEnded() async throws {
+        let child = runChild("main-thread-ends")
+        #expect(child.output == ["main thread ends", "asked for everything", "nothing ran"])
+        #expect(child.errorCount(of: "the main thread has ended") == 1)
+        #expect(child.status == 0)
+    }
+
+    @Test("item 15 (DESIGN 11): after fork() without exec() every call is refused, with a message that says what to do")
+    func forked() async throws {
+        let child = runChild("forked")
+        #expect(child.output == ["child: finished, nothing ran", "parent: handledSource"])
+        for call in ["wakeUp", "stop", "perform", "async", "add(Source)", "add(Timer)", "add(Observer)", "run(mode:for:)"] {
+            #expect(child.errors.contains("GRunLoop.\(call): this process was forked and did not exec()"), "\(call)")
+        }
+        #expect(child.errors.contains("Call exec() after fork()"))
+        #expect(child.status == 0)
+    }
+}
+
+/// A thread-specific value whose destructor uses the loop in two rounds.
+private enum TeardownProbe {
+    static let trace = Shared<[String]>([])
+    static let key = Shared<pthread_key_t>(0)
+
+    static func note(_ line: String) { trace.update { $0.append(line) } }
+
+    static func makeKey() -> pthread_key_t {
+        var made = pthread_key_t()
+        pthread_key_create(&made) { round in
+            let loop = GRunLoop.current
+            let number = UInt(bitPattern: round)
+            let ran = Flag()
+            loop.perform { ran.set() }
+            let result = loop.run(for: .zero)
+            let isSame = GRunLoop.current === loop && !loop.isGone
+            TeardownProbe.note(
+                "round \(number): \(isSame ? "the same" : "another") loop, block \(ran.isSet ? "ran" : "did not run"), \(result)")
+            if number < 2 { pthread_setspecific(TeardownProbe.key.value, UnsafeMutableRawPointer(bitPattern: number + 1)) }
+        }
+        key.value = made
+        return made
+    }
+}
+
+extension GRunLoop {
+    /// Whether it refuses new items, as the loop of an ended thread does.
+    fileprivate var isGone: Bool {
+        let source = Source {}
+        add(source, forMode: "probe")
+        defer { source.invalidate() }
+        return !contains(source, forMode: "probe")
+    }
+}

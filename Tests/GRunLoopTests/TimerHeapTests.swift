@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+// The heap of timers against a sorted array: random additions, removals, moves and tolerances, with many ties.
+
+import TestSupport
+import Testing
+
+@testable import GRunLoop
+
+@Suite("The heap of timers") struct TimerHeapTests {
+    /// A mode, and what its heap must answer: an array of all timers, sorted by deadline and addition.
+    private final class Model {
+        struct Entry {
+            var timer: GRunLoop.Timer
+            var deadline: Nanoseconds
+            var slack: Nanoseconds
+            var addition: Int
+        }
+
+        let mode = ModeState(name: "M", isCommon: false)
+        private(set) var entries: [Entry] = []
+        private var additions = 0
+
+        func add(_ timer: GRunLoop.Timer) {
+            mode.insert(timer)
+            note(timer)
+        }
+
+        func remove(at index: Int) -> GRunLoop.Timer {
+            let timer = entries.remove(at: index).timer
+            #expect(mode.remove(timer) === timer)
+            return timer
+        }
+
+        /// What the loop does when a timer's date or tolerance is set: out, and in again.
+        func change(at index: Int, _ change: (GRunLoop.Timer) -> Void) {
+            let timer = entries.remove(at: index).timer
+            change(timer)
+            mode.takeOut(timer)
+            mode.heap.insert(timer, in: mode)
+            note(timer)
+        }
+
+        private func note(_ timer: GRunLoop.Timer) {
+            additions += 1
+            let entry = Entry(timer: timer, deadline: timer.deadline, slack: timer.slack, addition: additions)
+            let index = entries.firstIndex { $0.deadline > entry.deadline } ?? entries.count
+            entries.insert(entry, at: index)
+        }
+
+        func check(_ limit: Nanoseconds, _ message: Comment) {
+            #expect(mode.heap.count == entries.count, message)
+            #expect(mode.timerCount == entries.count, message)
+            #expect(mode.heap.earliest == entries.first?.deadline ?? .never, message)
+            let hard = entries.map { $0.deadline.addingSaturating($0.slack) }.min()
+            #expect(mode.heap.wakeUpTime() == hard ?? .never, message)
+            let due = entries.prefix { $0.deadline <= limit }.map { ObjectIdentifier($0.timer) }
+            #expect(mode.heap.due(by: limit).map { ObjectIdentifier($0) } == due, message)
+        }
+
+        func checkAll(_ message: Comment) {
+            check(.never, message)
+            #expect(Set(mode.heap.all.map { ObjectIdentifier($0) }) == Set(entries.map { ObjectIdentifier($0.timer) }), message)
+        }
+    }
+
+    /// Few values, so that many are equal.
+    private static func date(_ random: inout SeededRandom) -> Nanoseconds {
+        1_000_000 * Nanoseconds.random(in: 0..<40, using: &random)
+    }
+
+    private static func timer(_ random: inout SeededRandom, tolerant: Bool) -> GRunLoop.Timer {
+        let tolerance: Int = tolerant && Bool.random(using: &random) ? .random(in: 1..<20, using: &random) : 0
+        let timer = GRunLoop.Timer(fireAt: GRunLoop.distantPast, tolerance: .milliseconds(tolerance)) { _ in }
+        timer.deadline = date(&random)
+        return timer
+    }
+
+    @Test("random operations leave it as a sorted array would be", arguments: 0..<24)
+    func againstModel(seed: UInt64) {
+        var random = SeededRandom(seed: seed)
+        let model = Model()
+        // Every other run is without tolerances, the case that the heap treats apart.
+        let tolerant = seed % 2 == 0
+        for step in 0..<400 {
+            let comment: Comment = "seed \(seed), step \(step)"
+            // Grows for a while, shrinks for a while.
+            let growth = step / 100 % 2 == 0 ? 6 : 2
+            if model.entries.isEmpty || Int.random(in: 0..<10, using: &random) < growth {
+                model.add(Self.timer(&random, tolerant: tolerant))
+            } else {
+                let index = Int.random(in: 0..<model.entries.count, using: &random)
+                switch Int.random(in: 0..<4, using: &random) {
+                case 0: model.change(at: index) { $0.deadline = Self.date(&random) }
+                case 1 where tolerant:
+                    let tolerance = Int.random(in: 0..<30, using: &random)
+                    model.change(at: index) { $0.tolerance = .milliseconds(tolerance) }
+                default: _ = model.remove(at: index)
+                }
+            }
+            model.check(Self.date(&random), comment)
+            if step % 20 == 0 { model.checkAll(comment) }
+        }
+        while !model.entries.isEmpty {
+            _ = model.remove(at: Int.random(in: 0..<model.entries.count, using: &random))
+            model.check(Self.date(&random), "seed \(seed), emptying")
+        }
+    }
+
+    @Test("timers with one deadline come out in the order in which they went in, whatever goes meanwhile", arguments: 0..<8)
+    func ties(seed: UInt64) {
+        var random = SeededRandom(seed: seed)
+        let model = Model()
+        for _ in 0..<200 {
+            let timer = GRunLoop.Timer(fireAt: GRunLoop.distantPast) { _ in }
+            timer.deadline = 1
+            model.add(timer)
+            if Int.random(in: 0..<3, using: &random) == 0 {
+                _ = model.remove(at: Int.random(in: 0..<model.entries.count, using: &random))
+            }
+        }
+        model.checkAll("seed \(seed)")
+    }
+
+    @Test("a timer in the heaps of many modes has its own place in each")
+    func manyModes() {
+        var random = SeededRandom(seed: 1)
+        let modes = (0..<5).map { ModeState(name: .init("M\($0)"), isCommon: false) }
+        let timers = (0..<60).map { _ in Self.timer(&random, tolerant: false) }
+        var members = modes.map { _ in Set<Int>() }
+        for step in 0..<2000 {
+            let (mode, timer) = (Int.random(in: 0..<5, using: &random), Int.random(in: 0..<60, using: &random))
+            if members[mode].remove(timer) != nil {
+                _ = modes[mode].remove(timers[timer])
+            } else {
+                members[mode].insert(timer)
+                modes[mode].insert(timers[timer])
+            }
+            #expect(timers[timer].places.contains(modes[mode]) == members[mode].contains(timer))
+            guard step % 50 == 0 else { continue }
+            for (mode, members) in zip(modes, members) {
+                let sorted = mode.heap.due(by: .never).map(\.deadline)
+                #expect(sorted == members.map { timers[$0].deadline }.sorted())
+            }
+        }
+        for (mode, members) in zip(modes, members) {
+            for timer in members { _ = mode.remove(timers[timer]) }
+            #expect(mode.timerCount == 0)
+            #expect(mode.heap.count == 0)
+        }
+        for timer in timers { #expect(timer.places.isEmpty) }
+    }
+
+    @Test("an empty heap has no date")
+    func empty() {
+        let mode = ModeState(name: "M", isCommon: false)
+        #expect(mode.heap.earliest == .never)
+        #expect(mode.heap.wakeUpTime() == .never)
+        #expect(mode.heap.due(by: .never).isEmpty)
+    }
+}
+
+/// The same numbers for the same seed, on every machine (SplitMix64).
+struct SeededRandom: RandomNumberGenerator {
+    private var state: UInt64
+
+    init(seed: UInt64) { state = seed &* 0x9E37_79B9_7F4A_7C15 &+ 1 }
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var mixed = state
+        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+        return mixed ^ (mixed >> 31)
+    }
+}

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// GLib's default context is the main loop's home: what lies there is served in the common modes (DESIGN.md 6).
+
+import CGLib
+import Dispatch
+import GRunLoop
+import TestSupport
+import XCTest
+
+final class MainContextTests: MainThreadTestCase {
+    /// The home context of the main loop is the default context, from the first touch.
+    func testHomeContext() {
+        XCTAssertEqual(loop.homeContext, g_main_context_default())
+        XCTAssertEqual(loop.contexts(forMode: .default), [g_main_context_default()])
+    }
+
+    /// A timeout of GLib's is served while a common mode runs, and waits while a private mode runs.
+    func testTimeout() {
+        let trace = Recorder()
+        source("private") {}
+        let timeout = GLibSource.timeout(nil, milliseconds: 2) {
+            trace(GRunLoop.main.currentMode?.rawValue ?? "none")
+            return true
+        }
+        XCTAssertEqual(loop.run(mode: "private", for: .milliseconds(20)), .timedOut)
+        XCTAssertEqual(trace.lines, [])
+        XCTAssertEqual(loop.run(for: .milliseconds(30)), .timedOut)
+        XCTAssertEqual(Set(trace.take()), ["kCFRunLoopDefaultMode"])
+        // Also under a run that a callout starts.
+        after(.zero) { GRunLoop.main.run(mode: "private", for: .milliseconds(20)) }
+        XCTAssertEqual(loop.run(for: .zero), .timedOut)
+        XCTAssertFalse(trace.lines.contains("private"))
+        timeout.destroy()
+    }
+
+    /// items 26, 237: GIO completes in the default mode, ends a run that waits for it, and waits while a private mode runs
+    func testGio() {
+        let isDone = Flag()
+        source("private") {}
+        startTask { isDone.set() }
+        XCTAssertEqual(loop.run(mode: "private", for: .milliseconds(30)), .timedOut)
+        XCTAssertFalse(isDone.isSet)
+        while !isDone.isSet { XCTAssertTrue(loop.run(mode: .default, before: GRunLoop.distantFuture)) }
+    }
+
+    /// A private run on the main thread keeps what GIO starts in it, until the mode runs again.
+    func testGioInPrivateMode() {
+        let trace = Recorder()
+        source("private") {}
+        loop.perform(inModes: ["private"]) { startTask { trace(GRunLoop.main.currentMode?.rawValue ?? "none") } }
+        XCTAssertEqual(loop.run(mode: "private", for: .zero), .timedOut)
+        let early = trace.take()
+        XCTAssertEqual(loop.run(mode: .default, for: .milliseconds(30)), .timedOut)
+        XCTAssertEqual(trace.lines, [])
+        let end = GRunLoop.now.advanced(by: .seconds(20))
+        while (early + trace.lines).isEmpty, GRunLoop.now < end { loop.run(mode: "private", for: .milliseconds(20)) }
+        XCTAssertEqual(early + trace.lines, ["private"])
+    }
+
+    /// The main queue, GLib's sources and the loop's own items share one run.
+    func testAllTogether() {
+        let trace = Recorder()
+        let idle = GLibSource.idle(nil) {
+            trace("idle")
+            return false
+        }
+        DispatchQueue.main.async { trace("main queue") }
+        Task { @MainActor in trace("main actor") }
+        after(.zero) { trace("timer") }
+        source { trace("source") }.signal()
+        let end = GRunLoop.now.advanced(by: .seconds(20))
+        while trace.lines.count < 5, GRunLoop.now < end { loop.run(for: .milliseconds(5)) }
+        XCTAssertEqual(trace.lines.sorted(), ["idle", "main actor", "main queue", "source", "timer"])
+        idle.destroy()
+    }
+
+    /// A callout on the main loop is on the main actor.
+    func testCalloutsAreOnTheMainActor() {
+        let trace = Recorder()
+        let note: @Sendable (String) -> Void = { name in MainActor.assumeIsolated { trace(name) } }
+        after(.zero) { note("timer") }
+        source { note("source") }.signal()
+        loop.perform { note("block") }
+        once(.entry) { note("observer") }
+        loop.run(for: .zero)
+        XCTAssertEqual(trace.lines, ["observer", "block", "source", "timer"])
+    }
+
+    /// Another program's iteration of the default context does not disturb the loop, and the loop leaves the context as it found it.
+    func testLeavesTheContextFree() {
+        loop.run(for: .zero)
+        XCTAssertNotEqual(g_main_context_acquire(nil), 0)
+        g_main_context_release(nil)
+        let trace = Recorder()
+        let idle = GLibSource.idle(nil) {
+            trace("idle")
+            return false
+        }
+        while g_main_context_iteration(nil, 0) != 0 {}
+        XCTAssertEqual(trace.lines, ["idle"])
+        idle.destroy()
+    }
+}

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// What libdispatch gives a foreign run loop, and how it is used: items 192 to 195.
+
+import Dispatch
+import GRunLoop
+import Glibc
+import TestSupport
+import XCTest
+
+/// libdispatch's entry points for a foreign run loop.
+private enum Entry {
+    static let handle: Int32 = {
+        guard let symbol = dlsym(nil, "_dispatch_get_main_queue_handle_4CF") else { return -1 }
+        return unsafeBitCast(symbol, to: (@convention(c) () -> Int32).self)()
+    }()
+
+    static func drain() {
+        guard let symbol = dlsym(nil, "_dispatch_main_queue_callback_4CF") else { return }
+        unsafeBitCast(symbol, to: (@convention(c) (UnsafeMutableRawPointer?) -> Void).self)(nil)
+    }
+
+    static var isReady: Bool {
+        var record = pollfd(fd: handle, events: Int16(POLLIN), revents: 0)
+        return poll(&record, 1, 0) > 0
+    }
+
+    static func consume() -> Bool {
+        var count: UInt64 = 0
+        return read(handle, &count, 8) == 8
+    }
+}
+
+final class MainQueueHandleTests: MainThreadTestCase {
+    /// item 192: the queue's handle is one eventfd for the whole process; the loop consumes its readiness and drains the queue
+    func testHandle() {
+        let trace = Recorder()
+        XCTAssertGreaterThanOrEqual(Entry.handle, 0)
+        var target = [CChar](repeating: 0, count: 256)
+        let count = readlink("/proc/self/fd/\(Entry.handle)", &target, target.count)
+        XCTAssertEqual(
+            String(decoding: target.prefix(max(0, count)).map { UInt8(bitPattern: $0) }, as: UTF8.self), "anon_inode:[eventfd]")
+        XCTAssertFalse(Entry.isReady)
+        DispatchQueue.main.async { trace("main queue") }
+        XCTAssertTrue(Entry.isReady)
+        XCTAssertEqual(loop.run(for: .zero, returningAfterSourceHandled: true), .handledSource)
+        XCTAssertEqual(trace.lines, ["main queue"])
+        XCTAssertFalse(Entry.isReady)
+    }
+
+    /// item 193: whenever the loop has read the handle it also drains: of work from many threads nothing is stranded
+    func testNothingIsStranded() {
+        let done = Counter()
+        let threads = (0..<4).map { _ in
+            startThread { for _ in 0..<500 { DispatchQueue.main.async { done.increment() } } }
+        }
+        let end = GRunLoop.now.advanced(by: .seconds(30))
+        // Short runs, so that readiness comes at every point of a run.
+        while done.value < 2_000, GRunLoop.now < end {
+            loop.run(for: .zero)
+            loop.run(for: .microseconds(50))
+        }
+        for thread in threads { pthread_join(thread, nil) }
+        XCTAssertEqual(done.value, 2_000)
+    }
+
+    /// item 193: read by hand without a drain, work is stranded; the loop is not told, and a drain by hand finds it
+    func testReadingAloneStrands() {
+        let trace = Recorder()
+        DispatchQueue.main.async { trace("main queue") }
+        XCTAssertTrue(Entry.consume())
+        XCTAssertEqual(loop.run(for: .milliseconds(20)), .timedOut)
+        XCTAssertEqual(trace.lines, [])
+        Entry.drain()
+        XCTAssertEqual(trace.lines, ["main queue"])
+    }
+
+    /// item 193: drained by hand without a read, the handle is ready for nothing; the loop takes that for no work, and sleeps
+    func testEmptyDrain() {
+        let trace = Recorder()
+        DispatchQueue.main.async { trace("main queue") }
+        Entry.drain()
+        XCTAssertEqual(trace.lines, ["main queue"])
+        let before = threadProcessorTime()
+        XCTAssertEqual(loop.run(for: .milliseconds(100)), .timedOut)
+        XCTAssertLessThan(threadProcessorTime() - before, .milliseconds(60))
+        DispatchQueue.main.async { trace("more") }
+        XCTAssertEqual(loop.run(for: .zero), .timedOut)
+        XCTAssertEqual(trace.lines, ["main queue", "more"])
+    }
+
+    /// item 194: after a drain the loop sleeps again
+    func testSleepsAfterDrain() {
+        let passes = Counter()
+        temporary(GRunLoop.Observer(activities: .beforeTimers) { _, _ in passes.increment() })
+        DispatchQueue.main.async {}
+        let before = threadProcessorTime()
+        XCTAssertEqual(loop.run(for: .milliseconds(100)), .timedOut)
+        XCTAssertLessThan(threadProcessorTime() - before, .milliseconds(60))
+        XCTAssertEqual(passes.value, 2)
+    }
+
+    /// item 195: a drain inside a drain does nothing
+    func testReentrantDrain() {
+        let trace = Recorder()
+        DispatchQueue.main.async {
+            trace("outer begins")
+            DispatchQueue.main.async { trace("inner") }
+            Entry.drain()
+            trace("outer ends")
+        }
+        loop.run(for: .zero)
+        XCTAssertEqual(trace.lines, ["outer begins", "outer ends"])
+        loop.run(for: .zero)
+        XCTAssertEqual(trace.lines, ["outer begins", "outer ends", "inner"])
+    }
+
+    /// item 195: libdispatch ends a process that drains on another thread; the main loop refuses to run there, with a message
+    func testDrainElsewhere() {
+        XCTAssertNotNil(runChild("drain-on-another-thread").signal)
+        let trace = Recorder()
+        DispatchQueue.main.async { trace("main queue on \(threadID == getpid() ? "the main thread" : "another thread")") }
+        onPlainThread {
+            let (result, messages) = capturingLog { GRunLoop.main.run(for: .zero) }
+            trace("\(result)")
+            XCTAssertEqual(messages.count, 1)
+            XCTAssertTrue(messages.first?.contains("another thread than the loop's own") == true, "\(messages)")
+        }
+        XCTAssertEqual(trace.take(), ["finished"])
+        loop.run(for: .zero)
+        XCTAssertEqual(trace.lines, ["main queue on the main thread"])
+    }
+
+    /// item 195: after dispatch_main() the loop does not drain the queue, says so once, and goes on without it
+    func testAfterDispatchMain() {
+        let child = runChild("after-dispatch-main")
+        XCTAssertEqual(child.output, ["timer ran", "finished", "the main queue did not run here"])
+        XCTAssertEqual(child.errorCount(of: "the main dispatch queue cannot be served by this run loop"), 1)
+        XCTAssertEqual(child.status, 0)
+    }
+}

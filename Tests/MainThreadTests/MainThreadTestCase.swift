@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the tests on the process's main thread share.
+
+import GRunLoop
+import Glibc
+import TestSupport
+import XCTest
+
+/// Its tests run on the main thread, with the main loop, and leave that as they found it.
+class MainThreadTestCase: XCTestCase {
+    /// Not Foundation's, which XCTest brings along.
+    typealias Pipe = TestSupport.Pipe
+
+    var loop: GRunLoop { GRunLoop.main }
+    private var watchdog: Watchdog?
+
+    override func setUp() {
+        XCTAssertEqual(threadID, getpid(), "XCTest has not called this on the main thread")
+        XCTAssertTrue(GRunLoop.current === GRunLoop.main)
+        watchdog = Watchdog(.seconds(60), "\(name) did not end")
+    }
+
+    override func tearDown() {
+        watchdog?.disarm()
+        XCTAssertNil(loop.currentMode)
+        XCTAssertTrue(loop.description.contains("common mode items = (none)"), "a common item was left behind")
+    }
+
+    /// Keeps an item until the end of the test, and invalidates it then.
+    @discardableResult func temporary(_ timer: GRunLoop.Timer, _ mode: GRunLoop.Mode = .default) -> GRunLoop.Timer {
+        loop.add(timer, forMode: mode)
+        addTeardownBlock { timer.invalidate() }
+        return timer
+    }
+
+    @discardableResult func temporary(_ source: GRunLoop.Source, _ mode: GRunLoop.Mode = .default) -> GRunLoop.Source {
+        loop.add(source, forMode: mode)
+        addTeardownBlock { source.invalidate() }
+        return source
+    }
+
+    @discardableResult func temporary(_ observer: GRunLoop.Observer, _ mode: GRunLoop.Mode = .default) -> GRunLoop.Observer {
+        loop.add(observer, forMode: mode)
+        addTeardownBlock { observer.invalidate() }
+        return observer
+    }
+
+    @discardableResult func temporary(
+        _ source: GRunLoop.DescriptorSource, _ mode: GRunLoop.Mode = .default
+    ) throws -> GRunLoop.DescriptorSource {
+        try loop.add(source, forMode: mode)
+        addTeardownBlock { source.invalidate() }
+        return source
+    }
+
+    /// Records stages until the end of the test.
+    func observe(_ trace: Recorder, _ mode: GRunLoop.Mode = .default, _ activities: GRunLoop.Activity = .all) {
+        temporary(GRunLoop.Observer(activities: activities) { _, activity in trace(activity.description) }, mode)
+    }
+
+    func once(_ activities: GRunLoop.Activity, _ mode: GRunLoop.Mode = .default, _ body: @escaping @Sendable () -> Void) {
+        temporary(GRunLoop.Observer(activities: activities, repeats: false) { _, _ in body() }, mode)
+    }
+
+    @discardableResult func after(
+        _ delay: Duration, _ mode: GRunLoop.Mode = .default, _ body: @escaping @Sendable () -> Void
+    ) -> GRunLoop.Timer {
+        temporary(GRunLoop.Timer(interval: delay, repeats: false) { _ in body() }, mode)
+    }
+
+    @discardableResult func source(
+        _ mode: GRunLoop.Mode = .default, _ perform: @escaping @Sendable () -> Void
+    ) -> GRunLoop.Source {
+        temporary(GRunLoop.Source(perform: perform), mode)
+    }
+
+    /// Calls `body` on another thread once the main loop sleeps.
+    func whenAsleep(_ body: @escaping @Sendable () -> Void) {
+        let thread = startThread {
+            let isAsleep = fallsAsleep(GRunLoop.main, thread: getpid())
+            precondition(isAsleep, "the main loop does not sleep")
+            body()
+        }
+        addTeardownBlock { pthread_join(thread, nil) }
+    }
+}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// What happens when the process may open no further descriptor.
+
+import Dispatch
+import GRunLoop
+import Glibc
+import TestSupport
+
+/// Opens descriptors until the system refuses; answers them.
+private func useUpDescriptors() -> [Int32] {
+    var limit = rlimit()
+    getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+    limit.rlim_cur = 64
+    setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+    var opened: [Int32] = []
+    while case let descriptor = open("/dev/null", O_RDONLY | O_CLOEXEC), descriptor >= 0 { opened.append(descriptor) }
+    return opened
+}
+
+func descriptorLimit() {
+    onPlainThread { limitOnAThread() }
+    limitOnTheMainThread()
+}
+
+private func limitOnAThread() {
+    let pipe = Pipe()
+    let opened = useUpDescriptors()
+    let loop = GRunLoop.current
+    say("a thread got its loop")
+    let trace = Recorder()
+    let descriptor = GRunLoop.DescriptorSource(descriptor: pipe.readEnd) { _, _ in
+        pipe.drain()
+        trace("descriptor")
+    }
+    do throws(GRunLoop.DescriptorError) {
+        try loop.add(descriptor, forMode: .default)
+        say("a descriptor source was added")
+    } catch {
+        if case .limitReached = error { say("adding a descriptor source: limitReached") } else { say("\(error)") }
+    }
+    loop.source { trace("source") }.signal()
+    loop.after(.zero) { trace("timer") }
+    loop.keepAlive("private")
+    say("a source and a timer were added")
+    let result = loop.run(for: .seconds(5))
+    say("run: \(result), \(trace.lines.isEmpty ? "nothing ran" : "something ran")")
+    let privateResult = loop.run(mode: "private", for: .seconds(5))
+    say("private run: \(privateResult), \(trace.lines.isEmpty ? "nothing ran" : "something ran")")
+
+    for number in opened { close(number) }
+    pipe.send()
+    do {
+        try loop.add(descriptor, forMode: .default)
+    } catch {
+        say("\(error)")
+    }
+    for _ in 0..<3 { loop.run(for: .zero) }
+    say("now it works: \(trace.lines.joined(separator: ", "))")
+}
+
+private func limitOnTheMainThread() {
+    let opened = useUpDescriptors()
+    let loop = GRunLoop.main
+    let trace = Recorder()
+    loop.after(.zero) { trace("main timer") }
+    say("main loop: \(loop.run(for: .seconds(5)))")
+    for number in opened { close(number) }
+    DispatchQueue.main.async { trace("main queue") }
+    for _ in 0..<2 { loop.run(for: .zero) }
+    say("now it works: \(trace.lines.joined(separator: ", "))")
+}

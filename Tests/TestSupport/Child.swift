@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// Scenarios in a process of their own: what a main thread's end, a fork or the limit of descriptors does.
+
+import GRunLoop
+import Glibc
+
+/// What a child process did.
+public struct ChildOutcome: Sendable {
+    /// Its exit status; nil when a signal ended it.
+    public let status: Int32?
+    public let signal: Int32?
+    public let output: [String]
+    public let errors: String
+
+    /// How often `text` occurs in what it wrote to standard error.
+    public func errorCount(of text: String) -> Int {
+        var count = 0
+        var rest = errors[...]
+        while let range = rest.firstRange(of: text) {
+            count += 1
+            rest = rest[range.upperBound...]
+        }
+        return count
+    }
+}
+
+/// Runs a scenario of `grun-test-child`, which lies beside the tests' own executable.
+public func runChild(_ scenario: String, timeout: Duration = .seconds(30)) -> ChildOutcome {
+    let output = pipeForChild()
+    let errors = pipeForChild()
+    var actions = posix_spawn_file_actions_t()
+    posix_spawn_file_actions_init(&actions)
+    defer { posix_spawn_file_actions_destroy(&actions) }
+    posix_spawn_file_actions_adddup2(&actions, output.write, STDOUT_FILENO)
+    posix_spawn_file_actions_adddup2(&actions, errors.write, STDERR_FILENO)
+
+    let path = directoryOfExecutable() + "/grun-test-child"
+    var arguments = [strdup(path), strdup(scenario), nil]
+    defer { for argument in arguments { free(argument) } }
+    // Where a crash is what is expected, nobody wants to read about it.
+    var environment = childEnvironment()
+    defer { for variable in environment { free(variable) } }
+    var child = pid_t()
+    let error = posix_spawn(&child, path, &actions, nil, &arguments, &environment)
+    close(output.write)
+    close(errors.write)
+    precondition(error == 0, "\(path) cannot be started (\(error)): build the tests with swift build --build-tests")
+
+    let watchdog = Watchdog(timeout, "the child \(scenario) did not end") { [child] in kill(child, SIGKILL) }
+    defer { watchdog.disarm() }
+    let texts = readAll([output.read, errors.read])
+    var status: Int32 = 0
+    while waitpid(child, &status, 0) < 0 && errno == EINTR {}
+    let signal = status & 0x7f
+    return ChildOutcome(
+        status: signal == 0 ? (status >> 8) & 0xff : nil, signal: signal == 0 ? nil : signal,
+        output: texts[0].split(separator: "\n").map(String.init), errors: texts[1])
+}
+
+private func pipeForChild() -> (read: Int32, write: Int32) {
+    // Close-on-exec: the child gets its copies by dup2.
+    let ends = System.pipe(flags: O_CLOEXEC)
+    return (ends.readEnd, ends.writeEnd)
+}
+
+private func readAll(_ descriptors: [Int32]) -> [String] {
+    var bytes = descriptors.map { _ in [UInt8]() }
+    var open = Set(descriptors.indices)
+    var buffer = [UInt8](repeating: 0, count: 65_536)
+    while !open.isEmpty {
+        var records = open.sorted().map { pollfd(fd: descriptors[$0], events: Int16(POLLIN), revents: 0) }
+        _ = poll(&records, nfds_t(records.count), -1)
+        for (record, index) in zip(records, open.sorted()) where record.revents != 0 {
+            let count = read(record.fd, &buffer, buffer.count)
+            if count > 0 {
+                bytes[index] += buffer.prefix(count)
+            } else if count == 0 || errno != EINTR {
+                open.remove(index)
+                close(record.fd)
+            }
+        }
+    }
+    return bytes.map { String(decoding: $0, as: UTF8.self) }
+}
+
+/// Where the tests' executable lies.
+public func directoryOfExecutable() -> String {
+    var buffer = [CChar](repeating: 0, count: 4096)
+    let count = readlink("/proc/self/exe", &buffer, buffer.count)
+    let path = String(decoding: buffer.prefix(max(0, count)).map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    return path.split(separator: "/").dropLast().reduce("") { $0 + "/" + $1 }
+}
+
+private func childEnvironment() -> [UnsafeMutablePointer<CChar>?] {
+    var variables: [UnsafeMutablePointer<CChar>?] = [strdup("SWIFT_BACKTRACE=enable=no")]
+    for name in ["PATH", "HOME", "LD_LIBRARY_PATH", "TSAN_OPTIONS", "ASAN_OPTIONS"] {
+        guard let value = getenv(name) else { continue }
+        variables.append(strdup(name + "=" + String(cString: value)))
+    }
+    return variables + [nil]
+}

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// Descriptors to wait for. They are closed when their object goes.
+
+import Glibc
+
+/// A pipe that does not block.
+public final class Pipe: Sendable {
+    public let readEnd: Int32
+    public let writeEnd: Int32
+
+    public init() {
+        (readEnd, writeEnd) = System.pipe()
+    }
+
+    deinit {
+        close(readEnd)
+        close(writeEnd)
+    }
+
+    public func send(_ text: String = "x") {
+        precondition(write(writeEnd, text, text.utf8.count) == text.utf8.count, "write failed with \(errno)")
+    }
+
+    /// What lies in the pipe.
+    @discardableResult public func drain() -> String {
+        var text = ""
+        var buffer = [UInt8](repeating: 0, count: 4096)
+        while true {
+            let count = read(readEnd, &buffer, buffer.count)
+            guard count > 0 else { return text }
+            text += String(decoding: buffer.prefix(count), as: UTF8.self)
+        }
+    }
+
+    /// Writes until nothing more fits.
+    public func fill() {
+        let block = [UInt8](repeating: 0, count: 4096)
+        while write(writeEnd, block, block.count) > 0 {}
+    }
+}
+
+/// An eventfd that does not block.
+public final class EventDescriptor: Sendable {
+    public let descriptor: Int32
+
+    public init() {
+        descriptor = System.eventDescriptor()
+    }
+
+    deinit { close(descriptor) }
+
+    public func makeReady() {
+        var one: UInt64 = 1
+        precondition(write(descriptor, &one, 8) == 8, "write failed with \(errno)")
+    }
+
+    /// Reads the counter: 0 when it was not ready.
+    @discardableResult public func consume() -> UInt64 {
+        var count: UInt64 = 0
+        return read(descriptor, &count, 8) == 8 ? count : 0
+    }
+}
+
+/// Two ends of a local stream socket that does not block.
+public final class SocketPair: Sendable {
+    public let one: Int32
+    public let other: Int32
+
+    public init() {
+        (one, other) = SocketPair.open()
+    }
+
+    /// Both ends, to be closed by whoever takes them.
+    static func open() -> (Int32, Int32) {
+        var ends: [Int32] = [-1, -1]
+        let kind = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_NONBLOCK.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
+        precondition(socketpair(AF_UNIX, kind, 0, &ends) == 0, "socketpair failed with \(errno)")
+        return (ends[0], ends[1])
+    }
+
+    deinit {
+        close(one)
+        close(other)
+    }
+}
+
+/// How many descriptors this process has open.
+public func openDescriptorCount() -> Int {
+    guard let directory = opendir("/proc/self/fd") else { return -1 }
+    defer { closedir(directory) }
+    var count = 0
+    while readdir(directory) != nil { count += 1 }
+    return count - 3  // ".", ".." and the directory itself
+}

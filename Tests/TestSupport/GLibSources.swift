@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// GLib's own sources with Swift closures, for tests of contexts.
+
+import CGLib
+import Glibc
+
+private final class Callback {
+    let body: () -> Bool
+    init(_ body: @escaping () -> Bool) { self.body = body }
+}
+
+private let callCallback: GSourceFunc = { data in
+    guard let data else { return 0 }
+    return Unmanaged<Callback>.fromOpaque(data).takeUnretainedValue().body() ? 1 : 0
+}
+
+private let dropCallback: GDestroyNotify = { data in
+    guard let data else { return }
+    Unmanaged<Callback>.fromOpaque(data).release()
+}
+
+/// A source of GLib's in a context, until its closure answers false or it is destroyed.
+public final class GLibSource: @unchecked Sendable {
+    private let source: UnsafeMutablePointer<GSource>
+
+    private init(
+        _ source: UnsafeMutablePointer<GSource>, _ context: OpaquePointer?, _ priority: Int32,
+        _ body: @escaping @Sendable () -> Bool
+    ) {
+        self.source = source
+        g_source_set_priority(source, priority)
+        g_source_set_callback(source, callCallback, Unmanaged.passRetained(Callback(body)).toOpaque(), dropCallback)
+        g_source_attach(source, context)
+    }
+
+    deinit { g_source_unref(source) }
+
+    /// Called again and again until it answers false.
+    public static func timeout(
+        _ context: OpaquePointer?, milliseconds: UInt32, priority: Int32 = 0, _ body: @escaping @Sendable () -> Bool
+    ) -> GLibSource {
+        GLibSource(g_timeout_source_new(milliseconds), context, priority, body)
+    }
+
+    public static func idle(
+        _ context: OpaquePointer?, priority: Int32 = 0, _ body: @escaping @Sendable () -> Bool
+    ) -> GLibSource {
+        GLibSource(g_idle_source_new(), context, priority, body)
+    }
+
+    public func destroy() { g_source_destroy(source) }
+}
+
+/// A context that belongs to the test.
+public final class TestContext: @unchecked Sendable {
+    public let pointer: OpaquePointer
+
+    public init() { pointer = g_main_context_new() }
+
+    deinit { g_main_context_unref(pointer) }
+}
+
+/// Calls `body` on the thread that iterates the context.
+public func invoke(in context: OpaquePointer?, _ body: @escaping @Sendable () -> Void) {
+    let callback = Callback {
+        body()
+        return false
+    }
+    g_main_context_invoke_full(context, 0, callCallback, Unmanaged.passRetained(callback).toOpaque(), dropCallback)
+}
