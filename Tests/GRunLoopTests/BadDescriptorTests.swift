@@ -40,9 +40,7 @@ import Testing
     @Test("a closed descriptor is an error that names it")
     func closed() async throws {
         try await onFreshThread { loop in
-            // So high that nothing else in this process gets the number.
-            let number: Int32 = 987
-            #expect(dup2(0, number) == number)
+            let number = copyWithHighNumber(0)
             close(number)
             #expect(errorOfAdding(number, to: loop) == .invalid(descriptor: number))
             #expect(loop.run(mode: .default) == .finished)
@@ -71,7 +69,7 @@ import Testing
         try await onFreshThread { loop in
             let good = Pipe()
             let other = Pipe()
-            let number = dup(other.readEnd)
+            let number = copyWithHighNumber(other.readEnd)
             let scheduled = Recorder()
             try loop.add(GRunLoop.DescriptorSource(descriptor: good.readEnd) { _, _ in }, forMode: .common)
             let bad = GRunLoop.DescriptorSource(descriptor: number) { _, _ in }

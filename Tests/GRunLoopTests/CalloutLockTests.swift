@@ -86,7 +86,7 @@ private func callEverything(_ loop: GRunLoop) {
                 called.increment()
             }
             loop.on(.exit, repeats: false) { _ in source.signal() }
-            loop.run(for: .milliseconds(50))
+            _ = loop.runUntilAsleep()
             loop.run(for: .zero)
             #expect(called.value == 10)
         }

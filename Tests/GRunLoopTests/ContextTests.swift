@@ -77,7 +77,7 @@ import Testing
                 trace("dispatched")
                 return false
             }
-            #expect(loop.run(for: .milliseconds(20)) == .timedOut)
+            #expect(loop.runUntilAsleep() == .stopped)
             #expect(
                 trace.lines == [
                     "entry", "beforeTimers", "beforeSources", "dispatched",

@@ -22,7 +22,7 @@ import Testing
                 }
                 try? loop.add(performed, forMode: .default)
                 // The kernel watches the open file, which the first descriptor keeps open after the copy is closed.
-                number.value = dup(orphan.readEnd)
+                number.value = copyWithHighNumber(orphan.readEnd)
                 let source = GRunLoop.DescriptorSource(descriptor: number.value) { _, _ in trace("orphan") }
                 let messages = capturingLog {
                     try? loop.add(source, forMode: .default)
@@ -47,12 +47,14 @@ import Testing
     func closedAndReused() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
-            var first: Pipe? = Pipe()
-            let number = first?.readEnd ?? -1
+            let number = {
+                let first = Pipe()
+                return withExtendedLifetime(first) { copyWithHighNumber(first.readEnd) }
+            }()
             let old = GRunLoop.DescriptorSource(descriptor: number) { _, _ in trace("old") }
             loop.keepAlive()
             try loop.add(old, forMode: .default)
-            first = nil
+            close(number)
             #expect(loop.run(for: .milliseconds(10)) == .timedOut)
             #expect(trace.lines == [])
             let pipe = Pipe()

@@ -90,25 +90,22 @@ private let pass = ["beforeTimers", "beforeSources", "beforeWaiting", "afterWait
             let kept = Shared<GRunLoop.Source?>(nil)
             let source = loop.source {
                 trace("source")
-                if signals.increment() < 3 { kept.value?.signal() }
+                if signals.increment() < 3 { kept.value?.signal() } else { kept.value?.invalidate() }
             }
             kept.value = source
             source.signal()
-            let limit = GRunLoop.now.advanced(by: .milliseconds(50))
-            loop.run(until: limit)
-            #expect(GRunLoop.now >= limit)
-            #expect(
-                trace.take() == [
-                    "entry", "source", "exit", "entry", "source", "exit", "entry", "source", "exit", "entry", "exit",
-                ])
-            // It ends before the date when the mode is empty.
-            loop.after(.milliseconds(5)) {
-                trace("timer")
-                source.invalidate()
-            }
+            // It ends before the date, because the mode is empty then.
             let time = elapsed { loop.run(until: GRunLoop.now.advanced(by: .seconds(60))) }
             #expect(time < .seconds(30))
-            #expect(trace.lines == ["entry", "timer", "exit"])
+            #expect(
+                trace.take() == ["entry", "source", "exit", "entry", "source", "exit", "entry", "source", "exit"])
+            loop.keepAlive()
+            loop.keepAlive("private")
+            trace.observe(loop, "private")
+            let limit = GRunLoop.now.advanced(by: .milliseconds(30))
+            loop.run(until: limit)
+            #expect(GRunLoop.now >= limit)
+            #expect(trace.lines.starts(with: ["entry", "exit"]))
             kept.value = nil
         }
     }
@@ -119,27 +116,39 @@ private let pass = ["beforeTimers", "beforeSources", "beforeWaiting", "afterWait
             let trace = Recorder()
             trace.observe(loop, .default, [.entry, .exit])
             let source = loop.source { trace("source") }
-            loop.after(.milliseconds(5)) {
-                trace("stop")
-                loop.stop()
-            }
-            loop.after(.milliseconds(10)) { source.signal() }
-            loop.after(.milliseconds(15)) {
-                trace("end")
-                source.invalidate()
-            }
+            // One thing after the other, each in the iteration that the one before has begun.
+            let steps: [@Sendable () -> Void] = [
+                {
+                    trace("stop")
+                    loop.stop()
+                }, { source.signal() },
+                {
+                    trace("end")
+                    source.invalidate()
+                },
+            ]
+            let entries = Counter()
+            let observer = loop.on(.entry) { _ in loop.after(.milliseconds(2), .default, steps[entries.increment() - 1]) }
             loop.run()
             #expect(
                 trace.take() == ["entry", "stop", "exit", "entry", "source", "exit", "entry", "end", "exit"])
-            loop.keepAlive()
-            loop.after(.milliseconds(5)) {
-                trace("stop")
-                loop.stop()
+            observer.invalidate()
+
+            let keeper = loop.keepAlive()
+            let more = Counter()
+            loop.on(.entry) { _ in
+                loop.after(.milliseconds(2)) {
+                    if more.increment() == 1 {
+                        trace("stop")
+                        loop.stop()
+                    } else {
+                        trace("end")
+                        keeper.invalidate()
+                    }
+                }
             }
-            let limit = GRunLoop.now.advanced(by: .milliseconds(40))
-            loop.run(until: limit)
-            #expect(GRunLoop.now >= limit)
-            #expect(trace.lines == ["entry", "stop", "exit", "entry", "exit"])
+            loop.run(until: GRunLoop.now.advanced(by: .seconds(60)))
+            #expect(trace.lines == ["entry", "stop", "exit", "entry", "end", "exit"])
         }
     }
 

@@ -199,11 +199,15 @@ import Testing
             trace.observe(loop, .default, [.entry, .exit])
             let keeper = loop.keepAlive()
             let source = loop.source { trace("source") }
-            loop.after(.milliseconds(5)) { source.signal() }
-            loop.after(.milliseconds(10)) { loop.perform { trace("block") } }
-            loop.after(.milliseconds(15)) {
-                trace("stop in \(loop.currentMode?.rawValue ?? "none")")
-                loop.stop()
+            loop.after(.milliseconds(5)) {
+                source.signal()
+                loop.after(.milliseconds(5)) {
+                    loop.perform { trace("block") }
+                    loop.after(.milliseconds(5)) {
+                        trace("stop in \(loop.currentMode?.rawValue ?? "none")")
+                        loop.stop()
+                    }
+                }
             }
             loop.runUntilStopped()
             #expect(trace.take() == ["entry", "source", "block", "stop in kCFRunLoopDefaultMode", "exit"])

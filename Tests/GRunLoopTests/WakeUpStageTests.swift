@@ -16,8 +16,7 @@ private let pass = ["beforeTimers", "beforeSources", "beforeWaiting", "afterWait
             trace.observe(loop)
 
             func stages() -> [String] {
-                // Its passes need next to no time, so what is left of it is one sleep.
-                #expect(loop.run(for: .milliseconds(40)) == .timedOut)
+                #expect(loop.runUntilAsleep() == .stopped)
                 return trace.take()
             }
             loop.on(.afterWaiting, repeats: false) { _ in loop.wakeUp() }
@@ -52,7 +51,7 @@ private let pass = ["beforeTimers", "beforeSources", "beforeWaiting", "afterWait
             loop.keepAlive()
             trace.observe(loop)
             func stages() -> [String] {
-                #expect(loop.run(for: .milliseconds(40)) == .timedOut)
+                #expect(loop.runUntilAsleep() == .stopped)
                 return trace.take()
             }
             for activity: GRunLoop.Activity in [.beforeTimers, .beforeSources, .beforeWaiting] {
@@ -75,7 +74,7 @@ private let pass = ["beforeTimers", "beforeSources", "beforeWaiting", "afterWait
             trace.observe(loop)
             loop.on(.entry) { _ in loop.wakeUp() }
             for _ in 0..<2 {
-                #expect(loop.run(for: .milliseconds(20)) == .timedOut)
+                #expect(loop.runUntilAsleep() == .stopped)
                 #expect(trace.take() == ["entry"] + pass + pass + ["exit"])
             }
         }

@@ -76,10 +76,10 @@ private let pass = ["beforeTimers", "beforeSources", "beforeWaiting", "afterWait
                 trace.observe(loop, mode, prefix: "\(mode) ")
             }
             loop.on(.beforeWaiting, "one", repeats: false) { _ in loop.wakeUp() }
-            #expect(loop.run(mode: "one", for: .milliseconds(10)) == .timedOut)
+            #expect(loop.runUntilAsleep("one") == .stopped)
             let twoPasses = ["entry"] + pass + pass + ["exit"]
             #expect(trace.take() == twoPasses.map { "one \($0)" })
-            #expect(loop.run(mode: "other", for: .milliseconds(10)) == .timedOut)
+            #expect(loop.runUntilAsleep("other") == .stopped)
             #expect(trace.take() == (["entry"] + pass + ["exit"]).map { "other \($0)" })
         }
     }

@@ -122,7 +122,7 @@ final class MainQueuePassTests: MainThreadTestCase {
             trace("main queue")
             GRunLoop.main.perform { trace("block") }
         }
-        XCTAssertEqual(loop.run(for: .milliseconds(20)), .timedOut)
+        XCTAssertEqual(loop.runUntilAsleep(), .stopped)
         XCTAssertEqual(trace.lines, ["beforeTimers", "main queue", "block", "beforeTimers"])
     }
 
@@ -131,7 +131,7 @@ final class MainQueuePassTests: MainThreadTestCase {
         let trace = Recorder()
         observe(trace)
         DispatchQueue.main.async { GRunLoop.main.wakeUp() }
-        XCTAssertEqual(loop.run(for: .milliseconds(30)), .timedOut)
+        XCTAssertEqual(loop.runUntilAsleep(), .stopped)
         XCTAssertEqual(trace.lines, ["entry"] + pass + pass + ["exit"])
     }
 

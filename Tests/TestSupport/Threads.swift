@@ -193,3 +193,22 @@ public func spin(for duration: Duration) {
 public func join(_ thread: pthread_t) {
     pthread_join(thread, nil)
 }
+
+extension GRunLoop {
+    /// Runs a mode until there is nothing left to do and the loop sleeps, and stops it there: `.stopped`, with the afterWaiting of that
+    /// stop. Unlike a time limit it leaves a slow machine all the time it needs. On the loop's own thread.
+    public func runUntilAsleep(_ mode: Mode = .default) -> RunResult {
+        let thread = threadID
+        let hasReturned = Flag()
+        let watcher = startThread { [self] in
+            let isAsleep = waitUntil { hasReturned.isSet || (isWaiting && systemCall(of: thread).first == numberOfPpoll) }
+            precondition(isAsleep, "the loop does not sleep")
+            if !hasReturned.isSet { stop() }
+        }
+        defer {
+            hasReturned.set()
+            join(watcher)
+        }
+        return run(mode: mode)
+    }
+}

@@ -73,6 +73,7 @@ extension GRunLoop {
     @inline(never) private func findLocked(_ run: Activation, mainQueueFirst: Bool, deadline: Nanoseconds) -> Found {
         let mode = run.mode
         while true {
+            mark(.wait)
             let servesMainQueue = servesMainQueueLocked(mode)
             let now = Nanoseconds.now()
             if run.nextAncestorDeadline <= now, run.takePassedAncestorDeadlines(at: now) { sleep.isWakePending = true }
@@ -92,7 +93,6 @@ extension GRunLoop {
                 wake: contexts.isEmpty ? wakeDescriptor : -1)
             lock.unlock()
             run.kept.removeAll(keepingCapacity: true)
-            mark(.wait)
             let result = waitForEvents(poller, contexts, own: own, deadline: until)
             lock.lock()
             sleep.end()

@@ -38,16 +38,16 @@ enum SignalFromThread {
         loop.add(source, forMode: mode)
         defer { source.invalidate() }
 
-        let sleeps = Shared(0)
+        let (sleeps, wakeUps) = (Shared(0), Shared(0))
         let observer = GRunLoop.Observer(activities: [.beforeWaiting, .afterWaiting]) { _, activity in
             log.line("loop", activity == .beforeWaiting ? "sleeps" : "wakes up")
-            if activity == .beforeWaiting { sleeps.increment() }
+            (activity == .beforeWaiting ? sleeps : wakeUps).increment()
         }
         loop.add(observer, forMode: mode)
         defer { observer.invalidate() }
 
         let worker = WorkerThread {
-            signal(source, of: loop, log)
+            signal(source, of: loop, wakeUps, log)
             _ = wait { sleeps.value == 2 && loop.isWaiting }
             ask(loop, observer, log)
             log.line("worker", "the source has performed \(performs.value) time")
@@ -59,12 +59,12 @@ enum SignalFromThread {
         worker.join()
     }
 
-    private static func signal(_ source: GRunLoop.Source, of loop: GRunLoop, _ log: Recorder) {
+    private static func signal(_ source: GRunLoop.Source, of loop: GRunLoop, _ wakeUps: Shared<Int>, _ log: Recorder) {
         _ = wait { loop.isWaiting }
         log.line("worker", "signals the source three times")
         for _ in 1...3 { source.signal() }
         // Watched for a while: anything that is wrong here shows sooner or later, and nothing is what is right.
-        let woke = wait(within: .milliseconds(20)) { !loop.isWaiting || !source.isSignalled }
+        let woke = wait(within: .milliseconds(20)) { wakeUps.value > 0 || !source.isSignalled }
         if !woke { log.line("worker", "nothing happens: the loop sleeps on, the source is signalled") }
         log.line("worker", "wakes the loop")
         loop.wakeUp()
