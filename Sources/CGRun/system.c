@@ -82,11 +82,48 @@ void cgrun_event_signal(int event)
         ;
 }
 
-void cgrun_event_clear(int event)
+// The system calls below are points at which pthread_cancel() ends a thread; its loop's lock would stay locked for ever.
+static int keep_alive(void)
 {
+    int state;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+    return state;
+}
+
+bool cgrun_event_clear(int event)
+{
+    int state = keep_alive();
     uint64_t count;
-    while (read(event, &count, sizeof count) < 0 && errno == EINTR)
-        ;
+    ssize_t size;
+    do
+        size = read(event, &count, sizeof count);
+    while (size < 0 && errno == EINTR);
+    pthread_setcancelstate(state, NULL);
+    return size == sizeof count;
+}
+
+int cgrun_epoll_look(int epoll, struct epoll_event *events, int capacity)
+{
+    int state = keep_alive();
+    int count = epoll_wait(epoll, events, capacity, 0);
+    pthread_setcancelstate(state, NULL);
+    return count;
+}
+
+bool cgrun_is_readable(int descriptor)
+{
+    int state = keep_alive();
+    struct pollfd record = {.fd = descriptor, .events = POLLIN};
+    int count = poll(&record, 1, 0);
+    pthread_setcancelstate(state, NULL);
+    return count > 0;
+}
+
+void cgrun_close(int descriptor)
+{
+    int state = keep_alive();
+    close(descriptor);
+    pthread_setcancelstate(state, NULL);
 }
 
 int cgrun_timer_new(void)

@@ -41,7 +41,9 @@ extension Executor: ScriptCallouts {
         let wake = ready.firstIndex(of: .wakeUp)
         var passes = passesSinceLine
         for next in reference[referencePosition...] where next.callouts <= callouts.count {
-            guard next.callouts == callouts.count, next.depth == activations.count else { return wake }
+            guard next.callouts == callouts.count, next.depth == activations.count else {
+                return silentChoice(among: ready)
+            }
             switch next.kind {
             case .pass:
                 // The oracle's pass was over without a line, so what it serviced was a wake-up.
@@ -52,7 +54,7 @@ extension Executor: ScriptCallouts {
                 guard passes == 0 || !options.marksPasses else { return wake }
             case .timer: return ready.firstIndex(of: .timers) ?? wake
             case .port(let port): return ready.firstIndex(of: .port(port)) ?? wake
-            case .other: return wake
+            case .other: return silentChoice(among: ready)
             }
         }
         return wake

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The time of a program: gaps of sixteen slots, in which each date has a slot that nothing else uses.
+// The time of a program: gaps of twenty slots, in which each date has a slot that nothing else uses.
 
 import Glibc
 
 /// Dates are never compared with a measured time but meet in slots: a timer owns one of the slots 1 to 8, a
 /// deadline one of 9 to 12 (by the depth of its run), the end of a busy stretch slot 13, a stop from outside
-/// slot 14. So two dates of a program are at least one slot apart and a late wake-up changes nothing until it
-/// is a whole slot late; what the runner calls timing noise is just that.
+/// slot 14; the rest is for being late. So two dates of a program are at least one slot apart, and a late wake-up
+/// changes nothing until it is a whole slot late; what the runner calls timing noise is just that.
 public struct Grid: Sendable {
-    public static let slotsPerGap: UInt64 = 16
+    public static let slotsPerGap: UInt64 = 20
     static let firstTimerSlot: UInt64 = 1
     static let timerSlots = 8
     static let firstDeadlineSlot: UInt64 = 9

@@ -69,7 +69,16 @@ __attribute__((no_sanitize("thread"))) static inline bool cgrun_is_tracing(void)
 /// An eventfd that wakes a poll; -1 and errno on failure.
 int cgrun_event_new(void);
 void cgrun_event_signal(int event);
-void cgrun_event_clear(int event);
+
+// Called with the loop's lock held, so that a thread must not be cancelled in them.
+
+/// Reads an eventfd; false if there was nothing to read.
+bool cgrun_event_clear(int event);
+/// epoll_wait(2) without waiting.
+int cgrun_epoll_look(int epoll, struct epoll_event *events, int capacity);
+/// Whether a descriptor is readable now.
+bool cgrun_is_readable(int descriptor);
+void cgrun_close(int descriptor);
 
 /// Logs to GLib's log under the domain "GRunLoop".
 void cgrun_log(GLogLevelFlags level, const char *message);

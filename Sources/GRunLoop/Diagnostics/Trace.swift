@@ -109,8 +109,11 @@ extension GRunLoop {
     /// Threads: the loop's own; from another thread it is logged and ignored.
     public func startTracing(_ trace: Trace) {
         guard requireOwnThread("startTracing") else { return }
-        if tracer == nil { cgrun_count_tracing(1) }
+        let former = tracer
+        if former == nil { cgrun_count_tracing(1) }
         tracer = trace
+        // Released after the access: with its events may go the last reference to an item, whose deinit is user code.
+        withExtendedLifetime(former) {}
     }
 
     /// Ends that. Threads: the loop's own; from another thread it is logged and ignored.
@@ -120,8 +123,10 @@ extension GRunLoop {
     }
 
     func endTracing() {
-        if tracer != nil { cgrun_count_tracing(-1) }
+        let former = tracer
+        if former != nil { cgrun_count_tracing(-1) }
         tracer = nil
+        withExtendedLifetime(former) {}
     }
 
     // While no loop of the process is traced, a stage costs a comparison with a word at a fixed address, and a jump.

@@ -42,7 +42,15 @@ struct AcquiredContexts {
     }
 
     mutating func releaseAll() {
-        if let pushed { g_main_context_pop_thread_default(pushed.context) }
+        if let pushed {
+            if g_main_context_get_thread_default() == pushed.context {
+                g_main_context_pop_thread_default(pushed.context)
+            } else {
+                Log.critical(
+                    "GRunLoop.run: a callout has pushed a thread-default GMainContext and not popped it again; the run's own one stays "
+                        + "pushed below it")
+            }
+        }
         pushed = nil
         for served in list { g_main_context_release(served.context) }
         list = []

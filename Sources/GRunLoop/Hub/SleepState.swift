@@ -9,8 +9,8 @@ struct SleepState {
     enum Waker {
         /// A context in the poll set.
         case context(OpaquePointer)
-        /// The loop's own eventfd.
-        case descriptor(Int32)
+        /// The loop's own eventfd; the loop closes it when it goes.
+        case descriptor(Int32, of: GRunLoop)
     }
 
     enum Reach {
@@ -134,7 +134,7 @@ struct Kick {
         case .context(let context):
             Contexts.wakeUp(context)
             Contexts.release(context)
-        case .descriptor(let descriptor):
+        case .descriptor(let descriptor, _):
             cgrun_event_signal(descriptor)
         }
     }

@@ -53,21 +53,10 @@ enum MainQueue {
     }
 
     /// Whether the queue has asked to be drained.
-    static var isReady: Bool {
-        var record = pollfd(fd: handle, events: Int16(POLLIN), revents: 0)
-        return poll(&record, 1, 0) > 0
-    }
+    static var isReady: Bool { cgrun_is_readable(handle) }
 
     /// Reads the eventfd; false if there was nothing to read (somebody else drained the queue).
-    static func acknowledge() -> Bool {
-        var count: UInt64 = 0
-        while true {
-            let size = read(handle, &count, MemoryLayout<UInt64>.size)
-            if size == MemoryLayout<UInt64>.size { return true }
-            if size < 0, errno == EINTR { continue }
-            return false
-        }
-    }
+    static func acknowledge() -> Bool { cgrun_event_clear(handle) }
 
     /// Runs what is on the queue now; what that adds waits for the next drain.
     static func drain() {

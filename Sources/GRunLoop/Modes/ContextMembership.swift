@@ -4,7 +4,8 @@
 extension GRunLoop {
     /// Has a mode serve a context, or all common modes: while a run is in such a mode, the context is prepared, polled, checked and
     /// dispatched with the loop's own items, in one sleep. It keeps the mode from being finished. A context that
-    /// another thread owns is left out until that thread lets it go.
+    /// another thread owns is left out, and tried again in the next pass: GLib does not tell when that thread lets it go, so that a
+    /// loop which sleeps meanwhile sleeps on. Call ``wakeUp()`` then.
     ///
     /// Threads: any. `context` is a `GMainContext *`; the loop takes a reference. Adding it again, or the home context, does nothing.
     public func add(context: OpaquePointer, forMode name: Mode) {

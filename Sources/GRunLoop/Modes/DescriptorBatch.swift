@@ -41,7 +41,7 @@ struct DescriptorBatch {
         self.mode = mode
         events.removeAll(keepingCapacity: true)
         withUnsafeTemporaryAllocation(of: epoll_event.self, capacity: Self.size) { buffer in
-            let count = epoll_wait(mode.descriptors.epoll, buffer.baseAddress, Int32(Self.size), 0)
+            let count = cgrun_epoll_look(mode.descriptors.epoll, buffer.baseAddress, Int32(Self.size))
             for index in 0..<Int(max(0, count)) {
                 let data = buffer[index].data.u64
                 events.append(

@@ -38,9 +38,10 @@ final class DescriptorSet {
         let descriptor = source.descriptor
         guard descriptor >= 0 else { throw .invalid(descriptor: descriptor) }
         if epoll < 0 {
-            let made = epoll_create1(Int32(EPOLL_CLOEXEC))
-            guard made >= 0 else { throw .init(errno: errno, descriptor: descriptor) }
-            epoll = made
+            epoll = epoll_create1(Int32(EPOLL_CLOEXEC))
+            guard epoll >= 0 else { throw .init(errno: errno, descriptor: descriptor) }
+            // Not the first one where a rebuild had no descriptor left.
+            watchAll()
         }
         let known = watches[descriptor]
         generations &+= 1
@@ -83,11 +84,17 @@ final class DescriptorSet {
         return false
     }
 
-    /// Makes the epoll anew, with what is watched now and can be.
-    func rebuild() {
-        // Closed first: so that it works also when no other descriptor is left.
-        close(epoll)
-        epoll = epoll_create1(Int32(EPOLL_CLOEXEC))
+    /// Makes the epoll anew, with what is watched now and can be. Answers whether a descriptor was left for it.
+    func rebuild() -> Bool {
+        var made = epoll_create1(Int32(EPOLL_CLOEXEC))
+        cgrun_close(epoll)
+        if made < 0 { made = epoll_create1(Int32(EPOLL_CLOEXEC)) }
+        epoll = made
+        watchAll()
+        return made >= 0
+    }
+
+    private func watchAll() {
         for (descriptor, watch) in watches { try? control(EPOLL_CTL_ADD, descriptor, watch) }
     }
 

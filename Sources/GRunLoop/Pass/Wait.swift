@@ -59,12 +59,13 @@ extension GRunLoop {
     private func fetchLocked(_ mode: ModeState) {
         batch.fetch(from: mode)
         guard batch.dropOrphans(of: mode) else { return }
-        mode.descriptors.rebuild()
+        let isRebuilt = mode.descriptors.rebuild()
         host.forgetEpoll(of: mode)
         lock.unlock()
         Log.warning(
             "a descriptor was closed while a DescriptorSource watched it, and lives on in a copy; remove or invalidate the source "
-                + "before closing its descriptor")
+                + "before closing its descriptor"
+                + (isRebuilt ? "" : ". No descriptor is left to watch the mode's others with; add one again when there is"))
         lock.lock()
     }
 
@@ -96,7 +97,7 @@ extension GRunLoop {
             let result = waitForEvents(poller, contexts, own: own, deadline: until)
             lock.lock()
             sleep.end()
-            if result.found.wake >= 0 { cgrun_event_clear(wakeDescriptor) }
+            if result.found.wake >= 0 { _ = cgrun_event_clear(wakeDescriptor) }
             // A chooser is shown everything that is ready at this moment.
             if result.found.descriptors >= 0, batch.pending(in: mode).isEmpty || itemChooser != nil { fetchLocked(mode) }
             let end = Nanoseconds.now()
@@ -151,7 +152,7 @@ extension GRunLoop {
 
     /// Who can end the sleep: the first context, else, where other threads own them all, a descriptor of the loop's own.
     private func wakerLocked(_ contexts: [ServedContext]) -> SleepState.Waker {
-        contexts.first.map { .context($0.context) } ?? .descriptor(wakeDescriptor)
+        contexts.first.map { .context($0.context) } ?? .descriptor(wakeDescriptor, of: self)
     }
 
     /// The contexts of the run's mode as they are now, as far as no other thread owns them.

@@ -51,7 +51,10 @@ extension GRunLoop {
     public func stop() {
         guard !refuses("stop") else { return }
         lock.withLock { () -> Kick? in
-            activation?.isStopped = true
+            // A foreign loop that a callout of ours runs has a stand-in on the stack, which is no run.
+            var run = activation
+            while let hosted = run, hosted.isHosted { run = hosted.parent }
+            run?.isStopped = true
             return wakeUpLocked(for: .innermostRun)
         }?.send()
     }
