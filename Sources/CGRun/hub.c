@@ -88,9 +88,16 @@ GSource *cgrun_hub_new(const cgrun_hub_funcs *funcs, void *loop)
     return source;
 }
 
+// GLib's own G_SOURCE_READY, which has no public name: the first of the flags that GHook leaves to its users.
+enum { READY = 1 << G_HOOK_FLAG_USER_SHIFT };
+
 void cgrun_hub_set_dormant(GSource *source, bool dormant)
 {
     ((Hub *)source)->dormant = dormant;
+    // READY survives passes: a g_main_context_pending(), or a source of a higher priority that became ready in the same check and now runs
+    // our loop, leaves it behind. GLib would ask neither prepare nor check then, and report the context as ready for our sake.
+    if (dormant && (g_atomic_int_get((gint *)&source->flags) & READY))
+        g_atomic_int_and(&source->flags, ~(guint)READY);
 }
 
 void cgrun_hub_clear_canary(GSource *source)

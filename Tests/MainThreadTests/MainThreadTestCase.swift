@@ -17,7 +17,7 @@ class MainThreadTestCase: XCTestCase {
     override func setUp() {
         XCTAssertEqual(threadID, getpid(), "XCTest has not called this on the main thread")
         XCTAssertTrue(GRunLoop.current === GRunLoop.main)
-        watchdog = Watchdog(.seconds(60), "\(name) did not end")
+        watchdog = Watchdog(Patience.normal * 3, "\(name) did not end")
     }
 
     override func tearDown() {

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Nobody is starved, also where every source makes a run of its own; and what is taken back from a deinit.
+
+import GRunLoop
+import TestSupport
+import Testing
+
+@Suite struct FairnessTests {
+    @Test("three descriptors that are always ready have their turns, also under Foundation's run(until:)")
+    func descriptorsTakeTurns() async throws {
+        try await onFreshThread { loop in
+            let events = (0..<3).map { _ in EventDescriptor() }
+            let counts = (0..<3).map { _ in Counter() }
+            for index in 0..<3 {
+                events[index].makeReady()
+                try loop.add(
+                    GRunLoop.DescriptorSource(descriptor: events[index].descriptor) { _, _ in counts[index].increment() },
+                    forMode: .default)
+            }
+            for _ in 0..<30 { loop.run(mode: .default, before: GRunLoop.now.advanced(by: .seconds(10))) }
+            #expect(counts.map(\.value) == [10, 10, 10])
+            withExtendedLifetime(events) {}
+        }
+    }
+
+    @Test("a timer fires beside a descriptor that is always ready, also under Foundation's run(mode:before:)")
+    func kindsTakeTurns() async throws {
+        try await onFreshThread { loop in
+            let event = EventDescriptor()
+            event.makeReady()
+            let (reads, ticks) = (Counter(), Counter())
+            try loop.add(
+                GRunLoop.DescriptorSource(descriptor: event.descriptor) { _, _ in reads.increment() }, forMode: .default)
+            let timer = GRunLoop.Timer(interval: .nanoseconds(1), repeats: true) { _ in ticks.increment() }
+            loop.add(timer, forMode: .default)
+            for _ in 0..<100 { loop.run(mode: .default, before: GRunLoop.now.advanced(by: .seconds(10))) }
+            #expect(reads.value == 100)
+            #expect(ticks.value >= 99)
+            withExtendedLifetime(event) {}
+        }
+    }
+
+    @Test("a target's deinit may cancel its performs, and ask for new ones")
+    func cancellingFromDeinit() async throws {
+        final class Target {
+            let loop: GRunLoop
+            init(_ loop: GRunLoop) { self.loop = loop }
+            deinit {
+                loop.cancelPerforms(target: self)
+                loop.perform(after: .zero) {}
+            }
+        }
+        try await onFreshThread { loop in
+            loop.keepAlive()
+            loop.perform(after: .zero, target: Target(loop)) {}
+            loop.perform(order: 0, inModes: [.default], target: Target(loop)) {}
+            #expect(loop.run(for: .milliseconds(5)) == .timedOut)
+            // The last one goes with its cancelling.
+            var target: Target? = Target(loop)
+            let key = ObjectIdentifier(Target.self)
+            weak let watched = target
+            if let target { loop.perform(after: .seconds(60), target: target, key: key) {} }
+            if let target { loop.cancelPerforms(target: target, key: key) }
+            target = nil
+            #expect(watched == nil)
+        }
+    }
+}

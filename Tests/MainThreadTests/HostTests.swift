@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// A host iterates the default context: the hub serves the main loop's items inside its iterations, also in a loop nested in a callout.
+
+import CGLib
+import Dispatch
+import GRunLoop
+import Glibc
+import TestSupport
+import XCTest
+
+/// Whether the host comes to sleep in its poll, with the hub in it.
+private func hostSleeps(_ thread: pid_t) -> Bool {
+    waitUntil { GRunLoop.main.isWaiting && threadState(thread) == "S" }
+}
+
+final class HostTests: MainThreadTestCase {
+    /// Iterates the default context, as a host does, until a condition holds.
+    private func host(until condition: () -> Bool) {
+        while !condition() { g_main_context_iteration(nil, 1) }
+    }
+
+    /// A source, a descriptor, a timer, a block and the main queue are served by a host that knows nothing of us.
+    func testServesEverything() throws {
+        let trace = Recorder()
+        let pipe = Pipe()
+        let signalled = source { trace("source \(GRunLoop.main.currentMode?.rawValue ?? "none")") }
+        try temporary(
+            GRunLoop.DescriptorSource(descriptor: pipe.readEnd) { _, _ in
+                pipe.drain()
+                trace("descriptor")
+            })
+        after(.milliseconds(2)) { trace("timer") }
+        loop.perform { trace("block") }
+        DispatchQueue.main.async { trace("main queue") }
+        signalled.signal()
+        pipe.send()
+        host { trace.lines.count == 5 }
+        XCTAssertEqual(
+            Set(trace.lines), ["source kCFRunLoopDefaultMode", "descriptor", "timer", "block", "main queue"])
+        XCTAssertNil(loop.currentMode)
+    }
+
+    /// A host that sleeps is woken by another thread's block, by its earlier timer, and by its descriptor, the second time as well.
+    func testAnotherThreadWakesTheHost() {
+        let done = Counter()
+        let events = [EventDescriptor(), EventDescriptor()]
+        let worker = startThread { [loop, main = threadID] in
+            for event in events {
+                precondition(hostSleeps(main))
+                let source = GRunLoop.DescriptorSource(descriptor: event.descriptor) { source, _ in
+                    event.consume()
+                    source.invalidate()
+                    done.increment()
+                }
+                precondition((try? loop.add(source, forMode: .default)) != nil)
+                event.makeReady()
+                precondition(waitUntil { !source.isValid })
+            }
+            precondition(hostSleeps(main))
+            loop.add(GRunLoop.Timer(interval: .milliseconds(1), repeats: false) { _ in done.increment() }, forMode: .default)
+            precondition(done.wait(for: 3))
+            precondition(hostSleeps(main))
+            loop.async { done.increment() }
+        }
+        host { done.value == 4 }
+        join(worker)
+    }
+
+    /// A foreign loop that a callout of ours runs is woken by another thread, although the run below it ignores wake-ups.
+    func testForeignLoopInsideACallout() {
+        let isDone = Flag()
+        after(.zero) { [main = threadID] in
+            let worker = startThread {
+                precondition(hostSleeps(main))
+                GRunLoop.main.async { isDone.set() }
+            }
+            while !isDone.isSet { g_main_context_iteration(nil, 1) }
+            join(worker)
+            GRunLoop.main.stop()
+        }
+        XCTAssertEqual(loop.runUntilStopped(), .stopped)
+        XCTAssertTrue(isDone.isSet)
+    }
+
+    /// item 58: a stop from a callout that a foreign loop serves is for the run that this loop is nested in.
+    func testStopInsideAForeignLoop() {
+        let isDone = Flag()
+        after(.zero) {
+            GRunLoop.main.perform {
+                GRunLoop.main.stop()
+                isDone.set()
+            }
+            while !isDone.isSet { g_main_context_iteration(nil, 1) }
+        }
+        XCTAssertEqual(loop.run(mode: .default, for: .seconds(60)), .stopped)
+    }
+
+    /// What g_main_context_pending() leaves on the hub serves nothing of the default mode in a run of another one.
+    func testPendingInAnotherMode() throws {
+        try loop.addCommonMode("another")
+        let trace = Recorder()
+        let other = source { trace("default only") }
+        source("another") {}
+        after(.zero, "another") {
+            other.signal()
+            trace("pending: \(g_main_context_pending(nil) != 0)")
+        }
+        XCTAssertEqual(
+            loop.run(mode: "another", for: .milliseconds(20), returningAfterSourceHandled: true), .timedOut)
+        XCTAssertEqual(trace.take(), ["pending: true"])
+        XCTAssertEqual(loop.run(for: .zero, returningAfterSourceHandled: true), .handledSource)
+        XCTAssertEqual(trace.take(), ["default only"])
+    }
+}
