@@ -203,4 +203,17 @@ import Testing
             #expect(ran.value == 2)
         }
     }
+
+    @Test("item 175: a block for no mode at all is ignored, and makes no mode (a wrong kind of mode or no block does not compile)")
+    func noModes() async throws {
+        try await onFreshThread { loop in
+            let ran = Counter()
+            loop.keepAlive()
+            loop.perform(inModes: []) { ran.increment() }
+            loop.async(inModes: []) { ran.increment() }
+            #expect(loop.allModes == [.default])
+            #expect(loop.run(for: .milliseconds(5)) == .timedOut)
+            #expect(ran.value == 0)
+        }
+    }
 }

@@ -170,4 +170,81 @@ import Testing
             #expect(census.total == 1000)
         }
     }
+
+    enum Kind: CaseIterable, Sendable {
+        case timer, observer, source, descriptor
+    }
+
+    @Test(
+        "an item that goes while the loop has it in its hands is released without a lock",
+        arguments: Kind.allCases, [true, false])
+    func removedFromTheBatch(kind: Kind, byItself: Bool) async throws {
+        try await onFreshThread { loop in
+            let record = Recorder()
+            loop.keepAlive()
+            // The only reference but the loop's; given up by the item itself, or by one whose turn comes just before.
+            let remove = Shared<(@Sendable () -> Void)?>(nil)
+            let nothing: @Sendable () -> Void = {}
+            let giveUp: @Sendable () -> Void = {
+                let body = remove.value
+                remove.value = nil
+                body?()
+            }
+            // No variable for the witnessed closure: the item alone keeps it.
+            try Self.arrange(
+                kind, loop, remove, byItself ? nothing : giveUp,
+                Self.witnessed(loop, record, byItself ? giveUp : nothing))
+            #expect(loop.run(for: .milliseconds(1)) == .timedOut)
+            loop.run(for: .zero)
+            loop.run(for: .zero)
+            #expect(record.lines == ["deinit", "block"])
+        }
+    }
+
+    /// A closure whose end uses the loop.
+    private static func witnessed(
+        _ loop: GRunLoop, _ record: Recorder, _ body: @escaping @Sendable () -> Void
+    ) -> @Sendable () -> Void {
+        let witness = Witness {
+            record("deinit")
+            loop.perform { record("block") }
+            loop.wakeUp()
+            _ = loop.description
+        }
+        return { withExtendedLifetime(witness) { body() } }
+    }
+
+    /// Two items whose turn comes together: the first calls `giveUp`, which removes the second by what is in `remove`.
+    private static func arrange(
+        _ kind: Kind, _ loop: GRunLoop, _ remove: Shared<(@Sendable () -> Void)?>, _ giveUp: @escaping @Sendable () -> Void,
+        _ body: @escaping @Sendable () -> Void
+    ) throws {
+        switch kind {
+        case .timer:
+            loop.after(.zero, .default, giveUp)
+            let timer = GRunLoop.Timer(fireAt: GRunLoop.now, interval: .seconds(3600)) { _ in body() }
+            loop.add(timer, forMode: .default)
+            remove.value = { loop.remove(timer, forMode: .default) }
+        case .observer:
+            loop.on(.beforeSources, order: 0) { _ in giveUp() }
+            let observer = loop.on(.beforeSources, order: 1) { _ in body() }
+            remove.value = { loop.remove(observer, forMode: .default) }
+        case .source:
+            let source = loop.source(.default, order: 1, body)
+            source.signal()
+            loop.source(.default, order: 0, giveUp).signal()
+            remove.value = { loop.remove(source, forMode: .default) }
+        case .descriptor:
+            let events = [EventDescriptor(), EventDescriptor()]
+            let source = GRunLoop.DescriptorSource(descriptor: events[1].descriptor) { _, _ in body() }
+            let killer = GRunLoop.DescriptorSource(descriptor: events[0].descriptor) { _, _ in
+                events[0].consume()
+                giveUp()
+            }
+            try loop.add(killer, forMode: .default)
+            try loop.add(source, forMode: .default)
+            for event in events { event.makeReady() }
+            remove.value = { loop.remove(source, forMode: .default) }
+        }
+    }
 }

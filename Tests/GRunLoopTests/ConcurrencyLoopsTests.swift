@@ -21,6 +21,8 @@ import Testing
                     return counts[index]
                 }
                 if depth > 1 { overlaps.increment() }
+                // Long enough for others to take the item away, and elsewhere, meanwhile.
+                usleep(30)
                 inside.update { $0[index] -= 1 }
             }
             let timers = (0..<4).map { index in

@@ -27,9 +27,12 @@ import Testing
                 loop.after(.zero, "nested") { loop.stop() }
                 loop.keepAlive("nested")
                 trace("nested: \(loop.run(mode: "nested", for: .seconds(60)))")
-                loop.after(.milliseconds(1)) { trace("outer goes on") }
+                loop.after(.milliseconds(1)) {
+                    trace("outer goes on")
+                    loop.stop()
+                }
             }
-            #expect(loop.runUntilAsleep() == .stopped)
+            #expect(loop.run(for: .seconds(60)) == .stopped)
             #expect(trace.lines == ["nested: stopped", "outer goes on"])
         }
     }

@@ -178,6 +178,35 @@ import Testing
         }
     }
 
+    @Test("item 136: a timer that its own closure adds to another mode is in that once, and leaves it for good")
+    func addedInItsClosure() async throws {
+        try await onFreshThread { loop in
+            let log = FireLog()
+            let (first, far) = (soon(), GRunLoop.now.advanced(by: .seconds(1000)))
+            let timer = log.timer(loop, first: first, every: .seconds(3600)) { number, timer in
+                guard number == 1 else { return }
+                for _ in 0..<2 { loop.add(timer, forMode: "M") }
+                // Neither while it fires nor where it is new does it fire again.
+                loop.run(mode: "M", for: .zero)
+                timer.fireDate = far
+                loop.run(mode: "M", for: .zero)
+            }
+            stayBusy(until: first)
+            loop.run(for: .zero)
+            for mode in [.default, "M"] as [GRunLoop.Mode] { #expect(loop.nextFireDate(forMode: mode) == far) }
+            timer.fireDate = GRunLoop.now
+            loop.run(mode: "M", for: .zero)
+            loop.run(mode: "M", for: .zero)
+            #expect(log.fires.count == 2)
+            loop.remove(timer, forMode: "M")
+            #expect(loop.nextFireDate(forMode: "M") == nil)
+            #expect(loop.run(mode: "M", for: .zero) == .finished)
+            timer.invalidate()
+            #expect(loop.nextFireDate(forMode: .default) == nil)
+            #expect(loop.run(for: .zero) == .finished)
+        }
+    }
+
     @Test("item 137: an invalid timer is refused")
     func addedInvalid() async throws {
         try await onFreshThread { loop in

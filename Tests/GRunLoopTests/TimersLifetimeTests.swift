@@ -101,10 +101,6 @@ import Testing
             case .commonRemoved:
                 if let timer { loop.remove(timer, forMode: .common) }
                 timer = nil
-            case .lastReferenceInLoop:
-                timer = nil
-                bystander.fireDate = GRunLoop.now
-                loop.run(for: .zero)
             }
             loop.run(for: .zero)
             #expect(record.lines.prefix(1) == ["deinit"])
@@ -116,7 +112,7 @@ import Testing
     }
 
     enum Ending: CaseIterable, Sendable {
-        case invalidated, firedOnce, invalidatedInside, removed, commonRemoved, lastReferenceInLoop
+        case invalidated, firedOnce, invalidatedInside, removed, commonRemoved
     }
 
     private static func witnessed(
@@ -141,15 +137,6 @@ import Testing
             }
         }
         loop.add(timer, forMode: ending == .commonRemoved ? .common : .default)
-        if ending == .lastReferenceInLoop {
-            // The loop has the only reference, and gives it up in a callout of its own.
-            let holder = Shared<GRunLoop.Timer?>(timer)
-            let killer = GRunLoop.Timer(fireAt: GRunLoop.now) { _ in
-                holder.update { $0 }?.invalidate()
-                holder.value = nil
-            }
-            loop.add(killer, forMode: .default)
-        }
         return timer
     }
 

@@ -25,7 +25,7 @@ public struct ChildOutcome: Sendable {
 }
 
 /// Runs a scenario of `grun-test-child`, which lies beside the tests' own executable.
-public func runChild(_ scenario: String, timeout: Duration = .seconds(30)) -> ChildOutcome {
+public func runChild(_ scenario: String, timeout: Duration = Patience.normal * 2) -> ChildOutcome {
     let output = pipeForChild()
     let errors = pipeForChild()
     var actions = posix_spawn_file_actions_t()

@@ -9,7 +9,7 @@ import Glibc
 ///
 /// Call it once a test and never inside itself: only a few bodies run at the same time. Another thread is a ``LoopThread``.
 public func onFreshThread<Result: Sendable>(
-    timeout: Duration = .seconds(60), function: String = #function, _ body: @escaping @Sendable (GRunLoop) throws -> Result
+    timeout: Duration = Patience.normal * 3, function: String = #function, _ body: @escaping @Sendable (GRunLoop) throws -> Result
 ) async throws -> Result {
     await Turns.shared.take()
     let thread = ThreadExecutor(name: function)
@@ -80,7 +80,7 @@ public final class LoopThread: @unchecked Sendable {
     public var hasEnded: Bool { ended.isSet }
 
     /// Waits for the thread, its destructors included. The watchdog ends the process when it takes too long.
-    public func join(timeout: Duration = .seconds(30)) {
+    public func join(timeout: Duration = Patience.normal * 2) {
         guard !isJoined else { return }
         isJoined = true
         let watchdog = Watchdog(timeout, "\(name): a thread did not end")

@@ -65,7 +65,8 @@ extension GRunLoop {
         /// Without a lock: calls the closure unless the observer was invalidated since it was collected.
         func deliver(_ activity: Activity, in mode: ModeState, of loop: GRunLoop) {
             var body = guardian.withLock { () -> (@Sendable (Observer, Activity) -> Void)? in
-                guard valid else { return nil }
+                // Firing: it was moved to another loop since it was collected, whose thread is calling it.
+                guard valid, !firing else { return nil }
                 firing = true
                 return handler
             }
