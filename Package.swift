@@ -42,7 +42,7 @@ let package = Package(
             name: "grun-test-child", dependencies: ["GRunLoop", "TestSupport", "CGLib"], path: "Tests/TestChild",
             swiftSettings: strict),
         .testTarget(
-            name: "GRunLoopTests", dependencies: ["GRunLoop", "LoopScript", "TestSupport", "CGLib", "grun-test-child"],
+            name: "GRunLoopTests", dependencies: ["GRunLoop", "TestSupport", "CGLib", "grun-test-child"],
             swiftSettings: strict),
         // XCTest, because its tests run on the process's real main thread.
         .testTarget(

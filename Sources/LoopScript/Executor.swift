@@ -123,7 +123,7 @@ public final class Executor {
         lineCount += 1
         passesSinceLine = 0
         guard let reference = options.reference, agreesWithReference else { return }
-        let next = reference[referencePosition...].firstIndex { $0.kind != .pass }
+        let next = reference[referencePosition...].firstIndex { !$0.isNote }
         agreesWithReference = next.map { reference[$0] == line } ?? false
         if let next { referencePosition = next + 1 }
     }
@@ -132,7 +132,11 @@ public final class Executor {
     public func passBegins() {
         guard !isExhausted, !isEnding else { return }
         passesSinceLine += 1
-        entries.append(TraceLine("pass", depth: activations.count, callouts: callouts.count, kind: .pass))
+        note(.pass)
+    }
+
+    func note(_ kind: TraceLine.Kind) {
+        entries.append(TraceLine("", depth: activations.count, callouts: callouts.count, kind: kind))
     }
 
     func count(_ rule: Rule) { exclusions[rule, default: 0] += 1 }

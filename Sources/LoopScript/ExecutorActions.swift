@@ -9,6 +9,7 @@ extension Executor {
             record("skipped (\(rule.rawValue)): \(action)")
             return
         }
+        if inAfterWaiting, action.takesAway { note(.taking) }
         switch action {
         case .add(let item, let mode):
             if mode == "common", face.isValid(item) { commonItems.insert(item) }
@@ -133,6 +134,14 @@ extension Executor {
 }
 
 extension Action {
+    /// Whether what was ready may not be so any more.
+    fileprivate var takesAway: Bool {
+        switch self {
+        case .remove, .invalidate, .move: true
+        default: false
+        }
+    }
+
     /// The action without its operands, as the statistics count it.
     var name: String {
         switch self {

@@ -40,28 +40,27 @@ extension Executor: ScriptCallouts {
         guard let reference = options.reference, agreesWithReference else { return nil }
         let wake = ready.firstIndex(of: .wakeUp)
         var passes = passesSinceLine
-        for next in reference[referencePosition...] where next.callouts <= callouts.count {
-            guard next.callouts == callouts.count, next.depth == activations.count else {
-                return silentChoice(among: ready)
-            }
+        var takes = false
+        for next in reference[referencePosition...] {
+            if next.kind == .taking { takes = true }
+            guard next.callouts <= callouts.count else { continue }
+            // Without a line of what it serviced, the oracle's pass consumed a wake-up, or something that was gone.
+            let silent = takes && !options.silentPassesWake ? ready.firstIndex { $0 != .wakeUp } : wake
+            guard next.callouts == callouts.count, next.depth == activations.count else { return silent }
             switch next.kind {
             case .pass:
-                // The oracle's pass was over without a line, so what it serviced was a wake-up.
-                guard passes > 0 || !options.marksPasses else { return silentChoice(among: ready) }
+                guard passes > 0 || !options.marksPasses else { return silent }
                 passes -= 1
+                takes = false
             // What the oracle did between its wait and its service stage stands before what it serviced.
             case .afterWaiting:
                 guard passes == 0 || !options.marksPasses else { return wake }
             case .timer: return ready.firstIndex(of: .timers) ?? wake
             case .port(let port): return ready.firstIndex(of: .port(port)) ?? wake
-            case .other: return silentChoice(among: ready)
+            case .taking, .other: return silent
             }
         }
         return wake
-    }
-
-    private func silentChoice(among ready: [ReadyKind]) -> Int? {
-        options.silentPassesWake ? ready.firstIndex(of: .wakeUp) : ready.firstIndex { $0 != .wakeUp }
     }
 
     private func callout(

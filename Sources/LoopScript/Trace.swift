@@ -10,6 +10,8 @@ public struct TraceLine: Equatable, Sendable {
         case afterWaiting
         /// A pass begins. It is noted for the chooser only: it is neither compared nor printed.
         case pass
+        /// An afterWaiting observer takes something away, perhaps what the pass was to service. Noted like `pass`.
+        case taking
         case other
     }
 
@@ -27,6 +29,9 @@ public struct TraceLine: Equatable, Sendable {
         self.kind = kind
     }
 
+    /// Whether it is for the chooser only.
+    var isNote: Bool { kind == .pass || kind == .taking }
+
     /// The line as it is compared and printed: indented by the depth of the runs.
     public var rendered: String { String(repeating: "    ", count: depth) + text }
 }
@@ -39,7 +44,7 @@ public struct Outcome: Sendable {
     public var statistics: Statistics
 
     /// The trace that is compared.
-    public var trace: [TraceLine] { entries.filter { $0.kind != .pass } }
+    public var trace: [TraceLine] { entries.filter { !$0.isNote } }
 
     /// The trace as text.
     public var lines: [String] { trace.map(\.rendered) }

@@ -93,11 +93,15 @@ public func openDescriptorCount() -> Int {
     return count - 3  // ".", ".." and the directory itself
 }
 
+private let highNumbers = Counter()
+
 /// A copy of a descriptor with a number so high that nothing else in this process gets it when it is closed.
 public func copyWithHighNumber(_ descriptor: Int32) -> Int32 {
     var limit = rlimit()
     getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
-    let number = fcntl(descriptor, F_DUPFD_CLOEXEC, Int32(min(limit.rlim_cur, 65_536)) - 64)
+    // No two calls get the same number either.
+    let offset = Int32(highNumbers.increment() % 128)
+    let number = fcntl(descriptor, F_DUPFD_CLOEXEC, Int32(min(limit.rlim_cur, 65_536)) - 160 + offset)
     precondition(number >= 0, "fcntl failed with \(errno)")
     return number
 }
