@@ -20,6 +20,7 @@ import Testing
                 #expect(loop.run(mode: mode, for: .seconds(60)) == .finished)
                 #expect(loop.run(mode: mode, for: .zero) == .finished)
                 #expect(loop.run(mode: mode, returningAfterSourceHandled: true) == .finished)
+                #expect(GRunLoop.RunResult.finished.rawValue == 1)
                 #expect(trace.lines == [])
             }
         }
@@ -86,6 +87,7 @@ import Testing
             trace.observe(loop)
             let time = elapsed { #expect(loop.run(for: .milliseconds(40)) == .timedOut) }
             #expect(time >= .milliseconds(40))
+            #expect(GRunLoop.RunResult.timedOut.rawValue == 3)
             #expect(
                 trace.take() == ["entry", "beforeTimers", "beforeSources", "beforeWaiting", "afterWaiting", "exit"])
             // The time passes in the middle of a pass: the pass is made to its end.
@@ -114,6 +116,7 @@ import Testing
                 loop.perform { trace("block") }
             }
             #expect(loop.run(mode: .default) == .stopped)
+            #expect(GRunLoop.RunResult.stopped.rawValue == 2)
             #expect(
                 trace.lines == [
                     "entry", "beforeTimers", "beforeSources", "stop", "block", "beforeWaiting", "afterWaiting", "exit",
@@ -133,6 +136,7 @@ import Testing
             source.signal()
             #expect(loop.run(for: .seconds(60), returningAfterSourceHandled: true) == .handledSource)
             #expect(trace.lines == ["entry", "beforeTimers", "beforeSources", "source", "block", "exit"])
+            #expect(GRunLoop.RunResult.handledSource.rawValue == 4)
         }
     }
 

@@ -9,10 +9,10 @@ import XCTest
 
 /// libdispatch's entry points for a foreign run loop.
 private enum Entry {
-    static let handle: Int32 = {
+    static var handle: Int32 {
         guard let symbol = dlsym(nil, "_dispatch_get_main_queue_handle_4CF") else { return -1 }
         return unsafeBitCast(symbol, to: (@convention(c) () -> Int32).self)()
-    }()
+    }
 
     static func drain() {
         guard let symbol = dlsym(nil, "_dispatch_main_queue_callback_4CF") else { return }
@@ -34,7 +34,8 @@ final class MainQueueHandleTests: MainThreadTestCase {
     /// item 192: the queue's handle is one eventfd for the whole process; the loop consumes its readiness and drains the queue
     func testHandle() {
         let trace = Recorder()
-        XCTAssertGreaterThanOrEqual(Entry.handle, 0)
+        let handle = Entry.handle
+        XCTAssertGreaterThanOrEqual(handle, 0)
         var target = [CChar](repeating: 0, count: 256)
         let count = readlink("/proc/self/fd/\(Entry.handle)", &target, target.count)
         XCTAssertEqual(
@@ -45,6 +46,7 @@ final class MainQueueHandleTests: MainThreadTestCase {
         XCTAssertEqual(loop.run(for: .zero, returningAfterSourceHandled: true), .handledSource)
         XCTAssertEqual(trace.lines, ["main queue"])
         XCTAssertFalse(Entry.isReady)
+        XCTAssertEqual(Entry.handle, handle)
     }
 
     /// item 193: whenever the loop has read the handle it also drains: of work from many threads nothing is stranded

@@ -28,7 +28,10 @@ extension GRunLoop {
             }
         }
         acquireContextsLocked(run)
-        if polls { return findLocked(run, mainQueueFirst: mainQueueFirst, deadline: .min) }
+        if polls {
+            mark(.wait)
+            return findLocked(run, mainQueueFirst: mainQueueFirst, deadline: .min)
+        }
         if isObserved {
             // beforeWaiting means "about to sleep": a context that is ready now makes this a pass that does not.
             let contexts = run.contexts.list
@@ -41,6 +44,7 @@ extension GRunLoop {
         notifyLocked(.beforeWaiting, mode)  // 7
         recallWakeUpLocked(run)
         acquireContextsLocked(run)
+        mark(.wait)
         let found = findLocked(run, mainQueueFirst: mainQueueFirst, deadline: run.deadline)  // 8
         run.ignoresWakeUps = true
         notifyLocked(.afterWaiting, mode)  // 9
@@ -74,7 +78,6 @@ extension GRunLoop {
     @inline(never) private func findLocked(_ run: Activation, mainQueueFirst: Bool, deadline: Nanoseconds) -> Found {
         let mode = run.mode
         while true {
-            mark(.wait)
             let servesMainQueue = servesMainQueueLocked(mode)
             let now = Nanoseconds.now()
             if run.nextAncestorDeadline <= now, run.takePassedAncestorDeadlines(at: now) { sleep.isWakePending = true }
