@@ -140,9 +140,9 @@ private struct Failure: Error, Equatable {
                     }
                 }
             }
-            let queued = Result { try loop.performOnThread { trace("performed") } }
-            try queued.get()
+            // A waiter is the first in the queue: its being told is not left to those behind it.
             #expect(waitUntil { loop.description.contains("signalled = Yes") })
+            try loop.performOnThread { trace("performed") }
             mayEnd.set()
             thread.join()
             for waiter in waiters { join(waiter) }

@@ -6,5 +6,6 @@ import Runtime
 /// The functions on the stack, innermost first. It reads the symbols of the whole process: slow.
 public func functionsOnTheStack() -> [String] {
     guard let symbolicated = try? Backtrace.capture().symbolicated() else { return [] }
-    return symbolicated.frames.compactMap { $0.symbol?.name }
+    // A function that was inlined has no frame of its own, and a debugger without line tables does not show it.
+    return symbolicated.frames.filter { !$0.inlined }.compactMap { $0.symbol?.name }
 }

@@ -15,25 +15,45 @@ G_BEGIN_DECLS
 
 // MARK: The hub
 
-/// What the hub asks of its run loop. Called on the thread that iterates the hub's context, never under a GLib lock.
+/// What the hub asks of its run loop, on the loop's own thread only and never under a GLib lock.
 typedef struct {
-    /// Is there work to do now? Called in prepare(); must run no user code. `*watched` gets a bit for each poll record
-    /// that this poll is to watch.
-    bool (*prepare)(void *loop, unsigned *watched);
+    /// Is there work to do now? Called in prepare(); must run no user code. `is_waiting`: beforeWaiting was sent. `*watched` gets a bit for
+    /// each poll record that this poll is to watch.
+    bool (*prepare)(void *loop, bool is_waiting, unsigned *watched);
     /// Is there work to do now, `found` being the records that the poll has found ready? Called in check(); must run no user code.
-    bool (*check)(void *loop, unsigned found);
-    /// Runs passes. User code is called from here only.
+    /// `has_slept`: the host has slept between beforeWaiting and now.
+    bool (*check)(void *loop, bool is_waiting, bool has_slept, unsigned found);
+    /// Runs passes. User code is called from here and from `idle` only.
     void (*dispatch)(void *loop);
+    /// With sentinels: nothing else is ready in the context. `is_fresh`: nothing foreign was dispatched since the last head of a pass.
+    void (*idle)(void *loop, bool is_fresh);
     /// Gives up the hub's reference to the loop, when GLib has let go of the hub. Runs no user code.
     void (*release)(void *loop);
 } cgrun_hub_funcs;
 
 /// The one GSource of a run loop on its context: priority 0, can recurse, named "GRunLoop". It takes over a reference to the loop: a
-/// thread that is inside one of these functions keeps it alive. Without a loop it is only the canary.
-GSource *cgrun_hub_new(const cgrun_hub_funcs *funcs, void *loop);
+/// thread that is inside one of these functions keeps it alive. Without a loop it is only the canary. The loop's thread is the process's
+/// main thread or the calling one.
+GSource *cgrun_hub_new(const cgrun_hub_funcs *funcs, void *loop, bool is_main);
 
-/// While dormant the hub never becomes ready and keeps no state: our own driver iterates the context itself.
+/// Takes it out of its context, for good. The second time it does nothing. Any thread, and in the last moments of one.
+void cgrun_hub_close(GSource *hub);
+
+/// While dormant the hub and its sentinels never become ready and keep no state: our own driver iterates the context itself.
 void cgrun_hub_set_dormant(GSource *hub, bool dormant);
+
+/// For so many iterations of the host the hub is not ready, watches nothing and lets nobody sleep, so that sources of any lower
+/// priority have their turn.
+void cgrun_hub_yield(GSource *hub, unsigned iterations);
+
+/// Puts the sentinels into the hub's context, or takes them out. Attaching is not for free: only while somebody observes the waits.
+void cgrun_hub_set_sentinels(GSource *hub, bool wanted);
+bool cgrun_hub_has_sentinels(GSource *hub);
+/// beforeWaiting was sent; afterWaiting was sent.
+void cgrun_hub_set_waiting(GSource *hub, bool waiting);
+bool cgrun_hub_is_waiting(GSource *hub);
+/// A head of a pass was run: beforeWaiting may follow, until something foreign is dispatched.
+void cgrun_hub_note_head(GSource *hub);
 
 /// The canary: clears the mark before a check(), and tells afterwards whether GLib really called the hub's check().
 void cgrun_hub_clear_canary(GSource *hub);

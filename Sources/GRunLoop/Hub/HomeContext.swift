@@ -6,7 +6,7 @@ extension GRunLoop {
     /// context. On another thread it is the one that is pushed there when the first item is added or the loop first runs, else one of
     /// its own; what another thread adds before that does not fix it, since nobody else can ask.
     func fixHomeLocked() {
-        guard home == nil, !isDead, isMain || isCurrent else { return }
+        guard home == nil, host.detachedFrom == nil, !isDead, isMain || isCurrent else { return }
         guard let context = isMain ? Contexts.ofMainThread() : Contexts.pushedOnThisThread() ?? Contexts.make() else {
             return
         }

@@ -7,14 +7,40 @@ import CGRun
 
 /// Guarded by the loop's lock.
 struct HostState {
-    /// The entry observers have been told of the host's one, endless run.
+    // MARK: The one, endless run of the host
+
+    /// The mode in which a host is served.
+    unowned(unsafe) var ambientMode: ModeState
+    /// What was pushed as such, the current one last.
+    var ambientStack: [GRunLoop.AmbientMode] = []
+    /// The entry observers have been told, and exit observers will be.
     var hasEntered = false
-    /// ``GRunLoop/wakeUp()`` was called while no run of ours could sleep: a host that sleeps makes a pass.
+    /// A head of a pass has found nothing to do in this mode: the wait that follows is the host's, and the tail comes next.
+    unowned(unsafe) var tailMode: ModeState?
+    /// beforeWaiting was sent to the observers of this mode, and afterWaiting was not.
+    unowned(unsafe) var waitMode: ModeState?
+    var servedMainQueueLast = true
+    var slice = TimeSlice()
+    /// The hub was taken out of this context, which is the home context still.
+    var detachedFrom: OpaquePointer?
+
+    // MARK: Whether it gets a pass
+
+    /// Whatever happens on the loop's thread now is the host's doing: no pass of ours is under way, or a callout of one runs a foreign loop.
+    var isInnermost = true
+    /// Something was enqueued or signalled that no pass under way would see.
+    var owesPass = false
+    /// The time was up before all that was ready had been served.
+    var isUnfinished = false
+    /// ``GRunLoop/wakeUp()`` was called while nothing of ours was under way: a host that sleeps makes a pass.
     var isWakePending = false
+
+    // MARK: What it watches
+
     /// Becomes readable when the mode's first timer is due; made when there is a timer, -1 before.
     fileprivate var timerDescriptor: Int32 = -1
-    /// What the timer descriptor is armed for.
-    fileprivate var armedFor = Nanoseconds.never
+    /// What the timer descriptor is armed for. `.min`: it may be readable, and is to be armed anew before it is watched.
+    fileprivate var armedFor = Nanoseconds.min
     /// A number of our own for the current mode's epoll, constant in the hub's record; -1 before.
     fileprivate var epollDescriptor: Int32 = -1
     fileprivate unowned(unsafe) var epollMode: ModeState?
@@ -25,6 +51,10 @@ struct HostState {
         case none, toBeSaid, said
     }
 
+    init(ambientMode: ModeState) {
+        self.ambientMode = ambientMode
+    }
+
     /// The mode's epoll is another one.
     mutating func forgetEpoll(of mode: ModeState) {
         if epollMode === mode { epollMode = nil }
@@ -32,7 +62,11 @@ struct HostState {
 
     /// The descriptors to be closed, after the hub is gone.
     mutating func close() -> [Int32] {
-        defer { (timerDescriptor, epollDescriptor) = (-1, -1) }
+        defer {
+            (timerDescriptor, epollDescriptor) = (-1, -1)
+            armedFor = .min
+            epollMode = nil
+        }
         return [timerDescriptor, epollDescriptor].filter { $0 >= 0 }
     }
 }
@@ -45,37 +79,37 @@ private enum Record: UInt32 {
 }
 
 extension GRunLoop {
-    /// Whether there is work in memory; if not, what to watch and that the host may sleep now. On a thread that is not the loop's the
-    /// hub is silent.
-    func prepareForHost(_ watched: inout UInt32) -> Bool {
-        guard isCurrent, !cgrun_has_forked() else { return false }
-        return lock.withLock {
-            guard !isDead, let home, let mode = modes[.default] else { return false }
-            if hasWorkLocked(mode) { return true }
+    /// Whether there is work in memory; if not, what to watch and that the host may sleep now.
+    func prepareForHost(isWaiting: Bool, _ watched: inout UInt32) -> Bool {
+        lock.withLock {
+            guard !isDead, let home else { return false }
+            if !host.isInnermost { takeOverLocked() }
+            let mode = host.ambientMode
+            // Attaching is no business of another thread, and not for free: here, and only when it has changed.
+            let isObserved = !mode.observed.isDisjoint(with: [.beforeWaiting, .afterWaiting])
+            cgrun_hub_set_sentinels(home.hub, isObserved || isWaiting)
+            if hasWorkLocked(mode, isWaiting: isWaiting) { return true }
             watched = watchLocked(mode, home)
             if host.shortage == .toBeSaid { return true }
             sleep.begin(
-                in: mode, wokenBy: .context(home.context), until: host.armedFor,
+                in: mode, wokenBy: .context(home.context), until: mode.heap.wakeUpTime(),
                 watchesDescriptors: watched & Record.descriptors.bit != 0)
             return false
         }
     }
 
     /// Whether there is work, `found` being the records that the poll has found ready.
-    func checkForHost(_ found: UInt32) -> Bool {
-        guard isCurrent, !cgrun_has_forked() else { return false }
-        return lock.withLock {
+    func checkForHost(isWaiting: Bool, hasSlept: Bool, found: UInt32) -> Bool {
+        lock.withLock {
+            // Somebody ended the sleep only to have it begin again with another deadline or another descriptor (items 76 and 80).
+            let wasRearmed = sleep.isKicked
             sleep.end()
-            guard let mode = modes[.default] else { return false }
-            return found != 0 || hasWorkLocked(mode)
+            if found & Record.timer.bit != 0 { host.armedFor = .min }
+            if found & ~Record.timer.bit != 0 || hasWorkLocked(host.ambientMode, isWaiting: isWaiting) { return true }
+            // Nothing to do: whatever of our own work comes next is not in a row with what came before.
+            host.slice.restart()
+            return hasSlept && !wasRearmed
         }
-    }
-
-    /// The expiry is forgotten; the descriptor is armed anew before the next sleep.
-    func acknowledgeHostTimerLocked() {
-        guard host.armedFor <= .now() else { return }
-        cgrun_timer_arm(host.timerDescriptor, 0)
-        host.armedFor = .never
     }
 
     /// What is to be said, without a lock, of descriptors that could not be made.
@@ -91,9 +125,25 @@ extension GRunLoop {
 
     // MARK: With the lock held
 
-    private func hasWorkLocked(_ mode: ModeState) -> Bool {
-        if host.isWakePending || sleep.isWakePending || hasVisibleBlocksLocked(mode) { return true }
-        return mode.signalled.values.contains { $0.isSignalled } || mode.heap.earliest <= .now()
+    /// Something was enqueued or signalled. What a callout of ours leaves behind is for the pass that it is part of; what a callback of the
+    /// host or another thread does is for the host's next iteration, which it does not cause (item 74).
+    func owePassToHostLocked() {
+        if host.isInnermost || !isCurrent { host.owesPass = true }
+    }
+
+    /// A callout of ours runs a foreign loop. What was enqueued before counts for it; so do wake-ups from now on, although the pass
+    /// below may have ignored them, since it makes no other before this loop sleeps.
+    private func takeOverLocked() {
+        host.isInnermost = true
+        host.owesPass = true
+        activation?.ignoresWakeUps = false
+    }
+
+    private func hasWorkLocked(_ mode: ModeState, isWaiting: Bool) -> Bool {
+        if host.isWakePending || sleep.isWakePending || host.isUnfinished { return true }
+        if mode.heap.earliest != .never, mode.heap.earliest <= .now() { return true }
+        // What a beforeWaiting observer leaves behind does not keep the host from sleeping (items 46 and 49).
+        return host.owesPass && !isWaiting && (!mode.signalled.isEmpty || hasVisibleBlocksLocked(mode))
     }
 
     /// Brings the hub's records up to date, and answers which of them this poll is to watch. GLib is told only of what has changed.
@@ -103,8 +153,7 @@ extension GRunLoop {
             cgrun_hub_set_record(home.hub, Record.descriptors.rawValue, host.epollDescriptor)
             watched |= Record.descriptors.bit
         }
-        armTimerLocked(for: mode.heap.wakeUpTime())
-        if host.armedFor != .never {
+        if armTimerLocked(for: mode.heap.wakeUpTime()) {
             cgrun_hub_set_record(home.hub, Record.timer.rawValue, host.timerDescriptor)
             watched |= Record.timer.bit
         }
@@ -125,12 +174,22 @@ extension GRunLoop {
         return host.epollDescriptor >= 0
     }
 
-    private func armTimerLocked(for time: Nanoseconds) {
-        guard time != host.armedFor else { return }
+    /// Answers whether the timer descriptor is to be watched. Where there is no timer it is left as it is, and not looked at.
+    private func armTimerLocked(for time: Nanoseconds) -> Bool {
+        guard time != .never else {
+            host.armedFor = .min
+            return false
+        }
+        guard time != host.armedFor else { return true }
         if host.timerDescriptor < 0 { host.timerDescriptor = cgrun_timer_new() }
-        guard host.timerDescriptor >= 0 else { return noteShortage() }
-        cgrun_timer_arm(host.timerDescriptor, time == .never ? 0 : max(1, time))
+        guard host.timerDescriptor >= 0 else {
+            noteShortage()
+            return false
+        }
+        // An expiry that was not read is forgotten with that.
+        cgrun_timer_arm(host.timerDescriptor, max(1, time))
         host.armedFor = time
+        return true
     }
 
     private func noteShortage() {

@@ -14,36 +14,50 @@ final class ServedContext {
     init(_ context: OpaquePointer, carrying loop: GRunLoop?) {
         self.context = g_main_context_ref(context)
         var functions = cgrun_hub_funcs(
-            prepare: hubPrepare, check: hubCheck, dispatch: hubDispatch, release: hubRelease)
+            prepare: hubPrepare, check: hubCheck, dispatch: hubDispatch, idle: hubIdle, release: hubRelease)
         // Retained, until GLib lets go of the hub: the cycle ends with the loop's thread.
-        hub = cgrun_hub_new(&functions, loop.map { Unmanaged.passRetained($0).toOpaque() })
+        hub = cgrun_hub_new(&functions, loop.map { Unmanaged.passRetained($0).toOpaque() }, loop?.isMain ?? false)
         g_source_attach(hub, context)
+    }
+
+    /// Takes the hub out of the context. Whoever still holds this sees a hub that is in none.
+    func close() {
+        cgrun_hub_close(hub)
     }
 
     /// Relies on nothing that belongs to a thread: it may run in the last moments of one.
     deinit {
-        g_source_destroy(hub)
+        cgrun_hub_close(hub)
         g_source_unref(hub)
         g_main_context_unref(context)
     }
 }
 
-private let hubPrepare: @convention(c) (UnsafeMutableRawPointer?, UnsafeMutablePointer<UInt32>?) -> Bool = { loop, watched in
-    guard let loop, let watched else { return false }
-    return Unmanaged<GRunLoop>.fromOpaque(loop).takeUnretainedValue().prepareForHost(&watched.pointee)
+private func loop(_ pointer: UnsafeMutableRawPointer) -> GRunLoop {
+    Unmanaged<GRunLoop>.fromOpaque(pointer).takeUnretainedValue()
 }
 
-private let hubCheck: @convention(c) (UnsafeMutableRawPointer?, UInt32) -> Bool = { loop, found in
-    guard let loop else { return false }
-    return Unmanaged<GRunLoop>.fromOpaque(loop).takeUnretainedValue().checkForHost(found)
+private let hubPrepare: @convention(c) (UnsafeMutableRawPointer?, Bool, UnsafeMutablePointer<UInt32>?) -> Bool = {
+    guard let pointer = $0, let watched = $2 else { return false }
+    return loop(pointer).prepareForHost(isWaiting: $1, &watched.pointee)
 }
 
-private let hubDispatch: @convention(c) (UnsafeMutableRawPointer?) -> Void = { loop in
-    guard let loop else { return }
-    Unmanaged<GRunLoop>.fromOpaque(loop).takeUnretainedValue().serveHost()
+private let hubCheck: @convention(c) (UnsafeMutableRawPointer?, Bool, Bool, UInt32) -> Bool = {
+    guard let pointer = $0 else { return false }
+    return loop(pointer).checkForHost(isWaiting: $1, hasSlept: $2, found: $3)
 }
 
-private let hubRelease: @convention(c) (UnsafeMutableRawPointer?) -> Void = { loop in
-    guard let loop else { return }
-    Unmanaged<GRunLoop>.fromOpaque(loop).release()
+private let hubDispatch: @convention(c) (UnsafeMutableRawPointer?) -> Void = {
+    guard let pointer = $0 else { return }
+    loop(pointer).serveHost()
+}
+
+private let hubIdle: @convention(c) (UnsafeMutableRawPointer?, Bool) -> Void = {
+    guard let pointer = $0 else { return }
+    loop(pointer).hostIsIdle(isFresh: $1)
+}
+
+private let hubRelease: @convention(c) (UnsafeMutableRawPointer?) -> Void = {
+    guard let pointer = $0 else { return }
+    Unmanaged<GRunLoop>.fromOpaque(pointer).release()
 }

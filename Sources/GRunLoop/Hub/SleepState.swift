@@ -24,7 +24,7 @@ struct SleepState {
     /// The thread is in poll(), or about to be: a change that it must notice has to wake it.
     private(set) var isPolling = false
     /// Somebody has already woken this sleep.
-    private var isKicked = false
+    private(set) var isKicked = false
     private var waker: Waker?
     private(set) unowned(unsafe) var mode: ModeState?
     private(set) var until: Nanoseconds = .never
@@ -59,9 +59,8 @@ extension GRunLoop {
     ///
     /// - Parameter reach: a stop is for the innermost run; anything else may be for every run for which it counts now.
     func wakeUpLocked(for reach: SleepState.Reach = .everyRun) -> Kick? {
-        // Whoever sleeps now must be woken: a host, and a foreign loop that a callout runs while the run below it ignores wake-ups. Its
-        // next prepare sees what there is to do.
-        guard let activation, !(activation.ignoresWakeUps && sleep.isPolling) else {
+        // For a host, whose next prepare sees it. A foreign loop that a callout of ours runs has made the run below it listen.
+        guard let activation else {
             host.isWakePending = true
             return sleep.kick()
         }

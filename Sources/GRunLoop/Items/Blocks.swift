@@ -43,6 +43,7 @@ extension GRunLoop {
             for queue in queues { queue.append(.init(sequence: blockSequence, body: nil, token: token)) }
         }
         blockSequence += 1
+        owePassToHostLocked()
     }
 
     private func blockQueueLocked(_ name: Mode) -> BlockQueue {

@@ -74,6 +74,7 @@ extension GRunLoop {
         lock.withLock {
             guard mode.sources[ObjectIdentifier(source)] != nil else { return }
             mode.signalled[ObjectIdentifier(source)] = source
+            owePassToHostLocked()
         }
     }
 

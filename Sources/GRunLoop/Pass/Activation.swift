@@ -3,15 +3,19 @@
 
 /// Guarded by the loop's lock, but for what says otherwise.
 final class Activation {
-    let mode: ModeState
+    private(set) var mode: ModeState
     let parent: Activation?
     /// How long the run may last; zero and less: one pass without sleeping. `.never`: no limit.
     private let span: Nanoseconds
     /// `.min`: one pass without sleeping. `.never`: no limit, or not begun.
     private(set) var deadline = Nanoseconds.never
     let returnsAfterSource: Bool
-    /// A host drives: the run neither looks at contexts nor sleeps.
+    /// A host drives: the run does not sleep.
     let isHosted: Bool
+    /// How many GLib dispatches were on the thread's stack when it began.
+    let depth = Contexts.depth
+    /// It began in the callback of a host, which goes on when it ends.
+    let isInsideHost: Bool
 
     /// A stop belongs to one activation: neither its parent's nor the next run's (items 58 to 62).
     var isStopped = false
@@ -19,6 +23,10 @@ final class Activation {
     var ignoresWakeUps = false
     /// This run's deadline has woken the innermost run once, or this run has returned: it wakes nobody any more.
     var isDeadlineSpent = false
+
+    /// The pass ends early: its time slice is used up, and others are ready. What it has not served waits for the next one.
+    var isCut = false
+    var slice = TimeSlice()
 
     /// Another thread's wake-up, which counted for this run, was consumed by one that is nested in it.
     var owesPass = false
@@ -34,13 +42,19 @@ final class Activation {
 
     init(
         mode: ModeState, parent: Activation?, span: Nanoseconds = .never, returnsAfterSource: Bool = false,
-        isHosted: Bool = false
+        isHosted: Bool = false, isInsideHost: Bool = true
     ) {
         self.mode = mode
         self.parent = parent
         self.span = span
         self.returnsAfterSource = returnsAfterSource
         self.isHosted = isHosted
+        self.isInsideHost = isInsideHost
+    }
+
+    /// The host's endless run goes on in another mode, between two passes.
+    func move(to mode: ModeState) {
+        self.mode = mode
     }
 
     /// The time counts from the first pass, after the entry observers.

@@ -4,12 +4,14 @@
 extension GRunLoop {
     /// Stages 4, 5 and 11: runs the blocks of the mode that were enqueued before. Those that one of them enqueues wait for the next
     /// step; a nested run does not see the rest of this one.
-    @inline(__always) func runBlocksLocked(_ mode: ModeState) {
+    @inline(__always) func runBlocksLocked(_ run: Activation) {
         mark(.blocks)
-        if mode.blocks.live > 0 || (mode.isCommon && commonBlocks.live > 0) { runBlockStepLocked(mode) }
+        let mode = run.mode
+        if mode.blocks.live > 0 || (mode.isCommon && commonBlocks.live > 0) { runBlockStepLocked(run) }
     }
 
-    @inline(never) private func runBlockStepLocked(_ mode: ModeState) {
+    @inline(never) private func runBlockStepLocked(_ run: Activation) {
+        let mode = run.mode
         let end = blockSequence
         let start = hiddenBlocks
         var next = start
@@ -20,6 +22,7 @@ extension GRunLoop {
             lock.unlock()
             callOutToBlock(&body, of: self)
             lock.lock()
+            if isCutLocked(run) { break }
         }
         hiddenBlocks = start
     }

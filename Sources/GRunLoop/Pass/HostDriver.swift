@@ -1,33 +1,170 @@
 // SPDX-License-Identifier: Apache-2.0
-// A host drives: the hub's dispatch runs passes inside the host's iteration.
+// A host drives: passes inside the iterations of whoever iterates the home context. The wait between a pass's head and its tail is the
+// host's, so that a dispatch of the hub begins with the tail of the pass whose head found nothing to do.
+
+import CGRun
 
 extension GRunLoop {
-    /// How many passes one dispatch of the hub runs at most, so that the host gets its turn.
-    private static let passesPerDispatch = 64
+    /// How many iterations of the host are left to others once our slice is used up: one for each of GTK's events, resizing and
+    /// redrawing. Where nobody else is ready, each costs a microsecond or two.
+    private static let yieldedIterations: UInt32 = 3
 
-    /// Serves what is ready, pass by pass, as a run in the default mode that never sleeps and never ends. It looks at everything anew:
-    /// GLib's READY flag survives passes.
+    /// The hub is dispatched: there is work, or the host has woken. It looks at everything anew, since READY survives iterations.
     func serveHost() {
+        guard let run = beginHosted() else { return }
+        endHostWaitLocked()  // 9
+        if host.tailMode === run.mode {
+            let item = lookLocked(run, mainQueueFirst: !run.servedMainQueueLast)
+            // Somebody else was woken, or READY was left over: the tail waits for something to do, or for the next head.
+            guard item != nil || !run.mode.signalled.isEmpty || hasVisibleBlocksLocked(run.mode) else {
+                return endHosted(run)
+            }
+            _ = runTailLocked(run, Found(item: item))
+        }
+        runHostedPassesLocked(run)
+        endHosted(run)
+    }
+
+    /// Nothing is ready in the host's context, and somebody wants to know when the host sleeps. A head of a pass comes directly before
+    /// beforeWaiting: if something foreign was dispatched since the last one, there is another first, and beforeWaiting is for the
+    /// next time that nothing is ready.
+    func hostIsIdle(isFresh: Bool) {
+        guard let run = beginHosted() else { return }
+        if isFresh, host.tailMode === run.mode {
+            notifyLocked(.beforeWaiting, run.mode)  // 7
+            // What it was about has gone meanwhile, if an observer detached the loop.
+            if let home {
+                host.waitMode = run.mode
+                cgrun_hub_set_waiting(home.hub, true)
+            }
+        } else {
+            runHostedPassesLocked(run)
+        }
+        endHosted(run)
+    }
+
+    /// Whole passes, until one of them has nothing to do or the slice is used up.
+    private func runHostedPassesLocked(_ run: Activation) {
+        while !run.isCut {
+            if run.mode !== host.ambientMode { run.move(to: host.ambientMode) }
+            host.tailMode = nil
+            let handled = runHeadLocked(run)
+            if let home { cgrun_hub_note_head(home.hub) }
+            guard let found = takeReadyForHostLocked(run, polls: handled) else {
+                host.tailMode = run.mode
+                return
+            }
+            _ = runTailLocked(run, found)
+            if run.slice.isSpent(timeSlice) { run.isCut = true }
+        }
+        host.isUnfinished = true
+        run.slice.restart()
+        if let home { cgrun_hub_yield(home.hub, Self.yieldedIterations) }
+    }
+
+    /// The host has slept, or somebody else was dispatched, since beforeWaiting: afterWaiting comes before anything else of ours.
+    func endHostWaitLocked() {
+        guard let mode = host.waitMode else { return }
+        host.waitMode = nil
+        if let home { cgrun_hub_set_waiting(home.hub, false) }
+        notifyLocked(.afterWaiting, mode)
+    }
+
+    /// The same, where a callback of the host begins a run: its observers' closures are kept by an activation, as in every pass.
+    func endHostWaitBeforeRunLocked() {
+        let stand = Activation(mode: host.ambientMode, parent: activation, isHosted: true, isInsideHost: host.isInnermost)
+        activation = stand
+        host.isInnermost = false
+        endHostWaitLocked()
+        activation = stand.parent
+        host.isInnermost = stand.isInsideHost
+        lock.unlock()
+        stand.kept.removeAll()
+        lock.lock()
+    }
+
+    /// Stages 6 to 9 where a host has done the waiting. Nil if there is nothing to serve: the pass then waits for the host.
+    private func takeReadyForHostLocked(_ run: Activation, polls: Bool) -> Found? {
+        let mode = run.mode
+        let mainQueueFirst = !run.servedMainQueueLast
+        if polls || run.isCut { return Found(item: lookLocked(run, mainQueueFirst: mainQueueFirst)) }
+        guard !mode.observed.isDisjoint(with: [.beforeWaiting, .afterWaiting]) else {
+            return lookLocked(run, mainQueueFirst: mainQueueFirst).map { Found(item: $0) }
+        }
+        if mainQueueFirst, servesMainQueueLocked(mode), MainQueue.isReady { return Found(item: .mainQueue) }
+        guard hasReadyLocked(run) else { return nil }
+        notifyLocked(.beforeWaiting, mode)  // 7
+        let item = lookLocked(run, mainQueueFirst: mainQueueFirst)
+        run.ignoresWakeUps = true
+        notifyLocked(.afterWaiting, mode)  // 9
+        return Found(item: item)
+    }
+
+    /// The host's run ends: the loop is detached, or its thread has ended. With the lock held before and after.
+    func endHostedRunLocked() {
+        guard host.hasEntered else { return }
+        host.hasEntered = false
+        host.tailMode = nil
+        let run = Activation(mode: host.ambientMode, parent: activation, isHosted: true, isInsideHost: host.isInnermost)
+        activation = run
+        host.isInnermost = false
+        endHostWaitLocked()
+        notifyLocked(.exit, run.mode)
+        activation = run.parent
+        host.isInnermost = run.isInsideHost
+        lock.unlock()
+        run.kept.removeAll()
+        lock.lock()
+    }
+
+    // MARK: The activation that stands for the host's endless run
+
+    /// With the lock held after it, unless it answers nil.
+    private func beginHosted() -> Activation? {
         // A READY that is left over from g_main_context_pending() makes our own dispatch of the home context call the hub as well: then a
         // run of ours is under way, in its own mode.
-        guard isCurrent, !refuses("hub"), Contexts.depth != ownDispatchDepth else { return }
+        guard !refuses("hub"), Contexts.depth != ownDispatchDepth else { return nil }
         if isMain { MainQueue.explainIfLost() }
         if let shortage = takeHostShortage() { Log.critical(shortage) }
         lock.lock()
-        guard !isDead else { return lock.unlock() }
-        let run = Activation(mode: modeLocked(.default), parent: activation, isHosted: true)
+        guard !isDead, home != nil else {
+            lock.unlock()
+            return nil
+        }
         sleep.end()
-        host.isWakePending = false
+        let run = Activation(mode: host.ambientMode, parent: activation, isHosted: true)
+        run.servedMainQueueLast = host.servedMainQueueLast
         activation = run
+        host.isInnermost = false
+        host.owesPass = false
+        host.isUnfinished = false
+        if host.isWakePending {
+            host.isWakePending = false
+            sleep.isWakePending = true
+        }
         batch.discard()
-        acknowledgeHostTimerLocked()
+        run.slice = host.slice
+        run.slice.resume()
         if !host.hasEntered {
             host.hasEntered = true
-            notifyLocked(.entry, run.mode)
+            notifyLocked(.entry, run.mode)  // 1
         }
-        for _ in 0..<Self.passesPerDispatch where !runPassLocked(run).foundSomething { break }
+        return run
+    }
+
+    /// Gives the lock up.
+    private func endHosted(_ run: Activation) {
+        run.slice.pause()
+        host.slice = run.slice
+        host.servedMainQueueLast = run.servedMainQueueLast
+        host.isInnermost = true
         batch.discard()
         activation = run.parent
+        // What is left of a wake-up is the host's, not the next run's (item 68).
+        if activation == nil, sleep.isWakePending {
+            sleep.isWakePending = false
+            host.isWakePending = true
+        }
         lock.unlock()
         run.kept.removeAll()
     }

@@ -8,36 +8,35 @@
 // The stages are never inlined: a profile shows them by name, and what one costs does not depend on its neighbours.
 
 extension GRunLoop {
-    /// What of a pass decides whether its driver makes another.
-    struct PassOutcome {
-        /// A source was handled: a version-0 or version-1 source, the main queue, or a context.
-        let handledSource: Bool
-        /// There was anything to service at all.
-        let foundSomething: Bool
+    /// One pass, where we drive: stages 2 to 11. Answers whether it has handled a source. With the lock held before and after; never held in user
+    /// code.
+    func runPassLocked(_ run: Activation) -> Bool {
+        let handled = runHeadLocked(run)
+        let found = takeReadyLocked(run, polls: handled || run.onlyPolls || run.isCut)
+        return runTailLocked(run, found) || handled
     }
 
-    /// One pass: stages 2 to 11. With the lock held before and after; never held in user code.
-    func runPassLocked(_ run: Activation) -> PassOutcome {
-        let mode = run.mode
+    /// What comes before the wait: stages 2 to 5. Answers whether a source was handled.
+    func runHeadLocked(_ run: Activation) -> Bool {
         beginPassLocked(run)
-        notifyLocked(.beforeTimers, mode)  // 2
-        notifyLocked(.beforeSources, mode)  // 3
-        runBlocksLocked(mode)  // 4
+        notifyLocked(.beforeTimers, run.mode)  // 2
+        notifyLocked(.beforeSources, run.mode)  // 3
+        runBlocksLocked(run)  // 4
         mark(.sources)
-        var handled = performSourcesLocked(run)  // 5
-        if handled { runBlocksLocked(mode) }
+        let handled = performSourcesLocked(run)  // 5
+        if handled { runBlocksLocked(run) }
+        return handled
+    }
 
-        // 6 to 9; a host has done its own waiting.
-        let found =
-            run.isHosted
-            ? Found(item: lookLocked(run, mainQueueFirst: !run.servedMainQueueLast))
-            : takeReadyLocked(run, polls: handled || run.onlyPolls)
+    /// What comes after the wait: stages 10 and 11. Answers whether a source was handled.
+    func runTailLocked(_ run: Activation, _ found: Found) -> Bool {
         run.ignoresWakeUps = true
         for served in found.contexts { dispatchLocked(served, run) }
+        if run.isCut, !found.contexts.isEmpty { yieldLocked(run) }
         mark(.service)
-        handled = serviceLocked(found.item, run) || handled || !found.contexts.isEmpty  // 10
-        runBlocksLocked(mode)  // 11
-        return PassOutcome(handledSource: handled, foundSomething: handled || found.item != nil)
+        let handled = serviceLocked(found.item, run)  // 10
+        runBlocksLocked(run)  // 11
+        return handled || !found.contexts.isEmpty
     }
 
     /// Wake-ups count again. An outer run's deadline that passed while they did not is spent: it was one of the ignored.
@@ -47,6 +46,10 @@ extension GRunLoop {
         }
         run.ignoresWakeUps = false
         run.owesPass = false
+        run.isCut = false
+        // A foreign loop in a callout of the last pass was left in its sleep.
+        if host.waitMode != nil { endHostWaitLocked() }
+        host.isInnermost = false
     }
 
     // MARK: 2, 3, 7, 9, entry and exit
@@ -95,13 +98,14 @@ extension GRunLoop {
             lock.unlock()
             callOutToSource(source, of: self)
             lock.lock()
+            if isCutLocked(run) { break }
         }
         return handled
     }
 
     // MARK: 10
 
-    private func dispatchLocked(_ served: ServedContext, _ run: Activation) {
+    func dispatchLocked(_ served: ServedContext, _ run: Activation) {
         run.kept.append(served)
         lock.unlock()
         let outerDepth = ownDispatchDepth
@@ -142,6 +146,7 @@ extension GRunLoop {
                 timer.deadline <= Nanoseconds.now()
             else { continue }
             timer.fireLocked(in: mode, of: self)
+            if isCutLocked(run) { break }
         }
     }
 

@@ -14,12 +14,15 @@ extension GRunLoop {
     /// Runs a mode once. Nil if nothing was run: the mode has nothing to wait for, or cannot be run here and now, which is said.
     func runMode(_ name: Mode, for span: Nanoseconds, returningAfterSource: Bool) -> RunResult? {
         lock.lock()
+        if host.waitMode != nil { endHostWaitBeforeRunLocked() }
         guard let mode = modes[name], !isFinishedLocked(mode) else {
             lock.unlock()
             if name == .common { explainCommon() }
             return nil
         }
-        let run = Activation(mode: mode, parent: activation, span: span, returnsAfterSource: returningAfterSource)
+        let run = Activation(
+            mode: mode, parent: activation, span: span, returnsAfterSource: returningAfterSource,
+            isInsideHost: host.isInnermost)
         guard beginLocked(run) else {
             lock.unlock()
             explainExhaustion(name)
@@ -33,6 +36,7 @@ extension GRunLoop {
 
         batch.discard()
         activation = run.parent
+        host.isInnermost = run.isInsideHost
         lock.unlock()
         run.contexts.releaseAll()
         run.kept.removeAll()
@@ -43,8 +47,8 @@ extension GRunLoop {
     private func runPassesLocked(_ run: Activation) -> RunResult {
         if run.isStopped { return .stopped }
         while true {
-            let pass = runPassLocked(run)
-            if let result = endCheckLocked(run, pass.handledSource) { return result }  // 12
+            let handled = runPassLocked(run)
+            if let result = endCheckLocked(run, handled) { return result }  // 12
         }
     }
 
@@ -64,8 +68,10 @@ extension GRunLoop {
             sleep.isWakePending = true
         }
         activation = run
-        // A wake-up that came while nothing ran was for a host; it does not count for a run (item 68).
-        host.isWakePending = false
+        host.isInnermost = false
+        run.slice.resume()
+        // A wake-up that came while nothing ran was for a host. Where there is none it is forgotten: it does not count for a run (item 68).
+        if run.depth == 0 { host.isWakePending = false }
         // A batch dies at any nested run: what is in it may have been serviced by then.
         batch.discard()
         return true
@@ -92,6 +98,10 @@ extension GRunLoop {
     }
 
     private func explainExhaustion(_ name: Mode) {
+        guard lock.withLock({ host.detachedFrom == nil }) else {
+            return Log.critical(
+                "GRunLoop.run: the loop was detached from its context, so mode \(name) is not run; call attach() first")
+        }
         Log.critical(
             "GRunLoop.run: no descriptor is left to sleep with, so mode \(name) is not run; close some descriptors or raise "
                 + "the limit, and run it again")

@@ -58,6 +58,13 @@ extension GRunLoop {
         return chooseLocked(run, mainQueue: mainQueue, mainQueueFirst: mainQueueFirst, now: .now())
     }
 
+    /// Whether anything of the loop's own is ready, without choosing it.
+    func hasReadyLocked(_ run: Activation) -> Bool {
+        if sleep.isWakePending || run.mode.heap.earliest <= .now() { return true }
+        if batch.pending(in: run.mode).isEmpty, run.mode.descriptors.watched >= 0 { fetchLocked(run.mode) }
+        return !batch.pending(in: run.mode).isEmpty || servesMainQueueLocked(run.mode) && MainQueue.isReady
+    }
+
     /// Asks the mode's epoll what is ready. An event that nobody waits for is of a descriptor that was closed under a copy of it while it
     /// was watched: the kernel would report it for ever, and there is no number left to remove it by. A new epoll does not know it.
     private func fetchLocked(_ mode: ModeState) {
@@ -104,6 +111,7 @@ extension GRunLoop {
             // A chooser is shown everything that is ready at this moment.
             if result.found.descriptors >= 0, batch.pending(in: mode).isEmpty || itemChooser != nil { fetchLocked(mode) }
             let end = Nanoseconds.now()
+            run.slice.resume(at: end)
             if run.nextAncestorDeadline <= end, run.takePassedAncestorDeadlines(at: end) { sleep.isWakePending = true }
             if run.deadline <= end, !run.onlyPolls { run.isDeadlineSpent = true }
             let item = chooseLocked(run, mainQueue: result.found.mainQueue >= 0, mainQueueFirst: mainQueueFirst, now: end)

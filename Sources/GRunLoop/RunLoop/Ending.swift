@@ -9,6 +9,8 @@ extension GRunLoop {
     /// may be gone.
     func endWithThread() {
         var remains = lock.withLock {
+            // A callout that ended the thread is still in it.
+            if activation == nil { endHostedRunLocked() }
             dead.store(true, ordering: .relaxed)
             return takeRemainsLocked()
         }
@@ -69,6 +71,8 @@ extension GRunLoop {
         activation = nil
         remains.home = home
         home = nil
+        if let context = host.detachedFrom { remains.items.append(.context(context)) }
+        host.detachedFrom = nil
         remains.descriptors = host.close()
         return remains
     }

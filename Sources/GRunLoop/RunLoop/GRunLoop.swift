@@ -40,7 +40,8 @@ public final class GRunLoop: @unchecked Sendable {
     var lastKind = ReadyItem.Kind.descriptor
     var sleep = SleepState()
     var home: ServedContext?
-    var host = HostState()
+    var host: HostState
+    var timeSlice = TimeSlice.standard
     var performs = PerformQueue()
 
     /// The loop's thread has ended. Set with the lock held, read without it where a late answer does no harm.
@@ -61,7 +62,9 @@ public final class GRunLoop: @unchecked Sendable {
 
     init(isMain: Bool) {
         self.isMain = isMain
-        modes[.default] = ModeState(name: .default, isCommon: true)
+        let defaultMode = ModeState(name: .default, isCommon: true)
+        modes[.default] = defaultMode
+        host = HostState(ambientMode: defaultMode)
         cgrun_watch_fork()
     }
 
@@ -130,11 +133,6 @@ public final class GRunLoop: @unchecked Sendable {
         let mode = ModeState(name: name, isCommon: commonModes.contains(name))
         modes[name] = mode
         return mode
-    }
-
-    /// The mode of the innermost run; nil when the loop does not run. Threads: any. `CFRunLoopCopyCurrentMode`.
-    public var currentMode: Mode? {
-        lock.withLock { activation?.mode.name }
     }
 
     /// The modes that exist: those that an item, a block or a context has ever named, and always ``Mode/default``. In no order.

@@ -54,7 +54,8 @@ extension GRunLoop {
             // A foreign loop that a callout of ours runs has a stand-in on the stack, which is no run.
             var run = activation
             while let hosted = run, hosted.isHosted { run = hosted.parent }
-            run?.isStopped = true
+            guard let run else { return nil }
+            run.isStopped = true
             return wakeUpLocked(for: .innermostRun)
         }?.send()
     }
@@ -127,8 +128,9 @@ extension GRunLoop {
         lock.withLock { wakeUpLocked() }?.send()
     }
 
-    /// Whether the loop waits in the kernel now. False in every callout. Threads: any. `CFRunLoopIsWaiting`.
+    /// Whether the loop waits in the kernel now, by itself or in a host. On the loop's own thread, which does not wait while it asks, it is
+    /// always false. Threads: any. `CFRunLoopIsWaiting`.
     public var isWaiting: Bool {
-        lock.withLock { sleep.isPolling }
+        !isCurrent && lock.withLock { sleep.isPolling }
     }
 }

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// How long the loop serves its own items in a row before GLib's other sources have their turn.
+
+/// The time that our own items have taken, in a row. Under a host it counts across dispatches of the hub, until there is nothing of ours to
+/// do or the loop has yielded: a slice that began anew with each dispatch would give GTK no frame. Guarded by the loop's lock.
+struct TimeSlice {
+    static let standard: Nanoseconds = 4_000_000
+
+    private var used: Nanoseconds = 0
+    /// When the work under way began, `.never` while none is.
+    private var start = Nanoseconds.never
+    private var lastLook: Nanoseconds = 0
+    /// The clock is read after so many items: each time while they are long, rarely while they are short.
+    private var stride = 1
+    private var untilLook = 1
+
+    private static let longestStride = 16
+    /// A stretch between two looks at the clock is not to take longer.
+    private static let stretch: Nanoseconds = 100_000
+
+    /// Our work begins.
+    mutating func resume(at now: Nanoseconds = .now()) {
+        start = now
+        lastLook = now
+        untilLook = stride
+    }
+
+    /// Our work ends, for the time being.
+    mutating func pause() {
+        used += .now() - start
+        start = .never
+    }
+
+    /// There was nothing of ours to do, or the others have had their turn.
+    mutating func restart() {
+        used = 0
+        if start != .never { start = .now() }
+    }
+
+    /// After each item: whether a slice of `length` is used up.
+    mutating func isSpent(_ length: Nanoseconds) -> Bool {
+        untilLook -= 1
+        guard untilLook <= 0 else { return false }
+        let now = Nanoseconds.now()
+        let taken = now - lastLook
+        lastLook = now
+        if taken * 2 <= Self.stretch {
+            stride = min(stride * 2, Self.longestStride)
+        } else if taken > Self.stretch {
+            stride = max(1, stride / 4)
+        }
+        untilLook = stride
+        return used + (now - start) >= length
+    }
+}
+
+extension GRunLoop {
+    /// How long the loop serves its own items in a row before whatever else is ready in its contexts has its turn: GTK's drawing, other
+    /// sources of GLib. It is overrun by one item at most, or by the items of a tenth of a millisecond. 4 ms at first, at which GTK draws every
+    /// frame under any load of ours; more than 8 costs frames. Zero and negative: after every item. One that is too long is no limit.
+    ///
+    /// A snapshot of the main dispatch queue is one item: libdispatch runs it to its end.
+    ///
+    /// Threads: any; it takes effect at the next item. There is no corresponding Core Foundation function.
+    public var hostTimeSlice: Duration {
+        get { lock.withLock { timeSlice }.duration }
+        set { lock.withLock { timeSlice = max(0, Nanoseconds(saturating: newValue)) } }
+    }
+
+    /// With the lock held, after each item of a step: whether the rest of the step is left for a later pass, because the slice is used up.
+    /// Where we drive, only if a context really is ready: then the order of a pass depends on no clock otherwise.
+    @inline(__always) func isCutLocked(_ run: Activation) -> Bool {
+        if !run.isCut, run.slice.isSpent(timeSlice) { cutLocked(run) }
+        return run.isCut
+    }
+
+    @inline(never) private func cutLocked(_ run: Activation) {
+        if run.isHosted {
+            run.isCut = true
+        } else {
+            run.isCut = !readyContextsLocked(run).isEmpty
+            run.slice.restart()
+        }
+    }
+
+    /// With the lock held, the pass was cut and the contexts that were ready were dispatched: once more, and again, so that the lower
+    /// priorities of a context have their turn as well. A dispatch serves one.
+    func yieldLocked(_ run: Activation) {
+        for _ in 0..<2 {
+            let ready = readyContextsLocked(run)
+            guard !ready.isEmpty else { return }
+            for served in ready { dispatchLocked(served, run) }
+        }
+    }
+
+    private func readyContextsLocked(_ run: Activation) -> [ServedContext] {
+        let contexts = run.contexts.list
+        guard !contexts.isEmpty else { return [] }
+        lock.unlock()
+        let ready = poller.poll(contexts, own: OwnDescriptors(), deadline: .min).readyContexts
+        lock.lock()
+        return ready
+    }
+}

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// The mode in which a host is served, and what the current mode is.
+
+extension GRunLoop {
+    /// The mode of the innermost run; where a host drives, the ambient mode in every callback of it; nil outside both.
+    ///
+    /// Threads: any. Another thread is told the mode of what the loop's own code is doing: it cannot see that a host's callback is
+    /// under way. The corresponding Core Foundation function is `CFRunLoopCopyCurrentMode`.
+    public var currentMode: Mode? {
+        // A foreign loop inside a callout of a run has more dispatches on the stack than the run itself.
+        let depth = isCurrent ? Contexts.depth : 0
+        return lock.withLock {
+            if let activation, depth <= max(activation.depth, ownDispatchDepth) { return activation.mode.name }
+            return depth > 0 ? host.ambientMode.name : nil
+        }
+    }
+
+    /// The mode in which a host is served: what ``push(ambientMode:)`` named last, ``Mode/default`` at first. Threads: any.
+    public var ambientMode: Mode {
+        lock.withLock { host.ambientMode.name }
+    }
+
+    /// A mode that was pushed as the ambient one, and how it is taken back.
+    public final class AmbientMode: Sendable {
+        public let mode: Mode
+        private let loop: GRunLoop
+
+        init(_ mode: Mode, of loop: GRunLoop) {
+            self.mode = mode
+            self.loop = loop
+        }
+
+        /// Takes the mode back: the ambient mode is the one that was pushed last of those that are left, or the default one. In any order.
+        ///
+        /// Threads: the loop's own; on another one, and a second time, it is logged and does nothing.
+        public func pop() {
+            loop.pop(self)
+        }
+    }
+
+    /// Has whoever drives this loop (GTK, GIO, any iteration of the home context) serve it in another mode from the next pass on, until the
+    /// answer's `pop()`. A drag pushes ``Mode/tracking``: items of the default mode wait meanwhile, those of the common modes
+    /// go on, as do the main queue and GTK itself, because the mode becomes one of the common modes.
+    ///
+    /// It changes no run of ours that is under way, and none that begins later: a run has its own mode.
+    ///
+    /// Threads: the loop's own; from another one it is logged, and nothing is pushed. It throws what ``addCommonMode(_:)`` throws.
+    /// There is no corresponding Core Foundation function: there it is the host that runs the loop in another mode.
+    public func push(ambientMode name: Mode) throws(DescriptorError) -> AmbientMode {
+        let token = AmbientMode(name, of: self)
+        guard !refuses("push(ambientMode:)"), requireOwnThread("push(ambientMode:)") else { return token }
+        guard name != .common else {
+            Log.critical("GRunLoop.push(ambientMode:): .common stands for all common modes and cannot be current; name one of them")
+            return token
+        }
+        try addCommonMode(name)
+        lock.withLock {
+            host.ambientStack.append(token)
+            host.ambientMode = modeLocked(name)
+            // What was enqueued for it before counts now.
+            host.owesPass = true
+        }
+        return token
+    }
+
+    /// Calls `body` with another ambient mode: see ``push(ambientMode:)``. It is of use where `body` runs a loop of the host's.
+    ///
+    /// Threads: the loop's own.
+    public func withAmbientMode<Result, Failure: Error>(
+        _ name: Mode, _ body: () throws(Failure) -> Result
+    ) throws -> Result {
+        let token = try push(ambientMode: name)
+        defer { token.pop() }
+        return try body()
+    }
+
+    private func pop(_ token: AmbientMode) {
+        guard !refuses("pop"), requireOwnThread("pop") else { return }
+        let isPopped = lock.withLock {
+            guard let index = host.ambientStack.firstIndex(where: { $0 === token }) else { return false }
+            host.ambientStack.remove(at: index)
+            host.ambientMode = modeLocked(host.ambientStack.last?.mode ?? .default)
+            host.owesPass = true
+            return true
+        }
+        if !isPopped { Log.critical("GRunLoop.AmbientMode.pop: mode \(token.mode) is not pushed any more; pop it once") }
+    }
+}

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Taking a loop out of its host, and putting it back: for a plug-in that is unloaded.
+
+import Glibc
+
+extension GRunLoop {
+    /// Takes the loop out of its home context: whoever iterates that no longer serves it, and GLib holds nothing of ours any more. Exit
+    /// observers of the ambient mode are told, if entry observers were. Items stay where they are, and wait for ``attach()``; the loop
+    /// cannot be run meanwhile. Without effect on a loop that is detached, or was never attached.
+    ///
+    /// Threads: the loop's own. Inside a callout of the loop it is logged and ignored: what is on the stack needs what it would take away.
+    public func detach() {
+        guard !refuses("detach"), requireOwnThread("detach") else { return }
+        lock.lock()
+        guard activation == nil else {
+            lock.unlock()
+            return Log.critical(
+                "GRunLoop.detach: a callout of the loop is on the stack, and nothing is detached; call it from outside the loop")
+        }
+        guard let former = home else { return lock.unlock() }
+        endHostedRunLocked()
+        // An observer may have done it.
+        guard home === former else { return lock.unlock() }
+        home = nil
+        Contexts.retain(former.context)
+        host.detachedFrom = former.context
+        for mode in modes.values { mode.contextsVersion += 1 }
+        let descriptors = host.close()
+        lock.unlock()
+        // The hub goes before its descriptors: GLib must not poll a number that belongs to something else.
+        former.close()
+        for descriptor in descriptors { close(descriptor) }
+    }
+
+    /// Puts a loop that was detached back into its home context. The next pass under a host is the first of a new, endless run: entry
+    /// observers are told again.
+    ///
+    /// Threads: the loop's own. Without effect on a loop that is not detached.
+    public func attach() {
+        guard !refuses("attach"), requireOwnThread("attach") else { return }
+        lock.withLock {
+            guard let context = host.detachedFrom else { return }
+            home = ServedContext(context, carrying: self)
+            host.detachedFrom = nil
+            host.owesPass = true
+            Contexts.release(context)
+            for mode in modes.values { mode.contextsVersion += 1 }
+        }
+    }
+}
