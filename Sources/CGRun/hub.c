@@ -9,7 +9,7 @@
 //
 // All of it belongs to the loop's thread. On another one, which iterates the context in its stead, hub and sentinels are silent.
 
-#include "cgrun.h"
+#include "hub.h"
 
 #include <pthread.h>
 
@@ -88,15 +88,27 @@ static gboolean hub_check(GSource *source)
     return hub->funcs.check(hub->loop, hub->is_waiting, hub->is_waiting && hub->has_slept, found);
 }
 
+bool cgrun_hub_steps_back(const GSource *source)
+{
+    const Hub *hub = (const Hub *)source;
+    return hub_is_silent(hub) || hub->is_yielding;
+}
+
+void cgrun_hub_serve(GSource *source)
+{
+    Hub *hub = (Hub *)source;
+    // READY may be left over, from before it began to yield.
+    if (cgrun_hub_steps_back(source) || hub->yields > 0)
+        return;
+    hub->funcs.dispatch(hub->loop);
+    hub->was_ours = true;
+}
+
 static gboolean hub_dispatch(GSource *source, GSourceFunc callback, gpointer data)
 {
     (void)callback;
     (void)data;
-    Hub *hub = (Hub *)source;
-    if (hub_is_silent(hub) || hub->yields > 0 || hub->is_yielding)
-        return G_SOURCE_CONTINUE;
-    hub->funcs.dispatch(hub->loop);
-    hub->was_ours = true;
+    cgrun_hub_serve(source);
     return G_SOURCE_CONTINUE;
 }
 

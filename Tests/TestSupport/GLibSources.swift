@@ -14,6 +14,11 @@ private let callCallback: GSourceFunc = { data in
     return Unmanaged<Callback>.fromOpaque(data).takeUnretainedValue().body() ? 1 : 0
 }
 
+private let callDescriptorCallback: GUnixFDSourceFunc = { _, _, data in
+    guard let data else { return 0 }
+    return Unmanaged<Callback>.fromOpaque(data).takeUnretainedValue().body() ? 1 : 0
+}
+
 private let dropCallback: GDestroyNotify = { data in
     guard let data else { return }
     Unmanaged<Callback>.fromOpaque(data).release()
@@ -24,12 +29,19 @@ public final class GLibSource: @unchecked Sendable {
     private let source: UnsafeMutablePointer<GSource>
 
     private init(
-        _ source: UnsafeMutablePointer<GSource>, _ context: OpaquePointer?, _ priority: Int32,
-        _ body: @escaping @Sendable () -> Bool
+        _ source: UnsafeMutablePointer<GSource>, _ priority: Int32, _ body: @escaping @Sendable () -> Bool,
+        _ setCallback: (UnsafeMutablePointer<GSource>, UnsafeMutableRawPointer) -> Void
     ) {
         self.source = source
         g_source_set_priority(source, priority)
-        g_source_set_callback(source, callCallback, Unmanaged.passRetained(Callback(body)).toOpaque(), dropCallback)
+        setCallback(source, Unmanaged.passRetained(Callback(body)).toOpaque())
+    }
+
+    private convenience init(
+        _ source: UnsafeMutablePointer<GSource>, _ context: OpaquePointer?, _ priority: Int32,
+        _ body: @escaping @Sendable () -> Bool
+    ) {
+        self.init(source, priority, body) { g_source_set_callback($0, callCallback, $1, dropCallback) }
         g_source_attach(source, context)
     }
 
@@ -46,6 +58,18 @@ public final class GLibSource: @unchecked Sendable {
         _ context: OpaquePointer?, priority: Int32 = 0, _ body: @escaping @Sendable () -> Bool
     ) -> GLibSource {
         GLibSource(g_idle_source_new(), context, priority, body)
+    }
+
+    /// Called while the descriptor is readable, until it answers false.
+    public static func readable(
+        _ context: OpaquePointer?, _ descriptor: Int32, priority: Int32 = 0, _ body: @escaping @Sendable () -> Bool
+    ) -> GLibSource {
+        let source = GLibSource(g_unix_fd_source_new(descriptor, G_IO_IN), priority, body) { source, data in
+            // GLib casts it back: such a source's function has other parameters.
+            g_source_set_callback(source, unsafeBitCast(callDescriptorCallback, to: GSourceFunc.self), data, dropCallback)
+        }
+        g_source_attach(source.source, context)
+        return source
     }
 
     public func destroy() { g_source_destroy(source) }

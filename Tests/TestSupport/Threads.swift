@@ -102,7 +102,7 @@ public final class LoopThread: @unchecked Sendable {
 /// Whether a loop comes to sleep in the kernel in that time, on its thread.
 public func fallsAsleep(_ loop: GRunLoop, thread: pid_t, within timeout: Duration = Patience.normal) -> Bool {
     // A thread that was woken already shows as "running", whatever call it is in.
-    waitUntil(timeout: timeout) { loop.isWaiting && systemCall(of: thread).first == numberOfPpoll }
+    waitUntil(timeout: timeout) { loop.isWaiting && numbersOfPolls.contains(systemCall(of: thread).first) }
 }
 
 /// The state of a thread of this process as the kernel shows it: "S" asleep, "R" running.
@@ -169,9 +169,10 @@ public func threadProcessorTime() -> Duration {
 }
 
 #if arch(x86_64)
-    private let numberOfPpoll = "271"
+    // GLib calls poll(), which newer architectures do not have, or ppoll().
+    private let numbersOfPolls: [String?] = ["7", "271"]
 #else
-    private let numberOfPpoll = "73"
+    private let numbersOfPolls: [String?] = ["73"]
 #endif
 
 /// The system call that a thread of this process is in, with its arguments, as the kernel shows it: `271 0x7f... 0x2 0x0 ...`.
@@ -201,7 +202,7 @@ extension GRunLoop {
         let thread = threadID
         let hasReturned = Flag()
         let watcher = startThread { [self] in
-            let isAsleep = waitUntil { hasReturned.isSet || (isWaiting && systemCall(of: thread).first == numberOfPpoll) }
+            let isAsleep = waitUntil { hasReturned.isSet || (isWaiting && numbersOfPolls.contains(systemCall(of: thread).first)) }
             precondition(isAsleep, "the loop does not sleep")
             if !hasReturned.isSet { stop() }
         }

@@ -65,6 +65,13 @@ bool cgrun_hub_saw_check(GSource *hub);
 enum { CGRUN_HUB_RECORDS = 3 };
 void cgrun_hub_set_record(GSource *hub, unsigned slot, int descriptor);
 
+/// Has whoever iterates the hub's context sleep for a further context as well, and dispatch the hub when that is ready. `canary` is a hub
+/// without a loop in it. Called and closed on the loop's thread, which owns the context meanwhile as far as no other thread does.
+GSource *cgrun_carrier_new(GSource *hub, GMainContext *context, GSource *canary);
+bool cgrun_carrier_owns_context(GSource *carrier);
+/// Takes it out, and lets the context go. The caller still has its reference.
+void cgrun_carrier_close(GSource *carrier);
+
 // MARK: libdispatch, as CFRunLoop uses it
 
 /// The main queue's eventfd, or -1 where libdispatch does not offer it.

@@ -37,6 +37,11 @@ struct HostState {
 
     // MARK: What it watches
 
+    var carried = CarriedContexts()
+    /// Contexts that are no longer carried. With the last reference go sources of the program, whose notifications are user code: the next
+    /// dispatch gives it up.
+    var gone: [ServedContext] = []
+
     /// Becomes readable when the mode's first timer is due; made when there is a timer, -1 before.
     fileprivate var timerDescriptor: Int32 = -1
     /// What the timer descriptor is armed for. `.min`: it may be readable, and is to be armed anew before it is watched.
@@ -88,6 +93,10 @@ extension GRunLoop {
             // Attaching is no business of another thread, and not for free: here, and only when it has changed.
             let isObserved = !mode.observed.isDisjoint(with: [.beforeWaiting, .afterWaiting])
             cgrun_hub_set_sentinels(home.hub, isObserved || isWaiting)
+            if !host.carried.isCurrent(mode) {
+                let wanted = contextsLocked(of: mode).filter { $0 !== home }
+                host.gone += host.carried.update(to: wanted, of: mode, into: home)
+            }
             if hasWorkLocked(mode, isWaiting: isWaiting) { return true }
             watched = watchLocked(mode, home)
             if host.shortage == .toBeSaid { return true }
@@ -140,7 +149,7 @@ extension GRunLoop {
     }
 
     private func hasWorkLocked(_ mode: ModeState, isWaiting: Bool) -> Bool {
-        if host.isWakePending || sleep.isWakePending || host.isUnfinished { return true }
+        if host.isWakePending || sleep.isWakePending || host.isUnfinished || !host.gone.isEmpty { return true }
         if mode.heap.earliest != .never, mode.heap.earliest <= .now() { return true }
         // What a beforeWaiting observer leaves behind does not keep the host from sleeping (items 46 and 49).
         return host.owesPass && !isWaiting && (!mode.signalled.isEmpty || hasVisibleBlocksLocked(mode))

@@ -14,12 +14,12 @@ extension GRunLoop {
         guard let run = beginHosted() else { return }
         endHostWaitLocked()  // 9
         if host.tailMode === run.mode {
-            let item = lookLocked(run, mainQueueFirst: !run.servedMainQueueLast)
+            let found = Found(contexts: readyContextsLocked(run), item: lookLocked(run, mainQueueFirst: !run.servedMainQueueLast))
             // Somebody else was woken, or READY was left over: the tail waits for something to do, or for the next head.
-            guard item != nil || !run.mode.signalled.isEmpty || hasVisibleBlocksLocked(run.mode) else {
+            guard !found.isEmpty || !run.mode.signalled.isEmpty || hasVisibleBlocksLocked(run.mode) else {
                 return endHosted(run)
             }
-            _ = runTailLocked(run, Found(item: item))
+            _ = runTailLocked(run, found)
         }
         runHostedPassesLocked(run)
         endHosted(run)
@@ -87,11 +87,13 @@ extension GRunLoop {
     private func takeReadyForHostLocked(_ run: Activation, polls: Bool) -> Found? {
         let mode = run.mode
         let mainQueueFirst = !run.servedMainQueueLast
-        if polls || run.isCut { return Found(item: lookLocked(run, mainQueueFirst: mainQueueFirst)) }
-        guard !mode.observed.isDisjoint(with: [.beforeWaiting, .afterWaiting]) else {
-            return lookLocked(run, mainQueueFirst: mainQueueFirst).map { Found(item: $0) }
+        let isObserved = !mode.observed.isDisjoint(with: [.beforeWaiting, .afterWaiting])
+        if isObserved, !polls, mainQueueFirst, servesMainQueueLocked(mode), MainQueue.isReady { return Found(item: .mainQueue) }
+        let contexts = readyContextsLocked(run)
+        if polls || run.isCut || !isObserved || !contexts.isEmpty {
+            let found = Found(contexts: contexts, item: lookLocked(run, mainQueueFirst: mainQueueFirst))
+            return polls || run.isCut || !found.isEmpty ? found : nil
         }
-        if mainQueueFirst, servesMainQueueLocked(mode), MainQueue.isReady { return Found(item: .mainQueue) }
         guard hasReadyLocked(run) else { return nil }
         notifyLocked(.beforeWaiting, mode)  // 7
         let item = lookLocked(run, mainQueueFirst: mainQueueFirst)
@@ -159,6 +161,8 @@ extension GRunLoop {
         host.servedMainQueueLast = run.servedMainQueueLast
         host.isInnermost = true
         batch.discard()
+        run.kept += host.gone as [AnyObject]
+        host.gone.removeAll()
         activation = run.parent
         // What is left of a wake-up is the host's, not the next run's (item 68).
         if activation == nil, sleep.isWakePending {

@@ -93,8 +93,10 @@ extension GRunLoop {
         }
     }
 
-    private func readyContextsLocked(_ run: Activation) -> [ServedContext] {
-        let contexts = run.contexts.list
+    /// With the lock held before and after: a look at the contexts that does not wait. Under a host, which looks at the home context
+    /// itself, at the further ones.
+    func readyContextsLocked(_ run: Activation) -> [ServedContext] {
+        let contexts = run.isHosted ? host.carried.served : run.contexts.list
         guard !contexts.isEmpty else { return [] }
         lock.unlock()
         let ready = poller.poll(contexts, own: OwnDescriptors(), deadline: .min).readyContexts

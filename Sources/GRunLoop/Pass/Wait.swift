@@ -10,6 +10,8 @@ extension GRunLoop {
         var contexts: [ServedContext] = []
         /// The one item that this pass services; nil if the time was up.
         var item: ReadyItem?
+
+        var isEmpty: Bool { contexts.isEmpty && item == nil }
     }
 
     /// With the lock held before and after.

@@ -26,7 +26,9 @@ extension GRunLoop {
         host.detachedFrom = former.context
         for mode in modes.values { mode.contextsVersion += 1 }
         let descriptors = host.close()
+        let carried = host.carried.removeAll()
         lock.unlock()
+        defer { withExtendedLifetime(carried) {} }
         // The hub goes before its descriptors: GLib must not poll a number that belongs to something else.
         former.close()
         for descriptor in descriptors { close(descriptor) }

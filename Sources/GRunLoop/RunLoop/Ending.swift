@@ -69,6 +69,8 @@ extension GRunLoop {
         }
         remains.activation = activation
         activation = nil
+        remains.contexts += host.carried.removeAll() + host.gone
+        host.gone = []
         remains.home = home
         home = nil
         if let context = host.detachedFrom { remains.items.append(.context(context)) }

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+// A carrier makes a host, which iterates the home context, sleep for a further context as well: it watches what that one watches, and tells
+// the hub when it is ready. The loop dispatches it then, as one of its own items.
+//
+// Implementation notes. Each look at the further context is a whole one, prepare to check: were it left prepared during the host's poll, its
+// check would be missing whenever GLib leaves ours out, and a source that keeps something between the two (GDK's does) would
+// deadlock. Its descriptors are poll records of the carrier, by number: an epoll would silently lose one that is closed and opened again.
+
+#include "hub.h"
+
+typedef struct {
+    GSource source;
+    GSource *hub;
+    GMainContext *context;
+    GSource *canary;
+    bool is_owner;
+    GPollFD *records;
+    gint count;
+    /// When the context's first timeout is due, on g_get_monotonic_time()'s clock; -1 without one.
+    gint64 deadline;
+} Carrier;
+
+static void remove_records(Carrier *carrier)
+{
+    for (gint i = 0; i < carrier->count; i++)
+        g_source_remove_poll(&carrier->source, &carrier->records[i]);
+    g_clear_pointer(&carrier->records, g_free);
+    carrier->count = 0;
+}
+
+/// GLib is told only of what has changed: adding and removing a record costs a write, and the host its next check.
+static void watch(Carrier *carrier, const GPollFD *found, gint count)
+{
+    bool is_same = count == carrier->count;
+    for (gint i = 0; is_same && i < count; i++)
+        is_same = found[i].fd == carrier->records[i].fd;
+    if (!is_same) {
+        remove_records(carrier);
+        carrier->records = g_new(GPollFD, count);
+        carrier->count = count;
+    }
+    for (gint i = 0; i < count; i++) {
+        carrier->records[i] = (GPollFD){.fd = found[i].fd, .events = found[i].events, .revents = 0};
+        if (!is_same)
+            g_source_add_poll(&carrier->source, &carrier->records[i]);
+    }
+}
+
+static void watch_nothing(Carrier *carrier)
+{
+    for (gint i = 0; i < carrier->count; i++)
+        carrier->records[i].events = carrier->records[i].revents = 0;
+}
+
+enum { USUAL_RECORDS = 16, MOST_ATTEMPTS = 8 };
+
+/// One look at the context that does not wait; answers whether it is ready. `records` (of which there is room for `room`) gets what it
+/// watches, `*count` how many.
+static bool look(Carrier *carrier, GPollFD **records, gint *room, gint *count, gint *timeout)
+{
+    for (int attempt = 0; attempt < MOST_ATTEMPTS; attempt++) {
+        gint priority;
+        g_main_context_prepare(carrier->context, &priority);
+        while ((*count = g_main_context_query(carrier->context, priority, timeout, *records, *room)) > *room) {
+            *room = *count;
+            *records = g_renew(GPollFD, *records, *room);
+        }
+        g_poll(*records, (guint)*count, 0);
+        cgrun_hub_clear_canary(carrier->canary);
+        if (g_main_context_check(carrier->context, priority, *records, *count))
+            return true;
+        if (cgrun_hub_saw_check(carrier->canary))
+            return false;
+        // Another thread has changed what it watches, and GLib has left the check out.
+    }
+    return true;
+}
+
+static gboolean carrier_prepare(GSource *source, gint *timeout)
+{
+    Carrier *carrier = (Carrier *)source;
+    *timeout = -1;
+    carrier->deadline = -1;
+    // Another thread may own it: it is asked again in each iteration, and GLib does not tell when it is let go.
+    if (cgrun_hub_steps_back(carrier->hub) || !(carrier->is_owner || (carrier->is_owner = g_main_context_acquire(carrier->context)))) {
+        watch_nothing(carrier);
+        return FALSE;
+    }
+    gint room = MAX(carrier->count, USUAL_RECORDS), count;
+    GPollFD *records = g_new(GPollFD, room);
+    bool is_ready = look(carrier, &records, &room, &count, timeout);
+    if (is_ready) {
+        watch_nothing(carrier);
+    } else {
+        watch(carrier, records, count);
+        if (*timeout >= 0)
+            carrier->deadline = g_get_monotonic_time() + *timeout * G_GINT64_CONSTANT(1000);
+    }
+    g_free(records);
+    return is_ready;
+}
+
+static gboolean carrier_check(GSource *source)
+{
+    Carrier *carrier = (Carrier *)source;
+    if (cgrun_hub_steps_back(carrier->hub) || !carrier->is_owner)
+        return FALSE;
+    bool has_event = carrier->deadline >= 0 && g_get_monotonic_time() >= carrier->deadline;
+    for (gint i = 0; i < carrier->count; i++)
+        has_event |= carrier->records[i].revents != 0;
+    if (!has_event)
+        return FALSE;
+    gint room = MAX(carrier->count, USUAL_RECORDS), count, timeout;
+    GPollFD *records = g_new(GPollFD, room);
+    bool is_ready = look(carrier, &records, &room, &count, &timeout);
+    g_free(records);
+    return is_ready;
+}
+
+static gboolean carrier_dispatch(GSource *source, GSourceFunc callback, gpointer data)
+{
+    (void)callback;
+    (void)data;
+    cgrun_hub_serve(((Carrier *)source)->hub);
+    return G_SOURCE_CONTINUE;
+}
+
+static void carrier_finalize(GSource *source)
+{
+    Carrier *carrier = (Carrier *)source;
+    g_free(carrier->records);
+    g_source_unref(carrier->canary);
+    g_source_unref(carrier->hub);
+    g_main_context_unref(carrier->context);
+}
+
+static GSourceFuncs carrier_functions = {
+    .prepare = carrier_prepare,
+    .check = carrier_check,
+    .dispatch = carrier_dispatch,
+    .finalize = carrier_finalize,
+};
+
+GSource *cgrun_carrier_new(GSource *hub, GMainContext *context, GSource *canary)
+{
+    GSource *source = g_source_new(&carrier_functions, sizeof(Carrier));
+    Carrier *carrier = (Carrier *)source;
+    carrier->hub = g_source_ref(hub);
+    carrier->context = g_main_context_ref(context);
+    carrier->canary = g_source_ref(canary);
+    g_source_set_name(source, "GRunLoop further context");
+    g_source_set_can_recurse(source, TRUE);
+    g_source_attach(source, g_source_get_context(hub));
+    return source;
+}
+
+bool cgrun_carrier_owns_context(GSource *source)
+{
+    return ((Carrier *)source)->is_owner;
+}
+
+void cgrun_carrier_close(GSource *source)
+{
+    Carrier *carrier = (Carrier *)source;
+    g_source_destroy(source);
+    if (carrier->is_owner)
+        g_main_context_release(carrier->context);
+    carrier->is_owner = false;
+}

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// The further contexts of the ambient mode, which a host that iterates the home context serves as well.
+
+import CGLib
+import CGRun
+
+/// Those that are carried into the home context now. Loop's thread only, but for the last moments of its end.
+struct CarriedContexts {
+    private struct Carried {
+        let served: ServedContext
+        let carrier: UnsafeMutablePointer<GSource>
+    }
+
+    private var list: [Carried] = []
+    private unowned(unsafe) var mode: ModeState?
+    private var version = -1
+
+    var isEmpty: Bool { list.isEmpty }
+
+    /// Those that no other thread owns.
+    var served: [ServedContext] { list.filter { cgrun_carrier_owns_context($0.carrier) }.map(\.served) }
+
+    func isCurrent(_ mode: ModeState) -> Bool {
+        self.mode === mode && version == mode.contextsVersion
+    }
+
+    /// Makes what `wanted` names what is carried. Answers what has gone, to be released without the lock.
+    mutating func update(to wanted: [ServedContext], of mode: ModeState, into home: ServedContext) -> [ServedContext] {
+        let former = list
+        list = wanted.map { served in
+            former.first { $0.served === served }
+                ?? Carried(served: served, carrier: cgrun_carrier_new(home.hub, served.context, served.hub))
+        }
+        self.mode = mode
+        version = mode.contextsVersion
+        return former.filter { old in !list.contains { $0.served === old.served } }.map(Self.close)
+    }
+
+    /// Nothing is carried any more. Answers what has gone.
+    mutating func removeAll() -> [ServedContext] {
+        defer { (list, mode, version) = ([], nil, -1) }
+        return list.map(Self.close)
+    }
+
+    private static func close(_ carried: Carried) -> ServedContext {
+        cgrun_carrier_close(carried.carrier)
+        g_source_unref(carried.carrier)
+        return carried.served
+    }
+}
