@@ -11,6 +11,23 @@ enum Host {
         while !condition() { g_main_context_iteration(nil, 1) }
     }
 
+    /// Runs a `GMainLoop` on the default context until `body`'s argument is called, by anyone, in any callback.
+    static func run(_ body: (@escaping @Sendable () -> Void) -> Void) {
+        let loop = MainLoop()
+        body { loop.quit() }
+        loop.run()
+    }
+
+    /// Nobody iterates it before `quit` may be called: GLib remembers a quit only of a loop that runs.
+    private final class MainLoop: @unchecked Sendable {
+        private let loop = g_main_loop_new(nil, 0)
+
+        deinit { g_main_loop_unref(loop) }
+
+        func run() { g_main_loop_run(loop) }
+        func quit() { g_main_loop_quit(loop) }
+    }
+
     /// Iterates the default context until nothing in it is ready.
     static func settle() {
         while g_main_context_iteration(nil, 0) != 0 {}

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Scenario hosted-nested: loops of the host and runs of ours, one inside the other.
+
+import GRunLoop
+
+/// A host's callback runs our loop in a private mode; a callout of that run runs a loop of the host's, as `gtk_dialog_run` does; and back
+/// out again. Each level serves what is its own: the host's loops the ambient mode, our run its mode, and what was interrupted goes on where
+/// it was.
+enum HostedNested {
+    static let scenario = Scenario(
+        "hosted-nested", "A run of ours inside a host's callback, a host's loop inside our callout, and back out.",
+        expected: """
+            host, callback                | in kCFRunLoopDefaultMode
+            > our run, callout            | in hosted-nested.modal
+            > > host in a callout, callback | in kCFRunLoopDefaultMode
+            > > host in a callout, block  | in kCFRunLoopDefaultMode
+            > our run, callout            | in hosted-nested.modal | goes on
+            > our run                     | returned stopped
+            host, callback                | in kCFRunLoopDefaultMode | goes on
+            host, block of the default mode | in kCFRunLoopDefaultMode
+            """, body: run)
+
+    private static let modal: GRunLoop.Mode = "hosted-nested.modal"
+
+    private static func run(_ log: Recorder) {
+        let loop = GRunLoop.main
+        let mode: @Sendable () -> String = { "in \(loop.currentMode?.rawValue ?? "none")" }
+        Host.run { quit in
+            GLibSource.addTimeout(milliseconds: 1) {
+                log.line("host, callback", mode())
+                log.indented { runModally(loop, mode, log) }
+                log.line("host, callback", mode(), "goes on")
+                loop.perform {
+                    log.line("host, block of the default mode", mode())
+                    quit()
+                }
+                return false
+            }
+        }
+    }
+
+    /// Our run, inside the host's callback.
+    private static func runModally(_ loop: GRunLoop, _ mode: @escaping @Sendable () -> String, _ log: Recorder) {
+        let timer = GRunLoop.Timer(interval: .milliseconds(1), repeats: false) { _ in
+            log.line("our run, callout", mode())
+            log.indented { runHostInside(loop, mode, log) }
+            log.line("our run, callout", mode(), "goes on")
+            loop.stop()
+        }
+        loop.add(timer, forMode: modal)
+        let result = loop.run(mode: modal, for: .patience)
+        log.line("our run", "returned \(result)")
+    }
+
+    /// A host's loop, inside our callout.
+    private static func runHostInside(_ loop: GRunLoop, _ mode: @escaping @Sendable () -> String, _ log: Recorder) {
+        Host.run { quit in
+            GLibSource.addTimeout(milliseconds: 1) {
+                log.line("host in a callout, callback", mode())
+                loop.perform {
+                    log.line("host in a callout, block", mode())
+                    quit()
+                }
+                return false
+            }
+        }
+    }
+}
