@@ -9,10 +9,6 @@ import TestSupport
 import XCTest
 
 final class HostContextTests: MainThreadTestCase {
-    private func iterate(until condition: () -> Bool) {
-        while !condition() { g_main_context_iteration(nil, 1) }
-    }
-
     /// A further context of a mode, until the end of the test.
     private func furtherContext(_ mode: GRunLoop.Mode = .default) -> TestContext {
         let context = TestContext()
@@ -34,7 +30,7 @@ final class HostContextTests: MainThreadTestCase {
                 trace("timeout in \(GRunLoop.main.currentMode?.rawValue ?? "none")")
                 return false
             })
-        iterate { trace.lines.count == 1 }
+        iterateHost { trace.lines.count == 1 }
         let source = Shared<GLibSource?>(nil)
         whenAsleep {
             source.value = .idle(context.pointer) {
@@ -42,7 +38,7 @@ final class HostContextTests: MainThreadTestCase {
                 return false
             }
         }
-        iterate { trace.lines.count == 2 }
+        iterateHost { trace.lines.count == 2 }
         XCTAssertEqual(trace.lines, ["timeout in kCFRunLoopDefaultMode", "idle"])
     }
 
@@ -59,10 +55,10 @@ final class HostContextTests: MainThreadTestCase {
             })
         observe(trace)
         for _ in 0..<3 {
-            iterate { trace.lines.last == "beforeWaiting" }
+            iterateHost { trace.lines.last == "beforeWaiting" }
             _ = trace.take()
             whenAsleep { pipe.send() }
-            iterate { trace.lines.last == "beforeWaiting" }
+            iterateHost { trace.lines.last == "beforeWaiting" }
             XCTAssertEqual(
                 trace.lines, ["afterWaiting", "descriptor", "beforeTimers", "beforeSources", "beforeWaiting"])
         }
@@ -79,10 +75,10 @@ final class HostContextTests: MainThreadTestCase {
                 return false
             })
         after(.milliseconds(5), .tracking) { trace("timer") }
-        iterate { !trace.lines.isEmpty }
+        iterateHost { !trace.lines.isEmpty }
         XCTAssertEqual(trace.lines, ["timer"])
         tracking.pop()
-        iterate { trace.lines.count == 2 }
+        iterateHost { trace.lines.count == 2 }
         XCTAssertEqual(trace.lines, ["timer", "idle"])
     }
 
@@ -108,7 +104,7 @@ final class HostContextTests: MainThreadTestCase {
         mayLetGo.set()
         join(owner)
         loop.wakeUp()
-        iterate { !trace.lines.isEmpty }
+        iterateHost { !trace.lines.isEmpty }
     }
 
     /// A context whose last reference goes with its removal is freed outside prepare: what its sources notify is user code.

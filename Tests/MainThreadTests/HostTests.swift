@@ -9,16 +9,9 @@ import TestSupport
 import XCTest
 
 /// Whether the host comes to sleep in its poll, with the hub in it.
-private func hostSleeps(_ thread: pid_t) -> Bool {
-    waitUntil { GRunLoop.main.isWaiting && threadState(thread) == "S" }
-}
+private func hostSleeps(_ thread: pid_t) -> Bool { fallsAsleep(GRunLoop.main, thread: thread) }
 
 final class HostTests: MainThreadTestCase {
-    /// Iterates the default context, as a host does, until a condition holds.
-    private func host(until condition: () -> Bool) {
-        while !condition() { g_main_context_iteration(nil, 1) }
-    }
-
     /// A source, a descriptor, a timer, a block and the main queue are served by a host that knows nothing of us.
     func testServesEverything() throws {
         let trace = Recorder()
@@ -34,7 +27,7 @@ final class HostTests: MainThreadTestCase {
         DispatchQueue.main.async { trace("main queue") }
         signalled.signal()
         pipe.send()
-        host { trace.lines.count == 5 }
+        iterateHost { trace.lines.count == 5 }
         XCTAssertEqual(
             Set(trace.lines), ["source kCFRunLoopDefaultMode", "descriptor", "timer", "block", "main queue"])
         XCTAssertNil(loop.currentMode)
@@ -62,7 +55,7 @@ final class HostTests: MainThreadTestCase {
             precondition(hostSleeps(main))
             loop.async { done.increment() }
         }
-        host { done.value == 4 }
+        iterateHost { done.value == 4 }
         join(worker)
     }
 

@@ -26,6 +26,12 @@ class MainThreadTestCase: XCTestCase {
         XCTAssertTrue(loop.description.contains("common mode items = (none)"), "a common item was left behind")
     }
 
+    /// The host's endless run begins anew: its first pass is next, and entry comes before that.
+    func freshHostedRun() {
+        loop.detach()
+        loop.attach()
+    }
+
     /// Keeps an item until the end of the test, and invalidates it then.
     @discardableResult func temporary(_ timer: GRunLoop.Timer, _ mode: GRunLoop.Mode = .default) -> GRunLoop.Timer {
         loop.add(timer, forMode: mode)
