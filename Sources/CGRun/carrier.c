@@ -35,6 +35,7 @@ static void watch(Carrier *carrier, const GPollFD *found, gint count)
     for (gint i = 0; is_same && i < count; i++)
         is_same = found[i].fd == carrier->records[i].fd;
     if (!is_same) {
+        cgrun_hub_note_records(carrier->hub);
         remove_records(carrier);
         carrier->records = g_new(GPollFD, count);
         carrier->count = count;

@@ -31,9 +31,13 @@ typedef struct {
     GSource *first, *last; // the sentinels, while somebody observes; each holds the hub
     bool is_waiting;       // beforeWaiting was sent, afterWaiting was not
     bool has_slept;        // while waiting, the poll of this iteration took time
+    bool is_spoilt;        // this poll ends at once: a record of ours came or went, which writes to GLib's wakeup descriptor
     bool has_woken;        // while waiting, something foreign was dispatched
     bool is_stale;         // something foreign was dispatched since the last head of a pass
+    bool is_unsure;        // perhaps it was: GLib has not checked the last sentinel, which was ready already
+    bool was_unsure;       // that was taken for a yes, once
     bool first_checked, last_checked, was_ours;
+    bool last_is_ready;
     int depth;
     gint64 prepared;
 } Hub;
@@ -183,12 +187,16 @@ static gboolean first_prepare(GSource *source, gint *timeout)
     bool was_foreign = hub->first_checked && !hub->last_checked && !hub->was_ours;
     // A nested loop began or ended: a callback is on the stack that was not there before, or has returned.
     if (was_foreign || hub->depth != g_main_depth()) {
-        hub->is_stale = true;
+        // g_main_context_pending() dispatches nothing, and is not to be taken for somebody's work each time that it is called.
+        if (was_foreign && hub->last_is_ready && !hub->is_waiting)
+            hub->is_unsure = true;
+        else
+            hub->is_stale = true;
         hub->has_woken = hub->is_waiting;
     }
     hub->depth = g_main_depth();
     // Our own dispatches do not count, or while (g_main_context_iteration (NULL, FALSE)); would never end.
-    hub->first_checked = hub->last_checked = hub->was_ours = hub->has_slept = false;
+    hub->first_checked = hub->last_checked = hub->was_ours = hub->has_slept = hub->is_spoilt = false;
     hub->prepared = g_source_get_time(source);
     return FALSE;
 }
@@ -202,7 +210,7 @@ static gboolean first_check(GSource *source)
     if (hub_is_silent(hub))
         return FALSE;
     hub->first_checked = true;
-    hub->has_slept = g_source_get_time(source) - hub->prepared >= SLEEP_MICROSECONDS;
+    hub->has_slept = !hub->is_spoilt && g_source_get_time(source) - hub->prepared >= SLEEP_MICROSECONDS;
     return FALSE;
 }
 
@@ -221,8 +229,9 @@ static bool wants_to_wait(const Hub *hub)
 
 static gboolean last_prepare(GSource *source, gint *timeout)
 {
+    Hub *hub = ((Sentinel *)source)->hub;
     *timeout = -1;
-    return wants_to_wait(((Sentinel *)source)->hub);
+    return hub->last_is_ready = wants_to_wait(hub);
 }
 
 static gboolean last_check(GSource *source)
@@ -230,7 +239,7 @@ static gboolean last_check(GSource *source)
     Hub *hub = ((Sentinel *)source)->hub;
     if (!hub_is_silent(hub))
         hub->last_checked = true;
-    return wants_to_wait(hub);
+    return hub->last_is_ready = wants_to_wait(hub);
 }
 
 static gboolean last_dispatch(GSource *source, GSourceFunc callback, gpointer data)
@@ -238,10 +247,13 @@ static gboolean last_dispatch(GSource *source, GSourceFunc callback, gpointer da
     (void)callback;
     (void)data;
     Hub *hub = ((Sentinel *)source)->hub;
+    hub->last_is_ready = false;
     // READY may be left over, from an iteration that then found something else to do.
     if (!wants_to_wait(hub) || hub->yields > 0)
         return G_SOURCE_CONTINUE;
-    hub->funcs.idle(hub->loop, !hub->is_stale);
+    bool is_fresh = !hub->is_stale && (!hub->is_unsure || hub->was_unsure);
+    hub->was_unsure = !is_fresh && !hub->is_stale;
+    hub->funcs.idle(hub->loop, is_fresh);
     hub->was_ours = true;
     return G_SOURCE_CONTINUE;
 }
@@ -289,7 +301,7 @@ void cgrun_hub_set_sentinels(GSource *source, bool wanted)
         return;
     if (wanted) {
         hub->is_stale = true;
-        hub->first_checked = hub->last_checked = hub->has_slept = hub->has_woken = false;
+        hub->first_checked = hub->last_checked = hub->has_slept = hub->has_woken = hub->last_is_ready = false;
         hub->depth = g_main_depth();
         hub->first = sentinel_new(hub, &first_functions, G_MININT, "GRunLoop first");
         hub->last = sentinel_new(hub, &last_functions, G_MAXINT, "GRunLoop last");
@@ -322,7 +334,8 @@ bool cgrun_hub_is_waiting(GSource *source)
 
 void cgrun_hub_note_head(GSource *source)
 {
-    ((Hub *)source)->is_stale = false;
+    Hub *hub = (Hub *)source;
+    hub->is_stale = hub->is_unsure = false;
 }
 
 // MARK: The canary, and the records
@@ -337,12 +350,18 @@ bool cgrun_hub_saw_check(GSource *source)
     return ((Hub *)source)->saw_check;
 }
 
+void cgrun_hub_note_records(GSource *source)
+{
+    ((Hub *)source)->is_spoilt = true;
+}
+
 void cgrun_hub_set_record(GSource *source, unsigned slot, int descriptor)
 {
     Hub *hub = (Hub *)source;
     GPollFD *record = &hub->records[slot];
     if (record->fd == descriptor)
         return;
+    cgrun_hub_note_records(source);
     if (record->fd >= 0)
         g_source_remove_poll(source, record);
     *record = (GPollFD){.fd = descriptor, .events = 0, .revents = 0};

@@ -57,8 +57,9 @@ private final class SleepCount {
 final class HostSleepTests: MainThreadTestCase {
     /// Counts the sleeps of `body`, and checks what must hold of them.
     ///
-    /// - Parameter mostExtra: how many of the pairs may be without a sleep.
-    private func count(_ what: String, atLeast expected: Int, mostExtra: Double = 0.05, _ body: () throws -> Void) rethrows {
+    /// - Parameter mostExtra: how many of the pairs may be without a sleep. On an idle machine it is one in thirty: something was due within
+    ///   50 us of beforeWaiting. A busy one has more.
+    private func count(_ what: String, atLeast expected: Int, mostExtra: Double = 0.1, _ body: () throws -> Void) rethrows {
         freshHostedRun()
         let count = SleepCount()
         SleepCount.current = count

@@ -28,12 +28,17 @@ struct HostState {
 
     /// Whatever happens on the loop's thread now is the host's doing: no pass of ours is under way, or a callout of one runs a foreign loop.
     var isInnermost = true
-    /// Something was enqueued or signalled that no pass under way would see.
+    /// Something was enqueued or signalled, on the loop's thread, that no pass under way would see.
     var owesPass = false
+    /// The same on another thread: it does not keep from sleeping a host that is about to (items 74 and 75).
+    var hasNews = false
     /// The time was up before all that was ready had been served.
     var isUnfinished = false
     /// ``GRunLoop/wakeUp()`` was called while nothing of ours was under way: a host that sleeps makes a pass.
     var isWakePending = false
+
+    /// Somebody has ended, or will yet end, its sleep only to have it begin again.
+    var isRearmed = false
 
     // MARK: What it watches
 
@@ -100,6 +105,8 @@ extension GRunLoop {
             if hasWorkLocked(mode, isWaiting: isWaiting) { return true }
             watched = watchLocked(mode, home)
             if host.shortage == .toBeSaid { return true }
+            // The write that ended the last sleep may come as late as in this one.
+            if sleep.takeKicked() { host.isRearmed = true }
             sleep.begin(
                 in: mode, wokenBy: .context(home.context), until: mode.heap.wakeUpTime(),
                 watchesDescriptors: watched & Record.descriptors.bit != 0)
@@ -111,7 +118,8 @@ extension GRunLoop {
     func checkForHost(isWaiting: Bool, hasSlept: Bool, found: UInt32) -> Bool {
         lock.withLock {
             // Somebody ended the sleep only to have it begin again with another deadline or another descriptor (items 76 and 80).
-            let wasRearmed = sleep.isKicked
+            let wasRearmed = sleep.takeKicked() || host.isRearmed
+            if hasSlept { host.isRearmed = false }
             sleep.end()
             if found & Record.timer.bit != 0 { host.armedFor = .min }
             if found & ~Record.timer.bit != 0 || hasWorkLocked(host.ambientMode, isWaiting: isWaiting) { return true }
@@ -137,7 +145,11 @@ extension GRunLoop {
     /// Something was enqueued or signalled. What a callout of ours leaves behind is for the pass that it is part of; what a callback of the
     /// host or another thread does is for the host's next iteration, which it does not cause (item 74).
     func owePassToHostLocked() {
-        if host.isInnermost || !isCurrent { host.owesPass = true }
+        if !isCurrent {
+            host.hasNews = true
+        } else if host.isInnermost {
+            host.owesPass = true
+        }
     }
 
     /// A callout of ours runs a foreign loop. What was enqueued before counts for it; so do wake-ups from now on, although the pass
@@ -151,8 +163,7 @@ extension GRunLoop {
     private func hasWorkLocked(_ mode: ModeState, isWaiting: Bool) -> Bool {
         if host.isWakePending || sleep.isWakePending || host.isUnfinished || !host.gone.isEmpty { return true }
         if mode.heap.earliest != .never, mode.heap.earliest <= .now() { return true }
-        // What a beforeWaiting observer leaves behind does not keep the host from sleeping (items 46 and 49).
-        return host.owesPass && !isWaiting && (!mode.signalled.isEmpty || hasVisibleBlocksLocked(mode))
+        return (host.owesPass || host.hasNews && !isWaiting) && (!mode.signalled.isEmpty || hasVisibleBlocksLocked(mode))
     }
 
     /// Brings the hub's records up to date, and answers which of them this poll is to watch. GLib is told only of what has changed.

@@ -24,7 +24,7 @@ struct SleepState {
     /// The thread is in poll(), or about to be: a change that it must notice has to wake it.
     private(set) var isPolling = false
     /// Somebody has already woken this sleep.
-    private(set) var isKicked = false
+    private var isKicked = false
     private var waker: Waker?
     private(set) unowned(unsafe) var mode: ModeState?
     private(set) var until: Nanoseconds = .never
@@ -45,6 +45,12 @@ struct SleepState {
         isPolling = false
         mode = nil
         waker = nil
+    }
+
+    /// Whether somebody has woken the sleep, or the one before if that is not known yet; asked once.
+    mutating func takeKicked() -> Bool {
+        defer { isKicked = false }
+        return isKicked
     }
 
     mutating func kick() -> Kick? {

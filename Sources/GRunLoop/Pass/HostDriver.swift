@@ -139,6 +139,7 @@ extension GRunLoop {
         activation = run
         host.isInnermost = false
         host.owesPass = false
+        host.hasNews = false
         host.isUnfinished = false
         if host.isWakePending {
             host.isWakePending = false

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+// Items of the behaviour list that are about the wait, while the wait is a host's.
+
+import CGLib
+import GRunLoop
+import TestSupport
+import XCTest
+
+final class HostItemTests: MainThreadTestCase {
+    private let trace = Recorder()
+
+    /// Brings the host to where it would sleep, and forgets what happened until then.
+    private func settle() {
+        freshHostedRun()
+        observe(trace)
+        iterateHost { trace.lines.last == "beforeWaiting" }
+        _ = trace.take()
+    }
+
+    private func waitForWake() {
+        iterateHost { trace.lines.contains("afterWaiting") && trace.lines.last == "beforeWaiting" }
+    }
+
+    private let pass = ["beforeTimers", "beforeSources", "beforeWaiting"]
+
+    /// items 46, 49: what a beforeWaiting observer signals or enqueues does not keep the host from sleeping, and is served after it.
+    func testWhatBeforeWaitingLeaves() {
+        settle()
+        let source = source { [trace] in trace("source") }
+        loop.wakeUp()
+        once(.beforeWaiting) { [trace, loop] in
+            source.signal()
+            loop.perform { trace("block") }
+            trace("left")
+        }
+        iterateHost { trace.lines.contains("left") }
+        settleHost()
+        XCTAssertFalse(trace.lines.contains("source"))
+        XCTAssertFalse(trace.lines.contains("block"))
+        _ = trace.take()
+        after(.milliseconds(5)) { [trace] in trace("timer") }
+        waitForWake()
+        XCTAssertEqual(
+            trace.lines, ["afterWaiting", "timer", "block", "beforeTimers", "beforeSources", "source"] + pass)
+    }
+
+    /// item 48: a block that a block of the first step enqueues waits for the next wake-up.
+    func testBlockInABlock() {
+        settle()
+        loop.async { [trace, loop] in
+            trace("tail block")
+            loop.perform { trace("second") }
+        }
+        waitForWake()
+        XCTAssertEqual(trace.take(), ["afterWaiting", "tail block", "beforeTimers", "beforeSources", "second", "beforeWaiting"])
+        once(.beforeTimers) { [trace, loop] in
+            loop.perform {
+                trace("first step")
+                loop.perform { trace("later") }
+            }
+        }
+        loop.wakeUp()
+        waitForWake()
+        settleHost()
+        XCTAssertEqual(trace.take(), ["afterWaiting", "beforeTimers", "beforeSources", "first step", "beforeWaiting"])
+        loop.wakeUp()
+        waitForWake()
+        XCTAssertEqual(trace.lines, ["afterWaiting", "later"] + pass)
+    }
+
+    /// item 70: a wake-up after the wait is ignored, since another pass comes before the next sleep anyway.
+    func testWakeUpAfterTheWait() {
+        settle()
+        after(.milliseconds(1)) { [trace, loop] in
+            trace("timer")
+            loop.wakeUp()
+        }
+        waitForWake()
+        settleHost()
+        XCTAssertEqual(trace.lines, ["afterWaiting", "timer"] + pass)
+    }
+
+    /// item 71: one before the wait ends that at once.
+    func testWakeUpBeforeTheWait() {
+        settle()
+        loop.wakeUp()
+        once(.beforeWaiting) { [trace, loop] in
+            trace("wakes")
+            loop.wakeUp()
+        }
+        iterateHost { trace.count(of: "beforeWaiting") == 2 }
+        XCTAssertEqual(trace.lines.filter { $0 != "wakes" }, ["afterWaiting"] + pass + ["afterWaiting"] + pass)
+    }
+
+    /// items 74, 75: a signal and a block of another thread alone do not wake the host; its next iteration serves them.
+    func testNotWoken() {
+        let source = source { [trace] in trace("source") }
+        settle()
+        let isDone = Flag()
+        whenAsleep { [loop, trace] in
+            source.signal()
+            loop.perform { trace("block") }
+            // Long enough for a host that was woken to be seen running.
+            let wasWoken = waitUntil(timeout: .milliseconds(30)) { !trace.lines.isEmpty }
+            trace(wasWoken ? "woken" : "asleep")
+            isDone.set()
+            loop.wakeUp()
+        }
+        iterateHost { isDone.isSet && trace.lines.contains("source") && trace.lines.last == "beforeWaiting" }
+        XCTAssertEqual(
+            trace.lines, ["asleep", "afterWaiting", "block", "beforeTimers", "beforeSources", "source"] + pass)
+    }
+
+    /// items 76, 80: a timer that another thread adds re-arms the sleep; that is no pass of its own.
+    func testAddedTimer() {
+        let late = GRunLoop.Timer(interval: .seconds(7200), repeats: false) { _ in }
+        addTeardownBlock { late.invalidate() }
+        settle()
+        whenAsleep { [loop, trace] in
+            loop.add(late, forMode: .default)
+            loop.add(GRunLoop.Timer(interval: .milliseconds(30), repeats: false) { _ in trace("timer") }, forMode: .default)
+        }
+        waitForWake()
+        XCTAssertEqual(trace.lines, ["afterWaiting", "timer"] + pass)
+    }
+
+    /// item 77: a fire date that another thread sets wakes the host as well.
+    func testMovedTimer() {
+        let timer = temporary(
+            GRunLoop.Timer(fireAt: GRunLoop.distantFuture, interval: .seconds(3600)) { [trace] _ in trace("timer") })
+        settle()
+        whenAsleep { timer.fireDate = GRunLoop.now.advanced(by: .seconds(3600)) }
+        waitForWake()
+        XCTAssertEqual(trace.take(), ["afterWaiting"] + pass)
+        whenAsleep { timer.fireDate = GRunLoop.now.advanced(by: .milliseconds(1)) }
+        iterateHost { trace.lines.contains("timer") && trace.lines.last == "beforeWaiting" }
+    }
+
+    /// A source that was signalled, seen by g_main_context_pending(), and taken back does not perform (T11).
+    func testTakenBackAfterPending() {
+        let source = source { [trace] in trace("source") }
+        settleHost()
+        source.signal()
+        XCTAssertNotEqual(g_main_context_pending(nil), 0)
+        source.invalidate()
+        settleHost()
+        XCTAssertEqual(trace.lines, [])
+    }
+
+    /// Work of a host's callback is served before the host sleeps, without a pair of waits of its own.
+    func testWorkOfACallback() {
+        let source = source { [trace] in trace("source") }
+        settle()
+        let timeout = GLibSource.timeout(nil, milliseconds: 2) { [trace, loop] in
+            trace("callback")
+            source.signal()
+            loop.perform { trace("block") }
+            return false
+        }
+        iterateHost { trace.lines.contains("source") && trace.lines.last == "beforeWaiting" }
+        XCTAssertEqual(
+            trace.lines,
+            ["afterWaiting", "callback", "block", "beforeTimers", "beforeSources", "source"] + pass)
+        withExtendedLifetime(timeout) {}
+    }
+}

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+// The host's endless run: its mode, and what current mode, stop and wake-up mean in it.
+
+import CGLib
+import GRunLoop
+import TestSupport
+import XCTest
+
+final class HostModeTests: MainThreadTestCase {
+    /// In callouts and in the host's own callbacks the current mode is the ambient one; outside there is none.
+    func testCurrentMode() throws {
+        let trace = Recorder()
+        let note: @Sendable (String) -> Void = { trace("\($0): \(GRunLoop.main.currentMode?.rawValue ?? "none")") }
+        XCTAssertNil(loop.currentMode)
+        inHostCallback { note("callback") }
+        let tracking = try loop.push(ambientMode: .tracking)
+        XCTAssertEqual(loop.ambientMode, .tracking)
+        inHostCallback { note("callback") }
+        after(.zero, .tracking) {
+            note("callout")
+            inHostCallback { note("callback in a callout") }
+            GRunLoop.main.after(.zero, "host.private") {
+                note("callout of a run")
+                inHostCallback { note("callback in a run") }
+            }
+            GRunLoop.main.run(mode: "host.private", for: .milliseconds(1))
+            note("callout again")
+        }
+        iterateHost { trace.lines.count == 7 }
+        tracking.pop()
+        XCTAssertEqual(
+            trace.lines,
+            [
+                "callback: kCFRunLoopDefaultMode", "callback: GRunLoopTrackingMode", "callout: GRunLoopTrackingMode",
+                "callback in a callout: GRunLoopTrackingMode", "callout of a run: host.private",
+                "callback in a run: GRunLoopTrackingMode", "callout again: GRunLoopTrackingMode",
+            ])
+        XCTAssertNil(loop.currentMode)
+        XCTAssertEqual(loop.ambientMode, .default)
+    }
+
+    /// In a callback of the host's that a run of ours dispatches, the mode is the run's.
+    func testCurrentModeInARun() throws {
+        let modes = Recorder()
+        let source = GLibSource.idle(nil) {
+            modes(GRunLoop.main.currentMode?.rawValue ?? "none")
+            return false
+        }
+        try loop.addCommonMode("another")
+        self.source("another") {}
+        XCTAssertEqual(loop.run(mode: "another", for: .seconds(10), returningAfterSourceHandled: true), .handledSource)
+        XCTAssertEqual(modes.lines, ["another"])
+        withExtendedLifetime(source) {}
+    }
+
+    /// Modes are popped in any order: the one that was pushed last of those that are left counts.
+    func testPopInAnyOrder() throws {
+        let first = try loop.push(ambientMode: "first")
+        let second = try loop.push(ambientMode: "second")
+        let third = try loop.push(ambientMode: .tracking)
+        XCTAssertEqual(loop.ambientMode, .tracking)
+        second.pop()
+        XCTAssertEqual(loop.ambientMode, .tracking)
+        third.pop()
+        XCTAssertEqual(loop.ambientMode, "first")
+        first.pop()
+        XCTAssertEqual(loop.ambientMode, .default)
+        let inside = try loop.withAmbientMode("scoped") { loop.ambientMode }
+        XCTAssertEqual(inside, "scoped")
+        XCTAssertEqual(loop.ambientMode, .default)
+    }
+
+    /// A second pop, the common modes, another thread: a message, and nothing changes.
+    func testMisuse() throws {
+        let twice = try capturingLog {
+            let token = try loop.push(ambientMode: "once")
+            token.pop()
+            token.pop()
+        }
+        XCTAssertEqual(
+            twice.messages, ["critical: GRunLoop.AmbientMode.pop: mode once is not pushed any more; pop it once"])
+        let common = try capturingLog { try loop.push(ambientMode: .common).pop() }
+        XCTAssertEqual(common.messages.count, 2, "\(common.messages)")
+        XCTAssertTrue(common.messages[0].contains(".common stands for all common modes and cannot be current"))
+
+        let pushed = try loop.push(ambientMode: "once")
+        let messages = Shared<[String]>([])
+        join(
+            startThread {
+                messages.value =
+                    capturingLog {
+                        _ = try? GRunLoop.main.push(ambientMode: "elsewhere")
+                        pushed.pop()
+                    }.messages
+            })
+        XCTAssertEqual(
+            messages.value.filter { $0.contains("called on another thread than the loop's own") }.count, 2, "\(messages.value)")
+        XCTAssertEqual(loop.ambientMode, "once")
+        pushed.pop()
+        XCTAssertEqual(loop.ambientMode, .default)
+    }
+
+    /// A mode that a callout pushes counts from the next pass on: what is left of this one is the former mode's.
+    func testTakesEffectAtTheNextPass() throws {
+        let trace = Recorder()
+        let token = Shared<GRunLoop.AmbientMode?>(nil)
+        let date = GRunLoop.now.advanced(by: .milliseconds(1))
+        for name in ["one", "two"] {
+            temporary(
+                GRunLoop.Timer(fireAt: date) { _ in
+                    trace(name)
+                    if name == "one" { token.value = try? GRunLoop.main.push(ambientMode: .tracking) }
+                })
+        }
+        after(.milliseconds(2)) { trace("default") }
+        after(.milliseconds(3), .tracking) { trace("tracking") }
+        iterateHost { trace.lines.contains("tracking") }
+        XCTAssertEqual(trace.lines, ["one", "two", "tracking"])
+        token.value?.pop()
+        iterateHost { trace.lines.contains("default") }
+    }
+
+    /// A block that waits for a mode runs when the mode becomes the ambient one, without a wake-up.
+    func testPushedModeRunsWhatWaits() throws {
+        let isDone = Flag()
+        loop.perform(inModes: ["host.waits"]) { isDone.set() }
+        settleHost()
+        XCTAssertFalse(isDone.isSet)
+        try loop.withAmbientMode("host.waits") { iterateHost { isDone.isSet } }
+    }
+
+    /// A run of ours keeps its mode, whatever is pushed in it.
+    func testRunKeepsItsMode() throws {
+        let trace = Recorder()
+        let token = Shared<GRunLoop.AmbientMode?>(nil)
+        after(.zero, "host.private") { [loop] in token.value = try? loop.push(ambientMode: .tracking) }
+        after(.milliseconds(1), .tracking) { trace("tracking") }
+        after(.milliseconds(5), "host.private") { trace("private") }
+        XCTAssertEqual(loop.run(mode: "host.private", for: .seconds(10)), .finished)
+        XCTAssertEqual(trace.lines, ["private"])
+        iterateHost { trace.lines.count == 2 }
+        token.value?.pop()
+    }
+
+    /// Nothing of ours that is no run can be stopped; and it costs no pass.
+    func testStop() {
+        let trace = Recorder()
+        after(.zero) { [loop] in
+            loop.stop()
+            trace("stopped nothing")
+        }
+        iterateHost { trace.lines.count == 1 }
+        freshHostedRun()
+        observe(trace)
+        settleHost()
+        _ = trace.take()
+        loop.stop()
+        settleHost()
+        XCTAssertFalse(trace.lines.contains("beforeTimers"), "\(trace.lines)")
+        after(.milliseconds(1)) { trace("timer") }
+        XCTAssertEqual(loop.run(for: .milliseconds(20)), .timedOut)
+        XCTAssertTrue(trace.lines.contains("timer"))
+    }
+
+    /// item 67: a wake-up gives a sleeping host a pass, and nothing is called; isWaiting says that it sleeps, but not to its own thread.
+    func testWakeUp() {
+        let trace = Recorder()
+        freshHostedRun()
+        observe(trace, .default, [.afterWaiting, .beforeTimers, .beforeSources, .beforeWaiting])
+        iterateHost { trace.lines.last == "beforeWaiting" }
+        _ = trace.take()
+        whenAsleep { GRunLoop.main.wakeUp() }
+        XCTAssertFalse(loop.isWaiting)
+        iterateHost { trace.lines.last == "beforeWaiting" }
+        XCTAssertEqual(trace.lines, ["afterWaiting", "beforeTimers", "beforeSources", "beforeWaiting"])
+    }
+
+    /// item 68: a wake-up while nobody drives is forgotten by a run, and not held against a host.
+    func testWakeUpWhileNobodyDrives() {
+        source {}
+        loop.wakeUp()
+        let trace = Recorder()
+        observe(trace)
+        XCTAssertEqual(loop.run(for: .milliseconds(5)), .timedOut)
+        XCTAssertEqual(trace.lines.filter { $0 == "beforeWaiting" }.count, 1)
+    }
+}
