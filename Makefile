@@ -5,6 +5,8 @@ SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 PACKAGES := libglib2.0-dev
 # What the checks need beside it.
 CHECK_PACKAGES := strace valgrind python3 rsync git binutils
+# What the GTK examples need, and what shows them.
+GTK_PACKAGES := libgtk-3-dev libgtk-4-dev xvfb weston
 
 # Installs those of the packages that are not installed.
 define install
@@ -14,7 +16,7 @@ define install
 	[ -z "$$missing" ] || { $(SUDO) apt-get update -qq && $(SUDO) apt-get install -y -qq --no-install-recommends $$missing; }
 endef
 
-.PHONY: demo test build format lint items items-bite oracle idle trace-cost stable deps check-deps clean
+.PHONY: demo test build format lint items items-bite oracle idle trace-cost stable test-gtk deps check-deps gtk-deps clean
 
 ## Builds and runs the tour of self-checking scenarios.
 demo: deps
@@ -60,16 +62,23 @@ trace-cost: check-deps
 stable: deps
 	scripts/stable
 
+## The GTK 3 and GTK 4 programs under Xvfb and headless weston. GATE_FRAMES=1: frame rates are gates; SCREENSHOTS=1: new pictures for the README.
+test-gtk: gtk-deps
+	scripts/test-gtk
+
 format:
-	$(SWIFT) format format -i -r Sources Tests Package.swift
+	$(SWIFT) format format -i -r Sources Tests Package.swift Examples/Sources Examples/Package.swift
 
 lint:
-	$(SWIFT) format lint --strict -r Sources Tests Package.swift
+	$(SWIFT) format lint --strict -r Sources Tests Package.swift Examples/Sources Examples/Package.swift
 	scripts/check-layers
 
 deps:
 	@command -v $(SWIFT) > /dev/null || { echo "Swift 6.3 is needed: https://swift.org/install" >&2; exit 1; }
 	@$(call install,$(PACKAGES))
+
+gtk-deps: deps
+	@$(call install,$(GTK_PACKAGES))
 
 check-deps: deps
 	@$(call install,$(CHECK_PACKAGES))

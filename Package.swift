@@ -10,6 +10,8 @@ let package = Package(
     name: "GRunLoop",
     products: [
         .library(name: "GRunLoop", targets: ["GRunLoop"]),
+        // GLib's C interface, for programs that hand contexts to the loop.
+        .library(name: "CGLib", targets: ["CGLib"]),
         .executable(name: "gloop-demo", targets: ["gloop-demo"]),
     ],
     dependencies: [

@@ -109,10 +109,11 @@ final class HostModeTests: MainThreadTestCase {
             temporary(
                 GRunLoop.Timer(fireAt: date) { _ in
                     trace(name)
-                    if name == "one" { token.value = try? GRunLoop.main.push(ambientMode: .tracking) }
+                    guard name == "one" else { return }
+                    token.value = try? GRunLoop.main.push(ambientMode: .tracking)
+                    GRunLoop.main.after(.zero) { trace("default") }
                 })
         }
-        after(.milliseconds(2)) { trace("default") }
         after(.milliseconds(3), .tracking) { trace("tracking") }
         iterateHost { trace.lines.contains("tracking") }
         XCTAssertEqual(trace.lines, ["one", "two", "tracking"])

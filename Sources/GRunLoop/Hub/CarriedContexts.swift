@@ -18,7 +18,9 @@ struct CarriedContexts {
     var isEmpty: Bool { list.isEmpty }
 
     /// Those that no other thread owns.
-    var served: [ServedContext] { list.filter { cgrun_carrier_owns_context($0.carrier) }.map(\.served) }
+    var served: [ServedContext] {
+        list.isEmpty ? [] : list.compactMap { cgrun_carrier_owns_context($0.carrier) ? $0.served : nil }
+    }
 
     func isCurrent(_ mode: ModeState) -> Bool {
         self.mode === mode && version == mode.contextsVersion

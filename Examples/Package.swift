@@ -1,0 +1,33 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+// A package of its own, so that the library builds without GTK.
+
+let strict: [SwiftSetting] = [.treatAllWarnings(as: .error)]
+
+let loop = Target.Dependency.product(name: "GRunLoop", package: "GRunLoop")
+let glib = Target.Dependency.product(name: "CGLib", package: "GRunLoop")
+let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
+
+let package = Package(
+    name: "GRunLoopExamples",
+    dependencies: [
+        .package(name: "GRunLoop", path: ".."),
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.5.0"),
+    ],
+    targets: [
+        .systemLibrary(name: "CGtk3", pkgConfig: "gtk+-3.0", providers: [.apt(["libgtk-3-dev"])]),
+        .systemLibrary(name: "CGtk4", pkgConfig: "gtk4", providers: [.apt(["libgtk-4-dev"])]),
+
+        // A window whose contents come from everywhere; what it does is the same with both toolkits.
+        .target(name: "Panel", dependencies: [loop], swiftSettings: strict),
+        .executableTarget(name: "gtk3-window", dependencies: ["Panel", "CGtk3", argumentParser], swiftSettings: strict),
+        .executableTarget(name: "gtk4-window", dependencies: ["Panel", "CGtk4", argumentParser], swiftSettings: strict),
+
+        // What must hold while a toolkit drives, checked in a real window of each.
+        .target(name: "HostChecks", dependencies: [loop, glib], swiftSettings: strict),
+        .executableTarget(name: "gtk3-checks", dependencies: ["HostChecks", "CGtk3", argumentParser], swiftSettings: strict),
+        .executableTarget(name: "gtk4-checks", dependencies: ["HostChecks", "CGtk4", argumentParser], swiftSettings: strict),
+    ],
+    swiftLanguageModes: [.v6]
+)

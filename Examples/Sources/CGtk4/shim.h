@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+// GTK 4 as Swift sees it.
+#ifndef CGTK4_SHIM_H
+#define CGTK4_SHIM_H
+
+#include <gtk/gtk.h>
+#ifdef GDK_WINDOWING_WAYLAND
+#include <gdk/wayland/gdkwayland.h>
+#endif
+
+#endif

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+// Checks: no flood of ours keeps the toolkit from drawing, nor does its drawing, or a flood of the host's, keep our timers from firing.
+
+import CGLib
+import Dispatch
+import GRunLoop
+import Glibc
+
+/// Endless work of one kind.
+private struct Flood: Sendable {
+    let name: String
+    /// Starts it; answers how it is ended.
+    let start: @Sendable (Shared) -> () -> Void
+}
+
+private let floods = [
+    Flood(name: "source") { stop in
+        let source = Slot<GRunLoop.Source>()
+        source.value = GRunLoop.Source { if !stop.isSet { source.value?.signal() } }
+        if let flooding = source.value {
+            GRunLoop.main.add(flooding, forMode: .default)
+            flooding.signal()
+        }
+        GRunLoop.main.wakeUp()
+        return {
+            source.value?.invalidate()
+            source.value = nil
+        }
+    },
+    Flood(name: "blocks") { stop in
+        @Sendable func enqueue() {
+            if !stop.isSet { GRunLoop.main.async { enqueue() } }
+        }
+        enqueue()
+        return {}
+    },
+    Flood(name: "zero timers") { stop in
+        @Sendable func arm() {
+            guard !stop.isSet else { return }
+            GRunLoop.main.add(GRunLoop.Timer(interval: .zero, repeats: false) { _ in arm() }, forMode: .default)
+        }
+        arm()
+        return {}
+    },
+    Flood(name: "descriptor") { _ in
+        var ends: [Int32] = [-1, -1]
+        pipe(&ends)
+        let (readEnd, writeEnd) = (ends[0], ends[1])
+        write(writeEnd, "x", 1)
+        let source = GRunLoop.DescriptorSource(descriptor: readEnd) { _, _ in }
+        try? GRunLoop.main.add(source, forMode: .default)
+        return {
+            source.invalidate()
+            close(readEnd)
+            close(writeEnd)
+        }
+    },
+    Flood(name: "main queue") { stop in
+        @Sendable func enqueue() {
+            if !stop.isSet { DispatchQueue.main.async { enqueue() } }
+        }
+        enqueue()
+        return {}
+    },
+]
+
+/// A value that closures of the main thread share.
+private final class Slot<Value>: @unchecked Sendable {
+    var value: Value?
+}
+
+extension HostChecks {
+    /// Frames under each flood and under all, as a part of those without any, measured just before.
+    func checkFloods() {
+        toolkit.setAnimating(true)
+        defer { toolkit.setAnimating(false) }
+        let all = Flood(name: "all at once") { stop in
+            let ends = floods.map { $0.start(stop) }
+            return { for end in ends { end() } }
+        }
+        for flood in floods + [all] {
+            Watchdog.shared.feed("flood: \(flood.name)")
+            let unloaded = framesInASecond()
+            let stop = Shared()
+            let end = flood.start(stop)
+            let loaded = framesInASecond()
+            stop.set()
+            end()
+            Host.settle()
+            let ratio = Double(loaded) / Double(max(1, unloaded))
+            report.fact(
+                "frames under a flood: \(flood.name)", ratio >= 0.95,
+                "\(loaded) of \(unloaded), ratio \((ratio * 100).rounded() / 100)",
+                isGate: gatesFrames)
+            // Without any gate on the rate: it must not stand still.
+            report.fact("frames go on: \(flood.name)", loaded * 4 > unloaded, "\(loaded) a second")
+        }
+    }
+
+    private func framesInASecond() -> Int {
+        let before = toolkit.frames()
+        Host.run(milliseconds: 1000)
+        return toolkit.frames() - before
+    }
+
+    /// Our 10 ms timer fires at least once a frame while a frame takes 25 ms.
+    func checkSlowDrawing() {
+        Watchdog.shared.feed("slow drawing")
+        toolkit.setAnimating(true)
+        toolkit.setDrawingTime(25)
+        let fires = Fires()
+        let before = toolkit.frames()
+        fires.start()
+        Host.run(milliseconds: 1000)
+        fires.stop()
+        toolkit.setDrawingTime(0)
+        toolkit.setAnimating(false)
+        let frames = toolkit.frames() - before
+        // The first frame may come before the timer's first date.
+        report.fact(
+            "timer of 10 ms while frames take 25 ms", frames > 10 && fires.count >= frames - 1,
+            "\(fires.count) fires, \(frames) frames")
+    }
+
+    /// Our 10 ms timer keeps nine of ten fires under a flood of the host's at priority 0.
+    func checkForeignFlood() {
+        Watchdog.shared.feed("a flood of the host's")
+        let flood = Host.addIdle(priority: 0) { true }
+        let fires = Fires()
+        fires.start()
+        Host.run(milliseconds: 1000)
+        fires.stop()
+        Host.remove(flood)
+        report.fact("timer of 10 ms under a flood of the host's", fires.count >= 90, "\(fires.count) of 100 fires")
+    }
+}
+
+private final class Fires: @unchecked Sendable {
+    private(set) var count = 0
+    private var timer: GRunLoop.Timer?
+
+    func start() {
+        let timer = GRunLoop.Timer(interval: .milliseconds(10), repeats: true) { [self] _ in count += 1 }
+        GRunLoop.main.add(timer, forMode: .default)
+        self.timer = timer
+    }
+
+    func stop() { timer?.invalidate() }
+}

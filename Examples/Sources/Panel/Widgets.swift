@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a toolkit offers: the parts of the window, as closures.
+
+/// The panel's way to the screen. GTK 3 and GTK 4 each make one.
+@MainActor
+public struct Widgets {
+    public var setText: (String) -> Void
+    public var text: () -> String
+    public var setFraction: (Double) -> Void
+    public var fraction: () -> Double
+    /// The line of the timers, and that of the frames.
+    public var setTimers: (String) -> Void
+    public var setFrames: (String) -> Void
+    /// Presses or releases the toggle button, which tells the panel.
+    public var setTracking: (Bool) -> Void
+    /// Writes what the window shows to a PNG file; answers whether that worked.
+    public var saveScreenshot: (String) -> Bool
+    /// Ends the toolkit's main loop.
+    public var quit: () -> Void
+
+    public init(
+        setText: @escaping (String) -> Void, text: @escaping () -> String, setFraction: @escaping (Double) -> Void,
+        fraction: @escaping () -> Double, setTimers: @escaping (String) -> Void, setFrames: @escaping (String) -> Void,
+        setTracking: @escaping (Bool) -> Void, saveScreenshot: @escaping (String) -> Bool, quit: @escaping () -> Void
+    ) {
+        self.setText = setText
+        self.text = text
+        self.setFraction = setFraction
+        self.fraction = fraction
+        self.setTimers = setTimers
+        self.setFrames = setFrames
+        self.setTracking = setTracking
+        self.saveScreenshot = saveScreenshot
+        self.quit = quit
+    }
+}

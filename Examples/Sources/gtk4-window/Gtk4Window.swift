@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// The panel in a GTK 4 window, under g_application_run().
+
+import ArgumentParser
+import CGtk4
+import Panel
+
+@main
+struct Gtk4Window: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "gtk4-window", abstract: "A GTK 4 window that is fed by tasks, queues and run-loop timers.")
+
+    @Flag(help: "Press the button, check what the window shows, and end.")
+    var check = false
+
+    @Flag(help: "With --check: a gap between frames of 50 ms and more is a failure.")
+    var gateFrames = false
+
+    @Option(help: "With --check: write what the window shows to a PNG file.")
+    var screenshot: String?
+
+    func run() throws {
+        let options = check ? CheckOptions(gatesFrames: gateFrames, screenshot: screenshot) : nil
+        let status = MainActor.assumeIsolated { Application(options).run() }
+        if status != 0 { throw ExitCode(status) }
+    }
+}
+
+/// A `GtkApplication` with one window.
+@MainActor
+final class Application {
+    private let options: CheckOptions?
+    private let application = gtk_application_new("org.example.grunloop", G_APPLICATION_NON_UNIQUE)
+    private var window: Window?
+    private var check: Check?
+
+    init(_ options: CheckOptions?) {
+        self.options = options
+    }
+
+    func run() -> Int32 {
+        let me = Unmanaged.passUnretained(self).toOpaque()
+        g_signal_connect_data(
+            application, "activate", unsafeBitCast(Self.activated, to: GCallback.self), me, nil, GConnectFlags(rawValue: 0))
+        let plain = UnsafeMutableRawPointer(application)?.assumingMemoryBound(to: GApplication.self)
+        let status = g_application_run(plain, 0, nil)
+        g_object_unref(application)
+        guard status == 0, window != nil else {
+            complain("gtk4-window: there is no display")
+            return 2
+        }
+        return check?.status ?? 0
+    }
+
+    private func activate() {
+        guard let application else { return }
+        let window = Window(in: application)
+        let panel = Panel(window.widgets)
+        window.panel = panel
+        self.window = window
+        panel.start()
+        guard let options else { return }
+        check = Check(panel, options)
+        check?.start()
+    }
+
+    /// What GTK calls, on the main thread.
+    private static let activated: @convention(c) (UnsafeMutableRawPointer?, UnsafeMutableRawPointer?) -> Void = { _, me in
+        let me = UInt(bitPattern: me)
+        MainActor.assumeIsolated {
+            UnsafeRawPointer(bitPattern: me).map { Unmanaged<Application>.fromOpaque($0).takeUnretainedValue().activate() }
+        }
+    }
+}
