@@ -54,9 +54,11 @@ extension GRunLoop {
 
     // MARK: 2, 3, 7, 9, entry and exit
 
-    /// Tells the observers of a stage, if there are any.
-    @inline(__always) func notifyLocked(_ activity: Activity, _ mode: ModeState) {
+    /// Tells the observers of a stage, if there are any. The mode is looked up after the mark: what the compiler moves between the mark's
+    /// comparison and its jump would cost it a register.
+    @inline(__always) func notifyLocked(_ activity: Activity, _ mode: @autoclosure () -> ModeState) {
         mark(activity)
+        let mode = mode()
         if mode.observed.contains(activity) { callObserversLocked(activity, mode) }
     }
 
