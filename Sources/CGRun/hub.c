@@ -63,6 +63,11 @@ static gboolean hub_prepare(GSource *source, gint *timeout)
     hub->is_yielding = false;
     // Silent: our own driver polls these descriptors itself.
     if (!hub_is_silent(hub)) {
+        if (hub->first == NULL) {
+            // Nobody watches: whatever follows an iteration of ours directly is fresh, anything else may not be.
+            hub->is_stale |= !hub->was_ours;
+            hub->was_ours = false;
+        }
         if (hub->yields > 0) {
             // There is work, but this iteration is for the others: it must neither sleep nor see us.
             hub->yields--;
@@ -300,7 +305,6 @@ void cgrun_hub_set_sentinels(GSource *source, bool wanted)
     if (wanted == (hub->first != NULL))
         return;
     if (wanted) {
-        hub->is_stale = true;
         hub->first_checked = hub->last_checked = hub->has_slept = hub->has_woken = hub->last_is_ready = false;
         hub->depth = g_main_depth();
         hub->first = sentinel_new(hub, &first_functions, G_MININT, "GRunLoop first");

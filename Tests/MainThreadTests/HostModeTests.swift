@@ -151,13 +151,9 @@ final class HostModeTests: MainThreadTestCase {
             trace("stopped nothing")
         }
         iterateHost { trace.lines.count == 1 }
-        freshHostedRun()
-        observe(trace)
         settleHost()
-        _ = trace.take()
         loop.stop()
-        settleHost()
-        XCTAssertFalse(trace.lines.contains("beforeTimers"), "\(trace.lines)")
+        XCTAssertEqual(g_main_context_pending(nil), 0, "a stop that stops nothing has asked for a pass")
         after(.milliseconds(1)) { trace("timer") }
         XCTAssertEqual(loop.run(for: .milliseconds(20)), .timedOut)
         XCTAssertTrue(trace.lines.contains("timer"))

@@ -32,8 +32,8 @@ struct HostState {
     var owesPass = false
     /// The same on another thread: it does not keep from sleeping a host that is about to (items 74 and 75).
     var hasNews = false
-    /// The time was up before all that was ready had been served.
-    var isUnfinished = false
+    /// It gets a pass in any case: the first one of its run, and after one that was cut.
+    var mustPass = true
     /// ``GRunLoop/wakeUp()`` was called while nothing of ours was under way: a host that sleeps makes a pass.
     var isWakePending = false
 
@@ -161,7 +161,7 @@ extension GRunLoop {
     }
 
     private func hasWorkLocked(_ mode: ModeState, isWaiting: Bool) -> Bool {
-        if host.isWakePending || sleep.isWakePending || host.isUnfinished || !host.gone.isEmpty { return true }
+        if host.isWakePending || sleep.isWakePending || host.mustPass || !host.gone.isEmpty { return true }
         if mode.heap.earliest != .never, mode.heap.earliest <= .now() { return true }
         return (host.owesPass || host.hasNews && !isWaiting) && (!mode.signalled.isEmpty || hasVisibleBlocksLocked(mode))
     }

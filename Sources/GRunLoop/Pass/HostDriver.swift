@@ -57,7 +57,7 @@ extension GRunLoop {
             _ = runTailLocked(run, found)
             if run.slice.isSpent(timeSlice) { run.isCut = true }
         }
-        host.isUnfinished = true
+        host.mustPass = true
         run.slice.restart()
         if let home { cgrun_hub_yield(home.hub, Self.yieldedIterations) }
     }
@@ -67,6 +67,8 @@ extension GRunLoop {
         guard let mode = host.waitMode else { return }
         host.waitMode = nil
         if let home { cgrun_hub_set_waiting(home.hub, false) }
+        // As after any wait: a pass comes before the next one (item 70).
+        activation?.ignoresWakeUps = true
         notifyLocked(.afterWaiting, mode)
     }
 
@@ -103,14 +105,18 @@ extension GRunLoop {
     }
 
     /// The host's run ends: the loop is detached, or its thread has ended. With the lock held before and after.
-    func endHostedRunLocked() {
+    ///
+    /// - Parameter finishesPass: whether the blocks of its last pass are run, as those of any run's are. An ended thread's are not (item 9).
+    func endHostedRunLocked(finishesPass: Bool) {
         guard host.hasEntered else { return }
         host.hasEntered = false
+        let isInTail = host.tailMode === host.ambientMode
         host.tailMode = nil
         let run = Activation(mode: host.ambientMode, parent: activation, isHosted: true, isInsideHost: host.isInnermost)
         activation = run
         host.isInnermost = false
         endHostWaitLocked()
+        if finishesPass, isInTail { runBlocksLocked(run) }
         notifyLocked(.exit, run.mode)
         activation = run.parent
         host.isInnermost = run.isInsideHost
@@ -140,7 +146,7 @@ extension GRunLoop {
         host.isInnermost = false
         host.owesPass = false
         host.hasNews = false
-        host.isUnfinished = false
+        host.mustPass = false
         if host.isWakePending {
             host.isWakePending = false
             sleep.isWakePending = true

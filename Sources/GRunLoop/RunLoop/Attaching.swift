@@ -5,7 +5,7 @@ import Glibc
 
 extension GRunLoop {
     /// Takes the loop out of its home context: whoever iterates that no longer serves it, and GLib holds nothing of ours any more. Exit
-    /// observers of the ambient mode are told, if entry observers were. Items stay where they are, and wait for ``attach()``; the loop
+    /// observers of the ambient mode are told, if entry observers were, and before that the blocks of the last pass are run. Items stay where they are, and wait for ``attach()``; the loop
     /// cannot be run meanwhile. Without effect on a loop that is detached, or was never attached.
     ///
     /// Threads: the loop's own. Inside a callout of the loop it is logged and ignored: what is on the stack needs what it would take away.
@@ -18,7 +18,7 @@ extension GRunLoop {
                 "GRunLoop.detach: a callout of the loop is on the stack, and nothing is detached; call it from outside the loop")
         }
         guard let former = home else { return lock.unlock() }
-        endHostedRunLocked()
+        endHostedRunLocked(finishesPass: true)
         // An observer may have done it.
         guard home === former else { return lock.unlock() }
         home = nil
@@ -44,7 +44,7 @@ extension GRunLoop {
             guard let context = host.detachedFrom else { return }
             home = ServedContext(context, carrying: self)
             host.detachedFrom = nil
-            host.owesPass = true
+            host.mustPass = true
             Contexts.release(context)
             for mode in modes.values { mode.contextsVersion += 1 }
         }

@@ -10,7 +10,7 @@ extension GRunLoop {
     func endWithThread() {
         var remains = lock.withLock {
             // A callout that ended the thread is still in it.
-            if activation == nil { endHostedRunLocked() }
+            if activation == nil { endHostedRunLocked(finishesPass: false) }
             dead.store(true, ordering: .relaxed)
             return takeRemainsLocked()
         }
