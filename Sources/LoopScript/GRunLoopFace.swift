@@ -7,6 +7,9 @@ import GRunLoop
 public final class GRunLoopFace: LoopFace {
     public var marksPasses = false
 
+    /// Whether a host drives in the place of the outermost runs.
+    private let isHosted: Bool
+    private var runs = 0
     private var loop: GRunLoop?
     private var passObserver: GRunLoop.Observer?
     private var sources: [GRunLoop.Source] = []
@@ -15,11 +18,15 @@ public final class GRunLoopFace: LoopFace {
     private var timers: [GRunLoop.Timer] = []
     private var observers: [GRunLoop.Observer] = []
 
-    public init() {}
+    public init(isHosted: Bool = false) {
+        self.isHosted = isHosted
+    }
 
     public func begin(_ program: Program, grid: Grid, callouts: any ScriptCallouts) {
         let loop = GRunLoop.current
         self.loop = loop
+        // What a slice cuts depends on the clock, and is no business of a script.
+        loop.hostTimeSlice = .seconds(3600)
         // The closures of items are for any thread; those of a script run on its own only.
         let script = Lent(value: callouts)
         for (index, spec) in program.sources.enumerated() {
@@ -170,6 +177,12 @@ public final class GRunLoopFace: LoopFace {
         // An observer keeps no mode alive, but adding it would make a mode that does not exist.
         if marksPasses, mode != "common", let passObserver, allModes.contains(mode) {
             loop.add(passObserver, forMode: GRunLoopFace.mode(mode))
+        }
+        runs += 1
+        defer { runs -= 1 }
+        if isHosted, runs == 1, case .until(let date) = time {
+            ScriptHost.run(loop, in: GRunLoopFace.mode(mode), until: date) { [unowned self] in runs == 1 }
+            return .timedOut
         }
         let result = loop.run(
             mode: GRunLoopFace.mode(mode), for: limit, returningAfterSourceHandled: returnAfterSourceHandled)

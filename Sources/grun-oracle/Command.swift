@@ -44,6 +44,9 @@ struct GRunOracle: ParsableCommand {
     @Flag(help: "Run the scripted scenarios instead.")
     var scenarios = false
 
+    @Flag(help: "Compare GRunLoop under a host with GRunLoop under its own driver: the scripted scenarios, and --programs.")
+    var hosted = false
+
     @Flag(help: "List the exclusions with their reasons.")
     var exclusions = false
 
@@ -56,6 +59,14 @@ struct GRunOracle: ParsableCommand {
     func run() throws {
         if exclusions {
             for rule in Rule.allCases { print("\(rule.rawValue): \(rule.reason)\n") }
+            return
+        }
+        if hosted {
+            let scripts =
+                Scenario.all.map { ($0.name, $0.program) }
+                + makeSeeds().map { ("seed \($0)", Generator.program(seed: $0, steps: steps)) }
+            let run = HostedRun(slots: Slots(first: UInt64(slot) * 1000), isVerbose: verbose)
+            guard run.run(scripts: scripts) else { throw ExitCode(1) }
             return
         }
         let makeFace: FaceMaker = againstItself ? makeOracleFace : makeOtherFace

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs scripts under a host and under our own driver, and compares the order of callouts.
+
+import LoopScript
+
+/// A host cannot be told to make one pass, nor to end with a source, a stop or an empty mode. So a script is compared if each of its
+/// outermost runs ends because its time is up, while nothing is nested in it; it is made so as far as that changes nothing else: the modes of these runs become common ones, as
+/// an ambient mode is, and keep an item that never gets ready.
+struct HostedRun {
+    let comparer: Comparer
+    let isVerbose: Bool
+
+    init(slots: Slots, isVerbose: Bool) {
+        comparer = Comparer(makeFace: { GRunLoopFace(isHosted: true) }, slots: slots, makeReference: { GRunLoopFace() })
+        self.isVerbose = isVerbose
+    }
+
+    /// Whether all of them agree.
+    func run(scripts: [(name: String, program: Program)]) -> Bool {
+        var (compared, owning, differences) = (0, 0, 0)
+        for (name, program) in scripts {
+            guard let hosted = program.forHost else {
+                owning += 1
+                continue
+            }
+            var comparison = comparer.compare(hosted, slot: comparer.slots.first)
+            guard comparison.oracle.ownsNoRun else {
+                owning += 1
+                if isVerbose { print("owns a run: \(name)") }
+                continue
+            }
+            compared += 1
+            guard !comparison.agrees else { continue }
+            guard let divergence = comparer.divergence(of: hosted) else { continue }
+            comparison = divergence
+            differences += 1
+            print("\"\(name)\" differs under a host\n\(hosted)\n\(sideBySide(comparison))\n")
+        }
+        print("hosted: scripts=\(compared) differences=\(differences) (\(owning) own an outermost run)")
+        return differences == 0
+    }
+}
+
+extension Outcome {
+    /// Whether every outermost run ended because its time was up, and no run that was nested in it lasted longer: that one would have been
+    /// woken (item 183), and the outer one would have ended with its pass.
+    fileprivate var ownsNoRun: Bool {
+        var deadline = Int.max
+        for line in trace {
+            let gap = line.text.split(separator: "@").last.flatMap { Int($0) } ?? 0
+            if line.depth == 0, line.text.hasPrefix("run ") {
+                deadline = gap + (line.text.split(separator: " ").lazy.compactMap { Int($0) }.first ?? 0)
+            } else if line.text.hasPrefix("-> ") {
+                if line.depth == 0 ? !line.text.hasPrefix("-> timedOut") || gap > deadline : gap >= deadline { return false }
+            }
+        }
+        return true
+    }
+}
+
+extension Program {
+    /// The program with outermost runs that a host can stand in for; nil if it has one that it cannot.
+    var forHost: Program? {
+        var program = self
+        var modes: [ModeName] = []
+        for (index, step) in steps.enumerated() {
+            guard case .run(let mode, let limit, _) = step else { continue }
+            guard mode != "common" else { return nil }
+            let span: RunLimit = if case .gaps = limit { limit } else { .gaps(1) }
+            program.steps[index] = .run(mode, span, returnAfterSourceHandled: false)
+            if !modes.contains(mode) { modes.append(mode) }
+        }
+        guard !modes.isEmpty else { return nil }
+        // Between runs a wake-up is for the host (item 68).
+        program.steps.removeAll { $0 == .wakeUp }
+        program.ports.append(PortSpec())
+        let idle = ItemID.port(program.ports.count - 1)
+        for mode in modes.reversed() {
+            program.steps.insert(.add(idle, mode), at: 0)
+            if mode != "default" { program.steps.insert(.addCommonMode(mode), at: 0) }
+        }
+        return program
+    }
+}
