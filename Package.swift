@@ -29,7 +29,8 @@ let package = Package(
             name: "gloop-demo", dependencies: ["GRunLoop", "CGLib", argumentParser], swiftSettings: strict),
 
         // The oracle: one script, two loops. LoopScript is the script face; grun-oracle runs it on the real CFRunLoop as well.
-        .target(name: "LoopScript", dependencies: ["GRunLoop", "CGLib", "CGRun"], path: "Sources/LoopScript", swiftSettings: strict),
+        .target(
+            name: "LoopScript", dependencies: ["GRunLoop", "CGLib", "CGRun"], path: "Sources/LoopScript", swiftSettings: strict),
         .executableTarget(
             name: "grun-oracle", dependencies: ["GRunLoop", "LoopScript", argumentParser], swiftSettings: strict),
 
