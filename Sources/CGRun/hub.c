@@ -64,9 +64,9 @@ static gboolean hub_prepare(GSource *source, gint *timeout)
     // Silent: our own driver polls these descriptors itself.
     if (!hub_is_silent(hub)) {
         if (hub->first == NULL) {
-            // Nobody watches: whatever follows an iteration of ours directly is fresh, anything else may not be.
-            hub->is_stale |= !hub->was_ours;
-            hub->was_ours = false;
+            // Nobody watches: an iteration in which we were not dispatched may have been somebody else's, unless we ended its poll.
+            hub->is_stale |= !hub->was_ours && !hub->is_spoilt;
+            hub->was_ours = hub->is_spoilt = false;
         }
         if (hub->yields > 0) {
             // There is work, but this iteration is for the others: it must neither sleep nor see us.
@@ -74,7 +74,7 @@ static gboolean hub_prepare(GSource *source, gint *timeout)
             hub->is_yielding = true;
             *timeout = 0;
         } else {
-            has_work = hub->funcs.prepare(hub->loop, hub->is_waiting, &watched) || hub->has_woken;
+            has_work = hub->funcs.prepare(hub->loop, hub->is_waiting, hub->is_stale || hub->is_unsure, &watched) || hub->has_woken;
         }
     }
     for (unsigned i = 0; i < CGRUN_HUB_RECORDS; i++) {
@@ -329,6 +329,14 @@ void cgrun_hub_set_waiting(GSource *source, bool waiting)
     // What was dispatched before afterWaiting came before this pass's head as well.
     if (!waiting)
         hub->is_stale = true;
+}
+
+void cgrun_hub_note_rearmed(GSource *source)
+{
+    Hub *hub = (Hub *)source;
+    // The sentinels see by themselves that nothing was dispatched, or that something was nevertheless.
+    if (hub->first == NULL)
+        hub->was_ours = true;
 }
 
 bool cgrun_hub_is_waiting(GSource *source)

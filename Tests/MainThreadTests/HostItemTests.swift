@@ -163,4 +163,54 @@ final class HostItemTests: MainThreadTestCase {
             ["afterWaiting", "callback", "block", "beforeTimers", "beforeSources", "source"] + pass)
         withExtendedLifetime(timeout) {}
     }
+
+    /// A run of ours in a beforeWaiting observer, which serves the host's context too, does not keep the host from sleeping.
+    func testRunInBeforeWaiting() {
+        settle()
+        for span in [Duration.zero, .milliseconds(2)] {
+            for _ in 0..<20 {
+                let hasRun = Flag()
+                let timer = GRunLoop.Timer(interval: .milliseconds(8), repeats: false) { [trace] _ in trace("timer") }
+                once(.beforeWaiting) { [trace, loop] in
+                    loop.run(for: span)
+                    loop.add(timer, forMode: .default)
+                    timer.fireDate = GRunLoop.now.advanced(by: .milliseconds(8))
+                    _ = trace.take()
+                    hasRun.set()
+                }
+                loop.wakeUp()
+                iterateHost { hasRun.isSet }
+                waitForWake()
+                XCTAssertEqual(trace.lines, ["afterWaiting", "timer"] + pass)
+            }
+        }
+    }
+
+    /// What the last block of a pass leaves behind waits for the end of the host's wait, and that is also what the host's own work ends, whether it
+    /// slept or not and whether somebody observes that or not.
+    func testLeftoversOfABusyHost() {
+        for isObserved in [true, false] {
+            let (turns, last) = (Counter(), Shared(0))
+            let observer = isObserved ? loop.on(.beforeWaiting) { _ in } : nil
+            let isOver = Flag()
+            @Sendable func enqueue() {
+                GRunLoop.main.perform {
+                    turns.increment()
+                    if !isOver.isSet { enqueue() }
+                }
+            }
+            enqueue()
+            let idle = GLibSource.idle(nil, priority: 200) {
+                last.value += 1
+                return last.value < 100
+            }
+            iterateHost { last.value == 100 }
+            XCTAssertGreaterThanOrEqual(turns.value, 50, "observed: \(isObserved)")
+            isOver.set()
+            loop.wakeUp()
+            settleHost()
+            idle.destroy()
+            observer?.invalidate()
+        }
+    }
 }

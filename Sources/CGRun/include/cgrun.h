@@ -17,9 +17,10 @@ G_BEGIN_DECLS
 
 /// What the hub asks of its run loop, on the loop's own thread only and never under a GLib lock.
 typedef struct {
-    /// Is there work to do now? Called in prepare(); must run no user code. `is_waiting`: beforeWaiting was sent. `*watched` gets a bit for
-    /// each poll record that this poll is to watch.
-    bool (*prepare)(void *loop, bool is_waiting, unsigned *watched);
+    /// Is there work to do now? Called in prepare(); must run no user code. `is_waiting`: beforeWaiting was sent. `is_stale`: something
+    /// foreign was dispatched since the last head of a pass, or may have been. `*watched` gets a bit for each poll record that this poll is
+    /// to watch.
+    bool (*prepare)(void *loop, bool is_waiting, bool is_stale, unsigned *watched);
     /// Is there work to do now, `found` being the records that the poll has found ready? Called in check(); must run no user code.
     /// `has_slept`: the host has slept between beforeWaiting and now.
     bool (*check)(void *loop, bool is_waiting, bool has_slept, unsigned found);
@@ -54,6 +55,8 @@ void cgrun_hub_set_waiting(GSource *hub, bool waiting);
 bool cgrun_hub_is_waiting(GSource *hub);
 /// A head of a pass was run: beforeWaiting may follow, until something foreign is dispatched.
 void cgrun_hub_note_head(GSource *hub);
+/// Called in check(): the sleep was ended only to begin again, with another deadline or descriptor.
+void cgrun_hub_note_rearmed(GSource *hub);
 
 /// The canary: clears the mark before a check(), and tells afterwards whether GLib really called the hub's check().
 void cgrun_hub_clear_canary(GSource *hub);

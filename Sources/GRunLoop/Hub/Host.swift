@@ -90,7 +90,10 @@ private enum Record: UInt32 {
 
 extension GRunLoop {
     /// Whether there is work in memory; if not, what to watch and that the host may sleep now.
-    func prepareForHost(isWaiting: Bool, _ watched: inout UInt32) -> Bool {
+    ///
+    /// - Parameter isStale: something foreign was dispatched since the last head of a pass, or may have been: the wait for which that pass left
+    ///   blocks behind is over, even if the host did not sleep in it.
+    func prepareForHost(isWaiting: Bool, isStale: Bool, _ watched: inout UInt32) -> Bool {
         lock.withLock {
             guard !isDead, let home else { return false }
             if !host.isInnermost { takeOverLocked() }
@@ -102,7 +105,7 @@ extension GRunLoop {
                 let wanted = contextsLocked(of: mode).filter { $0 !== home }
                 host.gone += host.carried.update(to: wanted, of: mode, into: home)
             }
-            if hasWorkLocked(mode, isWaiting: isWaiting) { return true }
+            if hasWorkLocked(mode, isWaiting: isWaiting) || isStale && hasLeftoversLocked(mode) { return true }
             watched = watchLocked(mode, home)
             if host.shortage == .toBeSaid { return true }
             // The write that ended the last sleep may come as late as in this one.
@@ -119,6 +122,7 @@ extension GRunLoop {
         lock.withLock {
             // Somebody ended the sleep only to have it begin again with another deadline or another descriptor (items 76 and 80).
             let wasRearmed = sleep.takeKicked() || host.isRearmed
+            if wasRearmed, let home { cgrun_hub_note_rearmed(home.hub) }
             if hasSlept { host.isRearmed = false }
             sleep.end()
             if found & Record.timer.bit != 0 { host.armedFor = .min }
@@ -163,7 +167,12 @@ extension GRunLoop {
     private func hasWorkLocked(_ mode: ModeState, isWaiting: Bool) -> Bool {
         if host.isWakePending || sleep.isWakePending || host.mustPass || !host.gone.isEmpty { return true }
         if mode.heap.earliest != .never, mode.heap.earliest <= .now() { return true }
-        return (host.owesPass || host.hasNews && !isWaiting) && (!mode.signalled.isEmpty || hasVisibleBlocksLocked(mode))
+        return (host.owesPass || host.hasNews && !isWaiting) && hasLeftoversLocked(mode)
+    }
+
+    /// What a pass serves but nothing of which ends a wait.
+    func hasLeftoversLocked(_ mode: ModeState) -> Bool {
+        !mode.signalled.isEmpty || hasVisibleBlocksLocked(mode)
     }
 
     /// Brings the hub's records up to date, and answers which of them this poll is to watch. GLib is told only of what has changed.

@@ -37,9 +37,9 @@ private func loop(_ pointer: UnsafeMutableRawPointer) -> GRunLoop {
     Unmanaged<GRunLoop>.fromOpaque(pointer).takeUnretainedValue()
 }
 
-private let hubPrepare: @convention(c) (UnsafeMutableRawPointer?, Bool, UnsafeMutablePointer<UInt32>?) -> Bool = {
-    guard let pointer = $0, let watched = $2 else { return false }
-    return loop(pointer).prepareForHost(isWaiting: $1, &watched.pointee)
+private let hubPrepare: @convention(c) (UnsafeMutableRawPointer?, Bool, Bool, UnsafeMutablePointer<UInt32>?) -> Bool = {
+    guard let pointer = $0, let watched = $3 else { return false }
+    return loop(pointer).prepareForHost(isWaiting: $1, isStale: $2, &watched.pointee)
 }
 
 private let hubCheck: @convention(c) (UnsafeMutableRawPointer?, Bool, Bool, UInt32) -> Bool = {

@@ -16,7 +16,7 @@ extension GRunLoop {
         if host.tailMode === run.mode {
             let found = Found(contexts: readyContextsLocked(run), item: lookLocked(run, mainQueueFirst: !run.servedMainQueueLast))
             // Somebody else was woken, or READY was left over: the tail waits for something to do, or for the next head.
-            guard !found.isEmpty || !run.mode.signalled.isEmpty || hasVisibleBlocksLocked(run.mode) else {
+            guard !found.isEmpty || hasLeftoversLocked(run.mode) else {
                 return endHosted(run)
             }
             _ = runTailLocked(run, found)
@@ -32,11 +32,7 @@ extension GRunLoop {
         guard let run = beginHosted() else { return }
         if isFresh, host.tailMode === run.mode {
             notifyLocked(.beforeWaiting, run.mode)  // 7
-            // What it was about has gone meanwhile, if an observer detached the loop.
-            if let home {
-                host.waitMode = run.mode
-                cgrun_hub_set_waiting(home.hub, true)
-            }
+            beginHostWaitLocked(run.mode)
         } else {
             runHostedPassesLocked(run)
         }
@@ -55,11 +51,18 @@ extension GRunLoop {
                 return
             }
             _ = runTailLocked(run, found)
-            if run.slice.isSpent(timeSlice) { run.isCut = true }
+            if run.slice.isSpentNow(timeSlice) { run.isCut = true }
         }
         host.mustPass = true
         run.slice.restart()
         if let home { cgrun_hub_yield(home.hub, Self.yieldedIterations) }
+    }
+
+    /// beforeWaiting was sent, and the wait is the host's.
+    private func beginHostWaitLocked(_ mode: ModeState) {
+        guard let home else { return }
+        host.waitMode = mode
+        cgrun_hub_set_waiting(home.hub, true)
     }
 
     /// The host has slept, or somebody else was dispatched, since beforeWaiting: afterWaiting comes before anything else of ours.
@@ -98,7 +101,11 @@ extension GRunLoop {
         }
         guard hasReadyLocked(run) else { return nil }
         notifyLocked(.beforeWaiting, mode)  // 7
-        let item = lookLocked(run, mainQueueFirst: mainQueueFirst)
+        guard let item = lookLocked(run, mainQueueFirst: mainQueueFirst) else {
+            // A run in an observer has served it.
+            beginHostWaitLocked(mode)
+            return nil
+        }
         run.ignoresWakeUps = true
         notifyLocked(.afterWaiting, mode)  // 9
         return Found(item: item)

@@ -10,11 +10,11 @@ struct TimeSlice {
     /// When the work under way began, `.never` while none is.
     private var start = Nanoseconds.never
     private var lastLook: Nanoseconds = 0
-    /// The clock is read after so many items: each time while they are long, rarely while they are short.
+    /// The clock is read after so many items: each time at first and while they are long, rarely once they have been short.
     private var stride = 1
     private var untilLook = 1
 
-    private static let longestStride = 16
+    private static let longestStride = 4
     /// A stretch between two looks at the clock is not to take longer.
     private static let stretch: Nanoseconds = 100_000
 
@@ -22,7 +22,8 @@ struct TimeSlice {
     mutating func resume(at now: Nanoseconds = .now()) {
         start = now
         lastLook = now
-        untilLook = stride
+        stride = 1
+        untilLook = 1
     }
 
     /// Our work ends, for the time being.
@@ -52,12 +53,17 @@ struct TimeSlice {
         untilLook = stride
         return used + (now - start) >= length
     }
+
+    /// After a pass, which has read the clock more often than this.
+    func isSpentNow(_ length: Nanoseconds) -> Bool {
+        used + (.now() - start) >= length
+    }
 }
 
 extension GRunLoop {
     /// How long the loop serves its own items in a row before whatever else is ready in its contexts has its turn: GTK's drawing, other
-    /// sources of GLib. It is overrun by one item at most, or by the items of a tenth of a millisecond. 4 ms at first, at which GTK draws every
-    /// frame under any load of ours; more than 8 costs frames. Zero and negative: after every item. One that is too long is no limit.
+    /// sources of GLib. Each step of a pass overruns it by one item, or by four where those before them were short. 4 ms at first, at which GTK draws
+    /// every frame under any load of ours; more than 8 costs frames. Zero and negative: a step is one item. One that is too long is no limit.
     ///
     /// A snapshot of the main dispatch queue is one item: libdispatch runs it to its end.
     ///

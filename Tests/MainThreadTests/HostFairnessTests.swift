@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+// The time slice: work of ours without end leaves everybody else their turn, whoever drives.
+
+import CGLib
+import Dispatch
+import GRunLoop
+import Glibc
+import TestSupport
+import XCTest
+
+/// Uses the processor for a time.
+private func work(for span: Duration) {
+    let end = GRunLoop.now.advanced(by: span)
+    while GRunLoop.now < end {}
+}
+
+/// Work that never ends, until it is told to.
+private final class Flood: Sendable {
+    static let kinds = ["source", "block", "timer", "descriptor", "main queue"]
+
+    let calls = Counter()
+    private let isOver = Shared(false)
+    private let underWay = Shared(0)
+
+    /// Whether to go on.
+    private func again() -> Bool {
+        calls.increment()
+        work(for: .microseconds(20))
+        if isOver.value { underWay.update { $0 -= 1 } }
+        return !isOver.value
+    }
+
+    /// Begins one of a kind.
+    func begin(_ kind: String) throws {
+        underWay.update { $0 += 1 }
+        try next(kind)
+    }
+
+    private func next(_ kind: String) throws {
+        let loop = GRunLoop.main
+        switch kind {
+        case "source":
+            let own = Shared<GRunLoop.Source?>(nil)
+            let source = loop.source { [self] in
+                if again() { own.value?.signal() } else { own.value?.invalidate() }
+            }
+            own.value = source
+            source.signal()
+        case "block":
+            loop.perform { [self] in if again() { try? next(kind) } }
+        case "timer":
+            loop.add(
+                GRunLoop.Timer(interval: .nanoseconds(1), repeats: true) { [self] in if !again() { $0.invalidate() } },
+                forMode: .default)
+        case "descriptor":
+            let ready = EventDescriptor()
+            ready.makeReady()
+            let source = GRunLoop.DescriptorSource(descriptor: ready.descriptor) { [self] source, _ in
+                if !again() { source.invalidate() }
+                withExtendedLifetime(ready) {}
+            }
+            try loop.add(source, forMode: .default)
+        default:
+            DispatchQueue.main.async { [self] in if again() { try? next(kind) } }
+        }
+    }
+
+    /// Each kind has ended when this returns.
+    func end() {
+        isOver.value = true
+        while underWay.value > 0 { g_main_context_iteration(nil, 0) }
+    }
+}
+
+final class HostFairnessTests: MainThreadTestCase {
+    override func tearDown() {
+        loop.hostTimeSlice = .milliseconds(4)
+        super.tearDown()
+    }
+
+    /// Idle work of the host's at the priority of a GTK program's, always ready.
+    private func foreignIdle(_ body: @escaping @Sendable () -> Void) -> GLibSource {
+        let source = GLibSource.idle(nil, priority: 200) {
+            body()
+            return true
+        }
+        addTeardownBlock { source.destroy() }
+        return source
+    }
+
+    /// What `drive` lets the host's idle work do beside a flood of each kind, and of all at once: both must come on.
+    private func checkFloods(_ driver: String, _ drive: () -> Void) throws {
+        for kinds in Flood.kinds.map({ [$0] }) + [Flood.kinds] {
+            let flood = Flood()
+            let others = Counter()
+            let idle = foreignIdle { others.increment() }
+            for kind in kinds { try flood.begin(kind) }
+            drive()
+            let calls = flood.calls.value
+            idle.destroy()
+            flood.end()
+            let name = kinds.count == 1 ? kinds[0] : "all at once"
+            print("hosted: flood under \(driver): \(name): \(calls) calls of ours, \(others.value) of the host's idle work")
+            XCTAssertGreaterThan(calls, 500, name)
+            // A slice of 4 ms in 300: 70 turns of a few calls each, were the machine ours alone.
+            XCTAssertGreaterThan(others.value, 15, name)
+        }
+    }
+
+    func testFloodsUnderAHost() throws {
+        try checkFloods("a host") { iterateHost(for: .milliseconds(300)) }
+    }
+
+    func testFloodsInARunOfOurs() throws {
+        try checkFloods("a run of ours") { loop.run(for: .milliseconds(300)) }
+    }
+
+    /// The lines, one for each stretch of equal ones.
+    private func stretches(_ trace: Recorder) -> [String] {
+        trace.take().reduce(into: []) { if $0.last != $1 { $0.append($1) } }
+    }
+
+    /// In which order three blocks of one step are called that each work for `span`, beside idle work of the host's that is always ready.
+    private func turns(of span: Duration) -> [String] {
+        // A slice that a test before this one used up is followed by iterations without us.
+        for _ in 0..<4 { settleHost() }
+        let trace = Recorder()
+        let idle = foreignIdle { trace("idle") }
+        for name in ["one", "two", "three"] {
+            loop.perform {
+                trace(name)
+                work(for: span)
+            }
+        }
+        iterateHost { trace.lines.contains("three") && trace.lines.last == "idle" }
+        idle.destroy()
+        return stretches(trace)
+    }
+
+    /// Items longer than the slice take turns with the host; zero and a negative one are one item each; a long one is no limit.
+    func testLength() {
+        let inTurns = ["one", "idle", "two", "idle", "three", "idle"]
+        let atOnce = ["one", "two", "three", "idle"]
+        XCTAssertEqual(loop.hostTimeSlice, .milliseconds(4))
+        XCTAssertEqual(turns(of: .milliseconds(5)), inTurns)
+        for slice in [Duration.zero, .seconds(-1)] {
+            loop.hostTimeSlice = slice
+            XCTAssertEqual(loop.hostTimeSlice, .zero)
+            XCTAssertEqual(turns(of: .zero), inTurns)
+        }
+        for slice in [Duration.seconds(3600), .seconds(Int64.max)] {
+            loop.hostTimeSlice = slice
+            XCTAssertEqual(turns(of: .milliseconds(5)), atOnce)
+        }
+    }
+
+    /// A snapshot of the main queue is run to its end, and counts: what comes after it waits for the others.
+    func testMainQueueSnapshotCounts() {
+        // A slice that a test before this one used up is followed by iterations without us.
+        for _ in 0..<4 { settleHost() }
+        let trace = Recorder()
+        let idle = foreignIdle { trace("idle") }
+        for _ in 0..<5 {
+            DispatchQueue.main.async {
+                trace("main queue")
+                work(for: .milliseconds(2))
+            }
+        }
+        DispatchQueue.main.async {
+            GRunLoop.main.perform { trace("block one") }
+            GRunLoop.main.perform { trace("block two") }
+        }
+        iterateHost { trace.lines.contains("block two") }
+        XCTAssertEqual(stretches(trace), ["main queue", "block one", "idle", "block two"])
+        idle.destroy()
+    }
+
+    /// A run of ours interrupts a long step only for what is ready, and goes on where it was.
+    func testStepOfARunIsInterrupted() {
+        for isForeignReady in [true, false] {
+            let trace = Recorder()
+            let idle = isForeignReady ? foreignIdle { trace("idle") } : nil
+            for name in ["one", "two", "three"] {
+                loop.perform {
+                    trace(name)
+                    work(for: .milliseconds(6))
+                }
+            }
+            loop.run(for: .zero)
+            loop.run(for: .zero)
+            XCTAssertEqual(
+                stretches(trace),
+                isForeignReady ? ["one", "idle", "two", "three", "idle"] : ["one", "two", "three"])
+            idle?.destroy()
+        }
+    }
+}
