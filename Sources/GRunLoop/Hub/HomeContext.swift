@@ -3,7 +3,7 @@
 
 extension GRunLoop {
     /// With the lock held: fixes the home context if it is not fixed yet and can be now. The main loop's is GLib's default
-    /// context. On another thread it is the one that is pushed there when the first item is added or the loop first runs, else one of
+    /// context. On another thread it is the one that is pushed there when the first item or block is added or the loop first runs, else one of
     /// its own; what another thread adds before that does not fix it, since nobody else can ask.
     func fixHomeLocked() {
         guard home == nil, host.detachedFrom == nil, !isDead, isMain || isCurrent else { return }

@@ -35,6 +35,7 @@ extension GRunLoop {
 
     private func enqueueLocked(_ body: @escaping @Sendable () -> Void, _ names: [Mode]) {
         guard !isDead else { return }
+        fixHomeLocked()
         if names.count == 1 {
             blockQueueLocked(names[0]).append(.init(sequence: blockSequence, body: body, token: nil))
         } else if !names.isEmpty {
