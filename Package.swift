@@ -35,7 +35,8 @@ let package = Package(
             name: "grun-oracle", dependencies: ["GRunLoop", "LoopScript", argumentParser], swiftSettings: strict),
 
         // What the measuring scripts run.
-        .executableTarget(name: "grun-probe", dependencies: ["GRunLoop"], path: "Tests/Probe", swiftSettings: strict),
+        .executableTarget(
+            name: "grun-probe", dependencies: ["GRunLoop", "CGLib"], path: "Tests/Probe", swiftSettings: strict),
 
         // What the tests share: loops on threads, recorders, watchdogs.
         .target(

@@ -11,6 +11,7 @@ let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: 
 
 let package = Package(
     name: "GRunLoopExamples",
+    products: [.library(name: "swift-plugin", type: .dynamic, targets: ["swift-plugin"])],
     dependencies: [
         .package(name: "GRunLoop", path: ".."),
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.5.0"),
@@ -28,6 +29,10 @@ let package = Package(
         .target(name: "HostChecks", dependencies: [loop, glib], swiftSettings: strict),
         .executableTarget(name: "gtk3-checks", dependencies: ["HostChecks", "CGtk3", argumentParser], swiftSettings: strict),
         .executableTarget(name: "gtk4-checks", dependencies: ["HostChecks", "CGtk4", argumentParser], swiftSettings: strict),
+
+        // No toolkit: a program in C, and a plug-in in Swift that it loads.
+        .target(name: "swift-plugin", dependencies: [loop], swiftSettings: strict),
+        .executableTarget(name: "c-host", dependencies: [glib], linkerSettings: [.linkedLibrary("dl")]),
     ],
     swiftLanguageModes: [.v6]
 )

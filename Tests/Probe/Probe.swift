@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the measuring scripts run: a loop that idles, and a loop that passes.
+// What the measuring scripts run: loops that idle, and loops that pass, driven by us or by a host.
 
+import CGLib
 import GRunLoop
 import Glibc
 
@@ -8,11 +9,15 @@ import Glibc
 enum Probe {
     static func main() {
         let arguments = CommandLine.arguments.dropFirst()
+        let isObserved = arguments.last == "observed"
+        let count = arguments.dropFirst().first.flatMap { Int($0) } ?? 1000
         switch arguments.first {
         case "idle": idle()
-        case "passes": passes(arguments.dropFirst().first.flatMap { Int($0) } ?? 1000)
+        case "passes": passes(count)
+        case "hosted-idle": hostedIdle(isObserved)
+        case "hosted-passes": hostedPasses(count, isObserved)
         default:
-            print("usage: grun-probe idle | passes N")
+            print("usage: grun-probe idle | passes N | hosted-idle [observed] | hosted-passes N [observed]")
             exit(2)
         }
     }
@@ -48,6 +53,49 @@ enum Probe {
         let timer = GRunLoop.Timer(interval: .seconds(3600), repeats: false) { _ in }
         loop.add(timer, forMode: .default)
         for _ in 0..<count { loop.run(mode: .default, for: .zero) }
+        print("passes = \(count)")
+    }
+
+    private static func observe() {
+        GRunLoop.main.add(GRunLoop.Observer(activities: .all) { _, _ in }, forMode: .common)
+    }
+
+    /// A host in which nothing happens, with something of each kind to wait for; it ends itself after a minute.
+    private static func hostedIdle(_ isObserved: Bool) {
+        let loop = GRunLoop.main
+        if isObserved { observe() }
+        var ends: [Int32] = [-1, -1]
+        pipe(&ends)
+        loop.add(GRunLoop.Timer(interval: .seconds(3600), repeats: true) { _ in }, forMode: .common)
+        try? loop.add(GRunLoop.DescriptorSource(descriptor: ends[0]) { _, _ in }, forMode: .common)
+        loop.add(GRunLoop.Source {}, forMode: .common)
+        let host = g_main_loop_new(nil, 0)
+        g_timeout_add_seconds(60, { _ in exit(0) }, nil)
+        print("ready")
+        fflush(nil)
+        g_main_loop_run(host)
+    }
+
+    /// A host that is woken by a timer and a descriptor of ours, whose callouts signal a source and enqueue a block. The program writes one byte
+    /// each time; it does not use the main queue, to which libdispatch itself writes.
+    private static func hostedPasses(_ count: Int, _ isObserved: Bool) {
+        let loop = GRunLoop.main
+        if isObserved { observe() }
+        var ends: [Int32] = [-1, -1]
+        pipe(&ends)
+        nonisolated(unsafe) var left = count
+        let source = GRunLoop.Source { loop.perform { left -= 1 } }
+        loop.add(source, forMode: .common)
+        let write = ends[1]
+        loop.add(
+            GRunLoop.Timer(interval: .milliseconds(1), repeats: true) { _ in _ = Glibc.write(write, "x", 1) }, forMode: .common)
+        try? loop.add(
+            GRunLoop.DescriptorSource(descriptor: ends[0]) { descriptor, _ in
+                var byte: UInt8 = 0
+                read(descriptor.descriptor, &byte, 1)
+                source.signal()
+            }, forMode: .common)
+        while left > 0 { g_main_context_iteration(nil, 1) }
         print("passes = \(count)")
     }
 }

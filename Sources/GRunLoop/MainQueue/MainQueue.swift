@@ -44,7 +44,8 @@ enum MainQueue {
         guard !isOurs, !saidLost.exchange(true, ordering: .relaxed) else { return }
         let reason =
             handle < 0
-            ? "libdispatch has no handle for a foreign run loop, or no descriptor is left for it"
+            ? "libdispatch has no handle of it for a foreign run loop: the thread on which it was first loaded has ended, or no descriptor is "
+                + "left"
             : "libdispatch has bound it to another thread, since dispatchMain() or an async main ran, or since the library was first "
                 + "loaded on a thread that is not the main one"
         Log.critical(
