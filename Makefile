@@ -16,14 +16,14 @@ define install
 	[ -z "$$missing" ] || { $(SUDO) apt-get update -qq && $(SUDO) apt-get install -y -qq --no-install-recommends $$missing; }
 endef
 
-.PHONY: demo test build format lint items items-bite oracle idle trace-cost stable test-gtk deps check-deps gtk-deps clean
+.PHONY: demo test build format lint glib-api items items-bite oracle idle hosted trace-cost stable test-gtk deps check-deps gtk-deps clean
 
 ## Builds and runs the tour of self-checking scenarios.
 demo: deps
 	$(SWIFT) run -c release gloop-demo
 
 ## Everything that must hold before a change lands.
-test: check-deps lint
+test: check-deps lint glib-api
 	$(SWIFT) build --build-tests
 	$(SWIFT) test --skip-build
 	$(MAKE) items
@@ -34,6 +34,7 @@ test: check-deps lint
 	$(SWIFT) run -c release --skip-build grun-oracle --seed 1 --programs 300
 	scripts/idle
 	scripts/trace-cost
+	scripts/hosted
 
 build: deps
 	$(SWIFT) build
@@ -50,9 +51,13 @@ items-bite: check-deps
 oracle: deps
 	$(SWIFT) run -c release grun-oracle --seed $${SEED:-$$(date +%s)} --programs $${PROGRAMS:-20000}
 
-## An idle loop makes no wake-up.
+## An idle loop makes no wake-up, whoever drives.
 idle: check-deps
 	scripts/idle
+
+## What holds while a host drives, with its figures.
+hosted: check-deps
+	scripts/hosted
 
 ## What the trace recorder costs while it is off.
 trace-cost: check-deps
@@ -72,6 +77,11 @@ format:
 lint:
 	$(SWIFT) format lint --strict -r Sources Tests Package.swift Examples/Sources Examples/Package.swift
 	scripts/check-layers
+
+## The library uses nothing of GLib that is newer than 2.56: warnings, which are errors, say so.
+glib-api: deps
+	$(SWIFT) build --target GRunLoop --scratch-path .build/glib-2.56 \
+		-Xcc -DGLIB_VERSION_MAX_ALLOWED=GLIB_VERSION_2_56 -Xcc -DGLIB_VERSION_MIN_REQUIRED=GLIB_VERSION_2_56
 
 deps:
 	@command -v $(SWIFT) > /dev/null || { echo "Swift 6.3 is needed: https://swift.org/install" >&2; exit 1; }

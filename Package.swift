@@ -37,6 +37,7 @@ let package = Package(
         // What the measuring scripts run.
         .executableTarget(
             name: "grun-probe", dependencies: ["GRunLoop", "CGLib"], path: "Tests/Probe", swiftSettings: strict),
+        .executableTarget(name: "grun-hub-check", dependencies: ["CGRun"], path: "Tests/HubCheck"),
 
         // What the tests share: loops on threads, recorders, watchdogs.
         .target(
