@@ -4,9 +4,9 @@
 import Glibc
 
 extension GRunLoop {
-    /// Takes the loop out of its home context: whoever iterates that no longer serves it, and GLib holds nothing of ours any more. Exit
-    /// observers of the ambient mode are told, if entry observers were, and before that the blocks of the last pass are run. Items stay where they are, and wait for ``attach()``; the loop
-    /// cannot be run meanwhile. Without effect on a loop that is detached, or was never attached.
+    /// Takes the loop out of its home context: whoever iterates that no longer serves it, and GLib holds nothing of ours any more. If entry
+    /// observers were told, the last pass is ended first: afterWaiting, its blocks, exit. Items stay where they are, and wait for
+    /// ``attach()``; the loop cannot be run meanwhile. Without effect on a loop that is detached, or was never attached.
     ///
     /// Threads: the loop's own. Inside a callout of the loop it is logged and ignored: what is on the stack needs what it would take away.
     public func detach() {
