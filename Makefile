@@ -55,9 +55,10 @@ oracle: deps
 idle: check-deps
 	scripts/idle
 
-## What holds while a host drives, with its figures.
-hosted: check-deps
+## What holds while a host drives, with its figures: over plain GLib, and in windows of GTK 3 and GTK 4.
+hosted: check-deps gtk-deps
 	scripts/hosted
+	scripts/test-gtk
 
 ## What the trace recorder costs while it is off.
 trace-cost: check-deps

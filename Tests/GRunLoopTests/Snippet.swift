@@ -14,7 +14,8 @@ struct Snippet {
 
     /// What the compiler has against it.
     func problems() throws -> [String] {
-        let file = "/tmp/grun-snippet-\(getpid())-\(threadID).swift"
+        let folder = getenv("TMPDIR").map { String(cString: $0) } ?? P_tmpdir
+        let file = folder + "/grun-snippet-\(getpid())-\(threadID).swift"
         defer { unlink(file) }
         try write(to: file)
         let binaries = directoryOfExecutable()
