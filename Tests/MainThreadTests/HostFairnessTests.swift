@@ -175,6 +175,21 @@ final class HostFairnessTests: MainThreadTestCase {
         idle.destroy()
     }
 
+    /// An item that uses the slice up in the tail of a pass is followed by the next pass, as any other.
+    func testPassFollowsALongItem() {
+        let trace = Recorder()
+        observe(trace, .default, .beforeTimers)
+        for _ in 0..<4 { settleHost() }
+        _ = trace.take()
+        after(.milliseconds(2)) {
+            trace("timer")
+            work(for: .milliseconds(6))
+        }
+        iterateHost { trace.lines.contains("timer") }
+        for _ in 0..<4 { settleHost() }
+        XCTAssertEqual(trace.lines, ["timer", "beforeTimers"])
+    }
+
     /// A run of ours interrupts a long step only for what is ready, and goes on where it was.
     func testStepOfARunIsInterrupted() {
         for isForeignReady in [true, false] {

@@ -15,11 +15,12 @@ extension GRunLoop {
         endHostWaitLocked()  // 9
         if host.tailMode === run.mode {
             let found = Found(contexts: readyContextsLocked(run), item: lookLocked(run, mainQueueFirst: !run.servedMainQueueLast))
-            // Somebody else was woken, or READY was left over: the tail waits for something to do, or for the next head.
-            guard !found.isEmpty || hasLeftoversLocked(run.mode) else {
+            if !found.isEmpty || hasLeftoversLocked(run.mode) {
+                _ = runTailLocked(run, found)
+            } else if !host.mustPass {
+                // Somebody else was woken, or READY was left over: the tail waits for something to do, or for the next head.
                 return endHosted(run)
             }
-            _ = runTailLocked(run, found)
         }
         runHostedPassesLocked(run)
         endHosted(run)
@@ -44,6 +45,7 @@ extension GRunLoop {
         while !run.isCut {
             if run.mode !== host.ambientMode { run.move(to: host.ambientMode) }
             host.tailMode = nil
+            host.mustPass = false
             let handled = runHeadLocked(run)
             if let home { cgrun_hub_note_head(home.hub) }
             guard let found = takeReadyForHostLocked(run, polls: handled) else {
@@ -153,7 +155,6 @@ extension GRunLoop {
         host.isInnermost = false
         host.owesPass = false
         host.hasNews = false
-        host.mustPass = false
         if host.isWakePending {
             host.isWakePending = false
             sleep.isWakePending = true
