@@ -17,14 +17,15 @@ import Testing
             loop.keepAlive("M")
             let observer = loop.on(.all, order: 0, repeats: true) { _ in
                 record("outer")
-                loop.run(mode: "M", for: .milliseconds(1))
+                // It only looks: the outer run's deadline would wake one that sleeps, at any of these calls.
+                loop.run(mode: "M", for: .zero)
             }
             loop.add(observer, forMode: "M")
             record.observe(loop, "M", order: 1)
             loop.keepAlive()
             // Every stage of this run: six calls of the observer, none of them inside another.
             loop.run(for: .milliseconds(1))
-            let inner = Self.stages.map(\.description)
+            let inner = Self.stages.filter { $0 != .beforeWaiting && $0 != .afterWaiting }.map(\.description)
             let calls = record.count(of: "outer")
             #expect(calls >= 6)
             let expected = (0..<calls).flatMap { _ in ["outer"] + inner }
