@@ -46,8 +46,11 @@ let package = Package(
         .executableTarget(
             name: "grun-test-child", dependencies: ["GRunLoop", "TestSupport", "CGLib"], path: "Tests/TestChild",
             swiftSettings: strict),
+        .executableTarget(
+            name: "grun-async-main-child", dependencies: ["GRunLoop", "TestSupport", "CGLib"], path: "Tests/AsyncMainChild",
+            swiftSettings: strict),
         .testTarget(
-            name: "GRunLoopTests", dependencies: ["GRunLoop", "TestSupport", "CGLib", "grun-test-child"],
+            name: "GRunLoopTests", dependencies: ["GRunLoop", "TestSupport", "CGLib", "grun-test-child", "grun-async-main-child"],
             swiftSettings: strict),
         // XCTest, because its tests run on the process's real main thread.
         .testTarget(

@@ -51,6 +51,19 @@ bool cgrun_is_main_thread(void)
     return kind == MAIN;
 }
 
+void cgrun_set_thread_name(const char *name)
+{
+    char shown[CGRUN_THREAD_NAME];
+    g_strlcpy(shown, name, sizeof shown);
+    pthread_setname_np(pthread_self(), shown);
+}
+
+void cgrun_get_thread_name(char *name)
+{
+    name[0] = 0;
+    pthread_getname_np(pthread_self(), name, CGRUN_THREAD_NAME);
+}
+
 int cgrun_poll(GPollFD *records, unsigned count, int64_t nanoseconds)
 {
     // GPollFD is laid out as pollfd: GLib itself hands it to poll().

@@ -2,8 +2,19 @@
 // The command line: the tour, the list of scenarios, and single ones by name.
 
 import ArgumentParser
+import GRunLoop
 
+/// The entry point is async, and keeps its main thread: the scenarios run before it ever suspends, as in any program.
 @main
+enum Program {
+    @MainActor static func main() async {
+        _ = MainThread.handle
+        GRunLoop.hostAsyncMain()
+        if CommandLine.arguments.dropFirst().first == AsyncMain.command { return await AsyncMain.runChild() }
+        GloopDemo.main()
+    }
+}
+
 struct GloopDemo: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "gloop-demo",
@@ -38,6 +49,9 @@ extension GloopDemo {
             completion: .list(Catalogue.all.map(\.name)))
         var names: [String]
 
+        @Option(help: ArgumentHelp("Where `latency` draws its histograms, as SVG.", valueName: "file"))
+        var plot: String?
+
         func validate() throws {
             for name in names where Catalogue.scenario(named: name) == nil {
                 throw ValidationError("There is no scenario '\(name)'. 'gloop-demo list' shows all \(Catalogue.all.count).")
@@ -45,7 +59,7 @@ extension GloopDemo {
         }
 
         func run() throws {
-            try Tour(names.compactMap(Catalogue.scenario(named:))).run()
+            try Tour(names.compactMap(Catalogue.scenario(named:)), plotPath: plot).run()
         }
     }
 }

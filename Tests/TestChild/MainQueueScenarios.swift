@@ -34,3 +34,49 @@ func afterDispatchMain() {
     pthread_setspecific(key, UnsafeMutableRawPointer(bitPattern: 1))
     dispatchMain()
 }
+
+/// dispatch_main() has taken the main thread away, and another thread touches the main loop for the first time.
+func touchAfterDispatchMain() {
+    let thread = startThread {
+        // The main thread is gone when others serve its queue.
+        let isGone = Flag()
+        DispatchQueue.main.async { if threadID != getpid() { isGone.set() } }
+        _ = isGone.wait()
+        say("touched")
+        _ = GRunLoop.main
+        _ = GRunLoop.main
+        exit(0)
+    }
+    _ = thread
+    dispatchMain()
+}
+
+/// The main loop is run inside a block of the main queue, on which another block waits.
+func runInsideMainQueueBlock() {
+    let loop = GRunLoop.main
+    let inner = Counter()
+    for _ in 0..<2 {
+        DispatchQueue.main.async {
+            DispatchQueue.main.async { inner.increment() }
+            loop.keepAlive()
+            loop.run(for: .milliseconds(20))
+            say("in the block: \(inner.value)")
+        }
+        loop.run(for: .milliseconds(100))
+    }
+    loop.run(for: .milliseconds(20))
+    say("afterwards: \(inner.value)")
+}
+
+/// The same where a foreign loop is run in the block.
+func hostInsideMainQueueBlock() {
+    let inner = Counter()
+    let loop = GRunLoop.main
+    DispatchQueue.main.async {
+        DispatchQueue.main.async { inner.increment() }
+        iterateHost(for: .milliseconds(20))
+        say("in the block: \(inner.value)")
+    }
+    loop.run(for: .milliseconds(100))
+    say("afterwards: \(inner.value)")
+}

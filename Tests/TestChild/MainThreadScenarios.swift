@@ -5,12 +5,6 @@ import GRunLoop
 import Glibc
 import TestSupport
 
-/// Written at once, in order, whichever way the process ends.
-func say(_ line: String) {
-    let text = line + "\n"
-    _ = write(STDOUT_FILENO, text, text.utf8.count)
-}
-
 func mainLoopFirstTouchedElsewhere() {
     let found = Shared<GRunLoop?>(nil)
     onPlainThread {

@@ -4,18 +4,26 @@
 import Glibc
 import TestSupport
 
-let scenarios: [String: () -> Void] = [
+let scenarios: [String: () throws -> Void] = [
     "main-loop-first-touched-elsewhere": mainLoopFirstTouchedElsewhere,
     "main-thread-ends": mainThreadEnds,
     "forked": forked,
     "run-in-common-modes": runInCommonModes,
     "drain-on-another-thread": drainOnAnotherThread,
     "after-dispatch-main": afterDispatchMain,
+    "touch-after-dispatch-main": touchAfterDispatchMain,
+    "run-inside-main-queue-block": runInsideMainQueueBlock,
+    "host-inside-main-queue-block": hostInsideMainQueueBlock,
     "descriptor-limit": descriptorLimit,
+    "job-after-the-end": jobAfterTheEnd,
+    "check-isolated-elsewhere": checkIsolatedElsewhere,
+    "two-tasks-one-iterator": twoTasksOneIterator,
+    "join-itself": joinItself,
+    "ten-thousand-threads": tenThousandThreads,
 ]
 
 if CommandLine.arguments.count == 2, let scenario = scenarios[CommandLine.arguments[1]] {
-    scenario()
+    try scenario()
 } else {
     printToStandardError("usage: grun-test-child SCENARIO, one of \(scenarios.keys.sorted())\n")
     exit(2)

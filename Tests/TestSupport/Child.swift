@@ -24,8 +24,10 @@ public struct ChildOutcome: Sendable {
     }
 }
 
-/// Runs a scenario of `grun-test-child`, which lies beside the tests' own executable.
-public func runChild(_ scenario: String, timeout: Duration = Patience.normal * 2) -> ChildOutcome {
+/// Runs a scenario of `grun-test-child`, or of another program that lies beside the tests' own executable.
+public func runChild(
+    _ scenario: String, of program: String = "grun-test-child", timeout: Duration = Patience.normal * 2
+) -> ChildOutcome {
     let output = pipeForChild()
     let errors = pipeForChild()
     var actions = posix_spawn_file_actions_t()
@@ -34,7 +36,7 @@ public func runChild(_ scenario: String, timeout: Duration = Patience.normal * 2
     posix_spawn_file_actions_adddup2(&actions, output.write, STDOUT_FILENO)
     posix_spawn_file_actions_adddup2(&actions, errors.write, STDERR_FILENO)
 
-    let path = directoryOfExecutable() + "/grun-test-child"
+    let path = directoryOfExecutable() + "/" + program
     var arguments = [strdup(path), strdup(scenario), nil]
     defer { for argument in arguments { free(argument) } }
     // Where a crash is what is expected, nobody wants to read about it.
@@ -98,4 +100,10 @@ private func childEnvironment() -> [UnsafeMutablePointer<CChar>?] {
         variables.append(strdup(name + "=" + String(cString: value)))
     }
     return variables + [nil]
+}
+
+/// Written at once, in order, whichever way the process ends.
+public func say(_ line: String) {
+    let text = line + "\n"
+    _ = write(STDOUT_FILENO, text, text.utf8.count)
 }

@@ -84,6 +84,25 @@ void cgrun_main_queue_drain(void);
 /// The thread id that libdispatch has bound the main queue to; 0 where it is bound to none or cannot be told.
 uint32_t cgrun_main_queue_owner(void);
 
+/// The same when this library was loaded.
+uint32_t cgrun_main_queue_owner_at_load(void);
+
+// MARK: An async main
+
+/// What has become of the main thread of a program whose entry point is async.
+enum {
+    /// It has not suspended yet, or there is no async main.
+    CGRUN_ASYNC_MAIN_NONE,
+    /// The driver has the thread.
+    CGRUN_ASYNC_MAIN_DRIVEN,
+    /// It was given to libdispatch, for good.
+    CGRUN_ASYNC_MAIN_LEFT
+};
+int cgrun_async_main_state(void);
+/// Has `drive` called on the main thread when an async main first suspends. If it returns, the thread is given to libdispatch. False if
+/// the runtime offers no such hook.
+bool cgrun_set_async_main_driver(void (*drive)(void));
+
 // MARK: Small things
 
 /// Keeps a callout's frame on the stack: without it the call of the user's closure becomes a jump.
@@ -120,6 +139,11 @@ void cgrun_watch_fork(void);
 
 /// Whether the calling thread is the process's main thread. Asked of the kernel once a thread.
 bool cgrun_is_main_thread(void);
+
+/// The calling thread's name, of which the system keeps 15 bytes; empty if it has none.
+void cgrun_set_thread_name(const char *name);
+enum { CGRUN_THREAD_NAME = 16 };
+void cgrun_get_thread_name(char *name);
 
 /// poll(2) with a timeout in nanoseconds; negative waits for ever.
 int cgrun_poll(GPollFD *records, unsigned count, int64_t nanoseconds);

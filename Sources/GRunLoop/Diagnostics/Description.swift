@@ -10,11 +10,17 @@ extension GRunLoop: CustomStringConvertible {
         return snapshot.text()
     }
 
+    /// What a message calls it: on its own thread, by that.
+    var nameForMessages: String {
+        let thread = isMain ? " of the main thread" : isCurrent ? threadName().map { " of the thread \"\($0)\"" } : nil
+        return "the run loop \(hexAddress(self))\(thread ?? "")"
+    }
+
     private func snapshotLocked() -> LoopSnapshot {
         var loop = LoopSnapshot(
             address: hexAddress(self), wakeUpPending: sleep.isWakePending, stopped: activation?.isStopped ?? false,
             ignoresWakeUps: activation?.ignoresWakeUps ?? true, currentMode: activation?.mode.name.rawValue,
-            commonModes: commonModes.map(\.rawValue).sorted(), commonItems: commonItems.ordered)
+            commonModes: commonModes.map(\.rawValue).sorted(), commonItems: commonItems.ordered, time: time)
         for mode in modes.values.sorted(by: { $0.name.rawValue < $1.name.rawValue }) {
             loop.modes.append(
                 .init(
@@ -51,6 +57,7 @@ private struct LoopSnapshot {
     let currentMode: String?
     let commonModes: [String]
     let commonItems: [Item]
+    let time: Nanoseconds
     var modes: [ModeSnapshot] = []
 
     func text() -> String {
@@ -94,13 +101,17 @@ private struct LoopSnapshot {
         }
     }
 
-    private func deadline(_ time: Nanoseconds) -> String {
-        time == .never ? "never" : "\(seconds(time.addingSaturating(-Nanoseconds.now()))) s (@ \(time))"
+    private func deadline(_ date: Nanoseconds) -> String {
+        date == .never ? "never" : "\(seconds(date.addingSaturating(-time))) s (@ \(date))"
     }
 }
 
 func hexAddress(_ object: AnyObject) -> String {
     "0x" + String(UInt(bitPattern: ObjectIdentifier(object)), radix: 16)
+}
+
+func hexAddress(_ pointer: UnsafeRawPointer) -> String {
+    "0x" + String(UInt(bitPattern: pointer), radix: 16)
 }
 
 func hexAddress(_ pointer: OpaquePointer) -> String {

@@ -10,7 +10,7 @@ import CGLib
 import CGRun
 
 /// The loop's own descriptors in a poll, -1 for none.
-struct OwnDescriptors {
+struct OwnDescriptors: Equatable {
     /// The mode's epoll.
     var descriptors: Int32 = -1
     /// The main dispatch queue's eventfd.
@@ -24,6 +24,8 @@ struct PollResult {
     var readyContexts: [ServedContext] = []
     /// Those of the loop's own that are ready, -1 for the others.
     var found = OwnDescriptors()
+
+    var isEmpty: Bool { readyContexts.isEmpty && found == OwnDescriptors() }
 }
 
 /// Own thread only, and never across user code: nested runs share it.

@@ -22,6 +22,18 @@ enum Contexts {
         return g_main_context_new()
     }
 
+    /// A context that is the calling thread's default from now on, until ``pop(_:)``; nil if no descriptor is left for it.
+    static func pushNew() -> OpaquePointer? {
+        let context = make()
+        if let context { g_main_context_push_thread_default(context) }
+        return context
+    }
+
+    static func pop(_ context: OpaquePointer) {
+        g_main_context_pop_thread_default(context)
+        g_main_context_unref(context)
+    }
+
     /// The context that GLib's functions use on the main thread, referenced; nil if it does not exist yet and no descriptor is left.
     static func ofMainThread() -> OpaquePointer? {
         guard cgrun_has_descriptors_left() else { return nil }

@@ -55,9 +55,11 @@ struct HostState {
     fileprivate var epollDescriptor: Int32 = -1
     fileprivate unowned(unsafe) var epollMode: ModeState?
     /// No descriptor was left for what the host is to watch: said once, by the next dispatch.
-    fileprivate var shortage = Shortage.none
+    fileprivate var shortage = Remark.none
+    /// The host was iterated inside a block of the main queue, on which others wait: said once, likewise.
+    fileprivate var isStranded = false
 
-    fileprivate enum Shortage {
+    fileprivate enum Remark {
         case none, toBeSaid, said
     }
 
@@ -107,7 +109,8 @@ extension GRunLoop {
             }
             if hasWorkLocked(mode, isWaiting: isWaiting) || isStale && hasLeftoversLocked(mode) { return true }
             watched = watchLocked(mode, home)
-            if host.shortage == .toBeSaid { return true }
+            host.isStranded = isMain && mode.isCommon && MainQueue.isStrandedUnsaid
+            if host.shortage == .toBeSaid || host.isStranded { return true }
             // The write that ended the last sleep may come as late as in this one.
             if sleep.takeKicked() { host.isRearmed = true }
             sleep.begin(
@@ -133,14 +136,19 @@ extension GRunLoop {
         }
     }
 
-    /// What is to be said, without a lock, of descriptors that could not be made.
-    func takeHostShortage() -> String? {
-        lock.withLock {
-            guard host.shortage == .toBeSaid else { return nil }
-            host.shortage = .said
-            return
+    /// Says, without a lock, what prepare has found to be wrong.
+    func explainToHost() {
+        let (hasShortage, isStranded) = lock.withLock { () -> (Bool, Bool) in
+            let hasShortage = host.shortage == .toBeSaid
+            if hasShortage { host.shortage = .said }
+            defer { host.isStranded = false }
+            return (hasShortage, host.isStranded)
+        }
+        if isStranded { MainQueue.explainStranded() }
+        if hasShortage {
+            Log.critical(
                 "GRunLoop: no descriptor is left to watch timers and descriptors with while a host drives; they wait until one is. "
-                + "Close some descriptors or raise the limit. Said once"
+                    + "Close some descriptors or raise the limit. Said once")
         }
     }
 
@@ -166,7 +174,7 @@ extension GRunLoop {
 
     private func hasWorkLocked(_ mode: ModeState, isWaiting: Bool) -> Bool {
         if host.isWakePending || sleep.isWakePending || host.mustPass || !host.gone.isEmpty { return true }
-        if mode.heap.earliest != .never, mode.heap.earliest <= .now() { return true }
+        if mode.heap.earliest != .never, mode.heap.earliest <= time { return true }
         return (host.owesPass || host.hasNews && !isWaiting) && hasLeftoversLocked(mode)
     }
 

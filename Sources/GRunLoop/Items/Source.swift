@@ -56,6 +56,11 @@ extension GRunLoop {
         ///
         /// The corresponding Core Foundation function is `CFRunLoopSourceSignal`.
         public func signal() {
+            signalAnsweringLoop()
+        }
+
+        /// Answers a loop that it is in.
+        @discardableResult func signalAnsweringLoop() -> GRunLoop? {
             let places = lock.withLock { () -> [(loop: GRunLoop, mode: ModeState)] in
                 guard valid else { return [] }
                 if signalNumber == 0 { signalNumber = SignalOrder.next() }
@@ -64,6 +69,7 @@ extension GRunLoop {
                 return memberships
             }
             for place in places { place.loop.noteSignal(of: self, in: place.mode) }
+            return places.first?.loop
         }
 
         /// Whether it was signalled and has not been performed since. False once it is invalid.
@@ -92,7 +98,7 @@ extension GRunLoop {
         var signalOrder: UInt64 { lock.withLock { signalNumber } }
 
         /// Clears the signal; answers whether the source is to be performed.
-        func takeSignal() -> Bool {
+        @discardableResult func takeSignal() -> Bool {
             lock.withLock {
                 guard signalNumber != 0 else { return false }
                 signalNumber = 0

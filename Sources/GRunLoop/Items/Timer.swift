@@ -40,7 +40,7 @@ extension GRunLoop {
             handler: @escaping @Sendable (Timer) -> Void
         ) {
             requested = Nanoseconds(saturating: fireAt)
-            deadline = Self.deadline(for: requested)
+            deadline = Self.deadline(for: requested, at: ThreadLoops.time)
             period = Swift.min(Swift.max(0, Nanoseconds(saturating: interval)), .longest)
             slack = Self.slack(for: tolerance, period: period)
             self.handler = handler
@@ -57,11 +57,18 @@ extension GRunLoop {
             interval: Duration, repeats: Bool, tolerance: Duration = .zero,
             handler: @escaping @Sendable (Timer) -> Void
         ) {
+            self.init(interval: interval, startingAt: ThreadLoops.time, repeats: repeats, tolerance: tolerance, handler: handler)
+        }
+
+        convenience init(
+            interval: Duration, startingAt start: Nanoseconds, repeats: Bool = true, tolerance: Duration,
+            handler: @escaping @Sendable (Timer) -> Void
+        ) {
             let wanted = Nanoseconds(saturating: interval)
             let span = repeats && wanted <= 0 ? 100_000 : wanted
             self.init(
-                fireAt: Nanoseconds.now().addingSaturating(span).instant,
-                interval: repeats ? span.duration : .zero, tolerance: tolerance, handler: handler)
+                fireAt: start.addingSaturating(span).instant, interval: repeats ? span.duration : .zero, tolerance: tolerance,
+                handler: handler)
         }
 
         /// Makes a timer and adds it to the current thread's loop, in the default mode.
@@ -184,7 +191,7 @@ extension GRunLoop {
 
         /// The first date of the grid after now: phase is kept, what was missed is skipped.
         private func advance(from due: Nanoseconds) {
-            let now = Nanoseconds.now()
+            let now = loop?.time ?? ThreadLoops.time
             let missed = Swift.max(0, (now &- due) / period)
             deadline = due.addingSaturating((missed &+ 1).multipliedSaturating(by: period))
             requested = deadline
@@ -194,15 +201,14 @@ extension GRunLoop {
             let wake = guardian.withLock { () -> Kick? in
                 guard valid else { return nil }
                 requested = date
-                deadline = Self.deadline(for: date)
+                deadline = Self.deadline(for: date, at: loop?.time ?? ThreadLoops.time)
                 return loop?.timerMovedLocked(self)
             }
             wake?.send()
         }
 
-        private static func deadline(for date: Nanoseconds) -> Nanoseconds {
-            let now = Nanoseconds.now()
-            return Swift.min(Swift.max(date, now), now + .longest)
+        private static func deadline(for date: Nanoseconds, at now: Nanoseconds) -> Nanoseconds {
+            Swift.min(Swift.max(date, now), now + .longest)
         }
 
         private static func slack(for tolerance: Duration, period: Nanoseconds) -> Nanoseconds {
@@ -214,8 +220,10 @@ extension GRunLoop {
 
 extension GRunLoop.Timer: CustomStringConvertible {
     public var description: String {
-        let (valid, firing, date) = guardian.withLock { (isValidLocked, isFiring, shownDateLocked) }
-        let ahead = seconds(date.addingSaturating(-Nanoseconds.now()))
+        let (valid, firing, date, now) = guardian.withLock {
+            (isValidLocked, isFiring, shownDateLocked, loop?.time ?? ThreadLoops.time)
+        }
+        let ahead = seconds(date.addingSaturating(-now))
         let state = "valid = \(yesNo(valid)), firing = \(yesNo(firing)), interval = \(interval), tolerance = \(tolerance)"
         return "<GRunLoop.Timer \(hexAddress(self))>{\(state), next fire date = \(ahead) s from now (@ \(date)), callout = closure}"
     }

@@ -42,15 +42,49 @@ enum MainQueue {
     /// Says once, without a lock, that the main loop cannot serve the queue.
     static func explainIfLost() {
         guard !isOurs, !saidLost.exchange(true, ordering: .relaxed) else { return }
-        let reason =
-            handle < 0
-            ? "libdispatch has no handle of it for a foreign run loop: the thread on which it was first loaded has ended, or no descriptor is "
-                + "left"
-            : "libdispatch has bound it to another thread, since dispatchMain() or an async main ran, or since the library was first "
-                + "loaded on a thread that is not the main one"
         Log.critical(
-            "the main dispatch queue cannot be served by this run loop: \(reason). DispatchQueue.main and @MainActor will not run "
+            "the main dispatch queue cannot be served by this run loop: \(lossInWords). DispatchQueue.main and @MainActor will not run "
                 + "here. Said once")
+    }
+
+    private static let hasLooked = Atomic(false)
+
+    /// The main loop is touched for the first time, perhaps by another thread because the main one is gone. Makes no handle.
+    static func lookOnce() {
+        if hasLooked.load(ordering: .relaxed) || hasLooked.exchange(true, ordering: .relaxed) { return }
+        if cgrun_main_queue_owner() != mainThread { explainIfLost() }
+    }
+
+    private static var lossInWords: String {
+        if cgrun_main_queue_owner() == mainThread {
+            return "libdispatch has no handle of it for a foreign run loop, or no descriptor is left for one"
+        }
+        if cgrun_async_main_state() == Int32(CGRUN_ASYNC_MAIN_LEFT) {
+            return "the program's async main has suspended, and Swift's runtime has given the main thread to libdispatch; call "
+                + "GRunLoop.hostAsyncMain() before the first await of main()"
+        }
+        if cgrun_main_queue_owner_at_load() == mainThread {
+            return "dispatchMain() was called, which gives the main thread to libdispatch for good; run the main run loop instead"
+        }
+        return "libdispatch was first loaded on a thread that is not the main one, which it has taken for the main thread (or "
+            + "dispatchMain() was called before this library was loaded); load libdispatch, or what links with it, on the main "
+            + "thread"
+    }
+
+    private static let saidInside = Atomic(false)
+
+    /// Whether there is something on the queue that a run inside one of its blocks keeps from running, and that is not known yet.
+    static var isStrandedUnsaid: Bool {
+        isDraining && !saidInside.load(ordering: .relaxed) && isOurs && isReady
+    }
+
+    /// Without a lock.
+    static func explainStranded() {
+        guard !saidInside.exchange(true, ordering: .relaxed) else { return }
+        Log.warning(
+            "the main dispatch queue has something to run, but the main run loop is being run inside one of its blocks, or inside a job "
+                + "of the main actor: until that returns, DispatchQueue.main and @MainActor stand still. Run nested loops in callouts of "
+                + "the loop, as by GRunLoop.onMain. Said once")
     }
 
     /// Whether the queue has asked to be drained.

@@ -58,8 +58,8 @@ final class Activation {
     }
 
     /// The time counts from the first pass, after the entry observers.
-    func startClock() {
-        deadline = span <= 0 ? .min : span > .longest ? .never : Nanoseconds.now().addingSaturating(span)
+    func startClock(at now: Nanoseconds) {
+        deadline = span <= 0 ? .min : span > .longest ? .never : now.addingSaturating(span)
     }
 
     /// The run only looks: one pass, no sleep.

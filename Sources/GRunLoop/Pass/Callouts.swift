@@ -30,6 +30,14 @@ import CGRun
     cgrun_keep_frame()
 }
 
+@inline(never) func callOutToJob(_ job: UnownedJob, _ kind: JobQueue.Kind, of executor: GRunLoop.Executor) {
+    switch kind {
+    case .actor: job.runSynchronously(on: executor.asUnownedSerialExecutor())
+    case .task: job.runSynchronously(on: executor.asUnownedTaskExecutor())
+    }
+    cgrun_keep_frame()
+}
+
 @inline(never) func callOutToDescriptorSource(
     _ source: GRunLoop.DescriptorSource, _ ready: GRunLoop.DescriptorSource.Conditions, of loop: GRunLoop
 ) {

@@ -142,7 +142,7 @@ extension GRunLoop {
         // run of ours is under way, in its own mode.
         guard !refuses("hub"), Contexts.depth != ownDispatchDepth else { return nil }
         if isMain { MainQueue.explainIfLost() }
-        if let shortage = takeHostShortage() { Log.critical(shortage) }
+        explainToHost()
         lock.lock()
         guard !isDead, home != nil else {
             lock.unlock()

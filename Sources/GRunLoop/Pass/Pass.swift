@@ -42,7 +42,7 @@ extension GRunLoop {
     /// Wake-ups count again. An outer run's deadline that passed while they did not is spent: it was one of the ignored.
     private func beginPassLocked(_ run: Activation) {
         if run.ignoresWakeUps, run.nextAncestorDeadline != .never {
-            _ = run.takePassedAncestorDeadlines(at: .now())
+            _ = run.takePassedAncestorDeadlines(at: time)
         }
         run.ignoresWakeUps = false
         run.owesPass = false
@@ -141,11 +141,11 @@ extension GRunLoop {
     /// invalidated, removed or moved it, and a nested run may have fired it.
     private func fireTimersLocked(_ run: Activation) {
         let mode = run.mode
-        let due = mode.heap.due(by: .now())
+        let due = mode.heap.due(by: time)
         run.kept += due as [AnyObject]
         for timer in due {
             guard timer.guardian.isBound(to: lock), timer.isValidLocked, timer.places.contains(mode), !timer.isFiring,
-                timer.deadline <= Nanoseconds.now()
+                timer.deadline <= time
             else { continue }
             timer.fireLocked(in: mode, of: self)
             if isCutLocked(run) { break }

@@ -7,7 +7,7 @@ import Synchronization
 extension GRunLoop {
     /// Runs a mode once, until a point in time. Nil if nothing was run: see ``runMode(_:for:returningAfterSource:)``.
     func runMode(_ name: Mode, until limit: Nanoseconds, returningAfterSource: Bool) -> RunResult? {
-        let span = limit == .never ? limit : limit.addingSaturating(-Nanoseconds.now())
+        let span = limit == .never ? limit : limit.addingSaturating(-time)
         return runMode(name, for: span, returningAfterSource: returningAfterSource)
     }
 
@@ -29,7 +29,7 @@ extension GRunLoop {
             return nil
         }
         notifyLocked(.entry, mode)  // 1
-        run.startClock()
+        run.startClock(at: time)
         let result = runPassesLocked(run)
         run.isDeadlineSpent = true
         notifyLocked(.exit, mode)
@@ -63,7 +63,7 @@ extension GRunLoop {
 
         // An outer run's deadline that has already passed is a wake-up of that run: pending if wake-ups counted there, else lost.
         if let parent = run.parent, run.nextAncestorDeadline != .never,
-            run.takePassedAncestorDeadlines(at: .now()), !parent.ignoresWakeUps
+            run.takePassedAncestorDeadlines(at: time), !parent.ignoresWakeUps
         {
             sleep.isWakePending = true
         }
@@ -92,7 +92,7 @@ extension GRunLoop {
     /// In this order: handledSource, timedOut, stopped, finished (item 29).
     @inline(never) private func endCheckLocked(_ run: Activation, _ handledSource: Bool) -> RunResult? {
         if handledSource && run.returnsAfterSource { return .handledSource }
-        if run.deadline != .never, run.deadline < Nanoseconds.now() { return .timedOut }
+        if run.deadline != .never, run.deadline < time || virtualTime != nil && run.deadline == time { return .timedOut }
         if run.isStopped { return .stopped }
         return isFinishedLocked(run.mode) ? .finished : nil
     }

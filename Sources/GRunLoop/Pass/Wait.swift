@@ -57,12 +57,12 @@ extension GRunLoop {
     func lookLocked(_ run: Activation, mainQueueFirst: Bool) -> ReadyItem? {
         if batch.pending(in: run.mode).isEmpty, run.mode.descriptors.watched >= 0 { fetchLocked(run.mode) }
         let mainQueue = servesMainQueueLocked(run.mode) && MainQueue.isReady
-        return chooseLocked(run, mainQueue: mainQueue, mainQueueFirst: mainQueueFirst, now: .now())
+        return chooseLocked(run, mainQueue: mainQueue, mainQueueFirst: mainQueueFirst, now: time)
     }
 
     /// Whether anything of the loop's own is ready, without choosing it.
     func hasReadyLocked(_ run: Activation) -> Bool {
-        if sleep.isWakePending || run.mode.heap.earliest <= .now() { return true }
+        if sleep.isWakePending || run.mode.heap.earliest <= time { return true }
         if batch.pending(in: run.mode).isEmpty, run.mode.descriptors.watched >= 0 { fetchLocked(run.mode) }
         return !batch.pending(in: run.mode).isEmpty || servesMainQueueLocked(run.mode) && MainQueue.isReady
     }
@@ -88,7 +88,12 @@ extension GRunLoop {
         let mode = run.mode
         while true {
             let servesMainQueue = servesMainQueueLocked(mode)
-            let now = Nanoseconds.now()
+            if isMain, mode.isCommon, MainQueue.isStrandedUnsaid {
+                lock.unlock()
+                MainQueue.explainStranded()
+                lock.lock()
+            }
+            let now = time
             if run.nextAncestorDeadline <= now, run.takePassedAncestorDeadlines(at: now) { sleep.isWakePending = true }
             var until = wakeUpTimeLocked(run, deadline, now)
             let contexts = run.contexts.list
@@ -106,14 +111,15 @@ extension GRunLoop {
                 wake: contexts.isEmpty ? wakeDescriptor : -1)
             lock.unlock()
             run.kept.removeAll(keepingCapacity: true)
-            let result = waitForEvents(poller, contexts, own: own, deadline: until)
+            let result = waitForEvents(poller, contexts, own: own, deadline: realDeadline(until))
             lock.lock()
             sleep.end()
             if result.found.wake >= 0 { _ = cgrun_event_clear(wakeDescriptor) }
             // A chooser is shown everything that is ready at this moment.
             if result.found.descriptors >= 0, batch.pending(in: mode).isEmpty || itemChooser != nil { fetchLocked(mode) }
-            let end = Nanoseconds.now()
-            run.slice.resume(at: end)
+            run.slice.resume()
+            if let virtualTime, result.isEmpty { skipLocked(virtualTime, run, deadline) }
+            let end = time
             if run.nextAncestorDeadline <= end, run.takePassedAncestorDeadlines(at: end) { sleep.isWakePending = true }
             if run.deadline <= end, !run.onlyPolls { run.isDeadlineSpent = true }
             let item = chooseLocked(run, mainQueue: result.found.mainQueue >= 0, mainQueueFirst: mainQueueFirst, now: end)
@@ -122,6 +128,17 @@ extension GRunLoop {
             }
             acquireContextsLocked(run)
         }
+    }
+
+    /// Virtual time is not slept through: the loop looks, and time jumps if there is nothing. Only a wait without an end is one for another thread.
+    private func realDeadline(_ deadline: Nanoseconds) -> Nanoseconds {
+        virtualTime == nil || deadline == .never ? deadline : .min
+    }
+
+    /// Nothing is ready: time jumps to what comes next.
+    private func skipLocked(_ clock: VirtualTime.Clock, _ run: Activation, _ deadline: Nanoseconds) {
+        let next = wakeUpTimeLocked(run, deadline, clock.now)
+        if next != .never { clock.move(to: next) }
     }
 
     /// How long the sleep may last: `.min` when something is live in memory already.

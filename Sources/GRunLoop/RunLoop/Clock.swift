@@ -54,8 +54,8 @@ extension GRunLoop {
 
     static let epoch = SuspendingClock().systemEpoch
 
-    /// The present.
-    public static var now: Instant { Nanoseconds.now().instant }
+    /// The present, on the clock of the calling thread's loop: virtual time inside ``withVirtualTime(from:_:)``.
+    public static var now: Instant { ThreadLoops.time.instant }
 
     /// A point that is never reached: as a limit it means that there is none.
     public static let distantFuture = Nanoseconds.never.instant

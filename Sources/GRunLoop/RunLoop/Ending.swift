@@ -8,12 +8,17 @@ extension GRunLoop {
     /// are released without being run, waiters are told. What must not be relied on here: thread-specific state of GLib, which
     /// may be gone.
     func endWithThread() {
+        // Tasks that live here and await the loop are let go first, and run to their end as jobs.
+        for waiter in lock.withLock({ waiters.close() }) { waiter.loopHasEnded() }
+        lock.withLock { jobs }?.close(nameForMessages)
         var remains = lock.withLock {
             // A callout that ended the thread is still in it.
             if activation == nil { endHostedRunLocked(finishesPass: false) }
             dead.store(true, ordering: .relaxed)
             return takeRemainsLocked()
         }
+        // One that was made meanwhile.
+        lock.withLock { jobs }?.close(nameForMessages)
         // Released after the access: the deinit of a target may call back into the loop.
         let forgotten = cancellables
         cancellables = Cancellables()

@@ -17,6 +17,8 @@ public final class GRunLoop: @unchecked Sendable {
     let lock = Lock.take()
     /// Whether this is the loop of the process's main thread, which serves the main dispatch queue.
     let isMain: Bool
+    /// The clock of a loop whose time a test moves, nil in all others.
+    let virtualTime: VirtualTime.Clock?
 
     // MARK: Guarded by the lock
 
@@ -43,6 +45,10 @@ public final class GRunLoop: @unchecked Sendable {
     var host: HostState
     var timeSlice = TimeSlice.standard
     var performs = PerformQueue()
+    /// Made when an executor is first asked for.
+    var jobs: JobQueue?
+    var sharedExecutor: Executor?
+    var waiters = AsyncWaiters()
 
     /// The loop's thread has ended. Set with the lock held, read without it where a late answer does no harm.
     let dead = Atomic(false)
@@ -60,8 +66,9 @@ public final class GRunLoop: @unchecked Sendable {
     var cancellables = Cancellables()
     private var destructorRounds: Int32 = 0
 
-    init(isMain: Bool) {
+    init(isMain: Bool, virtualTime: VirtualTime.Clock? = nil) {
         self.isMain = isMain
+        self.virtualTime = virtualTime
         let defaultMode = ModeState(name: .default, isCommon: true)
         modes[.default] = defaultMode
         host = HostState(ambientMode: defaultMode)
@@ -80,7 +87,11 @@ public final class GRunLoop: @unchecked Sendable {
     /// loop is GLib's.
     ///
     /// Threads: any. The corresponding Core Foundation function is `CFRunLoopGetMain`.
-    public static var main: GRunLoop { ThreadLoops.main }
+    public static var main: GRunLoop {
+        let loop = ThreadLoops.main
+        MainQueue.lookOnce()
+        return loop
+    }
 
     /// The loop of the calling thread, made if it has none yet. It cannot fail: descriptors are made when they are needed.
     ///
@@ -124,6 +135,9 @@ public final class GRunLoop: @unchecked Sendable {
         destructorRounds += 1
         return destructorRounds
     }
+
+    /// The present on the loop's clock.
+    var time: Nanoseconds { virtualTime?.now ?? .now() }
 
     // MARK: Modes
 

@@ -76,7 +76,7 @@ extension GRunLoop {
     @available(*, noasync, message: "a run blocks its thread; on the main actor it stops the main queue")
     public func run(until limit: Instant) {
         let end = Nanoseconds(saturating: limit)
-        while run(mode: .default, before: limit), end > .now() {}
+        while run(mode: .default, before: limit), end > time {}
     }
 
     /// Runs the loop in a mode until a source was handled, or until a point in time; one that has passed means one pass. Answers

@@ -16,7 +16,8 @@ package enum ThreadLoops {
         let loop = GRunLoop(isMain: true)
         // The home context is fixed at first touch, so that a host that iterates it finds the hub there.
         loop.lock.withLock { loop.fixHomeLocked() }
-        if cgrun_is_main_thread() { setCurrent(loop) }
+        // Inside virtual time the thread has another loop; this one is set when that has ended.
+        if cgrun_is_main_thread(), peek == nil { setCurrent(loop) }
         return loop
     }()
 
@@ -43,6 +44,33 @@ package enum ThreadLoops {
         return loop
     }
 
+    /// The calling thread's loop, if it has one already.
+    static var peek: GRunLoop? {
+        pthread_getspecific(key).map { Unmanaged<GRunLoop>.fromOpaque($0).takeUnretainedValue() }
+    }
+
+    /// The present on the clock of the calling thread's loop.
+    static var time: Nanoseconds { GRunLoop.VirtualTime.Clock.isInUse ? peek?.time ?? .now() : .now() }
+
+    /// Ends the calling thread's loop now, while everything else of the thread is still there.
+    static func endCurrent() {
+        guard let known = pthread_getspecific(key) else { return }
+        let loop = Unmanaged<GRunLoop>.fromOpaque(known)
+        loop.takeUnretainedValue().endWithThread()
+        pthread_setspecific(key, nil)
+        loop.release()
+    }
+
+    /// For the duration of the closure, the calling thread's loop is this one.
+    static func withCurrent<Result, Failure: Error>(
+        _ loop: GRunLoop, _ body: () throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        let former = pthread_getspecific(key)
+        pthread_setspecific(key, Unmanaged.passUnretained(loop).toOpaque())
+        defer { pthread_setspecific(key, former) }
+        return try body()
+    }
+
     /// Other thread-specific destructors may still use the loop: it goes in the last round of them (item 12).
     private static let threadWillEnd: @convention(c) (UnsafeMutableRawPointer?) -> Void = { known in
         guard let known else { return }
@@ -50,8 +78,6 @@ package enum ThreadLoops {
         // The system has cleared the key: what is called meanwhile still finds the loop there.
         pthread_setspecific(key, known)
         guard loop.takeUnretainedValue().countDestructorRound() >= PTHREAD_DESTRUCTOR_ITERATIONS - 1 else { return }
-        loop.takeUnretainedValue().endWithThread()
-        pthread_setspecific(key, nil)
-        loop.release()
+        endCurrent()
     }
 }

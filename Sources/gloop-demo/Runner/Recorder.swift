@@ -7,12 +7,22 @@ import Synchronization
 /// The lines of one scenario, in the order in which things happened. Threads: any.
 final class Recorder: Sendable {
     private let state = Mutex(State())
+    /// Where a scenario that can draws what it has measured; nil: it does not.
+    let plotPath: String?
+
+    init(plotPath: String? = nil) {
+        self.plotPath = plotPath
+    }
 
     var lines: [Line] { state.withLock { $0.lines } }
     var notes: [String] { state.withLock { $0.notes } }
 
     /// Writes a line that is compared with the expected one.
     func line(_ cells: String...) {
+        state.withLock { $0.append(cells) }
+    }
+
+    func line(cells: [String]) {
         state.withLock { $0.append(cells) }
     }
 

@@ -8,17 +8,19 @@ import Glibc
 /// Some scenarios in a row, on the main thread.
 struct Tour {
     private let scenarios: [Scenario]
+    private let plotPath: String?
     private let printer = Printer()
 
-    init(_ scenarios: [Scenario]) {
+    init(_ scenarios: [Scenario], plotPath: String? = nil) {
         self.scenarios = scenarios
+        self.plotPath = plotPath
     }
 
     /// Prints what every scenario did and how many passed; exit status 1 unless all did.
     func run() throws {
         var passed = 0
         for scenario in scenarios {
-            let outcome = Self.outcome(of: scenario)
+            let outcome = outcome(of: scenario)
             printer.print(outcome)
             if outcome.isPassed { passed += 1 }
         }
@@ -26,8 +28,8 @@ struct Tour {
         if passed < scenarios.count { throw ExitCode(1) }
     }
 
-    private static func outcome(of scenario: Scenario) -> Outcome {
-        let recorder = Recorder()
+    private func outcome(of scenario: Scenario) -> Outcome {
+        let recorder = Recorder(plotPath: plotPath)
         let watchdog = Watchdog(limit: .seconds(120)) {
             "\n\(scenario.name) hangs; this is what it had recorded:\n" + recorder.lines.map { "    \($0.text)\n" }.joined()
         }

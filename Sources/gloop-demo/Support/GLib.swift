@@ -34,6 +34,12 @@ enum GLibSource {
         return g_timeout_add_full(G_PRIORITY_DEFAULT, milliseconds, callback, data, Box.release)
     }
 
+    /// The closure answers whether it is to be called again.
+    static func setCallback(of source: UnsafeMutablePointer<GSource>?, _ body: @escaping () -> Bool) {
+        let callback: GSourceFunc = { Box.call($0) }
+        g_source_set_callback(source, callback, Unmanaged.passRetained(Box(body)).toOpaque(), Box.release)
+    }
+
     static func remove(_ id: UInt32) {
         g_source_remove(id)
     }

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an async main does with the main thread at its first suspension. Swift's runtime calls a hook there, and without one gives the thread to
+// libdispatch for good. The hook is ours from the moment the library is loaded: to know what has happened, and to drive instead when asked.
+
+#include "cgrun.h"
+
+#include <stdatomic.h>
+
+typedef __attribute__((swiftcall)) void (*drain_function)(void);
+typedef __attribute__((swiftcall)) void (*drain_hook)(drain_function original, drain_function compatibility);
+
+extern drain_hook swift_task_asyncMainDrainQueue_hook __attribute__((weak));
+
+static drain_hook next_hook;
+static _Atomic(void (*)(void)) driver;
+static atomic_int state;
+static uint32_t owner_at_load;
+
+static __attribute__((swiftcall)) void drain(drain_function original, drain_function compatibility)
+{
+    void (*drive)(void) = atomic_load(&driver);
+    if (drive != NULL) {
+        atomic_store(&state, CGRUN_ASYNC_MAIN_DRIVEN);
+        drive();
+    }
+    // Nobody drives, or the driver gave up.
+    atomic_store(&state, CGRUN_ASYNC_MAIN_LEFT);
+    if (next_hook != NULL)
+        next_hook(original, compatibility);
+    else
+        original();
+}
+
+__attribute__((constructor)) static void watch(void)
+{
+    owner_at_load = cgrun_main_queue_owner();
+    if (&swift_task_asyncMainDrainQueue_hook == NULL)
+        return;
+    next_hook = swift_task_asyncMainDrainQueue_hook;
+    swift_task_asyncMainDrainQueue_hook = drain;
+}
+
+bool cgrun_set_async_main_driver(void (*drive)(void))
+{
+    if (&swift_task_asyncMainDrainQueue_hook == NULL)
+        return false;
+    // Somebody else's hook may have come after ours; theirs is left out from now on.
+    swift_task_asyncMainDrainQueue_hook = drain;
+    atomic_store(&driver, drive);
+    return true;
+}
+
+int cgrun_async_main_state(void)
+{
+    return atomic_load(&state);
+}
+
+uint32_t cgrun_main_queue_owner_at_load(void)
+{
+    return owner_at_load;
+}

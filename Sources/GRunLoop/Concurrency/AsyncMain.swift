@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// A program whose entry point is async keeps its main thread.
+
+import CGRun
+
+extension GRunLoop {
+    /// Has the main run loop drive a program whose entry point is `static func main() async`, or a `main.swift` that awaits. Call it first, before
+    /// anything is awaited:
+    ///
+    /// ```swift
+    /// @main struct Program {
+    ///     static func main() async {
+    ///         GRunLoop.hostAsyncMain()
+    ///         …
+    ///     }
+    /// }
+    /// ```
+    ///
+    /// Without it Swift's runtime gives the main thread to libdispatch when main first suspends, for good: GTK, GLib's default context and the main
+    /// run loop are then out of reach. With it the thread serves the main loop, and through it the main actor and the main dispatch queue,
+    /// whenever main is suspended. The process ends when main returns.
+    ///
+    /// - Parameter drive: who drives instead, as `{ g_application_run(application, 0, nil) }`: it is called on the main thread when main first
+    ///   suspends, and serves the main loop by iterating GLib's default context. When it returns, the main run loop drives until main returns.
+    ///
+    /// Threads: the main one, before the first suspension. Too late, which is on any other thread or in a later call, it is logged and does nothing. In a program with a synchronous
+    /// main it does nothing. There is no corresponding Core Foundation function.
+    public static func hostAsyncMain(by drive: (@MainActor @Sendable () -> Void)? = nil) {
+        guard cgrun_is_main_thread(), cgrun_async_main_state() == Int32(CGRUN_ASYNC_MAIN_NONE) else {
+            let isDriven = cgrun_async_main_state() == Int32(CGRUN_ASYNC_MAIN_DRIVEN)
+            return Log.critical(
+                "GRunLoop.hostAsyncMain: too late: "
+                    + (isDriven
+                        ? "the main thread is being driven already. Call it once, before the first await of main()"
+                        : "main() has already suspended, and Swift's runtime has given the main thread to libdispatch; or this is another "
+                            + "thread. Call it on the main thread, before the first await of main()"))
+        }
+        // Whoever drives finds the loop in its context.
+        _ = main
+        AsyncMain.driver.withLock { $0 = drive }
+        if !cgrun_set_async_main_driver({ AsyncMain.drive() }) {
+            Log.critical("GRunLoop.hostAsyncMain: Swift's runtime offers no way to keep the main thread of an async main here")
+        }
+    }
+}
+
+private enum AsyncMain {
+    static let driver = Guarded<(@MainActor @Sendable () -> Void)?>(nil)
+
+    /// On the main thread, whose main() has suspended. Returns only if there is nothing to drive.
+    static func drive() {
+        if let drive = driver.withLock({ $0 }) { MainActor.assumeIsolated(drive) }
+        while GRunLoop.main.runUntilStopped() != .finished {}
+    }
+}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// Actors and tasks on a loop: the executor that Swift's runtime hands their jobs to.
+
+extension GRunLoop {
+    /// Runs the jobs of actors and tasks on a loop's thread.
+    ///
+    /// An actor lives on a loop by answering its executor as its own:
+    ///
+    /// ```swift
+    /// actor Decoder {
+    ///     private nonisolated let executor: GRunLoop.Executor
+    ///     nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
+    ///
+    ///     init(on loop: GRunLoop) { executor = GRunLoop.Executor(loop, label: "Decoder") }
+    /// }
+    /// ```
+    ///
+    /// The actor must hold the executor, as here, or the loop: the runtime does not. A task is started there by
+    /// `Task(executorPreference: loop.executor)` or `withTaskExecutorPreference`.
+    ///
+    /// Jobs run in order, in every common mode, also in runs that are nested in a job. Those that are enqueued together wake the loop once,
+    /// and are run in one pass as far as ``GRunLoop/hostTimeSlice`` lasts. A loop that has an executor always has something to wait for
+    /// in its common modes. All executors of one loop are one isolation: between them nothing is scheduled.
+    ///
+    /// What is queued when the loop's thread ends is run then. A job that is enqueued later **stops the process**, with a message that
+    /// names the loop and the label: Swift's runtime has no way to refuse it. End what lives on a loop before its thread.
+    ///
+    /// Threads: any.
+    public final class Executor: SerialExecutor, TaskExecutor, Sendable {
+        /// Who uses the executor, for messages: as a rule the name of the actor.
+        public let label: String?
+
+        private let queue: JobQueue
+
+        /// - Parameters:
+        ///   - loop: whose thread the jobs are to run on. An executor of a loop whose thread has ended can be made, but not used.
+        ///   - label: who uses it, for messages.
+        public init(_ loop: GRunLoop, label: String? = nil) {
+            self.label = label
+            queue = loop.jobQueue
+        }
+
+        fileprivate init(_ queue: JobQueue) {
+            label = nil
+            self.queue = queue
+        }
+
+        /// Called by Swift's runtime, for an actor.
+        public func enqueue(_ job: consuming ExecutorJob) {
+            queue.append(UnownedJob(job), .actor, for: self)
+        }
+
+        /// Called by Swift's runtime, for a task that prefers the executor. It is isolated to nothing: begun as an actor's job, it would be
+        /// enqueued a second time.
+        @_implements(TaskExecutor,enqueue(_:))
+        public func enqueueTask(_ job: consuming ExecutorJob) {
+            queue.append(UnownedJob(job), .task, for: self)
+        }
+
+        // MARK: Whether this is the place
+
+        /// Whether the calling thread is the loop's own, in a job or not.
+        public func isIsolatingCurrentContext() -> Bool? {
+            queue.isOnLoop
+        }
+
+        /// Stops the process on another thread than the loop's own.
+        public func checkIsolated() {
+            precondition(
+                queue.isOnLoop,
+                "GRunLoop.Executor\(label.map { " \"\($0)\"" } ?? ""): this is not the thread of \(queue.loopName)")
+        }
+
+        /// All executors of one loop are one isolation.
+        public func isSameExclusiveExecutionContext(other: Executor) -> Bool {
+            queue === other.queue
+        }
+
+        public func asUnownedSerialExecutor() -> UnownedSerialExecutor {
+            UnownedSerialExecutor(complexEquality: self)
+        }
+    }
+
+    /// The executor of the loop, for actors and tasks that are to live on its thread: always the same one. It lives as long as the loop.
+    ///
+    /// Threads: any.
+    public var executor: Executor {
+        let queue = jobQueue
+        return lock.withLock {
+            if let known = sharedExecutor { return known }
+            let executor = Executor(queue)
+            sharedExecutor = executor
+            return executor
+        }
+    }
+
+    /// The loop's queue of jobs, made and put into the common modes when it is first asked for.
+    fileprivate var jobQueue: JobQueue {
+        let (queue, made) = lock.withLock { () -> (JobQueue, Source?) in
+            if let known = jobs { return (known, nil) }
+            let queue = JobQueue(of: self)
+            jobs = queue
+            if isDead { queue.close(nameForMessages) }
+            return (queue, isDead ? nil : queue.makeSource())
+        }
+        if let made {
+            add(made, forMode: .common)
+            // Another thread found the queue meanwhile, and there was no loop to wake yet.
+            if made.isSignalled { wakeUp() }
+        }
+        return queue
+    }
+}

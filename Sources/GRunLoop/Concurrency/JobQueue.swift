@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+// The jobs of Swift's runtime that are to run on a loop: a queue, and the version-0 source that empties it.
+
+import CGRun
+import Glibc
+import Synchronization
+
+/// First in, first out, whoever enqueues. The loop and its executors hold it; it holds the loop, by way of its source, for as long
+/// as the loop's thread lives.
+final class JobQueue: @unchecked Sendable {
+    /// What a job belongs to.
+    enum Kind {
+        case actor, task
+    }
+
+    private struct Entry {
+        let job: UnownedJob
+        let kind: Kind
+        let executor: GRunLoop.Executor
+    }
+
+    private let lock = Lock.take()
+    // Guarded by the lock.
+    private var incoming: [Entry] = []
+    /// The loop has been told, and will look again.
+    private var isScheduled = false
+    /// How the loop was called, once its thread has ended.
+    private var formerLoop: String?
+
+    // The loop's own thread only.
+
+    /// What is being run, from `next` on: a run that is nested in a job goes on with it.
+    private var batch: [Entry] = []
+    private var next = 0
+
+    /// Compared, never followed.
+    private let loopAddress: UnsafeRawPointer
+    private let isClosed = Atomic(false)
+    /// Set before anybody else sees the queue.
+    private var source: GRunLoop.Source?
+    private unowned(unsafe) let loop: GRunLoop
+
+    init(of loop: GRunLoop) {
+        self.loop = loop
+        loopAddress = UnsafeRawPointer(Unmanaged.passUnretained(loop).toOpaque())
+    }
+
+    deinit {
+        Lock.giveBack(lock)
+    }
+
+    /// The source stays in the common modes until the thread ends: jobs may come at any time, so that there is always something to wait for.
+    func makeSource() -> GRunLoop.Source {
+        let source = GRunLoop.Source { [unowned self] in runJobs() }
+        self.source = source
+        return source
+    }
+
+    /// Whether the calling thread is the loop's.
+    var isOnLoop: Bool {
+        guard let current = ThreadLoops.peek, !isClosed.load(ordering: .relaxed) else { return false }
+        return UnsafeRawPointer(Unmanaged.passUnretained(current).toOpaque()) == loopAddress
+    }
+
+    /// What the loop is called in messages.
+    var loopName: String { lock.withLock { formerLoop } ?? "\(hexAddress(loopAddress))" }
+
+    /// Any thread. A burst of jobs wakes the loop once.
+    func append(_ job: UnownedJob, _ kind: Kind, for executor: GRunLoop.Executor) {
+        var ended: String?
+        var wakes = false
+        lock.lock()
+        if let formerLoop {
+            ended = formerLoop
+        } else {
+            incoming.append(Entry(job: job, kind: kind, executor: executor))
+            wakes = !isScheduled
+            isScheduled = true
+        }
+        lock.unlock()
+        if let ended { refuse(job, executor, ended) }
+        if wakes { wake() }
+    }
+
+    private func wake() {
+        // The thread may end meanwhile: it then runs what is here itself, and the source has no loop any more.
+        source?.signalAnsweringLoop()?.wakeUp()
+    }
+
+    // MARK: On the loop's thread
+
+    /// As many jobs as there are now; what they enqueue is for the next pass.
+    private func runJobs() {
+        var quota = lock.withLock {
+            isScheduled = false
+            return refillLocked()
+        }
+        while quota > 0, let entry = take() {
+            quota -= 1
+            callOutToJob(entry.job, entry.kind, of: entry.executor)
+            if quota > 0, loop.isSliceSpent() { break }
+        }
+        let hasMore = lock.withLock { () -> Bool in
+            isScheduled = next < batch.count || !incoming.isEmpty
+            // The signal is for a nested run that did not come. Under the lock: the next one is that of a new job.
+            if !isScheduled { source?.takeSignal() }
+            return isScheduled
+        }
+        if hasMore { source?.signal() }
+    }
+
+    /// Answers how many are to be run.
+    private func refillLocked() -> Int {
+        if next == batch.count {
+            batch.removeAll(keepingCapacity: batch.capacity <= 1024)
+            next = 0
+            swap(&batch, &incoming)
+        }
+        return batch.count - next
+    }
+
+    private func take() -> Entry? {
+        guard next < batch.count else { return nil }
+        let entry = batch[next]
+        next += 1
+        // The job may nest a run, which finds the rest only if the source is signalled.
+        if next < batch.count { source?.signal() }
+        return entry
+    }
+
+    // MARK: The end
+
+    /// The thread is ending, and its loop is not dead yet: runs what is left, and what that enqueues. From then on nothing is accepted.
+    func close(_ description: String) {
+        if isClosed.load(ordering: .relaxed) { return }
+        // A task that enqueues itself for ever would keep its thread from ending, without a word.
+        for _ in 0..<10_000 {
+            let left = lock.withLock { () -> Int in
+                let left = refillLocked()
+                if left == 0 {
+                    formerLoop = description
+                    isClosed.store(true, ordering: .relaxed)
+                }
+                return left
+            }
+            if left == 0 { return }
+            while let entry = take() { callOutToJob(entry.job, entry.kind, of: entry.executor) }
+        }
+        fatalError(
+            "GRunLoop.Executor: the thread of \(description) is ending, but its jobs go on enqueuing others; end the tasks that live "
+                + "there before the thread")
+    }
+
+    /// The runtime knows no refusal, and a job that is dropped without a word leaves its task suspended for ever.
+    private func refuse(_ job: UnownedJob, _ executor: GRunLoop.Executor, _ ended: String) -> Never {
+        let label = executor.label.map { " for \"\($0)\"" } ?? ""
+        fatalError(
+            "GRunLoop.Executor: \(job)\(label) cannot run any more: the thread of \(ended) has ended. End what lives on the loop "
+                + "(actors, tasks with its executor) before its thread")
+    }
+}
+
+extension GRunLoop {
+    /// Between two jobs: whether the rest is left for a later pass.
+    fileprivate func isSliceSpent() -> Bool {
+        lock.withLock { activation.map(isCutLocked) ?? false }
+    }
+}

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sleeping on a loop's clock.
+
+extension GRunLoop {
+    /// The loop's clock, for code that takes a `Clock`. It sleeps by timers of the loop, in its common modes, so that under virtual time it
+    /// sleeps as long as the test says.
+    public struct LoopClock: Clock {
+        public typealias Duration = Swift.Duration
+        public typealias Instant = GRunLoop.Instant
+
+        let loop: GRunLoop
+
+        public var now: Instant { loop.time.instant }
+        public var minimumResolution: Duration { .nanoseconds(1) }
+
+        /// See ``GRunLoop/sleep(until:tolerance:inModes:)``.
+        public func sleep(until deadline: Instant, tolerance: Duration? = nil) async throws {
+            try await loop.sleep(until: deadline, tolerance: tolerance ?? .zero)
+        }
+    }
+
+    /// The loop's clock.
+    ///
+    /// Threads: any.
+    public var clock: LoopClock { LoopClock(loop: self) }
+
+    /// Suspends the task for a time, by a timer of the loop. The thread goes on.
+    ///
+    /// - Parameters:
+    ///   - span: how long. Zero and less: not at all. 16 years and more: until the task is cancelled.
+    ///   - tolerance: how much longer it may take, so that several wake-ups become one. Negative means none.
+    ///   - names: the modes in which the time counts: in others the sleep is not ended until one of these runs again.
+    ///
+    /// Threads: any. It throws `CancellationError` as soon as the task is cancelled, also before it sleeps, and ``LoopEnded`` when the
+    /// loop's thread has ended or ends. Nothing of it stays in the loop then.
+    nonisolated(nonsending) public func sleep(
+        for span: Duration, tolerance: Duration = .zero, inModes names: [Mode] = [.common]
+    ) async throws {
+        try await sleep(until: time.addingSaturating(Nanoseconds(saturating: span)).instant, tolerance: tolerance, inModes: names)
+    }
+
+    /// Suspends the task until a point in time, by a timer of the loop. One that has passed: not at all. See
+    /// ``sleep(for:tolerance:inModes:)``.
+    nonisolated(nonsending) public func sleep(
+        until deadline: Instant, tolerance: Duration = .zero, inModes names: [Mode] = [.common]
+    ) async throws {
+        try Task.checkCancellation()
+        if isDead { throw LoopEnded() }
+        let end = Nanoseconds(saturating: deadline)
+        if end <= time { return }
+        let mailbox = Mailbox<Void>(of: self) { older, _ in older }
+        // The last word is here also when the task is cancelled before it first suspends.
+        defer { mailbox.close(.done) }
+        let timer = Timer(fireAt: deadline, tolerance: tolerance) { _ in mailbox.send(()) }
+        mailbox.open(for: .timer(timer))
+        // A timer fires after 16 years at the latest.
+        if end.addingSaturating(-time) < .longest {
+            for name in names { add(timer, forMode: name) }
+        }
+        if await mailbox.next() != nil { return }
+        if mailbox.reason == .loopEnded { throw LoopEnded() }
+        throw CancellationError()
+    }
+}

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// A descriptor source, for await.
+
+extension GRunLoop {
+    /// What a descriptor is ready for, each time that it is awaited: a ``DescriptorSource``, for `for try await`.
+    ///
+    /// It is level-triggered, and the descriptor is watched only while a task awaits: an element says what is ready now, and whoever does not
+    /// read gets the same again. After a hang-up there is no end of it: leave the loop when a read says so. Each iterator watches for itself;
+    /// of two that await the same condition the later one gets it.
+    ///
+    /// Cancelling the task or letting go of the iterator stops the watching at once. The sequence ends with the loop's thread. Let nobody await a
+    /// descriptor that is being closed: the kernel says nothing of it. One that is closed before is an error, as in
+    /// ``GRunLoop/add(_:forMode:)-(DescriptorSource,_)``.
+    public struct Readiness: AsyncSequence, Sendable {
+        public typealias Element = DescriptorSource.Conditions
+        public typealias Failure = DescriptorError
+
+        let loop: GRunLoop
+        let descriptor: Int32
+        let conditions: DescriptorSource.Conditions
+        let modes: [Mode]
+
+        public func makeAsyncIterator() -> Iterator {
+            let mailbox = Mailbox<Element>(of: loop) { $0.union($1) }
+            let source = DescriptorSource(descriptor: descriptor, conditions: conditions) { [loop, modes] source, found in
+                // Not again before somebody asks: it would be performed in every pass until the task has read.
+                for mode in modes { loop.remove(source, forMode: mode) }
+                mailbox.send(found)
+            }
+            mailbox.open(for: .descriptor(source))
+            return Iterator(loop: loop, source: source, modes: modes, reader: MailboxReader(mailbox))
+        }
+
+        /// For one task at a time: two that await one iterator stop the program, with a message.
+        public struct Iterator: AsyncIteratorProtocol {
+            let loop: GRunLoop
+            let source: DescriptorSource
+            let modes: [Mode]
+            let reader: MailboxReader<Element>
+
+            /// What is ready, nil when the task was cancelled or the loop has ended. After an error the next call tries again.
+            nonisolated(nonsending) public mutating func next() async throws(DescriptorError) -> Element? {
+                for mode in modes { try loop.add(source, forMode: mode) }
+                return await reader.mailbox.next()
+            }
+
+            public mutating func next(isolation actor: isolated (any Actor)?) async throws(DescriptorError) -> Element? {
+                try await next()
+            }
+        }
+    }
+
+    /// Watches a descriptor each time that a task awaits the next element.
+    ///
+    /// - Parameters:
+    ///   - descriptor: an open descriptor that can be polled. It stays the caller's.
+    ///   - conditions: what to wait for; hang-ups and errors are always reported.
+    ///   - names: the modes in which it is watched.
+    ///
+    /// Threads: any.
+    public func readiness(
+        of descriptor: Int32, for conditions: DescriptorSource.Conditions = .readable, inModes names: [Mode] = [.common]
+    ) -> Readiness {
+        Readiness(loop: self, descriptor: descriptor, conditions: conditions, modes: names)
+    }
+}

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// A value from a loop's thread, for await.
+
+extension GRunLoop {
+    /// Runs the closure on the loop's thread and answers its value, as `MainActor.run` does on the main one. It is part of the task: its
+    /// priority, its task-local values and whether it is cancelled can be seen in it.
+    ///
+    /// It runs in the common modes, after the jobs that were enqueued before. Cancelling the task does not take it back: the closure runs, and
+    /// can ask. On a loop whose thread has ended the process stops, see ``Executor``; ``performAndWait(inModes:_:)`` throws there.
+    ///
+    /// Threads: any. It throws what the closure throws.
+    public func run<Value: Sendable, Failure: Error>(
+        _ body: @Sendable () throws(Failure) -> Value
+    ) async throws(Failure) -> Value {
+        try await Visitor(executor: executor).call(body)
+    }
+
+    /// An actor on the loop for the time of a call.
+    private actor Visitor {
+        private nonisolated let executor: Executor
+        nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
+
+        init(executor: Executor) {
+            self.executor = executor
+        }
+
+        func call<Value: Sendable, Failure: Error>(
+            _ body: @Sendable () throws(Failure) -> Value
+        ) throws(Failure) -> Value {
+            try body()
+        }
+    }
+}

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+// A thread that does nothing but run its loop.
+
+import CGRun
+import Glibc
+
+extension GRunLoop {
+    /// A thread whose loop runs from the beginning until it is stopped: for actors, for sources and timers that are not to disturb the main loop, for
+    /// GIO and GStreamer objects that complete in their thread's default context.
+    ///
+    /// The loop's home context is a context of its own, which is the thread-default one there: what is started on the thread with GIO
+    /// completes there. The loop always has something to wait for, its ``GRunLoop/executor``'s jobs.
+    ///
+    /// The thread runs until ``stop()``, or ``GRunLoop/stop()`` of the outermost run; not because this object is let go. What lives on its loop must end
+    /// before it does, see ``Executor``.
+    ///
+    /// Threads: any. The corresponding Foundation class is `Thread`, with a run loop run in its main method.
+    public final class Thread: Sendable {
+        /// Why a thread could not be started.
+        public enum StartError: Error, Hashable, Sendable, CustomStringConvertible {
+            /// What `pthread_create` answers: `EAGAIN` when the system has no thread left.
+            case noThread(errno: Int32)
+            /// No descriptor is left for the thread's context.
+            case noDescriptor
+
+            public var description: String {
+                switch self {
+                case .noThread(let errno): "no thread can be started (\(String(cString: strerror(errno))))"
+                case .noDescriptor: "no descriptor is left for the thread's context; close some or raise the limit"
+                }
+            }
+        }
+
+        /// As it was given: the system shows the first 15 bytes.
+        public let name: String
+        /// The thread's loop, which has begun to run. After the thread's end it is inert.
+        public let loop: GRunLoop
+
+        private let body: ThreadBody
+        private let handle: pthread_t
+
+        /// Starts the thread and waits until its loop runs.
+        ///
+        /// - Parameters:
+        ///   - name: shown by debuggers and `top`.
+        ///   - stackSize: in bytes. Zero and less mean the system's default; less than 512 KiB, which Swift's runtime may need, means that.
+        ///   - setUp: called on the thread before its loop runs, to add what it is to serve.
+        public init(
+            name: String = "GRunLoop", stackSize: Int = 0, setUp: (@Sendable (GRunLoop) -> Void)? = nil
+        ) throws(StartError) {
+            self.name = name
+            body = ThreadBody(name: name, setUp: setUp)
+            switch body.start(stackSize: stackSize) {
+            case .failure(let error): throw error
+            case .success(let started): (handle, loop) = started
+            }
+        }
+
+        deinit {
+            body.letGo(handle)
+        }
+
+        /// Ends every run that is under way on the thread, and the thread with them, after the callouts that are on its stack. A foreign loop that one of
+        /// these runs has to be ended by whoever began it. The second time it does nothing.
+        ///
+        /// Threads: any, the thread itself included.
+        public func stop() {
+            loop.stopAllRuns()
+        }
+
+        /// Waits until the thread has ended; it does not stop it. At once, if it has ended already.
+        ///
+        /// Threads: any but the thread itself, which would wait for ever: that stops the program, with a message.
+        @available(*, noasync, message: "it blocks its thread; await join() instead")
+        public func join() {
+            precondition(!loop.isCurrent, "GRunLoop.Thread.join: a thread cannot wait for its own end; call stop() there")
+            let ended = Semaphore()
+            body.whenEnded { ended.signal() }
+            ended.wait()
+            body.reap(handle)
+        }
+
+        /// Waits until the thread has ended, without blocking one. Being cancelled does not end the wait.
+        ///
+        /// Threads: any. A task that lives on the thread waits for ever.
+        public func join() async {
+            await withCheckedContinuation { continuation in
+                body.whenEnded { continuation.resume() }
+            }
+            // It has nothing left to do but to go.
+            body.reap(handle)
+        }
+    }
+
+    /// Every run of ours that is on the stack returns at the end of its pass.
+    fileprivate func stopAllRuns() {
+        lock.withLock { () -> Kick? in
+            guard !isDead, activation != nil else { return nil }
+            var run = activation
+            while let each = run {
+                each.isStopped = true
+                run = each.parent
+            }
+            return wakeUpLocked(for: .innermostRun)
+        }?.send()
+    }
+}
+
+/// What the thread and its owner share.
+private final class ThreadBody: @unchecked Sendable {
+    typealias Started = Result<(pthread_t, GRunLoop), GRunLoop.Thread.StartError>
+
+    /// Type metadata is built on whatever stack needs it first, and takes its room.
+    private static let leastStackSize = 512 * 1024
+
+    private let name: String
+    private let isRunning = Semaphore()
+    private let lock = Lock.take()
+    // Guarded by the lock.
+    private var waiting: [@Sendable () -> Void]? = []
+    // Until the thread runs: the starting thread waits meanwhile.
+    private var setUp: (@Sendable (GRunLoop) -> Void)?
+    private var loop: GRunLoop?
+
+    private let reapLock = Lock.take()
+    /// Guarded by `reapLock`.
+    private var isReaped = false
+
+    init(name: String, setUp: (@Sendable (GRunLoop) -> Void)?) {
+        self.name = name
+        self.setUp = setUp
+    }
+
+    deinit {
+        Lock.giveBack(lock)
+        Lock.giveBack(reapLock)
+    }
+
+    func start(stackSize: Int) -> Started {
+        var attributes = pthread_attr_t()
+        pthread_attr_init(&attributes)
+        defer { pthread_attr_destroy(&attributes) }
+        if stackSize > 0 {
+            let page = Int(sysconf(Int32(_SC_PAGESIZE)))
+            let size = max(stackSize, Self.leastStackSize)
+            pthread_attr_setstacksize(&attributes, (size + page - 1) / page * page)
+        }
+        var handle = pthread_t()
+        let own = Unmanaged.passRetained(self)
+        let error = pthread_create(
+            &handle, &attributes,
+            { argument in
+                if let argument { Unmanaged<ThreadBody>.fromOpaque(argument).takeRetainedValue().main() }
+                return nil
+            }, own.toOpaque())
+        guard error == 0 else {
+            own.release()
+            return .failure(.noThread(errno: error))
+        }
+        isRunning.wait()
+        defer { loop = nil }
+        guard let loop else {
+            reap(handle)
+            return .failure(.noDescriptor)
+        }
+        return .success((handle, loop))
+    }
+
+    private func main() {
+        cgrun_set_thread_name(name)
+        guard let context = Contexts.pushNew() else { return isRunning.signal() }
+        run()
+        ThreadLoops.endCurrent()
+        Contexts.pop(context)
+        let ended = lock.withLock {
+            defer { waiting = nil }
+            return waiting ?? []
+        }
+        for tell in ended { tell() }
+    }
+
+    private func run() {
+        let loop = GRunLoop.current
+        self.loop = loop
+        // Its source keeps the mode from being finished.
+        _ = loop.executor
+        setUp?(loop)
+        setUp = nil
+        // Told from inside the run: a stop that came before it would be ignored.
+        loop.perform { [isRunning] in isRunning.signal() }
+        loop.runUntilStopped()
+    }
+
+    /// Calls it on the thread as its last act, or now if it has ended.
+    func whenEnded(_ body: @escaping @Sendable () -> Void) {
+        let hasEnded = lock.withLock { () -> Bool in
+            waiting?.append(body)
+            return waiting == nil
+        }
+        if hasEnded { body() }
+    }
+
+    /// After its end: waits until the system has let it go.
+    func reap(_ handle: pthread_t) {
+        reapLock.withLock {
+            if !isReaped { pthread_join(handle, nil) }
+            isReaped = true
+        }
+    }
+
+    /// Nobody can join it any more.
+    func letGo(_ handle: pthread_t) {
+        reapLock.withLock {
+            if !isReaped { pthread_detach(handle) }
+            isReaped = true
+        }
+    }
+}
+
+/// The name of the calling thread, nil if it has none.
+func threadName() -> String? {
+    withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(CGRUN_THREAD_NAME)) { buffer in
+        guard let start = buffer.baseAddress else { return nil }
+        cgrun_get_thread_name(start)
+        return start.pointee == 0 ? nil : String(cString: start)
+    }
+}

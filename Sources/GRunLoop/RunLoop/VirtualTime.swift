@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// Virtual time: a loop for tests, whose clock jumps where another loop would sleep.
+
+import Synchronization
+
+extension GRunLoop {
+    /// The time of a loop that never sleeps through it: see ``GRunLoop/withVirtualTime(from:_:)``.
+    ///
+    /// Work takes no time: the clock stands still while anything is ready, so that what enqueues itself for ever keeps it from ever moving.
+    ///
+    /// Threads: the one that called ``GRunLoop/withVirtualTime(from:_:)``.
+    public final class VirtualTime {
+        /// The loop, which is also ``GRunLoop/current`` meanwhile.
+        public let loop: GRunLoop
+        private let clock: Clock
+
+        fileprivate init(_ loop: GRunLoop, _ clock: Clock) {
+            self.loop = loop
+            self.clock = clock
+        }
+
+        /// The present on the loop's clock.
+        public var now: Instant { clock.now.instant }
+
+        /// Moves the clock on, and has the loop serve on the way what falls due, each at its time and in its order; then whatever is ready. Zero and
+        /// negative spans serve what is ready now. The clock reaches the end in any case: also if the mode is finished before, or stopped.
+        ///
+        /// - Parameter mode: the mode to run in.
+        public func advance(by span: Duration, inMode mode: Mode = .default) {
+            advance(to: clock.now.addingSaturating(max(0, Nanoseconds(saturating: span))), mode)
+        }
+
+        /// Moves the clock to a point in time; one that has passed serves what is ready now. See ``advance(by:inMode:)``.
+        public func advance(to end: Instant, inMode mode: Mode = .default) {
+            advance(to: Nanoseconds(saturating: end), mode)
+        }
+
+        /// Moves the clock to the date of the mode's first timer, and fires it. False if there is none.
+        @discardableResult public func advanceToNextTimer(inMode mode: Mode = .default) -> Bool {
+            guard let date = loop.nextFireDate(forMode: mode) else { return false }
+            advance(to: date, inMode: mode)
+            return true
+        }
+
+        private func advance(to date: Nanoseconds, _ mode: Mode) {
+            let end = Clock.limited(date)
+            serve(mode)
+            while clock.now < end {
+                // Not further in one go than a run can: it would be one without a limit.
+                let result = loop.runMode(mode, for: min(end - clock.now, .longest), returningAfterSource: false)
+                if result == nil || result == .finished { break }
+            }
+            clock.move(to: end)
+            serve(mode)
+        }
+
+        /// Passes that look, until nothing is ready.
+        private func serve(_ mode: Mode) {
+            repeat {
+                _ = loop.runMode(mode, for: 0, returningAfterSource: false)
+            } while loop.isReady(in: mode)
+        }
+    }
+
+    /// Runs the closure with a loop of its own as the calling thread's ``current``, whose time passes only as the closure says: by
+    /// ``VirtualTime/advance(by:inMode:)``, or by running the loop, which jumps where it would sleep. A timer that is an hour away fires at once, at its
+    /// date on the loop's clock and in its order. It is the same run loop, with another clock and without a host.
+    ///
+    /// On this thread ``now`` is virtual, as are the dates of timers that are made here. What GLib and the kernel time by themselves (GLib's timeouts,
+    /// `Task.sleep`) goes on in real time; ``sleep(for:tolerance:inModes:)`` and ``clock`` of the loop are virtual. The main dispatch queue is
+    /// not served. A run with nothing to come waits in earnest, for other threads.
+    ///
+    /// - Parameter start: the first reading of the clock.
+    ///
+    /// Threads: any; the loop ends with the closure, as with a thread. It throws what the closure throws.
+    public static func withVirtualTime<Result, Failure: Error>(
+        from start: Instant = now, _ body: (VirtualTime) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        let clock = VirtualTime.Clock(at: Nanoseconds(saturating: start))
+        let loop = GRunLoop(isMain: false, virtualTime: clock)
+        return try ThreadLoops.withCurrent(loop) { () throws(Failure) -> Result in
+            defer { loop.endWithThread() }
+            return try body(VirtualTime(loop, clock))
+        }
+    }
+
+    /// Whether a pass in the mode would find something to do without waiting.
+    fileprivate func isReady(in name: Mode) -> Bool {
+        lock.withLock {
+            guard let mode = modes[name] else { return false }
+            return sleep.isWakePending || hasLeftoversLocked(mode) || mode.heap.earliest <= time
+        }
+    }
+}
+
+extension GRunLoop.VirtualTime {
+    /// The clock itself, which other threads read as well.
+    final class Clock: Sendable {
+        private static let count = Atomic(0)
+
+        /// Whether any loop of the process has one.
+        static var isInUse: Bool { count.load(ordering: .relaxed) > 0 }
+
+        /// `never` is no reading: what has no date would be due then.
+        private static let range = 0...(Nanoseconds.never - 1)
+
+        private let reading: Atomic<Nanoseconds>
+
+        init(at start: Nanoseconds) {
+            reading = Atomic(Self.limited(start))
+            Self.count.add(1, ordering: .relaxed)
+        }
+
+        deinit {
+            Self.count.subtract(1, ordering: .relaxed)
+        }
+
+        var now: Nanoseconds { reading.load(ordering: .relaxed) }
+
+        /// Time does not go back. By the loop's thread only.
+        func move(to time: Nanoseconds) {
+            if time > now { reading.store(Self.limited(time), ordering: .relaxed) }
+        }
+
+        static func limited(_ time: Nanoseconds) -> Nanoseconds {
+            min(max(time, range.lowerBound), range.upperBound)
+        }
+    }
+}

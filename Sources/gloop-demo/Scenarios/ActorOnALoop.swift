@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// Scenario actor-on-a-loop: an actor that lives on the run loop of a worker thread, beside sources and timers.
+
+import GRunLoop
+
+/// A decoder, say, whose library must be called on one thread only, and calls back there.
+private actor Decoder {
+    private nonisolated let executor: GRunLoop.Executor
+    nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
+    private var frames = 0
+
+    init(on loop: GRunLoop) {
+        executor = GRunLoop.Executor(loop, label: "Decoder")
+    }
+
+    func decode() -> Int {
+        frames += 1
+        return frames
+    }
+
+    /// A callback of the library, on the loop's thread: the actor's state is at hand, nothing is scheduled.
+    nonisolated func frameArrived() -> Int {
+        assumeIsolated { decoder in
+            decoder.frames += 1
+            return decoder.frames
+        }
+    }
+
+    /// A callout that runs the loop nested: the actor's other jobs go on meanwhile.
+    func decodeModally(_ loop: GRunLoop, _ log: Recorder) {
+        Task { log.line("nested run", "a job of the same actor", "frame \(decode())") }
+        runNested(loop)
+        log.line("job with a nested run", "ends after it", "\(frames) frames")
+    }
+
+    private nonisolated func runNested(_ loop: GRunLoop) {
+        loop.run(for: .patience, returningAfterSourceHandled: true)
+    }
+}
+
+enum ActorOnALoop {
+    static let scenario = Scenario(
+        "actor-on-a-loop", "An actor lives on a worker's run loop; its callouts there are isolated to it.",
+        expected: """
+            await decoder.decode() | on the thread of the loop | frame 1
+            timer callout          | assumeIsolated holds      | frame 2
+            nested run             | a job of the same actor   | frame 3
+            job with a nested run  | ends after it             | 3 frames
+            await loop.run { }     | on the thread of the loop | 42
+            the main thread        | is it isolated there?     | false
+            """, body: run)
+
+    private static func run(_ log: Recorder) throws {
+        let worker = try GRunLoop.Thread(name: "decoder")
+        Task { @MainActor in
+            await use(worker.loop, log)
+            GRunLoop.main.stop()
+        }
+        GRunLoop.main.run(for: .patience)
+        worker.stop()
+        worker.join()
+    }
+
+    @MainActor private static func use(_ loop: GRunLoop, _ log: Recorder) async {
+        let isThere: @Sendable () -> String = {
+            loop.executor.isIsolatingCurrentContext() == true ? "on the thread of the loop" : "elsewhere"
+        }
+        let decoder = Decoder(on: loop)
+        let frame = await decoder.decode()
+        log.line("await decoder.decode()", await loop.run(isThere), "frame \(frame)")
+        await withCheckedContinuation { continuation in
+            let timer = GRunLoop.Timer(interval: .milliseconds(1), repeats: false) { _ in
+                log.line("timer callout", "assumeIsolated holds", "frame \(decoder.frameArrived())")
+                continuation.resume()
+            }
+            loop.add(timer, forMode: .default)
+        }
+        await decoder.decodeModally(loop, log)
+        let answer = await loop.run { 6 * 7 }
+        log.line("await loop.run { }", await loop.run(isThere), "\(answer)")
+        log.line("the main thread", "is it isolated there?", "\(loop.executor.isIsolatingCurrentContext() ?? true)")
+    }
+}

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// Scenario async-main: an async main keeps the main thread.
+
+import CGLib
+import Dispatch
+import GRunLoop
+import Glibc
+
+/// This program's own entry point is async, and begins with ``GRunLoop/hostAsyncMain(by:)``. It is started once more, as a child that really suspends: Swift's runtime
+/// would give up its main thread there.
+enum AsyncMain {
+    /// The hidden command that the child is started with.
+    static let command = "async-main-child"
+
+    static let scenario = Scenario(
+        "async-main", "A program with an async main keeps its main thread; the loop drives while main is suspended.",
+        expected: """
+            before the first await | on the main thread
+            after Task.sleep       | on the main thread
+            GTimeoutSource         | on the main thread
+            main-queue block       | on the main thread
+            timer of the loop      | on the main thread
+            main returns           | on the main thread
+            the process            | ended with status 0
+            """, body: run)
+
+    private static func run(_ log: Recorder) throws {
+        let strings = ["/proc/self/exe", command].map { (word: String) in strdup(word) }
+        defer { for string in strings { free(string) } }
+        var arguments = strings.map { UnsafePointer($0) } + [nil]
+        let child: OpaquePointer = try GLibError.check { g_subprocess_newv(&arguments, G_SUBPROCESS_FLAGS_STDOUT_PIPE, $0) }
+        defer { g_object_unref(UnsafeMutableRawPointer(child)) }
+        var output: UnsafeMutablePointer<CChar>?
+        guard g_subprocess_communicate_utf8(child, nil, nil, &output, nil, nil) != 0, let output else {
+            throw ScenarioError("the child cannot be read from")
+        }
+        defer { g_free(output) }
+        for line in String(cString: output).split(separator: "\n") {
+            log.line(cells: line.split(separator: "|").map(String.init))
+        }
+        log.line("the process", "ended with status \(g_subprocess_get_exit_status(child))")
+    }
+
+    /// In the child: what follows the first line of main.
+    @MainActor static func runChild() async {
+        say("before the first await")
+        try? await Task.sleep(for: .milliseconds(2))
+        say("after Task.sleep")
+        await withCheckedContinuation { continuation in
+            GLibSource.addTimeout(milliseconds: 1) {
+                say("GTimeoutSource")
+                continuation.resume()
+                return false
+            }
+        }
+        await withCheckedContinuation { continuation in
+            DispatchQueue.global().async {
+                DispatchQueue.main.async {
+                    say("main-queue block")
+                    continuation.resume()
+                }
+            }
+        }
+        await withCheckedContinuation { continuation in
+            let timer = GRunLoop.Timer(interval: .milliseconds(1), repeats: false) { _ in
+                say("timer of the loop")
+                continuation.resume()
+            }
+            GRunLoop.main.add(timer, forMode: .common)
+        }
+        say("main returns")
+    }
+
+    private nonisolated static func say(_ what: String) {
+        print("\(what) | \(isOnMainThread ? "on the main thread" : "on another thread")")
+    }
+}

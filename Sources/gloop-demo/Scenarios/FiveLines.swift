@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Scenario five-lines: five ways of reaching the main thread that never run in a GTK program written in Swift. Here they do.
+
+import Dispatch
+import GRunLoop
+
+/// The five lines are those of a well-known issue of a GTK backend ("None of these ever runs. Why?"): the host's loop has the main thread and does not
+/// know the main dispatch queue. Nothing is called here but ``GRunLoop/main``: once our run serves them, once a GApplication does.
+enum FiveLinesScenario {
+    static let scenario = Scenario(
+        "five-lines", "Five ways to the main thread that never run under GTK: all of them run, whoever drives.",
+        expected: """
+            our run           | DispatchQueue.main.async        | on the main thread
+            our run           | DispatchQueue.main.asyncAfter   | on the main thread
+            our run           | Task { @MainActor in }          | on the main thread
+            our run           | Task { await MainActor.run }    | on the main thread
+            our run           | Task.sleep on the main actor    | on the main thread
+            g_application_run | DispatchQueue.main.async        | on the main thread
+            g_application_run | DispatchQueue.main.asyncAfter   | on the main thread
+            g_application_run | Task { @MainActor in }          | on the main thread
+            g_application_run | Task { await MainActor.run }    | on the main thread
+            g_application_run | Task.sleep on the main actor    | on the main thread
+            """, body: run)
+
+    private static func run(_ log: Recorder) throws {
+        let loop = GRunLoop.main
+        FiveLines(driver: "our run", log).start { loop.stop() }
+        loop.run(for: .patience)
+
+        try Application.run { quit in FiveLines(driver: "g_application_run", log).start(quit) }
+    }
+}
+
+/// The five ways, each begun by the one before.
+private struct FiveLines: Sendable {
+    let driver: String
+    let log: Recorder
+
+    init(driver: String, _ log: Recorder) {
+        self.driver = driver
+        self.log = log
+    }
+
+    func start(_ finish: @escaping @Sendable () -> Void) {
+        DispatchQueue.global().async {
+            DispatchQueue.main.async {
+                note("DispatchQueue.main.async")
+                DispatchQueue.main.asyncAfter(deadline: .now() + .milliseconds(2)) {
+                    note("DispatchQueue.main.asyncAfter")
+                    Task { @MainActor in
+                        note("Task { @MainActor in }")
+                        Task.detached { await rest(finish) }
+                    }
+                }
+            }
+        }
+    }
+
+    private func rest(_ finish: @escaping @Sendable () -> Void) async {
+        await MainActor.run { note("Task { await MainActor.run }") }
+        Task { @MainActor in
+            try? await Task.sleep(for: .milliseconds(2))
+            note("Task.sleep on the main actor")
+            finish()
+        }
+    }
+
+    private func note(_ way: String) {
+        log.line(driver, way, isOnMainThread ? "on the main thread" : "on another thread")
+    }
+}

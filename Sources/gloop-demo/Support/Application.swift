@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// A GApplication without windows: what drives a GTK program, as far as a loop can tell.
+
+import CGLib
+
+/// On the main thread.
+enum Application {
+    private final class Box {
+        let body: (@escaping @Sendable () -> Void) -> Void
+
+        init(_ body: @escaping (@escaping @Sendable () -> Void) -> Void) {
+            self.body = body
+        }
+    }
+
+    /// What quits it, from any thread.
+    private final class Handle: @unchecked Sendable {
+        let application: UnsafeMutablePointer<GApplication>
+
+        init(_ application: UnsafeMutablePointer<GApplication>) {
+            self.application = application
+        }
+
+        func quit() {
+            g_application_release(application)
+        }
+    }
+
+    /// Calls `g_application_run`, which returns when `body`'s argument is called on the main thread. `body` is called when the application is activated.
+    static func run(_ body: @escaping (@escaping @Sendable () -> Void) -> Void) throws {
+        let flags = GApplicationFlags(rawValue: 1 << 5)  // G_APPLICATION_NON_UNIQUE
+        guard let application = g_application_new(nil, flags) else { throw ScenarioError("no GApplication") }
+        defer { g_object_unref(application) }
+        let activate: @convention(c) (UnsafeMutablePointer<GApplication>, gpointer?) -> Void = { application, data in
+            guard let data else { return }
+            // It goes on until it is released: it has no window that would keep it.
+            g_application_hold(application)
+            let handle = Handle(application)
+            Unmanaged<Box>.fromOpaque(data).takeUnretainedValue().body { handle.quit() }
+        }
+        let box = Unmanaged.passRetained(Box(body))
+        defer { box.release() }
+        g_signal_connect_data(
+            application, "activate", unsafeBitCast(activate, to: GCallback.self), box.toOpaque(), nil, GConnectFlags(rawValue: 0))
+        guard g_application_run(application, 0, nil) == 0 else { throw ScenarioError("g_application_run has failed") }
+    }
+}

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// A host whose context is not the default one: it knows nothing of the main run loop.
+
+import CGLib
+
+/// On the main thread.
+final class PrivateHost {
+    private let context: OpaquePointer
+
+    init() throws {
+        guard let context = g_main_context_new() else { throw ScenarioError("no GMainContext") }
+        self.context = context
+    }
+
+    deinit {
+        g_main_context_unref(context)
+    }
+
+    /// Adds a repeating `GTimeoutSource`; answers its id.
+    func addTimeout(milliseconds: UInt32, _ body: @escaping () -> Void) -> UInt32 {
+        let source = g_timeout_source_new(milliseconds)
+        defer { g_source_unref(source) }
+        GLibSource.setCallback(of: source) {
+            body()
+            return true
+        }
+        return g_source_attach(source, context)
+    }
+
+    func remove(_ id: UInt32) {
+        if let source = g_main_context_find_source_by_id(context, id) { g_source_destroy(source) }
+    }
+
+    func iterate() {
+        g_main_context_iteration(context, 1)
+    }
+}

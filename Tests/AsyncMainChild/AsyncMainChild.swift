@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// A program whose entry point is async: what becomes of its main thread. Started by the tests with a scenario's name.
+
+import CGLib
+import Dispatch
+import GRunLoop
+import Glibc
+import TestSupport
+
+@main struct AsyncMainChild {
+    static func main() async {
+        switch CommandLine.arguments.dropFirst().first {
+        case "kept": await kept()
+        case "driven-by-glib": await drivenByGLib()
+        case "too-late": await tooLate()
+        case "twice": await twice()
+        case "not-kept": await notKept()
+        case "host-before": await hostBefore()
+        default: exit(2)
+        }
+    }
+
+    /// The main run loop drives while main is suspended; the process ends when main returns.
+    @MainActor private static func kept() async {
+        GRunLoop.hostAsyncMain()
+        sayWhere("before")
+        try? await Task.sleep(for: .milliseconds(5))
+        sayWhere("after a sleep")
+        await withCheckedContinuation { continuation in
+            // GLib's default context is served.
+            Timeout.add(milliseconds: 1) {
+                sayWhere("in a GLib timeout")
+                continuation.resume()
+            }
+        }
+        await withCheckedContinuation { continuation in
+            DispatchQueue.global().async { DispatchQueue.main.async { continuation.resume() } }
+        }
+        sayWhere("after a block")
+        do {
+            try await GRunLoop.main.sleep(for: .milliseconds(1))
+        } catch {
+            say("\(error)")
+        }
+        // Somebody stops the run: the loop goes on, since main has not returned.
+        GRunLoop.main.async { GRunLoop.main.stop() }
+        try? await Task.sleep(for: .milliseconds(5))
+        sayWhere("after a stop")
+        atexit { say("exit, on the main thread: \(threadID == getpid())") }
+    }
+
+    /// A loop of GLib's drives instead, and when it ends, the main run loop does.
+    @MainActor private static func drivenByGLib() async {
+        let loop = HostLoop()
+        GRunLoop.hostAsyncMain { loop.run() }
+        try? await Task.sleep(for: .milliseconds(5))
+        say("under GLib: \(loop.isRunning), main thread: \(threadID == getpid())")
+        loop.quit()
+        try? await Task.sleep(for: .milliseconds(5))
+        say("afterwards: \(loop.isRunning), main thread: \(threadID == getpid())")
+    }
+
+    private static func tooLate() async {
+        try? await Task.sleep(for: .milliseconds(5))
+        GRunLoop.hostAsyncMain()
+        say("main thread: \(threadID == getpid())")
+    }
+
+    @MainActor private static func twice() async {
+        GRunLoop.hostAsyncMain()
+        GRunLoop.hostAsyncMain()
+        try? await Task.sleep(for: .milliseconds(1))
+        GRunLoop.hostAsyncMain()
+        sayWhere("after a sleep")
+    }
+
+    /// The main thread is lost, and who touches the main loop is told why.
+    private static func notKept() async {
+        try? await Task.sleep(for: .milliseconds(5))
+        _ = GRunLoop.main
+        say("main thread: \(threadID == getpid())")
+    }
+
+    /// A host inside main, before it ever suspends: as in a synchronous main.
+    @MainActor private static func hostBefore() async {
+        GRunLoop.hostAsyncMain()
+        _ = GRunLoop.main
+        let loop = HostLoop()
+        Task { @MainActor in
+            sayWhere("task under the host")
+            loop.quit()
+        }
+        loop.run()
+        try? await Task.sleep(for: .milliseconds(1))
+        sayWhere("after the host")
+    }
+
+    @MainActor private static func sayWhere(_ what: String) {
+        MainActor.assumeIsolated { say("\(what), main thread: \(threadID == getpid())") }
+    }
+}
+
+/// A GMainLoop on the default context.
+@MainActor private final class HostLoop {
+    private let loop = g_main_loop_new(nil, 0)
+    var isRunning: Bool { g_main_loop_is_running(loop) != 0 }
+
+    func run() { g_main_loop_run(loop) }
+    func quit() { g_main_loop_quit(loop) }
+
+    isolated deinit { g_main_loop_unref(loop) }
+}
+
+private enum Timeout {
+    private final class Box: Sendable {
+        let body: @MainActor @Sendable () -> Void
+        init(_ body: @escaping @MainActor @Sendable () -> Void) { self.body = body }
+    }
+
+    static func add(milliseconds: UInt32, _ body: @escaping @MainActor @Sendable () -> Void) {
+        g_timeout_add(
+            milliseconds,
+            { box in
+                guard let box else { return 0 }
+                let body = Unmanaged<Box>.fromOpaque(box).takeRetainedValue().body
+                MainActor.assumeIsolated(body)
+                return 0
+            }, Unmanaged.passRetained(Box(body)).toOpaque())
+    }
+}

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+// Actors and tasks that live on a loop.
+
+import GRunLoop
+import Glibc
+import TestSupport
+import Testing
+
+/// Lives on a loop, and tells on which thread it is.
+private actor Resident {
+    private nonisolated let executor: GRunLoop.Executor
+    nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
+    private(set) var calls: [Int] = []
+
+    init(on loop: GRunLoop) {
+        executor = GRunLoop.Executor(loop, label: "Resident")
+    }
+
+    func thread() -> pid_t { threadID }
+    func note(_ number: Int) { calls.append(number) }
+    nonisolated func countIfHere() -> Int { assumeIsolated { $0.calls.count } }
+    func call(_ body: @Sendable () -> Void) { body() }
+}
+
+@Suite("Executors") struct ExecutorTests {
+    @Test("an actor's jobs run on the thread of its loop, in order")
+    func actor() async throws {
+        let worker = try GRunLoop.Thread(name: "actor")
+        let resident = Resident(on: worker.loop)
+        let thread = await worker.loop.run { threadID }
+        #expect(await resident.thread() == thread)
+        #expect(thread != threadID)
+        for number in 0..<1000 { await resident.note(number) }
+        #expect(await resident.calls == Array(0..<1000))
+        worker.stop()
+        await worker.join()
+    }
+
+    @Test("a task with the executor as its preference runs its nonisolated parts there")
+    func preference() async throws {
+        let worker = try GRunLoop.Thread(name: "preference")
+        let thread = await worker.loop.run { threadID }
+        let seen = await withTaskExecutorPreference(worker.loop.executor) { () async -> [pid_t] in
+            let first = await currentThread()
+            try? await Task.sleep(for: .milliseconds(2))
+            return [first, await currentThread()]
+        }
+        #expect(seen == [thread, thread])
+        worker.stop()
+        await worker.join()
+    }
+
+    @Test("isolation is answered truthfully: on the loop's thread, in any callout, and nowhere else")
+    func isolation() async throws {
+        let worker = try GRunLoop.Thread(name: "isolation")
+        let resident = Resident(on: worker.loop)
+        await resident.note(1)
+        #expect(worker.loop.executor.isIsolatingCurrentContext() == false)
+        let inBlock = await withCheckedContinuation { continuation in
+            worker.loop.async {
+                continuation.resume(returning: (resident.countIfHere(), worker.loop.executor.isIsolatingCurrentContext()))
+            }
+        }
+        #expect(inBlock.0 == 1)
+        #expect(inBlock.1 == true)
+        let inTimer = await withCheckedContinuation { continuation in
+            let timer = GRunLoop.Timer(interval: .milliseconds(1), repeats: false) { _ in
+                continuation.resume(returning: resident.countIfHere())
+            }
+            worker.loop.add(timer, forMode: .default)
+        }
+        #expect(inTimer == 1)
+        let other = try GRunLoop.Thread(name: "other")
+        let elsewhere = await other.loop.run { worker.loop.executor.isIsolatingCurrentContext() }
+        #expect(elsewhere == false)
+        for thread in [worker, other] {
+            thread.stop()
+            await thread.join()
+        }
+    }
+
+    @Test("all executors of a loop are one isolation; those of two loops are not")
+    func oneIsolation() async throws {
+        let loop = GRunLoop.main
+        let (first, second) = (GRunLoop.Executor(loop), GRunLoop.Executor(loop, label: "x"))
+        #expect(first.isSameExclusiveExecutionContext(other: second))
+        #expect(loop.executor === loop.executor)
+        let worker = try GRunLoop.Thread()
+        #expect(!first.isSameExclusiveExecutionContext(other: worker.loop.executor))
+        worker.stop()
+        await worker.join()
+    }
+
+    @Test("jobs enqueued while the loop sleeps wake it once, and it sleeps again")
+    func oneWakeUp() async throws {
+        try await onFreshThread { loop in
+            let passes = Counter()
+            loop.on(.afterWaiting) { _ in passes.increment() }
+            let executor = loop.executor
+            let ran = Counter()
+            loop.on(.beforeWaiting, repeats: false) { _ in
+                // Another thread enqueues a hundred, in one burst, while this one is on its way to sleep.
+                onPlainThread {
+                    for _ in 0..<100 { Task(executorPreference: executor) { ran.increment() } }
+                }
+            }
+            #expect(loop.runUntilAsleep() == .stopped)
+            #expect(ran.value == 100)
+            // One for the burst and one for the stop.
+            #expect(passes.value == 2)
+        }
+    }
+
+    @Test("jobs run in every common mode, and wait while a private mode runs")
+    func modes() async throws {
+        try await onFreshThread { loop in
+            let executor = loop.executor
+            try loop.addCommonMode("common too")
+            loop.keepAlive("private")
+            let ran = Counter()
+            Task(executorPreference: executor) { ran.increment() }
+            #expect(loop.run(mode: "private", for: .milliseconds(5)) == .timedOut)
+            #expect(ran.value == 0)
+            #expect(loop.run(mode: "common too", for: .seconds(5), returningAfterSourceHandled: true) == .handledSource)
+            #expect(ran.value == 1)
+        }
+    }
+
+    @Test("a run that is nested in a job goes on with the jobs behind it, in order")
+    func nested() async throws {
+        try await onFreshThread { loop in
+            let executor = loop.executor
+            let record = Recorder()
+            let startNested: @Sendable () -> Void = {
+                record("nested begins")
+                loop.run(for: .seconds(5), returningAfterSourceHandled: true)
+                record("nested ends")
+            }
+            Task(executorPreference: executor) { startNested() }
+            for number in 1...3 { Task(executorPreference: executor) { record("job \(number)") } }
+            loop.run(for: .zero)
+            #expect(record.take() == ["nested begins", "job 1", "job 2", "job 3", "nested ends"])
+            // Nothing is left to do: no empty call.
+            #expect(loop.run(for: .zero) == .timedOut)
+        }
+    }
+
+    @Test("what a job enqueues is for the next pass, and observers are told in between")
+    func nextPass() async throws {
+        try await onFreshThread { loop in
+            let executor = loop.executor
+            let record = Recorder()
+            loop.on(.beforeSources) { _ in record("pass") }
+            Task(executorPreference: executor) {
+                record("first")
+                Task(executorPreference: executor) { record("second") }
+            }
+            loop.run(for: .zero)
+            loop.run(for: .zero)
+            #expect(record.lines == ["pass", "first", "pass", "second"])
+        }
+    }
+
+    @Test("jobs without end leave timers, sources and contexts their turn")
+    func fairness() async throws {
+        try await onFreshThread { loop in
+            let executor = loop.executor
+            let hasEnded = Flag()
+            let count = Counter()
+            @Sendable func enqueue() {
+                Task(executorPreference: executor) {
+                    count.increment()
+                    if !hasEnded.isSet { enqueue() }
+                }
+            }
+            enqueue()
+            let fires = Counter()
+            let timer = GRunLoop.Timer(interval: .milliseconds(1), repeats: true) { _ in
+                if fires.increment() == 10 { loop.stop() }
+            }
+            loop.add(timer, forMode: .default)
+            #expect(loop.run(for: Patience.normal) == .stopped)
+            #expect(count.value > 10)
+            hasEnded.set()
+            loop.run(for: .milliseconds(5))
+        }
+    }
+
+    @Test("what is queued when the thread ends is run there, the rest of a task that awaits the loop as well")
+    func threadEnds() async throws {
+        let record = Recorder()
+        let worker = LoopThread { loop in
+            let executor = loop.executor
+            Task(executorPreference: executor) {
+                record("queued, \(executor.isIsolatingCurrentContext() == true)")
+                Task(executorPreference: executor) { record("enqueued by it, \(executor.isIsolatingCurrentContext() == true)") }
+                do {
+                    try await loop.sleep(for: .seconds(3600))
+                } catch {
+                    record("\(error is GRunLoop.LoopEnded)")
+                }
+            }
+            // The thread ends without a run.
+        }
+        worker.join()
+        #expect(record.lines == ["queued, true", "true", "enqueued by it, true"])
+    }
+
+    @Test("a task that sleeps on the loop when its thread ends is told, and ends there")
+    func sleeperAtTheEnd() async throws {
+        let worker = try GRunLoop.Thread(name: "sleeper")
+        let loop = worker.loop
+        let task = Task(executorPreference: loop.executor) { () -> Bool in
+            do {
+                try await loop.sleep(for: .seconds(3600))
+                return false
+            } catch {
+                return error is GRunLoop.LoopEnded
+            }
+        }
+        // It is in its sleep when the timer is there.
+        while loop.nextFireDate(forMode: .default) == nil { await Task.yield() }
+        worker.stop()
+        #expect(await task.value)
+        await worker.join()
+    }
+
+    @Test("a job for a loop whose thread has ended stops the process, and the message names loop, thread and label")
+    func afterTheEnd() {
+        let child = runChild("job-after-the-end")
+        #expect(child.signal != nil)
+        #expect(child.output == ["made", "isolated: false"])
+        for part in ["run loop 0x", "of the thread \"short-lived\"", "has ended", "\"Orphan\""] {
+            #expect(child.errors.contains(part), "\(child.errors)")
+        }
+    }
+
+    @Test("checkIsolated stops the process on another thread, and names the label")
+    func checkIsolated() {
+        let child = runChild("check-isolated-elsewhere")
+        #expect(child.signal != nil)
+        #expect(child.output == ["on its thread: passed"])
+        #expect(child.errors.contains("GRunLoop.Executor \"Checked\": this is not the thread of"), "\(child.errors)")
+    }
+
+    @Test("a value from a closure on the loop's thread: typed errors, task-local values, cancellation seen")
+    func runOnLoop() async throws {
+        struct Refusal: Error, Equatable {
+            let number: Int
+        }
+        let worker = try GRunLoop.Thread(name: "values")
+        let loop = worker.loop
+        let (id, here) = await loop.run { (threadID, loop.executor.isIsolatingCurrentContext()) }
+        #expect(id != threadID)
+        #expect(here == true)
+        do throws(Refusal) {
+            try await loop.run { () throws(Refusal) in throw Refusal(number: 4) }
+            Issue.record("nothing was thrown")
+        } catch {
+            #expect(error == Refusal(number: 4))
+        }
+        #expect(await Local.$value.withValue(7) { await loop.run { Local.value } } == 7)
+        let task = Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            return await loop.run { Task.isCancelled }
+        }
+        #expect(await task.value)
+        worker.stop()
+        await worker.join()
+    }
+}
+
+private enum Local {
+    @TaskLocal static var value = 0
+}
+
+@concurrent private func currentThread() async -> pid_t { threadID }

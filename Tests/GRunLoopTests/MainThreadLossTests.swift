@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who keeps the main thread and who loses it: each in a process of its own.
+
+import TestSupport
+import Testing
+
+@Suite("The main thread: an async main keeps it") struct AsyncMainTests {
+    @Test("the main run loop drives while main is suspended, and the process ends when main returns")
+    func kept() {
+        let child = runChild("kept", of: "grun-async-main-child")
+        let places = ["before", "after a sleep", "in a GLib timeout", "after a block", "after a stop"]
+        #expect(child.output == places.map { "\($0), main thread: true" } + ["exit, on the main thread: true"])
+        #expect(child.status == 0)
+        #expect(child.errors == "")
+    }
+
+    @Test("a loop of GLib's may drive instead; when it ends, the main run loop does")
+    func drivenByGLib() {
+        let child = runChild("driven-by-glib", of: "grun-async-main-child")
+        #expect(child.output == ["under GLib: true, main thread: true", "afterwards: false, main thread: true"])
+        #expect(child.status == 0)
+    }
+
+    @Test("a host that runs before main suspends is a host as in any program")
+    func hostBefore() {
+        let child = runChild("host-before", of: "grun-async-main-child")
+        #expect(child.output == ["task under the host, main thread: true", "after the host, main thread: true"])
+        #expect(child.status == 0)
+        #expect(child.errors == "")
+    }
+
+    @Test("after the first suspension it is too late, and says so")
+    func tooLate() {
+        let child = runChild("too-late", of: "grun-async-main-child")
+        #expect(child.output == ["main thread: false"])
+        #expect(child.errorCount(of: "GRunLoop.hostAsyncMain: too late: main() has already suspended") == 1, "\(child.errors)")
+        #expect(child.status == 0)
+    }
+
+    @Test("before it, the last call counts; when the thread is driven, a call says so")
+    func twice() {
+        let child = runChild("twice", of: "grun-async-main-child")
+        #expect(child.output == ["after a sleep, main thread: true"])
+        #expect(child.errorCount(of: "too late: the main thread is being driven already") == 1, "\(child.errors)")
+    }
+}
+
+/// The fourth way, libdispatch first loaded on another thread, needs a program that is not linked with it: scripts/hosted has one.
+@Suite("The main thread: ways to lose its queue") struct MainQueueLossTests {
+    @Test("an async main before us")
+    func asyncMain() {
+        let child = runChild("not-kept", of: "grun-async-main-child")
+        #expect(child.output == ["main thread: false"])
+        #expect(child.errorCount(of: "the main dispatch queue cannot be served by this run loop") == 1, "\(child.errors)")
+        #expect(child.errors.contains("async main has suspended"), "\(child.errors)")
+        #expect(child.errors.contains("call GRunLoop.hostAsyncMain() before the first await"), "\(child.errors)")
+    }
+
+    @Test("dispatchMain()")
+    func dispatchMain() {
+        let child = runChild("touch-after-dispatch-main")
+        #expect(child.output == ["touched"])
+        #expect(child.errorCount(of: "the main dispatch queue cannot be served by this run loop: dispatchMain() was called") == 1)
+        #expect(child.status == 0)
+    }
+
+    @Test("the loop run inside a main-queue block: said once, and only when another block waits on it", arguments: ["run", "host"])
+    func insideBlock(driver: String) {
+        let child = runChild("\(driver)-inside-main-queue-block")
+        #expect(child.output.first == "in the block: 0")
+        #expect(child.output.last == (driver == "run" ? "afterwards: 2" : "afterwards: 1"), "\(child.output)")
+        #expect(child.errorCount(of: "the main run loop is being run inside one of its blocks") == 1, "\(child.errors)")
+    }
+}

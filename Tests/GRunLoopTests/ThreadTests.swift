@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// Threads that run their loop: begin, stop, join, and nothing left of them.
+
+import CGLib
+import GRunLoop
+import Glibc
+import TestSupport
+import Testing
+
+@Suite("Worker threads") struct WorkerThreadTests {
+    @Test("the loop runs when the thread is there; its context is the thread's default one")
+    func starts() async throws {
+        let order = Recorder()
+        let worker = try GRunLoop.Thread(name: "a name that is longer than 15 bytes") { loop in
+            order("set up, running: \(loop.currentMode != nil)")
+            loop.perform { order("first pass") }
+        }
+        #expect(worker.name == "a name that is longer than 15 bytes")
+        #expect(worker.loop.currentMode == .default)
+        let (isDefault, name) = await worker.loop.run { [loop = worker.loop] () -> (Bool, String) in
+            (g_main_context_get_thread_default() == loop.homeContext, currentThreadName())
+        }
+        #expect(isDefault)
+        #expect(name == "a name that is ")
+        #expect(order.lines == ["set up, running: false", "first pass"])
+        worker.stop()
+        await worker.join()
+    }
+
+    @Test("stop ends every nested run, and the thread; afterwards the loop is inert")
+    func stopNested() async throws {
+        let worker = try GRunLoop.Thread(name: "nested")
+        let loop = worker.loop
+        let isNested = Flag()
+        let results = Recorder()
+        loop.async {
+            loop.async { isNested.set() }
+            results("\(GRunLoop.current.run(for: .seconds(3600)))")
+        }
+        #expect(isNested.wait())
+        worker.stop()
+        worker.stop()
+        await worker.join()
+        await worker.join()
+        #expect(results.lines == ["stopped"])
+        loop.async { Issue.record("a block ran after the end") }
+        worker.stop()
+    }
+
+    @Test("stopping the outermost run ends the thread as well; the object's end does not")
+    func stopRun() async throws {
+        var worker: GRunLoop.Thread? = try GRunLoop.Thread(name: "left alone")
+        let loop = try #require(worker?.loop)
+        worker = nil
+        #expect(await loop.run { 6 * 7 } == 42)
+        loop.stop()
+        #expect(waitUntil { loop.currentMode == nil })
+    }
+
+    @Test("several may wait for the end, blocked or suspended; after it they do not wait")
+    func joiners() async throws {
+        let worker = try GRunLoop.Thread(name: "joined")
+        let joined = Counter()
+        let threads = (0..<3).map { _ in
+            startThread {
+                worker.join()
+                joined.increment()
+            }
+        }
+        let tasks = (0..<3).map { _ in
+            Task {
+                await worker.join()
+                joined.increment()
+            }
+        }
+        worker.stop()
+        for thread in threads { join(thread) }
+        for task in tasks { await task.value }
+        #expect(joined.value == 6)
+    }
+
+    @Test("a thread that waits for its own end stops the process, with a message")
+    func joinsItself() {
+        let child = runChild("join-itself")
+        #expect(child.signal != nil)
+        #expect(child.errors.contains("a thread cannot wait for its own end"), "\(child.errors)")
+    }
+
+    @Test("a thread that cannot be started is an error", arguments: [1 << 50])
+    func cannotStart(stackSize: Int) {
+        do {
+            _ = try GRunLoop.Thread(stackSize: stackSize)
+            Issue.record("it was started")
+        } catch {
+            #expect(error == .noThread(errno: EAGAIN) || error == .noThread(errno: EINVAL))
+            #expect("\(error)".contains("no thread can be started"))
+        }
+    }
+
+    @Test("small and negative stack sizes are our least and the system's default", arguments: [-1, 0, 1, 600_001])
+    func stackSizes(size: Int) async throws {
+        let worker = try GRunLoop.Thread(stackSize: size)
+        worker.stop()
+        await worker.join()
+    }
+
+    @Test("ten thousand threads, one after the other: memory, descriptors and threads are where they were")
+    func tenThousand() {
+        let child = runChild("ten-thousand-threads", timeout: Patience.normal * 12)
+        #expect(child.status == 0, "\(child.errors)")
+        #expect(child.output.count == 1, "\(child.output)")
+        #expect(child.output.first?.hasPrefix("ok") ?? false, "\(child.output)")
+    }
+}
+
+private func currentThreadName() -> String {
+    guard let file = fopen("/proc/thread-self/comm", "r") else { return "" }
+    defer { fclose(file) }
+    var buffer = [UInt8](repeating: 0, count: 64)
+    let count = fread(&buffer, 1, buffer.count, file)
+    return String(decoding: buffer.prefix(max(0, count - 1)), as: UTF8.self)
+}

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+// Virtual time: hours in no time, each thing at its date and in its order.
+
+import GRunLoop
+import TestSupport
+import Testing
+
+@Suite("Virtual time") struct VirtualTimeTests {
+    @Test("a timer an hour away fires when the test says so, at its date")
+    func anHour() {
+        let real = GRunLoop.now
+        GRunLoop.withVirtualTime { time in
+            let start = time.now
+            let dates = Shared<[GRunLoop.Instant]>([])
+            let timer = GRunLoop.Timer(interval: .seconds(3600), repeats: false) { _ in dates.update { $0.append(GRunLoop.now) } }
+            time.loop.add(timer, forMode: .default)
+            time.advance(by: .seconds(3599))
+            #expect(dates.value.isEmpty)
+            #expect(time.now == start.advanced(by: .seconds(3599)))
+            time.advance(by: .seconds(1))
+            #expect(dates.value == [start.advanced(by: .seconds(3600))])
+            #expect(!timer.isValid)
+        }
+        #expect(real.duration(to: GRunLoop.now) < .seconds(60))
+    }
+
+    @Test("what falls due on the way comes in the order of its dates, and what they set off in between")
+    func order() {
+        GRunLoop.withVirtualTime { time in
+            let loop = time.loop
+            let record = Recorder()
+            let start = time.now
+            @Sendable func seconds() -> String { "\(start.duration(to: GRunLoop.now) / .seconds(1))" }
+            for delay in [30, 10, 20] {
+                let timer = GRunLoop.Timer(interval: .seconds(delay), repeats: false) { _ in
+                    record("timer \(delay) at \(seconds())")
+                    loop.async { record("block of \(delay) at \(seconds())") }
+                }
+                loop.add(timer, forMode: .default)
+            }
+            let repeating = GRunLoop.Timer(interval: .seconds(12), repeats: true) { _ in record("every 12 at \(seconds())") }
+            loop.add(repeating, forMode: .default)
+            time.advance(by: .seconds(30))
+            #expect(
+                record.lines == [
+                    "timer 10 at 10.0", "block of 10 at 10.0", "every 12 at 12.0", "timer 20 at 20.0", "block of 20 at 20.0",
+                    "every 12 at 24.0", "timer 30 at 30.0", "block of 30 at 30.0",
+                ])
+        }
+    }
+
+    @Test("a run is as long as its limit, in no time; a nested one moves the clock as well")
+    func runs() {
+        GRunLoop.withVirtualTime { time in
+            let loop = time.loop
+            let start = time.now
+            loop.keepAlive()
+            #expect(GRunLoop.current.run(for: .seconds(100)) == .timedOut)
+            #expect(start.duration(to: time.now) == .seconds(100))
+            loop.after(.seconds(1)) { loop.run(for: .seconds(10)) }
+            time.advance(by: .seconds(2))
+            #expect(start.duration(to: time.now) == .seconds(111))
+            loop.run(until: start.advanced(by: .seconds(200)))
+            #expect(start.duration(to: time.now) == .seconds(200))
+        }
+    }
+
+    @Test("zero and negative spans serve what is ready, and the clock stands; a date that has passed likewise")
+    func still() {
+        GRunLoop.withVirtualTime { time in
+            let start = time.now
+            let count = Counter()
+            for span in [Duration.zero, .seconds(-5), .seconds(Int64.min)] {
+                time.loop.async { count.increment() }
+                time.advance(by: span)
+            }
+            time.loop.async { count.increment() }
+            time.advance(to: GRunLoop.distantPast)
+            #expect(count.value == 4)
+            #expect(time.now == start)
+        }
+    }
+
+    @Test("a mode that has nothing lets the clock pass; another mode waits for its turn")
+    func modes() {
+        GRunLoop.withVirtualTime { time in
+            let start = time.now
+            let count = Counter()
+            time.loop.after(.seconds(1), "other") { count.increment() }
+            time.advance(by: .seconds(5))
+            #expect(start.duration(to: time.now) == .seconds(5))
+            #expect(count.value == 0)
+            time.advance(by: .zero, inMode: "other")
+            #expect(count.value == 1)
+        }
+    }
+
+    @Test("stopping a run does not stop the clock")
+    func stop() {
+        GRunLoop.withVirtualTime { time in
+            let start = time.now
+            let count = Counter()
+            let timer = GRunLoop.Timer(interval: .seconds(1), repeats: true) { _ in
+                count.increment()
+                GRunLoop.current.stop()
+            }
+            time.loop.add(timer, forMode: .default)
+            time.advance(by: .seconds(10))
+            #expect(count.value == 10)
+            #expect(start.duration(to: time.now) == .seconds(10))
+        }
+    }
+
+    @Test("from timer to timer")
+    func nextTimer() {
+        GRunLoop.withVirtualTime { time in
+            let start = time.now
+            let count = Counter()
+            time.loop.after(.seconds(7)) { count.increment() }
+            time.loop.after(.seconds(9)) { count.increment() }
+            #expect(time.advanceToNextTimer())
+            #expect(start.duration(to: time.now) == .seconds(7))
+            #expect(time.advanceToNextTimer())
+            #expect(count.value == 2)
+            #expect(!time.advanceToNextTimer())
+        }
+    }
+
+    @Test("an endless span ends, with everything that ever falls due")
+    func endless() {
+        GRunLoop.withVirtualTime { time in
+            let count = Counter()
+            time.loop.after(.seconds(400_000_000)) { count.increment() }
+            time.advance(by: .seconds(Int64.max))
+            #expect(count.value == 1)
+            #expect(time.now.duration(to: GRunLoop.distantFuture) == .nanoseconds(1))
+        }
+    }
+
+    @Test("a late callback skips the dates that it missed, by the loop's clock")
+    func grid() {
+        GRunLoop.withVirtualTime { time in
+            let start = time.now
+            let fires = Recorder()
+            let timer = GRunLoop.Timer(interval: .milliseconds(50), repeats: true) { _ in
+                fires("\(start.duration(to: GRunLoop.now) / .milliseconds(1))")
+                // A nested run of 70 ms: the timer does not fire in it.
+                GRunLoop.current.run(for: .milliseconds(70))
+            }
+            time.loop.add(timer, forMode: .default)
+            time.advance(by: .milliseconds(260))
+            #expect(fires.lines == ["50.0", "150.0", "250.0"])
+        }
+    }
+
+    @Test("tasks on the loop, and their sleeps on its clock, are served in the order of their dates")
+    func tasks() async {
+        let record = Recorder()
+        let tasks = GRunLoop.withVirtualTime { time in
+            let loop = time.loop
+            let start = time.now
+            let tasks = [3, 1, 2].map { hours in
+                Task(executorPreference: loop.executor) {
+                    try await loop.sleep(for: .seconds(3600 * hours))
+                    record("\(hours) h at \(start.duration(to: loop.clock.now) / .seconds(3600))")
+                    try await loop.clock.sleep(for: .seconds(1800))
+                    record("\(hours).5 h at \(start.duration(to: loop.clock.now) / .seconds(3600))")
+                }
+            }
+            time.advance(by: .seconds(3600 * 4))
+            return tasks
+        }
+        for task in tasks { #expect(await task.result.isSuccess) }
+        #expect(
+            record.lines == [
+                "1 h at 1.0", "1.5 h at 1.5", "2 h at 2.0", "2.5 h at 2.5", "3 h at 3.0", "3.5 h at 3.5",
+            ])
+    }
+
+    @Test("the thread's own loop and clock are there again afterwards, also when the closure throws; the other loop has ended")
+    func afterwards() async throws {
+        try await onFreshThread { loop in
+            struct Thrown: Error {}
+            let other = Shared<GRunLoop?>(nil)
+            #expect(throws: Thrown.self) {
+                try GRunLoop.withVirtualTime(from: GRunLoop.now.advanced(by: .seconds(86_400))) { time throws(Thrown) in
+                    other.value = time.loop
+                    #expect(GRunLoop.current === time.loop)
+                    #expect(GRunLoop.now == time.now)
+                    throw Thrown()
+                }
+            }
+            #expect(GRunLoop.current === loop)
+            #expect(GRunLoop.now < GRunLoop.now.advanced(by: .seconds(43_200)))
+            let ended = try #require(other.value)
+            ended.async { Issue.record("a block ran after the end") }
+            #expect(ended !== loop)
+        }
+    }
+
+    @Test("inside one another, each has its own time")
+    func nested() {
+        GRunLoop.withVirtualTime { outer in
+            let before = outer.now
+            GRunLoop.withVirtualTime { inner in
+                inner.advance(by: .seconds(60))
+                #expect(outer.now == before)
+                #expect(GRunLoop.current === inner.loop)
+            }
+            #expect(GRunLoop.current === outer.loop)
+            #expect(GRunLoop.now == before)
+        }
+    }
+
+    @Test("another thread wakes a run that has nothing to come")
+    func otherThreads() {
+        GRunLoop.withVirtualTime { time in
+            let loop = time.loop
+            loop.keepAlive()
+            let helper = startThread {
+                _ = waitUntil { loop.isWaiting }
+                loop.stop()
+            }
+            #expect(loop.run(mode: .default) == .stopped)
+            join(helper)
+        }
+    }
+}
+
+extension Result {
+    fileprivate var isSuccess: Bool {
+        if case .success = self { true } else { false }
+    }
+}

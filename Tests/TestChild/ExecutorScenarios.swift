@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// What Swift's runtime cannot be refused, and other ends of the process.
+
+import GRunLoop
+import Glibc
+import TestSupport
+
+private actor Orphan {
+    private nonisolated let executor: GRunLoop.Executor
+    nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
+
+    init(on loop: GRunLoop) {
+        executor = GRunLoop.Executor(loop, label: "Orphan")
+    }
+
+    func call() {}
+}
+
+func jobAfterTheEnd() throws {
+    let worker = try GRunLoop.Thread(name: "short-lived")
+    let orphan = Orphan(on: worker.loop)
+    say("made")
+    worker.stop()
+    worker.join()
+    say("isolated: \(worker.loop.executor.isIsolatingCurrentContext() ?? true)")
+    Task { await orphan.call() }
+    sleep(5)
+}
+
+func checkIsolatedElsewhere() {
+    let executor = GRunLoop.Executor(.current, label: "Checked")
+    executor.checkIsolated()
+    say("on its thread: passed")
+    onPlainThread { executor.checkIsolated() }
+    say("elsewhere: passed")
+}
+
+func twoTasksOneIterator() {
+    // An iterator cannot be sent: somebody has insisted.
+    nonisolated(unsafe) let iterator = GRunLoop.main.ticks(every: .seconds(3600)).makeAsyncIterator()
+    for _ in 0..<2 {
+        Task {
+            var copy = iterator
+            _ = await copy.next()
+        }
+    }
+    sleep(5)
+}
+
+func joinItself() throws {
+    let worker = try GRunLoop.Thread()
+    worker.loop.async { worker.join() }
+    sleep(5)
+}
+
+/// One after the other; what the process holds is compared after the first thousand and at the end.
+func tenThousandThreads() throws {
+    func start(_ count: Int) throws {
+        for number in 0..<count {
+            let worker = try GRunLoop.Thread(name: "worker \(number)")
+            if number % 16 == 0 {
+                let served = Flag()
+                let timer = GRunLoop.Timer(interval: .microseconds(10), repeats: false) { _ in served.set() }
+                worker.loop.add(timer, forMode: .default)
+                precondition(served.wait())
+            }
+            worker.stop()
+            worker.join()
+        }
+    }
+    try start(2000)
+    let before = processHoldings()
+    try start(10_000)
+    let after = processHoldings()
+    let isSame = after.descriptors == before.descriptors && after.threads == before.threads
+    // The allocator's arenas breathe: a loop takes several kilobytes, of ten thousand not a tenth may have stayed.
+    let growth = after.kilobytes - before.kilobytes
+    say("\(isSame && growth < 2048 ? "ok" : "leak"): \(before) -> \(after), \(growth) kB more")
+}
+
+private func processHoldings() -> (descriptors: Int, threads: Int, kilobytes: Int) {
+    func count(_ path: String) -> Int {
+        guard let directory = opendir(path) else { return -1 }
+        defer { closedir(directory) }
+        var count = 0
+        while readdir(directory) != nil { count += 1 }
+        return count
+    }
+    var pages = 0
+    if let file = fopen("/proc/self/statm", "r") {
+        var buffer = [UInt8](repeating: 0, count: 128)
+        let length = fread(&buffer, 1, buffer.count, file)
+        pages = Int(String(decoding: buffer.prefix(length), as: UTF8.self).split(separator: " ")[1]) ?? 0
+        fclose(file)
+    }
+    return (count("/proc/self/fd"), count("/proc/self/task"), pages * sysconf(Int32(_SC_PAGESIZE)) / 1024)
+}
