@@ -16,7 +16,7 @@ define install
 	[ -z "$$missing" ] || { $(SUDO) apt-get update -qq && $(SUDO) apt-get install -y -qq --no-install-recommends $$missing; }
 endef
 
-.PHONY: demo test build format lint glib-api items items-bite oracle idle hosted trace-cost stable test-gtk deps check-deps gtk-deps clean
+.PHONY: demo test build format lint glib-api items items-bite oracle idle hosted trace-cost stable test-tsan test-asan test-gtk deps check-deps gtk-deps clean
 
 ## Builds and runs the tour of self-checking scenarios.
 demo: deps
@@ -34,6 +34,7 @@ test: check-deps lint glib-api
 	$(SWIFT) run -c release --skip-build grun-oracle --seed 1 --programs 300
 	scripts/idle
 	scripts/trace-cost
+	scripts/clients
 	scripts/hosted
 
 build: deps
@@ -67,6 +68,13 @@ trace-cost: check-deps
 ## The tests, 20 times in a row, with the other core busy in every second run.
 stable: deps
 	scripts/stable
+
+## The tests under the compiler's sanitizers: data races; memory errors and leaks.
+test-tsan: deps
+	scripts/sanitize thread
+
+test-asan: deps
+	scripts/sanitize address
 
 ## The GTK 3 and GTK 4 programs under Xvfb and headless weston. GATE_FRAMES=1: frame rates are gates; SCREENSHOTS=1: new pictures for the README.
 test-gtk: gtk-deps

@@ -19,6 +19,11 @@ import Testing
         private(set) var entries: [Entry] = []
         private(set) var sequence: UInt64 = 1
 
+        // A token and its queues hold each other.
+        deinit {
+            for queue in queues { _ = queue.removeAll() }
+        }
+
         func append(_ targets: Set<Int>) {
             let number = sequence
             let body = { @Sendable [taken] in taken.update { $0.append(number) } }
@@ -115,6 +120,8 @@ import Testing
         #expect(blocked.live == 1)
         #expect(blocked.first(from: 0) == 1)
         #expect(blocked.first(from: 2) == nil)
+        // A token and its queues hold each other.
+        _ = blocked.removeAll()
     }
 
     @Test("what a queue gives up at its end are the blocks that nobody took; its own deinit releases them")

@@ -126,7 +126,10 @@ import Testing
                         again.value = source
                         source.signal()
                         loop.wakeUp()
-                        invalidate = source.invalidate
+                        invalidate = {
+                            source.invalidate()
+                            again.value = nil
+                        }
                     default:
                         invalidate = loop.on(.all) { _ in call() }.invalidate
                         loop.wakeUp()

@@ -93,6 +93,8 @@ private let pass = ["beforeTimers", "beforeSources", "beforeWaiting", "afterWait
                 if signals.increment() < 3 { kept.value?.signal() } else { kept.value?.invalidate() }
             }
             kept.value = source
+            // The source keeps its closure, and that the source.
+            defer { kept.value = nil }
             source.signal()
             // It ends before the date, because the mode is empty then.
             let time = elapsed { loop.run(until: GRunLoop.now.advanced(by: .seconds(60))) }

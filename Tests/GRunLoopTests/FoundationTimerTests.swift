@@ -55,6 +55,8 @@ import Testing
                     if isOver.isSet { kept.value?.invalidate() } else { kept.value?.signal() }
                 }
                 kept.value = source
+                // The source keeps its closure, and that the source.
+                defer { kept.value = nil }
                 source.signal()
                 loop.run()
             }

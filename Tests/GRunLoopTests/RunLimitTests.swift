@@ -17,6 +17,8 @@ import Testing
                     loop.perform { kept.value?.invalidate() }
                 }
                 kept.value = source
+                // The source keeps its closure, and that the source.
+                defer { kept.value = nil }
                 source.signal()
                 return loop.run(for: limit, returningAfterSourceHandled: handled)
             }
@@ -183,6 +185,8 @@ import Testing
                 kept.value?.signal()
             }
             kept.value = source
+            // The source keeps its closure, and that the source.
+            defer { kept.value = nil }
             source.signal()
             let time = elapsed { #expect(loop.run(for: .milliseconds(100)) == .timedOut) }
             #expect(time >= .milliseconds(100) && time < .seconds(10))

@@ -106,6 +106,8 @@ private func recordedSource(_ trace: Recorder, order: Int = 0) -> GRunLoop.Sourc
                     trace("\(mode)\(source.isSignalled ? ", signalled" : "")\(source.isValid ? ", valid" : "")")
                 }, perform: { trace("perform") })
             kept.value = source
+            // The source keeps its closure, and that the source.
+            defer { kept.value = nil }
             for mode: GRunLoop.Mode in ["a", "b", .common] { loop.add(source, forMode: mode) }
             source.signal()
             #expect(source.isValid)

@@ -34,6 +34,8 @@ import Testing
                 if trace.count(of: "cleared") == 1 { source.signal() } else { loop.stop() }
             }
             kept.value = source
+            // The source keeps its closure, and that the source.
+            defer { kept.value = nil }
             source.signal()
             #expect(loop.run(mode: .default) == .stopped)
             #expect(

@@ -50,6 +50,8 @@ import Testing
             let again = Shared<GRunLoop.Source?>(nil)
             let source = loop.source { again.value?.signal() }
             again.value = source
+            // The source keeps its closure, and that the source.
+            defer { again.value = nil }
             source.signal()
             #expect(loop.run(for: .seconds(20)) == .stopped)
             #expect(early.value == 0)

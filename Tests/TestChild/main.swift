@@ -19,6 +19,7 @@ let scenarios: [String: () throws -> Void] = [
     "check-isolated-elsewhere": checkIsolatedElsewhere,
     "two-tasks-one-iterator": twoTasksOneIterator,
     "join-itself": joinItself,
+    "million-jobs": millionJobs,
     "ten-thousand-threads": tenThousandThreads,
 ]
 

@@ -95,7 +95,11 @@ public func directoryOfExecutable() -> String {
 
 private func childEnvironment() -> [UnsafeMutablePointer<CChar>?] {
     var variables: [UnsafeMutablePointer<CChar>?] = [strdup("SWIFT_BACKTRACE=enable=no")]
-    for name in ["PATH", "HOME", "LD_LIBRARY_PATH", "TSAN_OPTIONS", "ASAN_OPTIONS"] {
+    let names = [
+        "PATH", "HOME", "LD_LIBRARY_PATH", "TSAN_OPTIONS", "ASAN_OPTIONS", "LSAN_OPTIONS", "G_SLICE", "GRUN_SANITIZER",
+        "GRUN_STRESS_JOBS",
+    ]
+    for name in names {
         guard let value = getenv(name) else { continue }
         variables.append(strdup(name + "=" + String(cString: value)))
     }
