@@ -66,8 +66,13 @@ package enum ThreadLoops {
         _ loop: GRunLoop, _ body: () throws(Failure) -> Result
     ) throws(Failure) -> Result {
         let former = pthread_getspecific(key)
-        pthread_setspecific(key, Unmanaged.passUnretained(loop).toOpaque())
-        defer { pthread_setspecific(key, former) }
+        // Retained, as any thread's: the closure may end the thread.
+        let own = Unmanaged.passRetained(loop)
+        pthread_setspecific(key, own.toOpaque())
+        defer {
+            pthread_setspecific(key, former)
+            own.release()
+        }
         return try body()
     }
 

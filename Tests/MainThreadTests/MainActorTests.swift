@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whatever says "main" runs on the main thread, under our own driver and under a host.
+
+import Dispatch
+import GRunLoop
+import Glibc
+import TestSupport
+import XCTest
+
+final class MainActorTests: MainThreadTestCase {
+    private enum Driver: CaseIterable {
+        case ours, host
+    }
+
+    /// Drives the main loop until the condition holds.
+    private func drive(_ driver: Driver, until condition: @escaping @Sendable () -> Bool) {
+        switch driver {
+        case .ours: while !condition() { loop.run(for: .milliseconds(20), returningAfterSourceHandled: true) }
+        case .host: iterateHost(until: condition)
+        }
+    }
+
+    /// What stops the program where it does not hold.
+    private nonisolated static func checkMain() {
+        dispatchPrecondition(condition: .onQueue(.main))
+        MainActor.assumeIsolated {}
+    }
+
+    /// The main dispatch queue's own: blocks, later blocks, blocks that another thread waits for, timers, descriptors, work items, groups.
+    func testDispatch() throws {
+        for driver in Driver.allCases {
+            let trace = Recorder()
+            let note: @Sendable (String) -> Void = { what in
+                Self.checkMain()
+                trace("\(what), main thread: \(threadID == getpid())")
+            }
+            let pipe = Pipe()
+            let timer = DispatchSource.makeTimerSource(queue: .main)
+            timer.schedule(deadline: .now() + .milliseconds(1))
+            timer.setEventHandler { note("timer source") }
+            timer.resume()
+            let readable = DispatchSource.makeReadSource(fileDescriptor: pipe.readEnd, queue: .main)
+            readable.setEventHandler {
+                pipe.drain()
+                note("read source")
+            }
+            readable.resume()
+            let worker = startThread {
+                DispatchQueue.main.async { note("async") }
+                DispatchQueue.main.sync { note("sync") }
+                DispatchQueue.main.asyncAfter(deadline: .now() + .milliseconds(1)) { note("asyncAfter") }
+                let group = DispatchGroup()
+                DispatchQueue.global().async(group: group) {}
+                group.notify(queue: .main) { note("notify") }
+                pipe.send()
+            }
+            let all = ["async", "sync", "asyncAfter", "notify", "timer source", "read source"]
+            drive(driver) { trace.lines.count == all.count }
+            join(worker)
+            timer.cancel()
+            readable.cancel()
+            XCTAssertEqual(Set(trace.lines), Set(all.map { "\($0), main thread: true" }), "\(driver)")
+        }
+    }
+
+    /// Swift's own: tasks, runs, sleeps, continuations, async sequences; and callouts that are isolated to the main actor where they stand.
+    func testMainActor() throws {
+        for driver in Driver.allCases {
+            let trace = Recorder()
+            let note: @Sendable (String) -> Void = { what in
+                Self.checkMain()
+                trace("\(what), main thread: \(threadID == getpid())")
+            }
+            Task.detached { await MainActor.run { note("MainActor.run") } }
+            Task { @MainActor in
+                note("task")
+                try? await Task.sleep(for: .milliseconds(1))
+                note("after a sleep")
+                await withCheckedContinuation { continuation in DispatchQueue.global().async { continuation.resume() } }
+                note("after a continuation")
+                let (stream, feed) = AsyncStream.makeStream(of: Int.self)
+                Task.detached {
+                    for number in 0..<3 { feed.yield(number) }
+                    feed.finish()
+                }
+                for await number in stream { note("element \(number)") }
+                try? await GRunLoop.main.sleep(for: .milliseconds(1))
+                note("after a sleep on the loop")
+            }
+            source { note("source") }.signal()
+            after(.zero) { note("timer") }
+            loop.async { note("block") }
+            once(.beforeTimers) { note("observer") }
+            let foreign = GLibSource.timeout(nil, milliseconds: 1) {
+                note("GLib's timeout")
+                return false
+            }
+            let all = [
+                "MainActor.run", "task", "after a sleep", "after a continuation", "element 0", "element 1", "element 2",
+                "after a sleep on the loop", "source", "timer", "block", "observer", "GLib's timeout",
+            ]
+            drive(driver) { trace.lines.count == all.count }
+            withExtendedLifetime(foreign) {}
+            XCTAssertEqual(Set(trace.lines), Set(all.map { "\($0), main thread: true" }), "\(driver)")
+        }
+    }
+}
