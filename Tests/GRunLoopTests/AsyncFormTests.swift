@@ -175,6 +175,19 @@ extension String {
         }
     }
 
+    @Test("ticks that come while the loop is busy are one, the latest")
+    func coalescedOnTheLoop() async throws {
+        try await withWorker { loop in
+            var iterator = loop.ticks(every: .milliseconds(1)).makeAsyncIterator()
+            let first = try #require(await iterator.next())
+            await loop.run { spin(for: .milliseconds(20)) }
+            // What came before the loop was busy may still lie there.
+            var late = try #require(await iterator.next())
+            if first.duration(to: late) < .milliseconds(10) { late = try #require(await iterator.next()) }
+            #expect(first.duration(to: late) >= .milliseconds(10))
+        }
+    }
+
     @Test("cancelling ends a sequence at once, whoever waits for it")
     func cancelled() async throws {
         let pipe = Pipe()

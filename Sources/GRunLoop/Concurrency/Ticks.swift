@@ -5,7 +5,7 @@ extension GRunLoop {
     /// The dates of a grid, as they come: a repeating ``Timer``, for `for await`. Each iterator has a timer of its own, whose grid begins
     /// when the iterator is made.
     ///
-    /// Ticks that come while the task is busy are one, the latest. The sequence ends, and its timer goes, at once when the task is cancelled
+    /// Ticks that come while the task, or the loop, is busy are one, the latest. The sequence ends, and its timer goes, at once when the task is cancelled
     /// or the iterator is let go; it also ends with the loop's thread.
     public struct Ticks: AsyncSequence, Sendable {
         public typealias Element = Instant
@@ -18,8 +18,8 @@ extension GRunLoop {
 
         public func makeAsyncIterator() -> Iterator {
             let mailbox = Mailbox<Instant>(of: loop) { _, newer in newer }
-            let timer = Timer(interval: interval, startingAt: loop.time, tolerance: tolerance) { timer in
-                mailbox.send(timer.fireDate)
+            let timer = Timer(interval: interval, startingAt: loop.time, tolerance: tolerance) { [unowned loop] timer in
+                mailbox.send(timer.latestDate(at: loop.time))
             }
             mailbox.open(for: .timer(timer))
             for mode in modes { loop.add(timer, forMode: mode) }

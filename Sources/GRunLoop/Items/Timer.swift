@@ -197,6 +197,14 @@ extension GRunLoop {
             requested = deadline
         }
 
+        /// In its closure: the latest date of its grid that has come. A late call skips those before.
+        func latestDate(at now: Nanoseconds) -> Instant {
+            guardian.withLock {
+                let late = Swift.max(0, now - requested)
+                return requested.addingSaturating(period > 0 ? late - late % period : 0)
+            }.instant
+        }
+
         private func move(to date: Nanoseconds) {
             let wake = guardian.withLock { () -> Kick? in
                 guard valid else { return nil }
