@@ -23,21 +23,9 @@ extension GRunLoop {
         let text = description
         var counts: [String: Int] = [:]
         for kind in ["GRunLoop.Source", "GRunLoop.DescriptorSource", "GRunLoop.Timer", "GRunLoop.Observer"] {
-            counts[kind] = text.components(of: "<\(kind) 0x")
+            counts[kind] = text.count(of: "<\(kind) 0x")
         }
         return counts
-    }
-}
-
-extension String {
-    fileprivate func components(of part: String) -> Int {
-        var count = 0
-        var rest = self[...]
-        while let range = rest.firstRange(of: part) {
-            count += 1
-            rest = rest[range.upperBound...]
-        }
-        return count
     }
 }
 

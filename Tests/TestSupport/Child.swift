@@ -13,10 +13,15 @@ public struct ChildOutcome: Sendable {
     public let errors: String
 
     /// How often `text` occurs in what it wrote to standard error.
-    public func errorCount(of text: String) -> Int {
+    public func errorCount(of text: String) -> Int { errors.count(of: text) }
+}
+
+extension String {
+    /// How often `part` occurs.
+    public func count(of part: String) -> Int {
         var count = 0
-        var rest = errors[...]
-        while let range = rest.firstRange(of: text) {
+        var rest = self[...]
+        while let range = rest.firstRange(of: part) {
             count += 1
             rest = rest[range.upperBound...]
         }
