@@ -115,7 +115,8 @@ import Testing
         #expect(
             child.output == [
                 "a thread got its loop", "adding a descriptor source: limitReached", "a source and a timer were added",
-                "run: finished, nothing ran", "private run: finished, nothing ran", "now it works: source, timer, descriptor",
+                "run: finished, nothing ran", "private run: finished, nothing ran", "a thread with a loop: noDescriptor",
+                "now it works: source, timer, descriptor",
                 "main loop: finished", "now it works: main queue, main timer",
             ])
         #expect(child.errorCount(of: "is not run; close some descriptors or raise the limit, and run it again") == 3)

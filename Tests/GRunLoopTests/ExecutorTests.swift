@@ -22,6 +22,10 @@ private actor Resident {
     func call(_ body: @Sendable () -> Void) { body() }
 }
 
+private actor Plain {
+    func thread() -> pid_t { threadID }
+}
+
 @Suite("Executors") struct ExecutorTests {
     @Test("an actor's jobs run on the thread of its loop, in order")
     func actor() async throws {
@@ -46,6 +50,21 @@ private actor Resident {
             return [first, await currentThread()]
         }
         #expect(seen == [thread, thread])
+        worker.stop()
+        await worker.join()
+    }
+
+    @Test("an actor without an executor of its own runs there too when the task prefers it")
+    func defaultActor() async throws {
+        let worker = try GRunLoop.Thread(name: "default actor")
+        let thread = await worker.loop.run { threadID }
+        let plain = Plain()
+        let resident = Resident(on: worker.loop)
+        let seen = await withTaskExecutorPreference(worker.loop.executor) { () async -> [pid_t] in
+            [await plain.thread(), await resident.thread(), await plain.thread(), await MainActor.run { 0 }]
+        }
+        #expect(seen == [thread, thread, thread, 0])
+        #expect(await plain.thread() != thread)
         worker.stop()
         await worker.join()
     }

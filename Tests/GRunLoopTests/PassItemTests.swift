@@ -42,7 +42,8 @@ import Testing
         try await onFreshThread { loop in
             let trace = Recorder()
             loop.on(.beforeTimers) { _ in trace("pass") }
-            let start = GRunLoop.now
+            // Far enough ahead that none is due when it is made: it would be due from then on only.
+            let start = GRunLoop.now.advanced(by: .milliseconds(100))
             for milliseconds in [3, 1, 4, 2] {
                 let timer = GRunLoop.Timer(fireAt: start.advanced(by: .milliseconds(milliseconds))) { _ in
                     trace("timer \(milliseconds)")
@@ -50,7 +51,7 @@ import Testing
                 loop.add(timer, forMode: .default)
             }
             loop.after(.seconds(3600)) { trace("not due") }
-            loop.perform { spin(for: .milliseconds(6)) }
+            loop.perform { while GRunLoop.now < start.advanced(by: .milliseconds(6)) {} }
             loop.on(.afterWaiting) { _ in loop.stop() }
             #expect(loop.run(mode: .default) == .stopped)
             #expect(trace.lines == ["pass", "timer 1", "timer 2", "timer 3", "timer 4"])

@@ -47,6 +47,13 @@ private func limitOnAThread() {
     let privateResult = loop.run(mode: "private", for: .seconds(5))
     say("private run: \(privateResult), \(trace.lines.isEmpty ? "nothing ran" : "something ran")")
 
+    do throws(GRunLoop.Thread.StartError) {
+        _ = try GRunLoop.Thread()
+        say("a thread with a loop was started")
+    } catch {
+        say("a thread with a loop: \(error == .noDescriptor ? "noDescriptor" : "\(error)")")
+    }
+
     for number in opened { close(number) }
     pipe.send()
     do {

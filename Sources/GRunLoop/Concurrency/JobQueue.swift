@@ -107,13 +107,19 @@ final class JobQueue: @unchecked Sendable {
             return isScheduled
         }
         if hasMore { source?.signal() }
+        // Their executors are let go.
+        if next == batch.count { clear() }
+    }
+
+    private func clear() {
+        batch.removeAll(keepingCapacity: batch.capacity <= 1024)
+        next = 0
     }
 
     /// Answers how many are to be run.
     private func refillLocked() -> Int {
         if next == batch.count {
-            batch.removeAll(keepingCapacity: batch.capacity <= 1024)
-            next = 0
+            clear()
             swap(&batch, &incoming)
         }
         return batch.count - next

@@ -121,6 +121,8 @@ private final class ThreadBody: @unchecked Sendable {
     // Until the thread runs: the starting thread waits meanwhile.
     private var setUp: (@Sendable (GRunLoop) -> Void)?
     private var loop: GRunLoop?
+    // The thread's own.
+    private var hasBegun = false
 
     private let reapLock = Lock.take()
     /// Guarded by `reapLock`.
@@ -187,8 +189,15 @@ private final class ThreadBody: @unchecked Sendable {
         setUp?(loop)
         setUp = nil
         // Told from inside the run: a stop that came before it would be ignored.
-        loop.perform { [isRunning] in isRunning.signal() }
+        loop.perform { [self] in
+            hasBegun = true
+            isRunning.signal()
+        }
         loop.runUntilStopped()
+        if hasBegun { return }
+        // It has nothing to sleep with.
+        self.loop = nil
+        isRunning.signal()
     }
 
     /// Calls it on the thread as its last act, or now if it has ended.
