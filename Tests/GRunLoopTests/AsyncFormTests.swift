@@ -14,7 +14,7 @@ private func withWorker(_ body: (GRunLoop) async throws -> Void) async throws {
     let after = await worker.loop.run { worker.loop.itemCounts }
     #expect(before == after, "something is still registered")
     worker.stop()
-    await worker.join()
+    await worker.ended()
 }
 
 extension GRunLoop {
@@ -201,7 +201,7 @@ extension GRunLoop {
         let activities = Task { for await _ in loop.activities(.entry) {} }
         try await Task.sleep(for: .milliseconds(5))
         worker.stop()
-        await worker.join()
+        await worker.ended()
         await ticks.value
         try await readiness.value
         await activities.value
@@ -241,7 +241,7 @@ extension GRunLoop {
         #expect(fallsAsleep(loop, thread: thread))
         _ = iterator
         worker.stop()
-        await worker.join()
+        await worker.ended()
     }
 
     @Test("awaiting a closed descriptor throws, and the next try as well")

@@ -37,7 +37,7 @@ private actor Plain {
         for number in 0..<1000 { await resident.note(number) }
         #expect(await resident.calls == Array(0..<1000))
         worker.stop()
-        await worker.join()
+        await worker.ended()
     }
 
     @Test("a task with the executor as its preference runs its nonisolated parts there")
@@ -51,7 +51,7 @@ private actor Plain {
         }
         #expect(seen == [thread, thread])
         worker.stop()
-        await worker.join()
+        await worker.ended()
     }
 
     @Test("an actor without an executor of its own runs there too when the task prefers it")
@@ -66,7 +66,7 @@ private actor Plain {
         #expect(seen == [thread, thread, thread, 0])
         #expect(await plain.thread() != thread)
         worker.stop()
-        await worker.join()
+        await worker.ended()
     }
 
     @Test("isolation is answered truthfully: on the loop's thread, in any callout, and nowhere else")
@@ -94,7 +94,7 @@ private actor Plain {
         #expect(elsewhere == false)
         for thread in [worker, other] {
             thread.stop()
-            await thread.join()
+            await thread.ended()
         }
     }
 
@@ -107,7 +107,7 @@ private actor Plain {
         let worker = try GRunLoop.Thread()
         #expect(!first.isSameExclusiveExecutionContext(other: worker.loop.executor))
         worker.stop()
-        await worker.join()
+        await worker.ended()
     }
 
     @Test("jobs enqueued while the loop sleeps wake it once, and it sleeps again")
@@ -241,7 +241,7 @@ private actor Plain {
         while loop.nextFireDate(forMode: .default) == nil { await Task.yield() }
         worker.stop()
         #expect(await task.value)
-        await worker.join()
+        await worker.ended()
     }
 
     @Test("a job for a loop whose thread has ended stops the process, and the message names loop, thread and label")
@@ -295,7 +295,7 @@ private actor Plain {
         }
         #expect(await task.value)
         worker.stop()
-        await worker.join()
+        await worker.ended()
     }
 }
 

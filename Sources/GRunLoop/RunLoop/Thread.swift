@@ -71,7 +71,7 @@ extension GRunLoop {
         /// Waits until the thread has ended; it does not stop it. At once, if it has ended already.
         ///
         /// Threads: any but the thread itself, which would wait for ever: that stops the program, with a message.
-        @available(*, noasync, message: "it blocks its thread; await join() instead")
+        @available(*, noasync, message: "it blocks its thread; await ended() instead")
         public func join() {
             precondition(!loop.isCurrent, "GRunLoop.Thread.join: a thread cannot wait for its own end; call stop() there")
             let ended = Semaphore()
@@ -83,7 +83,7 @@ extension GRunLoop {
         /// Waits until the thread has ended, without blocking one. Being cancelled does not end the wait.
         ///
         /// Threads: any. A task that lives on the thread waits for ever.
-        public func join() async {
+        public func ended() async {
             await withCheckedContinuation { continuation in
                 body.whenEnded { continuation.resume() }
             }
