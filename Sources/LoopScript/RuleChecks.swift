@@ -10,10 +10,8 @@ extension Executor {
         case .add(.timer(let timer), _):
             return isFiring(timer) && movedWhileFiring.contains(timer) ? .ownDateInSeveralModes : nil
         case .addCommonMode:
-            // In no mode, it may be a common item still that only one of the loops knows of (ghostCommonItem).
-            let moved = movedWhileFiring.first {
-                face.contains(.timer($0), in: "common") || modes(of: .timer($0)).isEmpty
-            }
+            // Of a ghost only one of the loops knows that it is a common item.
+            let moved = movedWhileFiring.first { face.contains(.timer($0), in: "common") || isGhost(.timer($0)) }
             return moved == nil ? nil : .ownDateInSeveralModes
         case .remove(let item, let mode): return reasonToKeep(item, in: mode)
         case .invalidate(let item):

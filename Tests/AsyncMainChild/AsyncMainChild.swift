@@ -26,13 +26,16 @@ import TestSupport
         sayWhere("before")
         try? await Task.sleep(for: .milliseconds(5))
         sayWhere("after a sleep")
+        var timeout: GLibSource?
         await withCheckedContinuation { continuation in
             // GLib's default context is served.
-            Timeout.add(milliseconds: 1) {
-                sayWhere("in a GLib timeout")
+            timeout = GLibSource.timeout(nil, milliseconds: 1) {
+                MainActor.assumeIsolated { sayWhere("in a GLib timeout") }
                 continuation.resume()
+                return false
             }
         }
+        withExtendedLifetime(timeout) {}
         await withCheckedContinuation { continuation in
             DispatchQueue.global().async { DispatchQueue.main.async { continuation.resume() } }
         }
@@ -43,8 +46,14 @@ import TestSupport
             say("\(error)")
         }
         // Somebody stops the run: the loop goes on, since main has not returned.
-        GRunLoop.main.async { GRunLoop.main.stop() }
-        try? await Task.sleep(for: .milliseconds(5))
+        await withCheckedContinuation { continuation in
+            GRunLoop.main.async {
+                GRunLoop.main.stop()
+                continuation.resume()
+            }
+        }
+        // What resumed it may be of the pass that was stopped; this is not.
+        await Task.yield()
         sayWhere("after a stop")
         atexit { say("exit, on the main thread: \(threadID == getpid())") }
     }
@@ -53,15 +62,15 @@ import TestSupport
     @MainActor private static func drivenByGLib() async {
         let loop = HostLoop()
         GRunLoop.hostAsyncMain { loop.run() }
-        try? await Task.sleep(for: .milliseconds(5))
+        await Task.yield()
         say("under GLib: \(loop.isRunning), main thread: \(threadID == getpid())")
         loop.quit()
-        try? await Task.sleep(for: .milliseconds(5))
+        while !loop.hasReturned { await Task.yield() }
         say("afterwards: \(loop.isRunning), main thread: \(threadID == getpid())")
     }
 
     private static func tooLate() async {
-        try? await Task.sleep(for: .milliseconds(5))
+        await Task.yield()
         GRunLoop.hostAsyncMain()
         say("main thread: \(threadID == getpid())")
     }
@@ -69,14 +78,14 @@ import TestSupport
     @MainActor private static func twice() async {
         GRunLoop.hostAsyncMain()
         GRunLoop.hostAsyncMain()
-        try? await Task.sleep(for: .milliseconds(1))
+        await Task.yield()
         GRunLoop.hostAsyncMain()
         sayWhere("after a sleep")
     }
 
     /// The main thread is lost, and who touches the main loop is told why.
     private static func notKept() async {
-        try? await Task.sleep(for: .milliseconds(5))
+        await Task.yield()
         _ = GRunLoop.main
         say("main thread: \(threadID == getpid())")
     }
@@ -91,7 +100,7 @@ import TestSupport
             loop.quit()
         }
         loop.run()
-        try? await Task.sleep(for: .milliseconds(1))
+        await Task.yield()
         sayWhere("after the host")
     }
 
@@ -105,26 +114,13 @@ import TestSupport
     private let loop = g_main_loop_new(nil, 0)
     var isRunning: Bool { g_main_loop_is_running(loop) != 0 }
 
-    func run() { g_main_loop_run(loop) }
+    private(set) var hasReturned = false
+
+    func run() {
+        g_main_loop_run(loop)
+        hasReturned = true
+    }
     func quit() { g_main_loop_quit(loop) }
 
     isolated deinit { g_main_loop_unref(loop) }
-}
-
-private enum Timeout {
-    private final class Box: Sendable {
-        let body: @MainActor @Sendable () -> Void
-        init(_ body: @escaping @MainActor @Sendable () -> Void) { self.body = body }
-    }
-
-    static func add(milliseconds: UInt32, _ body: @escaping @MainActor @Sendable () -> Void) {
-        g_timeout_add(
-            milliseconds,
-            { box in
-                guard let box else { return 0 }
-                let body = Unmanaged<Box>.fromOpaque(box).takeRetainedValue().body
-                MainActor.assumeIsolated(body)
-                return 0
-            }, Unmanaged.passRetained(Box(body)).toOpaque())
-    }
 }

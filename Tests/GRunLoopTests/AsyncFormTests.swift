@@ -6,15 +6,14 @@ import Glibc
 import TestSupport
 import Testing
 
-/// Calls the body with a worker loop, and holds that its description is the same afterwards.
-private func withWorker(_ body: (GRunLoop) async throws -> Void) async throws {
-    let worker = try GRunLoop.Thread(name: "async forms")
-    let before = await worker.loop.run { worker.loop.itemCounts }
-    try await body(worker.loop)
-    let after = await worker.loop.run { worker.loop.itemCounts }
-    #expect(before == after, "something is still registered")
-    worker.stop()
-    await worker.ended()
+/// Calls the body with a worker loop, and holds that it has as many items afterwards as before.
+private func leavingNothing(_ body: (GRunLoop) async throws -> Void) async throws {
+    try await withWorker { loop in
+        let before = await loop.run { loop.itemCounts }
+        try await body(loop)
+        let after = await loop.run { loop.itemCounts }
+        #expect(before == after, "something is still registered")
+    }
 }
 
 extension GRunLoop {
@@ -32,7 +31,7 @@ extension GRunLoop {
 @Suite("Async forms: sleeping") struct SleepTests {
     @Test("a sleep ends at its time, by a timer of the loop, and not before")
     func ends() async throws {
-        try await withWorker { loop in
+        try await leavingNothing { loop in
             let start = GRunLoop.now
             try await loop.sleep(for: .milliseconds(20))
             #expect(start.duration(to: GRunLoop.now) >= .milliseconds(20))
@@ -51,7 +50,7 @@ extension GRunLoop {
 
     @Test("an endless sleep ends when it is cancelled", arguments: [Duration.seconds(Int64.max), .seconds(600_000_000)])
     func endless(span: Duration) async throws {
-        try await withWorker { loop in
+        try await leavingNothing { loop in
             let task = Task { try await loop.sleep(for: span) }
             try await Task.sleep(for: .milliseconds(5))
             task.cancel()
@@ -107,7 +106,7 @@ extension GRunLoop {
 
     @Test("many sleeps, half of them cancelled from all sides: each ends, none stays")
     func many() async throws {
-        try await withWorker { loop in
+        try await leavingNothing { loop in
             await withTaskGroup(of: Bool.self) { group in
                 for number in 0..<500 {
                     group.addTask {
@@ -135,7 +134,7 @@ extension GRunLoop {
 @Suite("Async forms: sequences") struct AsyncSequenceTests {
     @Test("ticks come on their grid")
     func ticks() async throws {
-        try await withWorker { loop in
+        try await leavingNothing { loop in
             var dates: [GRunLoop.Instant] = []
             for await date in loop.ticks(every: .milliseconds(2)) {
                 dates.append(date)
@@ -151,7 +150,7 @@ extension GRunLoop {
 
     @Test("ticks that come while the task is busy are one, the latest")
     func coalesced() async throws {
-        try await withWorker { loop in
+        try await leavingNothing { loop in
             var iterator = loop.ticks(every: .milliseconds(1)).makeAsyncIterator()
             let first = await iterator.next()
             spin(for: .milliseconds(20))
@@ -165,7 +164,7 @@ extension GRunLoop {
 
     @Test("ticks that come while the loop is busy are one, the latest")
     func coalescedOnTheLoop() async throws {
-        try await withWorker { loop in
+        try await leavingNothing { loop in
             var iterator = loop.ticks(every: .milliseconds(1)).makeAsyncIterator()
             let first = try #require(await iterator.next())
             await loop.run { spin(for: .milliseconds(20)) }
@@ -179,7 +178,7 @@ extension GRunLoop {
     @Test("cancelling ends a sequence at once, whoever waits for it")
     func cancelled() async throws {
         let pipe = Pipe()
-        try await withWorker { loop in
+        try await leavingNothing { loop in
             let ticks = Task { for await _ in loop.ticks(every: .seconds(3600)) {} }
             let readiness = Task { for try await _ in loop.readiness(of: pipe.readEnd) {} }
             let activities = Task { for await _ in loop.activities(.exit) {} }
@@ -212,7 +211,7 @@ extension GRunLoop {
     @Test("readiness says what is ready now, each time that it is asked")
     func readiness() async throws {
         let pipe = Pipe()
-        try await withWorker { loop in
+        try await leavingNothing { loop in
             var iterator = loop.readiness(of: pipe.readEnd).makeAsyncIterator()
             pipe.send()
             #expect(try await iterator.next() == .readable)
@@ -246,7 +245,7 @@ extension GRunLoop {
 
     @Test("awaiting a closed descriptor throws, and the next try as well")
     func closed() async throws {
-        try await withWorker { loop in
+        try await leavingNothing { loop in
             var iterator = loop.readiness(of: 1_000_000).makeAsyncIterator()
             for _ in 0..<2 {
                 do throws(GRunLoop.DescriptorError) {
@@ -261,7 +260,7 @@ extension GRunLoop {
 
     @Test("activities that come while the task is busy are one element, their union")
     func activities() async throws {
-        try await withWorker { loop in
+        try await leavingNothing { loop in
             var iterator = loop.activities([.beforeTimers, .beforeWaiting, .afterWaiting]).makeAsyncIterator()
             loop.wakeUp()
             var seen: GRunLoop.Activity = []
@@ -274,7 +273,7 @@ extension GRunLoop {
 
     @Test("each iterator is on its own: two of one sequence both get everything")
     func twoIterators() async throws {
-        try await withWorker { loop in
+        try await leavingNothing { loop in
             let ticks = loop.ticks(every: .milliseconds(1))
             let counts = await withTaskGroup(of: Int.self) { group in
                 for _ in 0..<2 {
@@ -302,7 +301,7 @@ extension GRunLoop {
 
     @Test("letting go of an iterator removes its item")
     func dropped() async throws {
-        try await withWorker { loop in
+        try await leavingNothing { loop in
             do {
                 let iterator = loop.ticks(every: .seconds(3600)).makeAsyncIterator()
                 #expect(loop.nextFireDate(forMode: .default) != nil)

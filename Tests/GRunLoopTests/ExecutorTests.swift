@@ -29,44 +29,41 @@ private actor Plain {
 @Suite("Executors") struct ExecutorTests {
     @Test("an actor's jobs run on the thread of its loop, in order")
     func actor() async throws {
-        let worker = try GRunLoop.Thread(name: "actor")
-        let resident = Resident(on: worker.loop)
-        let thread = await worker.loop.run { threadID }
-        #expect(await resident.thread() == thread)
-        #expect(thread != threadID)
-        for number in 0..<1000 { await resident.note(number) }
-        #expect(await resident.calls == Array(0..<1000))
-        worker.stop()
-        await worker.ended()
+        try await withWorker { loop in
+            let resident = Resident(on: loop)
+            let thread = await loop.run { threadID }
+            #expect(await resident.thread() == thread)
+            #expect(thread != threadID)
+            for number in 0..<1000 { await resident.note(number) }
+            #expect(await resident.calls == Array(0..<1000))
+        }
     }
 
     @Test("a task with the executor as its preference runs its nonisolated parts there")
     func preference() async throws {
-        let worker = try GRunLoop.Thread(name: "preference")
-        let thread = await worker.loop.run { threadID }
-        let seen = await withTaskExecutorPreference(worker.loop.executor) { () async -> [pid_t] in
-            let first = await currentThread()
-            try? await Task.sleep(for: .milliseconds(2))
-            return [first, await currentThread()]
+        try await withWorker { loop in
+            let thread = await loop.run { threadID }
+            let seen = await withTaskExecutorPreference(loop.executor) { () async -> [pid_t] in
+                let first = await currentThread()
+                try? await Task.sleep(for: .milliseconds(2))
+                return [first, await currentThread()]
+            }
+            #expect(seen == [thread, thread])
         }
-        #expect(seen == [thread, thread])
-        worker.stop()
-        await worker.ended()
     }
 
     @Test("an actor without an executor of its own runs there too when the task prefers it")
     func defaultActor() async throws {
-        let worker = try GRunLoop.Thread(name: "default actor")
-        let thread = await worker.loop.run { threadID }
-        let plain = Plain()
-        let resident = Resident(on: worker.loop)
-        let seen = await withTaskExecutorPreference(worker.loop.executor) { () async -> [pid_t] in
-            [await plain.thread(), await resident.thread(), await plain.thread(), await MainActor.run { 0 }]
+        try await withWorker { loop in
+            let thread = await loop.run { threadID }
+            let plain = Plain()
+            let resident = Resident(on: loop)
+            let seen = await withTaskExecutorPreference(loop.executor) { () async -> [pid_t] in
+                [await plain.thread(), await resident.thread(), await plain.thread(), await MainActor.run { 0 }]
+            }
+            #expect(seen == [thread, thread, thread, 0])
+            #expect(await plain.thread() != thread)
         }
-        #expect(seen == [thread, thread, thread, 0])
-        #expect(await plain.thread() != thread)
-        worker.stop()
-        await worker.ended()
     }
 
     @Test("isolation is answered truthfully: on the loop's thread, in any callout, and nowhere else")
@@ -277,25 +274,23 @@ private actor Plain {
         struct Refusal: Error, Equatable {
             let number: Int
         }
-        let worker = try GRunLoop.Thread(name: "values")
-        let loop = worker.loop
-        let (id, here) = await loop.run { (threadID, loop.executor.isIsolatingCurrentContext()) }
-        #expect(id != threadID)
-        #expect(here == true)
-        do throws(Refusal) {
-            try await loop.run { () throws(Refusal) in throw Refusal(number: 4) }
-            Issue.record("nothing was thrown")
-        } catch {
-            #expect(error == Refusal(number: 4))
+        try await withWorker { loop in
+            let (id, here) = await loop.run { (threadID, loop.executor.isIsolatingCurrentContext()) }
+            #expect(id != threadID)
+            #expect(here == true)
+            do throws(Refusal) {
+                try await loop.run { () throws(Refusal) in throw Refusal(number: 4) }
+                Issue.record("nothing was thrown")
+            } catch {
+                #expect(error == Refusal(number: 4))
+            }
+            #expect(await Local.$value.withValue(7) { await loop.run { Local.value } } == 7)
+            let task = Task {
+                withUnsafeCurrentTask { $0?.cancel() }
+                return await loop.run { Task.isCancelled }
+            }
+            #expect(await task.value)
         }
-        #expect(await Local.$value.withValue(7) { await loop.run { Local.value } } == 7)
-        let task = Task {
-            withUnsafeCurrentTask { $0?.cancel() }
-            return await loop.run { Task.isCancelled }
-        }
-        #expect(await task.value)
-        worker.stop()
-        await worker.ended()
     }
 }
 

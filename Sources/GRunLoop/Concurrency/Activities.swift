@@ -18,26 +18,12 @@ extension GRunLoop {
         let order: Int
         let modes: [Mode]
 
-        public func makeAsyncIterator() -> Iterator {
+        public func makeAsyncIterator() -> MailboxIterator<Activity> {
             let mailbox = Mailbox<Activity>(of: loop) { $0.union($1) }
             let observer = Observer(activities: activities, order: order) { _, activity in mailbox.send(activity) }
-            mailbox.open(for: .observer(observer))
+            mailbox.open(for: observer)
             for mode in modes { loop.add(observer, forMode: mode) }
-            return Iterator(reader: MailboxReader(mailbox))
-        }
-
-        /// For one task at a time: two that await one iterator stop the program, with a message.
-        public struct Iterator: AsyncIteratorProtocol {
-            let reader: MailboxReader<Activity>
-
-            /// What was done, nil when there will be nothing more.
-            nonisolated(nonsending) public mutating func next() async -> Activity? {
-                await reader.mailbox.next()
-            }
-
-            public mutating func next(isolation actor: isolated (any Actor)?) async -> Activity? {
-                await reader.mailbox.next()
-            }
+            return MailboxIterator(mailbox)
         }
     }
 

@@ -37,19 +37,19 @@ extension GRunLoop {
         }
         // Whoever drives finds the loop in its context.
         _ = main
-        AsyncMain.driver.withLock { $0 = drive }
-        if !cgrun_set_async_main_driver({ AsyncMain.drive() }) {
+        MainActor.assumeIsolated { AsyncMain.driver = drive }
+        if !cgrun_set_async_main_driver({ MainActor.assumeIsolated { AsyncMain.drive() } }) {
             Log.critical("GRunLoop.hostAsyncMain: Swift's runtime offers no way to keep the main thread of an async main here")
         }
     }
 }
 
-private enum AsyncMain {
-    static let driver = Guarded<(@MainActor @Sendable () -> Void)?>(nil)
+@MainActor private enum AsyncMain {
+    static var driver: (@MainActor @Sendable () -> Void)?
 
     /// On the main thread, whose main() has suspended. Returns only if there is nothing to drive.
     static func drive() {
-        if let drive = driver.withLock({ $0 }) { MainActor.assumeIsolated(drive) }
+        driver?()
         while GRunLoop.main.runUntilStopped() != .finished {}
     }
 }

@@ -33,8 +33,8 @@ final class JobQueue: @unchecked Sendable {
     private var batch: [Entry] = []
     private var next = 0
 
-    /// Compared, never followed.
-    private let loopAddress: UnsafeRawPointer
+    /// Compared only.
+    private let loopID: ObjectIdentifier
     private let isClosed = Atomic(false)
     /// Set before anybody else sees the queue.
     private var source: GRunLoop.Source?
@@ -42,7 +42,7 @@ final class JobQueue: @unchecked Sendable {
 
     init(of loop: GRunLoop) {
         self.loop = loop
-        loopAddress = UnsafeRawPointer(Unmanaged.passUnretained(loop).toOpaque())
+        loopID = ObjectIdentifier(loop)
     }
 
     deinit {
@@ -59,11 +59,11 @@ final class JobQueue: @unchecked Sendable {
     /// Whether the calling thread is the loop's.
     var isOnLoop: Bool {
         guard let current = ThreadLoops.peek, !isClosed.load(ordering: .relaxed) else { return false }
-        return UnsafeRawPointer(Unmanaged.passUnretained(current).toOpaque()) == loopAddress
+        return ObjectIdentifier(current) == loopID
     }
 
     /// What the loop is called in messages.
-    var loopName: String { lock.withLock { formerLoop } ?? "\(hexAddress(loopAddress))" }
+    var loopName: String { lock.withLock { formerLoop } ?? "the run loop \(hexAddress(loopID))" }
 
     /// Any thread. A burst of jobs wakes the loop once.
     func append(_ job: UnownedJob, _ kind: Kind, for executor: GRunLoop.Executor) {

@@ -52,7 +52,7 @@ extension GRunLoop {
         // The last word is here also when the task is cancelled before it first suspends.
         defer { mailbox.close(.done) }
         let timer = Timer(fireAt: deadline, tolerance: tolerance) { _ in mailbox.send(()) }
-        mailbox.open(for: .timer(timer))
+        mailbox.open(for: timer)
         // A timer fires after 16 years at the latest.
         if end.addingSaturating(-time) < .longest {
             for name in names { add(timer, forMode: name) }

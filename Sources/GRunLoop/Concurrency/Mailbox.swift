@@ -37,27 +37,13 @@ final class Mailbox<Element: Sendable>: AsyncWaiter, @unchecked Sendable {
         case done, cancelled, loopEnded
     }
 
-    enum Watched {
-        case timer(GRunLoop.Timer)
-        case descriptor(GRunLoop.DescriptorSource)
-        case observer(GRunLoop.Observer)
-
-        func invalidate() {
-            switch self {
-            case .timer(let timer): timer.invalidate()
-            case .descriptor(let source): source.invalidate()
-            case .observer(let observer): observer.invalidate()
-            }
-        }
-    }
-
     private let loop: GRunLoop
     private let merge: @Sendable (Element, Element) -> Element
     private let lock = Lock.take()
     // Guarded by the lock.
     private var pending: Element?
     private var task: CheckedContinuation<Element?, Never>?
-    private var watched: Watched?
+    private var watched: (any Invalidatable)?
     private var end: End?
 
     /// - Parameter merge: the element to keep of an older one and a newer.
@@ -74,7 +60,7 @@ final class Mailbox<Element: Sendable>: AsyncWaiter, @unchecked Sendable {
     var reason: End? { lock.withLock { end } }
 
     /// Before anything else: has it closed when the loop ends. `item` is invalidated when the mailbox is closed.
-    func open(for item: Watched) {
+    func open(for item: any Invalidatable) {
         let hasEnded = lock.withLock { () -> Bool in
             if end == nil { watched = item }
             return end != nil
@@ -135,7 +121,7 @@ final class Mailbox<Element: Sendable>: AsyncWaiter, @unchecked Sendable {
 
     /// Nothing comes any more: takes the item out of the loop, and lets the task go that waits. The first reason counts.
     func close(_ reason: End) {
-        let (waiting, item) = lock.withLock { () -> (CheckedContinuation<Element?, Never>?, Watched?) in
+        let (waiting, item) = lock.withLock { () -> (CheckedContinuation<Element?, Never>?, (any Invalidatable)?) in
             guard end == nil else { return (nil, nil) }
             end = reason
             pending = nil
@@ -153,18 +139,5 @@ final class Mailbox<Element: Sendable>: AsyncWaiter, @unchecked Sendable {
 
     func loopHasEnded() {
         close(.loopEnded)
-    }
-}
-
-/// Closes a mailbox when the iterator that reads it goes.
-final class MailboxReader<Element: Sendable>: Sendable {
-    let mailbox: Mailbox<Element>
-
-    init(_ mailbox: Mailbox<Element>) {
-        self.mailbox = mailbox
-    }
-
-    deinit {
-        mailbox.close(.done)
     }
 }

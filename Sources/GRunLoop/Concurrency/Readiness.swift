@@ -27,8 +27,8 @@ extension GRunLoop {
                 for mode in modes { loop.remove(source, forMode: mode) }
                 mailbox.send(found)
             }
-            mailbox.open(for: .descriptor(source))
-            return Iterator(loop: loop, source: source, modes: modes, reader: MailboxReader(mailbox))
+            mailbox.open(for: source)
+            return Iterator(loop: loop, source: source, modes: modes, found: MailboxIterator(mailbox))
         }
 
         /// For one task at a time: two that await one iterator stop the program, with a message.
@@ -36,12 +36,12 @@ extension GRunLoop {
             let loop: GRunLoop
             let source: DescriptorSource
             let modes: [Mode]
-            let reader: MailboxReader<Element>
+            var found: MailboxIterator<Element>
 
             /// What is ready, nil when the task was cancelled or the loop has ended. After an error the next call tries again.
             nonisolated(nonsending) public mutating func next() async throws(DescriptorError) -> Element? {
                 for mode in modes { try loop.add(source, forMode: mode) }
-                return await reader.mailbox.next()
+                return await found.next()
             }
 
             public mutating func next(isolation actor: isolated (any Actor)?) async throws(DescriptorError) -> Element? {

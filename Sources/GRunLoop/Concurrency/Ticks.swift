@@ -16,32 +16,18 @@ extension GRunLoop {
         let tolerance: Duration
         let modes: [Mode]
 
-        public func makeAsyncIterator() -> Iterator {
+        public func makeAsyncIterator() -> MailboxIterator<Instant> {
             let mailbox = Mailbox<Instant>(of: loop) { _, newer in newer }
-            let timer = Timer(interval: interval, startingAt: loop.time, tolerance: tolerance) { [unowned loop] timer in
-                mailbox.send(timer.latestDate(at: loop.time))
+            let timer = Timer(interval: interval, startingAt: loop.time, tolerance: tolerance) { timer in
+                mailbox.send(timer.latestDate)
             }
-            mailbox.open(for: .timer(timer))
+            mailbox.open(for: timer)
             for mode in modes { loop.add(timer, forMode: mode) }
-            return Iterator(reader: MailboxReader(mailbox))
-        }
-
-        /// For one task at a time: two that await one iterator stop the program, with a message.
-        public struct Iterator: AsyncIteratorProtocol {
-            let reader: MailboxReader<Instant>
-
-            /// The date of the tick, nil when there will be none.
-            nonisolated(nonsending) public mutating func next() async -> Instant? {
-                await reader.mailbox.next()
-            }
-
-            public mutating func next(isolation actor: isolated (any Actor)?) async -> Instant? {
-                await reader.mailbox.next()
-            }
+            return MailboxIterator(mailbox)
         }
     }
 
-    /// The points in time that lie `every` apart, as they come, beginning one interval from the first `await`'s iterator.
+    /// The points in time that lie `every` apart, as they come, the first one interval after the iterator was made.
     ///
     /// - Parameters:
     ///   - interval: zero and less mean 0.1 ms, as in a ``Timer`` that repeats.

@@ -107,11 +107,11 @@ private struct LoopSnapshot {
 }
 
 func hexAddress(_ object: AnyObject) -> String {
-    "0x" + String(UInt(bitPattern: ObjectIdentifier(object)), radix: 16)
+    hexAddress(ObjectIdentifier(object))
 }
 
-func hexAddress(_ pointer: UnsafeRawPointer) -> String {
-    "0x" + String(UInt(bitPattern: pointer), radix: 16)
+func hexAddress(_ object: ObjectIdentifier) -> String {
+    "0x" + String(UInt(bitPattern: object), radix: 16)
 }
 
 func hexAddress(_ pointer: OpaquePointer) -> String {

@@ -31,7 +31,7 @@ enum Contexts {
 
     static func pop(_ context: OpaquePointer) {
         g_main_context_pop_thread_default(context)
-        g_main_context_unref(context)
+        release(context)
     }
 
     /// The context that GLib's functions use on the main thread, referenced; nil if it does not exist yet and no descriptor is left.

@@ -55,11 +55,9 @@ struct HostState {
     fileprivate var epollDescriptor: Int32 = -1
     fileprivate unowned(unsafe) var epollMode: ModeState?
     /// No descriptor was left for what the host is to watch: said once, by the next dispatch.
-    fileprivate var shortage = Remark.none
-    /// The host was iterated inside a block of the main queue, on which others wait: said once, likewise.
-    fileprivate var isStranded = false
+    fileprivate var shortage = Shortage.none
 
-    fileprivate enum Remark {
+    fileprivate enum Shortage {
         case none, toBeSaid, said
     }
 
@@ -109,8 +107,7 @@ extension GRunLoop {
             }
             if hasWorkLocked(mode, isWaiting: isWaiting) || isStale && hasLeftoversLocked(mode) { return true }
             watched = watchLocked(mode, home)
-            host.isStranded = isMain && mode.isCommon && MainQueue.isStrandedUnsaid
-            if host.shortage == .toBeSaid || host.isStranded { return true }
+            if host.shortage == .toBeSaid || mustExplainStrandedLocked(mode) { return true }
             // The write that ended the last sleep may come as late as in this one.
             if sleep.takeKicked() { host.isRearmed = true }
             sleep.begin(
@@ -141,8 +138,7 @@ extension GRunLoop {
         let (hasShortage, isStranded) = lock.withLock { () -> (Bool, Bool) in
             let hasShortage = host.shortage == .toBeSaid
             if hasShortage { host.shortage = .said }
-            defer { host.isStranded = false }
-            return (hasShortage, host.isStranded)
+            return (hasShortage, mustExplainStrandedLocked(host.ambientMode))
         }
         if isStranded { MainQueue.explainStranded() }
         if hasShortage {

@@ -3,25 +3,13 @@
 
 /// The delayed and ordered performs of a loop that can still be taken back. Own thread only.
 struct Cancellables {
-    enum Item {
-        case timer(GRunLoop.Timer)
-        case source(GRunLoop.Source)
-
-        func invalidate() {
-            switch self {
-            case .timer(let timer): timer.invalidate()
-            case .source(let source): source.invalidate()
-            }
-        }
-    }
-
     typealias Tag = UInt64
 
     /// Its target's deinit may call back into the loop: whoever removes an entry lets it go after the access to the others.
     struct Entry {
         let target: AnyObject?
         let key: AnyHashable?
-        var item: Item?
+        var item: (any Invalidatable)?
     }
 
     private(set) var entries: [Tag: Entry] = [:]
@@ -33,7 +21,7 @@ struct Cancellables {
         return tags
     }
 
-    mutating func setItem(_ item: Item, of tag: Tag) {
+    mutating func setItem(_ item: any Invalidatable, of tag: Tag) {
         entries[tag]?.item = item
     }
 

@@ -88,7 +88,7 @@ extension GRunLoop {
             body()
             _ = entry
         }
-        cancellables.setItem(.timer(timer), of: tag)
+        cancellables.setItem(timer, of: tag)
         for name in Set(names) { add(timer, forMode: name) }
     }
 
@@ -108,7 +108,7 @@ extension GRunLoop {
             entry?.item?.invalidate()
             body()
         }
-        cancellables.setItem(.source(source), of: tag)
+        cancellables.setItem(source, of: tag)
         for name in Set(names) { add(source, forMode: name) }
         source.signal()
     }

@@ -191,25 +191,28 @@ extension GRunLoop {
 
         /// The first date of the grid after now: phase is kept, what was missed is skipped.
         private func advance(from due: Nanoseconds) {
-            let now = loop?.time ?? ThreadLoops.time
-            let missed = Swift.max(0, (now &- due) / period)
-            deadline = due.addingSaturating((missed &+ 1).multipliedSaturating(by: period))
+            deadline = due.addingSaturating((missedDatesLocked(since: due) &+ 1).multipliedSaturating(by: period))
             requested = deadline
         }
 
-        /// In its closure: the latest date of its grid that has come. A late call skips those before.
-        func latestDate(at now: Nanoseconds) -> Instant {
-            guardian.withLock {
-                let late = Swift.max(0, now - requested)
-                return requested.addingSaturating(period > 0 ? late - late % period : 0)
-            }.instant
+        /// In the closure of one that repeats: the latest date of its grid that has come.
+        var latestDate: Instant {
+            guardian.withLock { requested + missedDatesLocked(since: requested) * period }.instant
         }
+
+        /// How many dates of the grid have come since that one.
+        private func missedDatesLocked(since due: Nanoseconds) -> Nanoseconds {
+            Swift.max(0, (nowLocked &- due) / period)
+        }
+
+        /// The present on the clock that its dates are of.
+        fileprivate var nowLocked: Nanoseconds { loop?.time ?? ThreadLoops.time }
 
         private func move(to date: Nanoseconds) {
             let wake = guardian.withLock { () -> Kick? in
                 guard valid else { return nil }
                 requested = date
-                deadline = Self.deadline(for: date, at: loop?.time ?? ThreadLoops.time)
+                deadline = Self.deadline(for: date, at: nowLocked)
                 return loop?.timerMovedLocked(self)
             }
             wake?.send()
@@ -229,7 +232,7 @@ extension GRunLoop {
 extension GRunLoop.Timer: CustomStringConvertible {
     public var description: String {
         let (valid, firing, date, now) = guardian.withLock {
-            (isValidLocked, isFiring, shownDateLocked, loop?.time ?? ThreadLoops.time)
+            (isValidLocked, isFiring, shownDateLocked, nowLocked)
         }
         let ahead = seconds(date.addingSaturating(-now))
         let state = "valid = \(yesNo(valid)), firing = \(yesNo(firing)), interval = \(interval), tolerance = \(tolerance)"

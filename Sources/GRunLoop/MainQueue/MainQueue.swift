@@ -74,7 +74,7 @@ enum MainQueue {
     private static let saidInside = Atomic(false)
 
     /// Whether there is something on the queue that a run inside one of its blocks keeps from running, and that is not known yet.
-    static var isStrandedUnsaid: Bool {
+    fileprivate static var isStrandedUnsaid: Bool {
         isDraining && !saidInside.load(ordering: .relaxed) && isOurs && isReady
     }
 
@@ -106,6 +106,11 @@ extension GRunLoop {
     /// and not inside a drain (items 184, 185 and 188); and libdispatch has not given the queue away (195).
     func servesMainQueueLocked(_ mode: ModeState) -> Bool {
         isMain && mode.isCommon && isCurrent && !MainQueue.isDraining && MainQueue.isOurs
+    }
+
+    /// With the lock held: whether a run of `mode`, inside a block of the queue, keeps something on it from running, and that is to be said.
+    func mustExplainStrandedLocked(_ mode: ModeState) -> Bool {
+        isMain && mode.isCommon && MainQueue.isStrandedUnsaid
     }
 
     /// With the lock held before and after: one snapshot. Answers whether there was one.

@@ -92,7 +92,7 @@ extension GRunLoop {
     /// In this order: handledSource, timedOut, stopped, finished (item 29).
     @inline(never) private func endCheckLocked(_ run: Activation, _ handledSource: Bool) -> RunResult? {
         if handledSource && run.returnsAfterSource { return .handledSource }
-        if run.deadline != .never, run.deadline < time || virtualTime != nil && run.deadline == time { return .timedOut }
+        if run.deadline != .never, run.deadline <= time { return .timedOut }
         if run.isStopped { return .stopped }
         return isFinishedLocked(run.mode) ? .finished : nil
     }

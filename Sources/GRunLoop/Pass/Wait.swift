@@ -88,7 +88,7 @@ extension GRunLoop {
         let mode = run.mode
         while true {
             let servesMainQueue = servesMainQueueLocked(mode)
-            if isMain, mode.isCommon, MainQueue.isStrandedUnsaid {
+            if mustExplainStrandedLocked(mode) {
                 lock.unlock()
                 MainQueue.explainStranded()
                 lock.lock()

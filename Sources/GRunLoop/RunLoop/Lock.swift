@@ -51,24 +51,6 @@ struct Lock: @unchecked Sendable, Equatable {
     }
 }
 
-/// A value and the lock that guards it.
-final class Guarded<Value>: @unchecked Sendable {
-    private let lock = Lock.take()
-    private var value: Value
-
-    init(_ value: Value) {
-        self.value = value
-    }
-
-    deinit {
-        Lock.giveBack(lock)
-    }
-
-    func withLock<Result>(_ body: (inout Value) -> Result) -> Result {
-        lock.withLock { body(&value) }
-    }
-}
-
 /// Which lock guards a timer, an observer or a descriptor source: the lock of the loop that it is in, else ``Lock/unbound``.
 ///
 /// One lock for an item and its loop means that there is no order between the two to get wrong, and that an item carries

@@ -11,7 +11,7 @@ enum Catalogue {
         SignalFromThread.scenario,
         TimerGrid.scenario,
         MainQueue.scenario,
-        FiveLinesScenario.scenario,
+        FiveLines.scenario,
         AsyncMain.scenario,
         ActorOnALoop.scenario,
         Ticks.scenario,

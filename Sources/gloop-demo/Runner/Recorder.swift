@@ -19,7 +19,7 @@ final class Recorder: Sendable {
 
     /// Writes a line that is compared with the expected one.
     func line(_ cells: String...) {
-        state.withLock { $0.append(cells) }
+        line(cells: cells)
     }
 
     func line(cells: [String]) {

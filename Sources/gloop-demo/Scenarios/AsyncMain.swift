@@ -72,6 +72,6 @@ enum AsyncMain {
     }
 
     private nonisolated static func say(_ what: String) {
-        print("\(what) | \(isOnMainThread ? "on the main thread" : "on another thread")")
+        print("\(what) | \(isMainThread ? "on the main thread" : "on another thread")")
     }
 }

@@ -6,7 +6,7 @@ import GRunLoop
 
 /// The five lines are those of a well-known issue of a GTK backend ("None of these ever runs. Why?"): the host's loop has the main thread and does not
 /// know the main dispatch queue. Nothing is called here but ``GRunLoop/main``: once our run serves them, once a GApplication does.
-enum FiveLinesScenario {
+enum FiveLines {
     static let scenario = Scenario(
         "five-lines", "Five ways to the main thread that never run under GTK: all of them run, whoever drives.",
         expected: """
@@ -24,15 +24,15 @@ enum FiveLinesScenario {
 
     private static func run(_ log: Recorder) throws {
         let loop = GRunLoop.main
-        FiveLines(driver: "our run", log).start { loop.stop() }
+        FiveWays(driver: "our run", log).start { loop.stop() }
         loop.run(for: .patience)
 
-        try Application.run { quit in FiveLines(driver: "g_application_run", log).start(quit) }
+        try Application.run { quit in FiveWays(driver: "g_application_run", log).start(quit) }
     }
 }
 
 /// The five ways, each begun by the one before.
-private struct FiveLines: Sendable {
+private struct FiveWays: Sendable {
     let driver: String
     let log: Recorder
 
@@ -66,6 +66,6 @@ private struct FiveLines: Sendable {
     }
 
     private func note(_ way: String) {
-        log.line(driver, way, isOnMainThread ? "on the main thread" : "on another thread")
+        log.line(driver, way, isMainThread ? "on the main thread" : "on another thread")
     }
 }

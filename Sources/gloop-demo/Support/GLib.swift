@@ -25,19 +25,17 @@ private final class Box {
 }
 
 enum GLibSource {
-    /// Adds a `GTimeoutSource` to GLib's default context. Answers its id, for ``remove(_:)``.
+    /// Adds a `GTimeoutSource` to a context, by default GLib's default one. Answers its id there, for ``remove(_:)``.
     ///
     /// - Parameter body: answers whether it is to be called again.
-    @discardableResult static func addTimeout(milliseconds: UInt32, _ body: @escaping () -> Bool) -> UInt32 {
-        let callback: GSourceFunc = { Box.call($0) }
-        let data = Unmanaged.passRetained(Box(body)).toOpaque()
-        return g_timeout_add_full(G_PRIORITY_DEFAULT, milliseconds, callback, data, Box.release)
-    }
-
-    /// The closure answers whether it is to be called again.
-    static func setCallback(of source: UnsafeMutablePointer<GSource>?, _ body: @escaping () -> Bool) {
+    @discardableResult static func addTimeout(
+        milliseconds: UInt32, to context: OpaquePointer? = nil, _ body: @escaping () -> Bool
+    ) -> UInt32 {
+        let source = g_timeout_source_new(milliseconds)
+        defer { g_source_unref(source) }
         let callback: GSourceFunc = { Box.call($0) }
         g_source_set_callback(source, callback, Unmanaged.passRetained(Box(body)).toOpaque(), Box.release)
+        return g_source_attach(source, context)
     }
 
     static func remove(_ id: UInt32) {

@@ -18,13 +18,10 @@ final class PrivateHost {
 
     /// Adds a repeating `GTimeoutSource`; answers its id.
     func addTimeout(milliseconds: UInt32, _ body: @escaping () -> Void) -> UInt32 {
-        let source = g_timeout_source_new(milliseconds)
-        defer { g_source_unref(source) }
-        GLibSource.setCallback(of: source) {
+        GLibSource.addTimeout(milliseconds: milliseconds, to: context) {
             body()
             return true
         }
-        return g_source_attach(source, context)
     }
 
     func remove(_ id: UInt32) {

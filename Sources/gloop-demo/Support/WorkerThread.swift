@@ -63,11 +63,8 @@ struct LoopThread: Sendable {
     }
 }
 
-/// Whether the caller is on the main loop's thread.
-var isMainThread: Bool { GRunLoop.current === GRunLoop.main }
-
-/// The same for any function, an async one as well; it makes no loop.
-var isOnMainThread: Bool { pthread_equal(pthread_self(), MainThread.handle) != 0 }
+/// Whether the caller is on the main thread.
+var isMainThread: Bool { pthread_equal(pthread_self(), MainThread.handle) != 0 }
 
 enum MainThread {
     /// Asked for by main, first of all.
