@@ -40,9 +40,10 @@ test: check-deps lint glib-api
 build: deps
 	$(SWIFT) build
 
-## Which items of the behaviour list the tests prove.
+## Which items of the behaviour list the tests prove; and that each fault of items-bite still has its line in the sources.
 items:
 	scripts/items
+	scripts/items-bite --check
 
 ## Puts one-line faults into the sources, one by one: each must make a test fail that names the item it breaks.
 items-bite: check-deps
