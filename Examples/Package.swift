@@ -5,6 +5,8 @@ import PackageDescription
 
 let strict: [SwiftSetting] = [.treatAllWarnings(as: .error)]
 
+let strictC: [CSetting] = [.treatAllWarnings(as: .error), .enableWarning("all"), .enableWarning("extra")]
+
 let loop = Target.Dependency.product(name: "GRunLoop", package: "GRunLoop")
 let glib = Target.Dependency.product(name: "CGLib", package: "GRunLoop")
 let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
@@ -30,9 +32,19 @@ let package = Package(
         .executableTarget(name: "gtk3-checks", dependencies: ["HostChecks", "CGtk3", argumentParser], swiftSettings: strict),
         .executableTarget(name: "gtk4-checks", dependencies: ["HostChecks", "CGtk4", argumentParser], swiftSettings: strict),
 
-        // No toolkit: a program in C, and a plug-in in Swift that it loads.
+        // Programs in C, which `make test-c` compiles against the installed library as well.
+        .executableTarget(name: "hello-timer", dependencies: [loop], cSettings: strictC),
+        .executableTarget(name: "activity-trace", dependencies: [loop], cSettings: strictC),
+        .executableTarget(name: "signal-from-thread", dependencies: [loop], cSettings: strictC),
+        .executableTarget(name: "modal-loop", dependencies: [loop], cSettings: strictC),
+        .executableTarget(name: "gio-echo", dependencies: [loop, glib], cSettings: strictC),
+        .executableTarget(name: "gtk3-host", dependencies: [loop, "CGtk3"], cSettings: strictC),
+        .executableTarget(name: "gtk4-host", dependencies: [loop, "CGtk4"], cSettings: strictC),
+
+        // No toolkit: a program in C that knows nothing of the library, and a plug-in in Swift that it loads.
         .target(name: "swift-plugin", dependencies: [loop], swiftSettings: strict),
-        .executableTarget(name: "c-host", dependencies: [glib], linkerSettings: [.linkedLibrary("dl")]),
+        .executableTarget(
+            name: "swift-plugin-host", dependencies: [glib], cSettings: strictC, linkerSettings: [.linkedLibrary("gmodule-2.0")]),
     ],
     swiftLanguageModes: [.v6]
 )

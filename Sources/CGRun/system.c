@@ -5,6 +5,7 @@
 
 #include "cgrun.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -163,4 +164,24 @@ bool cgrun_has_descriptors_left(void)
 void cgrun_log(GLogLevelFlags level, const char *message)
 {
     g_log("GRunLoop", level, "%s", message);
+}
+
+static __thread const char *caller;
+
+const char *cgrun_set_caller(const char *function)
+{
+    const char *former = caller;
+    caller = function;
+    return former;
+}
+
+const char *cgrun_caller(void)
+{
+    return caller;
+}
+
+const char *cgrun_own_file(void)
+{
+    Dl_info info;
+    return dladdr((void *)cgrun_own_file, &info) && info.dli_fname ? info.dli_fname : "?";
 }

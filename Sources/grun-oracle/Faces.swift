@@ -6,3 +6,5 @@ import LoopScript
 let makeOracleFace: FaceMaker = { CFFace() }
 
 let makeOtherFace: FaceMaker = { GRunLoopFace() }
+
+let makeCInterfaceFace: FaceMaker = { CInterfaceFace() }

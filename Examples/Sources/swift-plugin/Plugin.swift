@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plug-in in Swift for a program in C: loaded late, by dlopen(), into a program that runs a GMainLoop of its own.
+// A plug-in in Swift for a program in C: loaded late, by g_module_open(), into a program that runs a GMainLoop of its own.
 
 import Dispatch
 import GRunLoop
@@ -7,6 +7,14 @@ import Synchronization
 
 /// What the plug-in has seen running; the C program asks with plugin_served().
 private let served = Atomic<UInt32>(0)
+
+/// An actor that lives on the main run loop.
+private actor Resident {
+    nonisolated let executor = GRunLoop.main.executor
+    nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
+
+    func serve() { served.add(32, ordering: .relaxed) }
+}
 
 /// Sets to work. The program's thread is the caller's; on any other than the main one, the main queue cannot be had.
 @_cdecl("plugin_start")
@@ -17,12 +25,13 @@ public func pluginStart() {
     loop.async { served.add(2, ordering: .relaxed) }
     DispatchQueue.main.async { served.add(4, ordering: .relaxed) }
     Task { @MainActor in served.add(8, ordering: .relaxed) }
+    Task { await Resident().serve() }
     DispatchQueue.global().async {
         DispatchQueue.main.async { served.add(16, ordering: .relaxed) }
     }
 }
 
-/// Bits: 1 a timer, 2 a block, 4 the main queue, 8 the main actor, 16 the main queue from a background queue.
+/// Bits: 1 a timer, 2 a block, 4 the main queue, 8 the main actor, 16 the main queue from a background queue, 32 an actor.
 @_cdecl("plugin_served")
 public func pluginServed() -> UInt32 {
     served.load(ordering: .relaxed)

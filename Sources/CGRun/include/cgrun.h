@@ -132,6 +132,13 @@ void cgrun_close(int descriptor);
 /// Logs to GLib's log under the domain "GRunLoop".
 void cgrun_log(GLogLevelFlags level, const char *message);
 
+/// Names the function of the C interface that the calling thread is in, for messages; NULL for none. Answers the former one.
+const char *cgrun_set_caller(const char *function);
+const char *cgrun_caller(void);
+
+/// The file that this code is in: the program or a shared library.
+const char *cgrun_own_file(void);
+
 /// True in a child process that was forked without exec after the library was first used.
 bool cgrun_has_forked(void);
 /// Starts watching for fork().

@@ -28,8 +28,9 @@ extension GRunLoop {
     public static func hostAsyncMain(by drive: (@MainActor @Sendable () -> Void)? = nil) {
         guard cgrun_is_main_thread(), cgrun_async_main_state() == Int32(CGRUN_ASYNC_MAIN_NONE) else {
             let isDriven = cgrun_async_main_state() == Int32(CGRUN_ASYNC_MAIN_DRIVEN)
-            return Log.critical(
-                "GRunLoop.hostAsyncMain: too late: "
+            return Log.misuse(
+                "hostAsyncMain",
+                "too late: "
                     + (isDriven
                         ? "the main thread is being driven already. Call it once, before the first await of main()"
                         : "main() has already suspended, and Swift's runtime has given the main thread to libdispatch; or this is another "
@@ -39,7 +40,7 @@ extension GRunLoop {
         _ = main
         MainActor.assumeIsolated { AsyncMain.driver = drive }
         if !cgrun_set_async_main_driver({ MainActor.assumeIsolated { AsyncMain.drive() } }) {
-            Log.critical("GRunLoop.hostAsyncMain: Swift's runtime offers no way to keep the main thread of an async main here")
+            Log.misuse("hostAsyncMain", "Swift's runtime offers no way to keep the main thread of an async main here")
         }
     }
 }

@@ -46,8 +46,9 @@ struct AcquiredContexts {
             if g_main_context_get_thread_default() == pushed.context {
                 g_main_context_pop_thread_default(pushed.context)
             } else {
-                Log.critical(
-                    "GRunLoop.run: a callout has pushed a thread-default GMainContext and not popped it again; the run's own one stays "
+                Log.misuse(
+                    "run",
+                    "a callout has pushed a thread-default GMainContext and not popped it again; the run's own one stays "
                         + "pushed below it")
             }
         }

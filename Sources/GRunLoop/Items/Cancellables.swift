@@ -31,13 +31,18 @@ struct Cancellables {
 }
 
 extension GRunLoop {
-    /// Takes back what a target, and a key if there is one, name; in the order in which it was asked for.
+    /// Takes back what a target, and a key if there is one, name.
     func takeBack(target: AnyObject, key: (any Hashable & Sendable)?) {
         let wanted = key.map { AnyHashable($0) }
+        takeBack { $0.target === target && (wanted == nil || $0.key == wanted) }
+    }
+
+    /// Takes back what is wanted, in the order in which it was asked for.
+    func takeBack(where isWanted: (Cancellables.Entry) -> Bool) {
         // A copy: comparing keys calls the user's code.
         let entries = cancellables.entries
         for tag in entries.keys.sorted() {
-            guard let entry = entries[tag], entry.target === target, wanted == nil || entry.key == wanted else { continue }
+            guard let entry = entries[tag], isWanted(entry) else { continue }
             let removed = cancellables.remove(tag)
             removed?.item?.invalidate()
         }

@@ -19,8 +19,9 @@ extension GRunLoop {
     }
 
     func refuseOtherLoop(_ kind: StaticString) {
-        Log.critical(
-            "GRunLoop.add: this \(kind) is in another run loop; remove it from every mode there, or invalidate it, before "
+        Log.misuse(
+            "add",
+            "this \(kind) is in another run loop; remove it from every mode there, or invalidate it, before "
                 + "it is added here")
     }
 
@@ -31,7 +32,7 @@ extension GRunLoop {
     /// corresponding Core Foundation function is `CFRunLoopAddCommonMode`.
     public func addCommonMode(_ name: Mode) throws(DescriptorError) {
         guard name != .common else {
-            return Log.critical("GRunLoop.addCommonMode: .common stands for all common modes; name one mode")
+            return Log.misuse("addCommonMode", ".common stands for all common modes; name one mode")
         }
         guard !refuses("addCommonMode") else { return }
         var joined: [Source] = []

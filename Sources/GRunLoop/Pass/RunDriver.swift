@@ -99,19 +99,19 @@ extension GRunLoop {
 
     private func explainExhaustion(_ name: Mode) {
         guard lock.withLock({ host.detachedFrom == nil }) else {
-            return Log.critical(
-                "GRunLoop.run: the loop was detached from its context, so mode \(name) is not run; call attach() first")
+            return Log.misuse(
+                "run", "the loop was detached from its context, so mode \(name) is not run; call attach() first")
         }
-        Log.critical(
-            "GRunLoop.run: no descriptor is left to sleep with, so mode \(name) is not run; close some descriptors or raise "
+        Log.misuse(
+            "run",
+            "no descriptor is left to sleep with, so mode \(name) is not run; close some descriptors or raise "
                 + "the limit, and run it again")
     }
 
     /// ``Mode/common`` can have no items of its own, so that it is finished; but whoever runs it meant something else.
     private func explainCommon() {
         guard !Self.saidCommon.exchange(true, ordering: .relaxed) else { return }
-        Log.critical(
-            "GRunLoop.run: .common stands for all common modes and cannot be run; run one of them, as .default. Said once")
+        Log.misuse("run", ".common stands for all common modes and cannot be run; run one of them, as .default. Said once")
     }
 
     private static let saidCommon = Atomic(false)

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The mode in which a host is served, and what the current mode is.
 
+import Synchronization
+
 extension GRunLoop {
     /// The mode of the innermost run; where a host drives, the ambient mode in every callback of it; nil outside both.
     ///
@@ -23,11 +25,16 @@ extension GRunLoop {
     /// A mode that was pushed as the ambient one, and how it is taken back.
     public final class AmbientMode: Sendable {
         public let mode: Mode
+        /// What the C interface knows it by; not 0.
+        let id: UInt32
         private let loop: GRunLoop
+
+        private static let lastID = Atomic<UInt32>(0)
 
         init(_ mode: Mode, of loop: GRunLoop) {
             self.mode = mode
             self.loop = loop
+            id = Self.lastID.add(1, ordering: .relaxed).newValue
         }
 
         /// Takes the mode back: the ambient mode is the one that was pushed last of those that are left, or the default one. In any order.
@@ -50,7 +57,7 @@ extension GRunLoop {
         let token = AmbientMode(name, of: self)
         guard !refuses("push(ambientMode:)"), requireOwnThread("push(ambientMode:)") else { return token }
         guard name != .common else {
-            Log.critical("GRunLoop.push(ambientMode:): .common stands for all common modes and cannot be current; name one of them")
+            Log.misuse("push(ambientMode:)", ".common stands for all common modes and cannot be current; name one of them")
             return token
         }
         try addCommonMode(name)
@@ -74,6 +81,11 @@ extension GRunLoop {
         return try body()
     }
 
+    /// The mode that was pushed with that id, if it still is.
+    func pushedAmbientMode(_ id: UInt32) -> AmbientMode? {
+        lock.withLock { host.ambientStack.first { $0.id == id } }
+    }
+
     private func pop(_ token: AmbientMode) {
         guard !refuses("pop"), requireOwnThread("pop") else { return }
         let isPopped = lock.withLock {
@@ -83,6 +95,6 @@ extension GRunLoop {
             host.owesPass = true
             return true
         }
-        if !isPopped { Log.critical("GRunLoop.AmbientMode.pop: mode \(token.mode) is not pushed any more; pop it once") }
+        if !isPopped { Log.misuse("AmbientMode.pop", "mode \(token.mode) is not pushed any more; pop it once") }
     }
 }

@@ -14,8 +14,9 @@ extension GRunLoop {
         lock.lock()
         guard activation == nil else {
             lock.unlock()
-            return Log.critical(
-                "GRunLoop.detach: a callout of the loop is on the stack, and nothing is detached; call it from outside the loop")
+            return Log.misuse(
+                "detach",
+                "a callout of the loop is on the stack, and nothing is detached; call it from outside the loop")
         }
         guard let former = home else { return lock.unlock() }
         endHostedRunLocked(finishesPass: true)

@@ -56,7 +56,13 @@ extension GRunLoop {
 /// Messages to whoever misused the library. They go to GLib's log, domain "GRunLoop", so that a GTK program sees them where it
 /// sees GTK's own, and can make them fatal with `G_DEBUG=fatal-criticals`.
 enum Log {
-    /// The call was wrong and did nothing.
+    /// The call was wrong and did nothing. Named is the function that the program called: the C interface's, if it came by that.
+    static func misuse(_ call: StaticString, _ problem: String) {
+        let caller = cgrun_caller().map { functionName(String(cString: $0)) }
+        critical("\(caller ?? "GRunLoop.\(call)"): \(problem)")
+    }
+
+    /// Something is wrong that is nobody's call.
     static func critical(_ message: String) {
         cgrun_log(G_LOG_LEVEL_CRITICAL, message)
     }
@@ -64,5 +70,10 @@ enum Log {
     /// The call did what it could.
     static func warning(_ message: String) {
         cgrun_log(G_LOG_LEVEL_WARNING, message)
+    }
+
+    /// A function's name without its argument labels.
+    static func functionName(_ signature: String) -> String {
+        String(signature.prefix { $0 != "(" })
     }
 }

@@ -73,6 +73,8 @@ public final class GRunLoop: @unchecked Sendable {
         modes[.default] = defaultMode
         host = HostState(ambientMode: defaultMode)
         cgrun_watch_fork()
+        // Of two copies of the library the first one serves the process; the loops of the other are dead from the beginning.
+        if OneCopy.other != nil { dead.store(true, ordering: .relaxed) }
     }
 
     deinit {
@@ -107,7 +109,7 @@ public final class GRunLoop: @unchecked Sendable {
     var isDead: Bool { dead.load(ordering: .relaxed) }
 
     /// Whether `call` can do nothing here: after fork() the descriptors are shared with the parent, whose loop would be woken; after
-    /// the end of its thread a loop is inert, and the main loop says so once (item 14).
+    /// the end of its thread a loop is inert, and the main loop says so once (item 14); another copy of the library serves the process.
     @inline(__always) func refuses(_ call: StaticString) -> Bool {
         guard cgrun_has_forked() || isDead else { return false }
         explainRefusal(call)
@@ -116,18 +118,23 @@ public final class GRunLoop: @unchecked Sendable {
 
     @inline(never) private func explainRefusal(_ call: StaticString) {
         if cgrun_has_forked() {
-            Log.critical(
-                "GRunLoop.\(call): this process was forked and did not exec(); GLib's main loop cannot be used here. "
+            Log.misuse(
+                call,
+                "this process was forked and did not exec(); GLib's main loop cannot be used here. "
                     + "Call exec() after fork(), or start the child with GSubprocess")
+        } else if let other = OneCopy.other {
+            Log.misuse(
+                call,
+                "another copy of GRunLoop serves this process (\(other)), so this one (\(OneCopy.file)) does nothing. Link everything that "
+                    + "uses it to one shared library: libgrun-1.0.so.0, or the product GRunLoopDynamic")
         } else if isMain, !saidDead.exchange(true, ordering: .relaxed) {
-            Log.critical("GRunLoop.\(call): the main thread has ended, so its run loop never runs again. Said once")
+            Log.misuse(call, "the main thread has ended, so its run loop never runs again. Said once")
         }
     }
 
     func requireOwnThread(_ call: StaticString) -> Bool {
         if isCurrent { return true }
-        Log.critical(
-            "GRunLoop.\(call): called on another thread than the loop's own, and ignored; call it there, by async(inModes:_:)")
+        Log.misuse(call, "called on another thread than the loop's own, and ignored; have it called there, by a block")
         return false
     }
 

@@ -14,7 +14,9 @@ extension GRunLoop {
         public let loop: GRunLoop
         private let clock: Clock
 
-        fileprivate init(_ loop: GRunLoop, _ clock: Clock) {
+        /// Nil for a loop whose time is the system's.
+        init?(of loop: GRunLoop) {
+            guard let clock = loop.virtualTime else { return nil }
             self.loop = loop
             self.clock = clock
         }
@@ -80,7 +82,8 @@ extension GRunLoop {
         let loop = GRunLoop(isMain: false, virtualTime: clock)
         return try ThreadLoops.withCurrent(loop) { () throws(Failure) -> Result in
             defer { loop.endWithThread() }
-            return try body(VirtualTime(loop, clock))
+            guard let time = VirtualTime(of: loop) else { fatalError("unreachable") }
+            return try body(time)
         }
     }
 

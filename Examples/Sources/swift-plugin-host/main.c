@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A program in C that knows nothing of run loops, dispatch queues or Swift: it runs a GMainLoop, and loads a plug-in into it.
 //
-// usage: c-host PLUGIN [--thread]    --thread: the plug-in is loaded and started on a thread that is not the main one
+// usage: swift-plugin-host PLUGIN [--thread]    --thread: the plug-in is loaded and started on a thread that is not the main one
 
-#include <dlfcn.h>
-#include <glib.h>
+#include <gmodule.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -20,14 +19,13 @@ typedef struct {
 
 static void load(Host *host)
 {
-    void *plugin = dlopen(host->path, RTLD_NOW | RTLD_LOCAL);
-    if (plugin == NULL)
-        g_error("%s", dlerror());
-    void (*start)(void) = (void (*)(void))dlsym(plugin, "plugin_start");
-    void *served = dlsym(plugin, "plugin_served");
-    if (start == NULL || served == NULL)
-        g_error("%s", dlerror());
-    start();
+    GModule *plugin = g_module_open(host->path, G_MODULE_BIND_LOCAL);
+    gpointer start, served;
+    if (plugin == NULL || !g_module_symbol(plugin, "plugin_start", &start) || !g_module_symbol(plugin, "plugin_served", &served))
+        g_error("%s", g_module_error());
+    // What is in Swift stays: its runtime cannot be unloaded.
+    g_module_make_resident(plugin);
+    ((void (*)(void))start)();
     g_atomic_pointer_set(&host->served, served);
 }
 
@@ -73,11 +71,11 @@ int main(int count, char **arguments)
 {
     gboolean on_thread = count == 3 && strcmp(arguments[2], "--thread") == 0;
     if (count != 2 && !on_thread) {
-        fprintf(stderr, "usage: c-host PLUGIN [--thread]\n");
+        fprintf(stderr, "usage: swift-plugin-host PLUGIN [--thread]\n");
         return 2;
     }
     // On another thread everything is served but the main queue and the main actor.
-    Host host = {.path = arguments[1], .loop = g_main_loop_new(NULL, FALSE), .expected = on_thread ? 3 : 31};
+    Host host = {.path = arguments[1], .loop = g_main_loop_new(NULL, FALSE), .expected = on_thread ? 35 : 63};
     GThread *thread = NULL;
     g_mutex_init(&host.is_running);
     g_mutex_lock(&host.is_running);
@@ -89,7 +87,7 @@ int main(int count, char **arguments)
     g_timeout_add_seconds(20, give_up, &host);
     g_main_loop_run(host.loop);
     printf(
-        "c-host: plug-in loaded %s: served %u of 31%s\n", on_thread ? "on another thread" : "late, on the main thread",
+        "swift-plugin-host: plug-in loaded %s: served %u of 63%s\n", on_thread ? "on another thread" : "late, on the main thread",
         served(&host), host.passed ? "" : ": FAILED");
     g_mutex_unlock(&host.is_running);
     if (thread != NULL)

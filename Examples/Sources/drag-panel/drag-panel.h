@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// What gtk3-host and gtk4-host share: a label that can be dragged on, and two timers. The drag pushes the tracking mode, so that the background
+// timer of the default mode pauses; the timer of the common modes goes on, and so does GTK itself.
+
+#include <grun/grun.h>
+#include <gtk/gtk.h>
+
+typedef struct {
+    GtkWidget *label;
+    GtkGesture *drag;
+    void (*quit)(void);
+    GRunLoop *loop;
+    GRunTimer *background_timer, *common_timer;
+    guint background, common, tracking;
+    // Of --check: what was counted when the drag began, and whether all is as it must be.
+    guint background_before, common_before;
+    gboolean passed;
+} Panel;
+
+static void show(Panel *panel)
+{
+    g_autofree char *text = g_strdup_printf("background %u\ncommon %u\n%s", panel->background, panel->common, panel->tracking ? "dragging" : "drag here");
+    gtk_label_set_text(GTK_LABEL(panel->label), text);
+}
+
+static gboolean count_background(GRunTimer *timer, gpointer user_data)
+{
+    (void)timer;
+    Panel *panel = user_data;
+    panel->background++;
+    show(panel);
+    return G_SOURCE_CONTINUE;
+}
+
+static gboolean count_common(GRunTimer *timer, gpointer user_data)
+{
+    (void)timer;
+    Panel *panel = user_data;
+    panel->common++;
+    show(panel);
+    return G_SOURCE_CONTINUE;
+}
+
+static void begin(GtkGestureDrag *gesture, double x, double y, gpointer user_data)
+{
+    (void)gesture;
+    (void)x;
+    (void)y;
+    Panel *panel = user_data;
+    if (panel->tracking == 0)
+        panel->tracking = grun_loop_push_ambient_mode(panel->loop, GRUN_MODE_TRACKING, NULL);
+    show(panel);
+}
+
+static void end(GtkGestureDrag *gesture, double x, double y, gpointer user_data)
+{
+    (void)gesture;
+    (void)x;
+    (void)y;
+    Panel *panel = user_data;
+    if (panel->tracking != 0)
+        grun_loop_pop_ambient_mode(panel->loop, panel->tracking);
+    panel->tracking = 0;
+    show(panel);
+}
+
+// MARK: --check: the program drags by itself
+
+static void check_end(gpointer user_data)
+{
+    Panel *panel = user_data;
+    guint background = panel->background - panel->background_before, common = panel->common - panel->common_before;
+    g_signal_emit_by_name(panel->drag, "drag-end", 10.0, 10.0);
+    panel->passed = panel->background_before > 0 && background == 0 && common > 0;
+    g_print("before the drag the background timer %s\n", panel->background_before > 0 ? "fired" : "did not fire");
+    g_print("during the drag it fired %u times, the common one %s\n", background, common > 0 ? "went on" : "stopped");
+    panel->quit();
+}
+
+static void check_begin(gpointer user_data)
+{
+    Panel *panel = user_data;
+    g_signal_emit_by_name(panel->drag, "drag-begin", 0.0, 0.0);
+    panel->background_before = panel->background;
+    panel->common_before = panel->common;
+    grun_loop_perform_after(panel->loop, 0.3, GRUN_MODE_COMMON, check_end, panel, NULL);
+}
+
+// MARK: Begin and end
+
+static void panel_begin(Panel *panel, gboolean checks)
+{
+    g_signal_connect(panel->drag, "drag-begin", G_CALLBACK(begin), panel);
+    g_signal_connect(panel->drag, "drag-end", G_CALLBACK(end), panel);
+    // All the set-up there is: from here on GTK's loop serves this one.
+    panel->loop = grun_loop_get_main();
+    panel->background_timer = grun_timer_new(0.02, TRUE, count_background, panel, NULL);
+    panel->common_timer = grun_timer_new(0.02, TRUE, count_common, panel, NULL);
+    grun_loop_add_timer(panel->loop, panel->background_timer, GRUN_MODE_DEFAULT);
+    grun_loop_add_timer(panel->loop, panel->common_timer, GRUN_MODE_COMMON);
+    if (checks)
+        grun_loop_perform_after(panel->loop, 0.3, GRUN_MODE_DEFAULT, check_begin, panel, NULL);
+    show(panel);
+}
+
+static void panel_end(Panel *panel)
+{
+    grun_timer_invalidate(panel->background_timer);
+    grun_timer_invalidate(panel->common_timer);
+    g_clear_pointer(&panel->background_timer, grun_timer_unref);
+    g_clear_pointer(&panel->common_timer, grun_timer_unref);
+}

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sources that are performed when a descriptor is ready: CFRunLoopSource, version 1. */
+#ifndef GRUN_FD_SOURCE_H
+#define GRUN_FD_SOURCE_H
+
+#if !defined(GRUN_H_INSIDE) && !defined(GRUN_COMPILATION)
+#error "Only <grun/grun.h> can be included directly."
+#endif
+
+#include <grun/grun-types.h>
+
+G_BEGIN_DECLS
+
+/**
+ * GRunFdSourceFunc:
+ * @source: the source whose descriptor is ready
+ * @condition: what was found
+ * @user_data: (closure): what was given to grun_fd_source_new()
+ *
+ * Called on the loop's thread, in every pass in which the condition holds.
+ *
+ * Returns: %G_SOURCE_CONTINUE, or %G_SOURCE_REMOVE to invalidate the source
+ */
+typedef gboolean (*GRunFdSourceFunc) (GRunFdSource *source,
+                                      GIOCondition condition,
+                                      gpointer user_data);
+
+/**
+ * grun_fd_source_new:
+ * @fd: an open descriptor that can be polled; it stays the caller's, and the source never closes it
+ * @condition: what to wait for: %G_IO_IN, %G_IO_OUT, %G_IO_PRI; %G_IO_HUP and %G_IO_ERR are always waited for
+ * @func: (scope notified) (closure user_data) (destroy notify): what to call
+ * @user_data: (nullable): what to give to @func
+ * @notify: (nullable): called with @user_data when the source goes; not when it is invalidated
+ *
+ * Makes a source that is performed when its descriptor is readable, writable, and so on.
+ *
+ * It is level-triggered: it is performed again in every pass in which the condition still holds. The loop does not read from the
+ * descriptor. Remove or invalidate the source before closing the descriptor. Two sources may watch one descriptor for different conditions;
+ * of two for the same condition the later one gets it. A function that drains another source's descriptor may leave that one a spurious
+ * call: use descriptors that do not block. A source is in one loop at a time, and in any number of its modes.
+ *
+ * Threads: any. The corresponding Core Foundation function is `CFRunLoopSourceCreate`, the GLib function g_unix_fd_source_new().
+ *
+ * Returns: (transfer full): the source
+ */
+GRUN_AVAILABLE_IN_1_0
+GRunFdSource *grun_fd_source_new (gint fd,
+                                  GIOCondition condition,
+                                  GRunFdSourceFunc func,
+                                  gpointer user_data,
+                                  GDestroyNotify notify);
+
+/**
+ * grun_fd_source_ref:
+ * @source: a descriptor source
+ *
+ * Takes a reference. Threads: any. `CFRetain`.
+ *
+ * Returns: (transfer full): the same source
+ */
+GRUN_AVAILABLE_IN_1_0
+GRunFdSource *grun_fd_source_ref (GRunFdSource *source);
+
+/**
+ * grun_fd_source_unref:
+ * @source: (transfer full): a descriptor source
+ *
+ * Gives a reference back. A loop that the source is in holds one of its own. After the last one the pointer must not be used.
+ *
+ * Threads: any; with the last reference @notify is called, on this thread. `CFRelease`.
+ */
+GRUN_AVAILABLE_IN_1_0
+void grun_fd_source_unref (GRunFdSource *source);
+
+/**
+ * grun_fd_source_get_fd:
+ * @source: a descriptor source
+ *
+ * Threads: any. The corresponding Core Foundation function is `CFFileDescriptorGetNativeDescriptor`.
+ *
+ * Returns: the descriptor that it was made with
+ */
+GRUN_AVAILABLE_IN_1_0
+gint grun_fd_source_get_fd (GRunFdSource *source);
+
+/**
+ * grun_fd_source_get_condition:
+ * @source: a descriptor source
+ *
+ * Threads: any.
+ *
+ * Returns: the conditions that it was made with
+ */
+GRUN_AVAILABLE_IN_1_0
+GIOCondition grun_fd_source_get_condition (GRunFdSource *source);
+
+/**
+ * grun_fd_source_invalidate:
+ * @source: a descriptor source
+ *
+ * Takes the source out of every mode, for good. It is not performed any more, also not for an event that was found already. @notify is
+ * called when the source goes, which may be later. The second time it does nothing.
+ *
+ * Threads: any. The corresponding Core Foundation function is `CFRunLoopSourceInvalidate`.
+ */
+GRUN_AVAILABLE_IN_1_0
+void grun_fd_source_invalidate (GRunFdSource *source);
+
+/**
+ * grun_fd_source_is_valid:
+ * @source: a descriptor source
+ *
+ * Threads: any. The corresponding Core Foundation function is `CFRunLoopSourceIsValid`.
+ *
+ * Returns: %FALSE once it was invalidated
+ */
+GRUN_AVAILABLE_IN_1_0
+gboolean grun_fd_source_is_valid (GRunFdSource *source);
+
+/**
+ * grun_fd_source_to_string:
+ * @source: a descriptor source
+ *
+ * Threads: any. The corresponding Core Foundation function is `CFCopyDescription`.
+ *
+ * Returns: (transfer full): what the source is and how it is doing, for people; free it with g_free()
+ */
+GRUN_AVAILABLE_IN_1_0
+char *grun_fd_source_to_string (GRunFdSource *source);
+
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (GRunFdSource, grun_fd_source_unref)
+
+G_END_DECLS
+
+#endif

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The types: six opaque ones, which are counted by reference, modes by name, stages, results, errors. */
+#ifndef GRUN_TYPES_H
+#define GRUN_TYPES_H
+
+#if !defined(GRUN_H_INSIDE) && !defined(GRUN_COMPILATION)
+#error "Only <grun/grun.h> can be included directly."
+#endif
+
+#include <glib-object.h>
+
+#include <grun/grun-version.h>
+
+G_BEGIN_DECLS
+
+/**
+ * GRunLoop:
+ *
+ * The run loop of a thread. Every thread has one; it is made when it is first asked for, and ends with its thread.
+ *
+ * A loop serves sources, timers, blocks, descriptors and #GMainContext's while it is run in a mode that they are in, tells
+ * observers what it does, and sleeps when there is nothing to do. Where somebody else iterates the loop's home context (gtk_main(),
+ * g_application_run(), g_main_loop_run()), it is served in there: no set-up is needed beyond one call of grun_loop_get_main().
+ *
+ * A loop may be held and called from any thread; running it belongs to its own. After its thread has ended it is inert: calls do nothing,
+ * runs are finished.
+ *
+ * The corresponding Core Foundation type is `CFRunLoop`.
+ */
+typedef struct _GRunLoop GRunLoop;
+
+/**
+ * GRunSource:
+ *
+ * A source that a program signals itself. The corresponding Core Foundation type is `CFRunLoopSource` with a context of version 0.
+ */
+typedef struct _GRunSource GRunSource;
+
+/**
+ * GRunFdSource:
+ *
+ * A source that is performed when its descriptor is ready. The corresponding Core Foundation type is `CFRunLoopSource` with a context of
+ * version 1.
+ */
+typedef struct _GRunFdSource GRunFdSource;
+
+/**
+ * GRunTimer:
+ *
+ * A function that is called when a point in time has come. The corresponding Core Foundation type is `CFRunLoopTimer`.
+ */
+typedef struct _GRunTimer GRunTimer;
+
+/**
+ * GRunObserver:
+ *
+ * A function that is called at given stages of a run. The corresponding Core Foundation type is `CFRunLoopObserver`.
+ */
+typedef struct _GRunObserver GRunObserver;
+
+/**
+ * GRunThread:
+ *
+ * A thread that does nothing but run its loop. The corresponding Foundation class is `NSThread`.
+ */
+typedef struct _GRunThread GRunThread;
+
+/* Modes are names. Any string of UTF-8 that is not empty makes one; names compare by content. */
+
+/**
+ * GRUN_MODE_DEFAULT:
+ *
+ * The mode in which a program spends its idle time. `kCFRunLoopDefaultMode`.
+ */
+#define GRUN_MODE_DEFAULT "kCFRunLoopDefaultMode"
+
+/**
+ * GRUN_MODE_COMMON:
+ *
+ * Not a mode to run, but the name of all common modes together: what is added to it is served in each of them. `kCFRunLoopCommonModes`.
+ */
+#define GRUN_MODE_COMMON "kCFRunLoopCommonModes"
+
+/**
+ * GRUN_MODE_TRACKING:
+ *
+ * For tracking a drag or a scroll: items of the default mode wait meanwhile. It is not common until grun_loop_add_common_mode() or
+ * grun_loop_push_ambient_mode() makes it so. AppKit's `NSEventTrackingRunLoopMode`.
+ */
+#define GRUN_MODE_TRACKING "GRunLoopTrackingMode"
+
+/**
+ * GRunActivity:
+ * @GRUN_ACTIVITY_ENTRY: a run begins
+ * @GRUN_ACTIVITY_BEFORE_TIMERS: a pass begins
+ * @GRUN_ACTIVITY_BEFORE_SOURCES: the version-0 sources come next
+ * @GRUN_ACTIVITY_BEFORE_WAITING: the loop is about to sleep
+ * @GRUN_ACTIVITY_AFTER_WAITING: the loop has woken up
+ * @GRUN_ACTIVITY_EXIT: a run ends
+ * @GRUN_ACTIVITY_ALL: all of them
+ *
+ * The stages of a run that observers are told of. `CFRunLoopActivity`, with the same values.
+ */
+typedef enum /*< flags >*/
+{
+  GRUN_ACTIVITY_ENTRY = 1 << 0,
+  GRUN_ACTIVITY_BEFORE_TIMERS = 1 << 1,
+  GRUN_ACTIVITY_BEFORE_SOURCES = 1 << 2,
+  GRUN_ACTIVITY_BEFORE_WAITING = 1 << 5,
+  GRUN_ACTIVITY_AFTER_WAITING = 1 << 6,
+  GRUN_ACTIVITY_EXIT = 1 << 7,
+  GRUN_ACTIVITY_ALL = 0x0FFFFFFF
+} GRunActivity;
+
+/**
+ * GRunResult:
+ * @GRUN_RESULT_FINISHED: the mode has nothing to wait for, or the call was refused
+ * @GRUN_RESULT_STOPPED: grun_loop_stop() was called
+ * @GRUN_RESULT_TIMED_OUT: the time is up
+ * @GRUN_RESULT_HANDLED_SOURCE: a source was handled, and the caller asked to return then
+ *
+ * Why a run has returned. `CFRunLoopRunResult`, with the same values.
+ */
+typedef enum
+{
+  GRUN_RESULT_FINISHED = 1,
+  GRUN_RESULT_STOPPED = 2,
+  GRUN_RESULT_TIMED_OUT = 3,
+  GRUN_RESULT_HANDLED_SOURCE = 4
+} GRunResult;
+
+/**
+ * GRUN_ERROR:
+ *
+ * The domain of the errors of this library: see #GRunError.
+ */
+#define GRUN_ERROR (grun_error_quark ())
+
+/**
+ * GRunError:
+ * @GRUN_ERROR_BAD_DESCRIPTOR: no open descriptor has the number
+ * @GRUN_ERROR_NOT_POLLABLE: the kernel cannot wait for the descriptor: it is a regular file or a directory, which is always ready
+ * @GRUN_ERROR_LIMIT_REACHED: the process or the system has no descriptor left
+ * @GRUN_ERROR_SYSTEM: the kernel has refused for another reason, which the message tells
+ * @GRUN_ERROR_LOOP_ENDED: the loop's thread has ended, so that what was asked of it can never happen
+ * @GRUN_ERROR_NO_THREAD: the system has no thread left
+ *
+ * What the environment can refuse. Misuse is no error but a g_critical() that names the function, which then does nothing.
+ */
+typedef enum
+{
+  GRUN_ERROR_BAD_DESCRIPTOR,
+  GRUN_ERROR_NOT_POLLABLE,
+  GRUN_ERROR_LIMIT_REACHED,
+  GRUN_ERROR_SYSTEM,
+  GRUN_ERROR_LOOP_ENDED,
+  GRUN_ERROR_NO_THREAD
+} GRunError;
+
+/**
+ * grun_error_quark:
+ *
+ * The quark behind %GRUN_ERROR.
+ *
+ * Returns: the domain
+ */
+GRUN_AVAILABLE_IN_1_0
+GQuark grun_error_quark (void);
+
+/* The types that GObject knows. The six opaque ones are boxed; copying one takes a reference. */
+
+GRUN_AVAILABLE_IN_1_0
+GType grun_activity_get_type (void) G_GNUC_CONST;
+#define GRUN_TYPE_ACTIVITY (grun_activity_get_type ())
+
+GRUN_AVAILABLE_IN_1_0
+GType grun_result_get_type (void) G_GNUC_CONST;
+#define GRUN_TYPE_RESULT (grun_result_get_type ())
+
+GRUN_AVAILABLE_IN_1_0
+GType grun_error_get_type (void) G_GNUC_CONST;
+#define GRUN_TYPE_ERROR (grun_error_get_type ())
+
+GRUN_AVAILABLE_IN_1_0
+GType grun_loop_get_type (void) G_GNUC_CONST;
+#define GRUN_TYPE_LOOP (grun_loop_get_type ())
+
+GRUN_AVAILABLE_IN_1_0
+GType grun_source_get_type (void) G_GNUC_CONST;
+#define GRUN_TYPE_SOURCE (grun_source_get_type ())
+
+GRUN_AVAILABLE_IN_1_0
+GType grun_fd_source_get_type (void) G_GNUC_CONST;
+#define GRUN_TYPE_FD_SOURCE (grun_fd_source_get_type ())
+
+GRUN_AVAILABLE_IN_1_0
+GType grun_timer_get_type (void) G_GNUC_CONST;
+#define GRUN_TYPE_TIMER (grun_timer_get_type ())
+
+GRUN_AVAILABLE_IN_1_0
+GType grun_observer_get_type (void) G_GNUC_CONST;
+#define GRUN_TYPE_OBSERVER (grun_observer_get_type ())
+
+GRUN_AVAILABLE_IN_1_0
+GType grun_thread_get_type (void) G_GNUC_CONST;
+#define GRUN_TYPE_THREAD (grun_thread_get_type ())
+
+/**
+ * GRunFunc:
+ * @user_data: (closure): what was given with the function
+ *
+ * A function that is called once.
+ */
+typedef void (*GRunFunc) (gpointer user_data);
+
+G_END_DECLS
+
+#endif

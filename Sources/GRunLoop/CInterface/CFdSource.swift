@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// swift-format-ignore-file: AlwaysUseLowerCamelCase
+// <grun/grun-fd-source.h>
+
+public import CGRun
+
+extension GRunLoop.DescriptorSource.Conditions {
+    private static let table: [(Self, GIOCondition)] = [
+        (.readable, G_IO_IN), (.writable, G_IO_OUT), (.priority, G_IO_PRI), (.hangUp, G_IO_HUP), (.error, G_IO_ERR),
+    ]
+
+    /// What else stands in it is not for a loop to wait for.
+    fileprivate init(_ condition: GIOCondition) {
+        self = Self.table.reduce(into: []) { if condition.rawValue & $1.1.rawValue != 0 { $0.insert($1.0) } }
+    }
+
+    fileprivate var condition: GIOCondition {
+        GIOCondition(rawValue: Self.table.reduce(0) { contains($1.0) ? $0 | $1.1.rawValue : $0 })
+    }
+}
+
+@c @implementation
+public func grun_fd_source_new(
+    _ descriptor: gint, _ condition: GIOCondition, _ function: GRunFdSourceFunc?, _ data: gpointer?, _ notify: GDestroyNotify?
+) -> OpaquePointer? {
+    Call.of { call in
+        guard call.requires(descriptor >= 0, "fd >= 0"), let function = call.required(function, "func != NULL") else { return nil }
+        let closure = Closure(function, data, notify)
+        return retained(
+            GRunLoop.DescriptorSource(descriptor: descriptor, conditions: .init(condition)) { source, found in
+                if !Bool(closure.function(borrowed(source), found.condition, closure.data)) { source.invalidate() }
+            })
+    }
+}
+
+private let isSource: StaticString = "source != NULL"
+
+extension Call {
+    func fdSource(_ pointer: OpaquePointer?) -> GRunLoop.DescriptorSource? { object(pointer, isSource) }
+}
+
+@c @implementation
+public func grun_fd_source_ref(_ source: OpaquePointer?) -> OpaquePointer? { Call.of { $0.retain(source, isSource) } }
+
+@c @implementation
+public func grun_fd_source_unref(_ source: OpaquePointer?) { Call.of { $0.release(source, isSource) } }
+
+@c @implementation
+public func grun_fd_source_get_fd(_ source: OpaquePointer?) -> gint { Call.of { $0.fdSource(source)?.descriptor ?? -1 } }
+
+@c @implementation
+public func grun_fd_source_get_condition(_ source: OpaquePointer?) -> GIOCondition {
+    Call.of { $0.fdSource(source)?.conditions.condition ?? GIOCondition(rawValue: 0) }
+}
+
+@c @implementation
+public func grun_fd_source_invalidate(_ source: OpaquePointer?) { Call.of { $0.fdSource(source)?.invalidate() } }
+
+@c @implementation
+public func grun_fd_source_is_valid(_ source: OpaquePointer?) -> gboolean {
+    Call.of { $0.fdSource(source)?.isValid ?? false }.gboolean
+}
+
+@c @implementation
+public func grun_fd_source_to_string(_ source: OpaquePointer?) -> UnsafeMutablePointer<CChar>? {
+    Call.of { ($0.fdSource(source)?.description).flatMap(copy) }
+}

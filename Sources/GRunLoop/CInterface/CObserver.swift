@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// swift-format-ignore-file: AlwaysUseLowerCamelCase
+// <grun/grun-observer.h>
+
+public import CGRun
+
+@c @implementation
+public func grun_observer_new(
+    _ activities: GRunActivity, _ repeats: gboolean, _ order: gint, _ function: GRunObserverFunc?, _ data: gpointer?,
+    _ notify: GDestroyNotify?
+) -> OpaquePointer? {
+    Call.of { call in
+        guard let function = call.required(function, "func != NULL") else { return nil }
+        let closure = Closure(function, data, notify)
+        return retained(
+            GRunLoop.Observer(
+                activities: .init(rawValue: UInt(activities.rawValue)), repeats: Bool(repeats), order: Int(order)
+            ) { observer, activity in
+                let stage = GRunActivity(rawValue: guint(activity.rawValue))
+                if !Bool(closure.function(borrowed(observer), stage, closure.data)) { observer.invalidate() }
+            })
+    }
+}
+
+private let isObserver: StaticString = "observer != NULL"
+
+extension Call {
+    func observer(_ pointer: OpaquePointer?) -> GRunLoop.Observer? { object(pointer, isObserver) }
+}
+
+@c @implementation
+public func grun_observer_ref(_ observer: OpaquePointer?) -> OpaquePointer? { Call.of { $0.retain(observer, isObserver) } }
+
+@c @implementation
+public func grun_observer_unref(_ observer: OpaquePointer?) { Call.of { $0.release(observer, isObserver) } }
+
+@c @implementation
+public func grun_observer_get_activities(_ observer: OpaquePointer?) -> GRunActivity {
+    Call.of { GRunActivity(rawValue: guint($0.observer(observer)?.activities.rawValue ?? 0)) }
+}
+
+@c @implementation
+public func grun_observer_does_repeat(_ observer: OpaquePointer?) -> gboolean {
+    Call.of { $0.observer(observer)?.repeats ?? false }.gboolean
+}
+
+@c @implementation
+public func grun_observer_get_order(_ observer: OpaquePointer?) -> gint { Call.of { gint($0.observer(observer)?.order ?? 0) } }
+
+@c @implementation
+public func grun_observer_invalidate(_ observer: OpaquePointer?) { Call.of { $0.observer(observer)?.invalidate() } }
+
+@c @implementation
+public func grun_observer_is_valid(_ observer: OpaquePointer?) -> gboolean {
+    Call.of { $0.observer(observer)?.isValid ?? false }.gboolean
+}
+
+@c @implementation
+public func grun_observer_to_string(_ observer: OpaquePointer?) -> UnsafeMutablePointer<CChar>? {
+    Call.of { ($0.observer(observer)?.description).flatMap(copy) }
+}

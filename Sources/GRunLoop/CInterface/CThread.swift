@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// swift-format-ignore-file: AlwaysUseLowerCamelCase
+// <grun/grun-thread.h>
+
+public import CGRun
+
+@c @implementation
+public func grun_thread_new(
+    _ name: UnsafePointer<CChar>?, _ setUp: GRunThreadFunc?, _ data: gpointer?,
+    _ error: UnsafeMutablePointer<UnsafeMutablePointer<GError>?>?
+) -> OpaquePointer? {
+    Call.of { call in
+        guard let name = call.required(name, "name != NULL"), call.error(error),
+            let text = call.required(String(validatingCString: name), "g_utf8_validate (name, -1, NULL)")
+        else { return nil }
+        let closure = setUp.map { Closure($0, data, nil) }
+        do throws(GRunLoop.Thread.StartError) {
+            return retained(
+                try GRunLoop.Thread(name: text) { loop in
+                    if let closure { closure.function(borrowed(loop), closure.data) }
+                })
+        } catch let failure {
+            let code = if case .noThread = failure { GRUN_ERROR_NO_THREAD } else { GRUN_ERROR_LIMIT_REACHED }
+            fail(error, code, failure.description)
+            return nil
+        }
+    }
+}
+
+private let isThread: StaticString = "thread != NULL"
+
+extension Call {
+    fileprivate func thread(_ pointer: OpaquePointer?) -> GRunLoop.Thread? { object(pointer, isThread) }
+}
+
+@c @implementation
+public func grun_thread_ref(_ thread: OpaquePointer?) -> OpaquePointer? { Call.of { $0.retain(thread, isThread) } }
+
+@c @implementation
+public func grun_thread_unref(_ thread: OpaquePointer?) { Call.of { $0.release(thread, isThread) } }
+
+@c @implementation
+public func grun_thread_copy_name(_ thread: OpaquePointer?) -> UnsafeMutablePointer<CChar>? {
+    Call.of { ($0.thread(thread)?.name).flatMap(copy) }
+}
+
+@c @implementation
+public func grun_thread_get_loop(_ thread: OpaquePointer?) -> OpaquePointer? { Call.of { ($0.thread(thread)?.loop).map(borrowed) } }
+
+@c @implementation
+public func grun_thread_stop(_ thread: OpaquePointer?) { Call.of { $0.thread(thread)?.stop() } }
+
+@c @implementation
+public func grun_thread_join(_ thread: OpaquePointer?) {
+    Call.of { call in
+        guard let thread = call.thread(thread), call.requires(!thread.loop.isCurrent, "the calling thread is another one") else {
+            return
+        }
+        thread.join()
+    }
+}

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// A function of C's with its data, as Swift closures hold it.
+
+import CGRun
+
+/// Lets go of the data when the last closure that holds it goes: of a timer or an observer when that is invalidated (items 138 and 154), of a
+/// source when the source itself goes (98), of a block after it was called or dropped. No lock is held then.
+class Closure<Function>: @unchecked Sendable {
+    let function: Function
+    let data: gpointer?
+    private let notify: GDestroyNotify?
+
+    init(_ function: Function, _ data: gpointer?, _ notify: GDestroyNotify?) {
+        self.function = function
+        self.data = data
+        self.notify = notify
+    }
+
+    deinit {
+        notify?(data)
+    }
+}
+
+extension Closure where Function == GRunFunc {
+    func call() { function(data) }
+}

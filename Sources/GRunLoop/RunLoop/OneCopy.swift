@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// One copy of the library serves a process.
+//
+// A program and its plug-ins may each have been linked with a copy of their own. Two of them would both drain the main dispatch queue, and a
+// thread would have two loops. GObject's table of types is the one thing that all of them share: who registers `GRunLoop` there is the copy
+// that serves.
+
+import CGRun
+
+enum OneCopy {
+    /// The file of this copy: the program, or a shared library.
+    static let file = String(cString: cgrun_own_file())
+
+    /// The boxed type of a loop in the C interface; 0 in a copy that does not serve.
+    static let loopType: GType = {
+        // Asked first: to register a name twice is a message of GObject's.
+        guard g_type_from_name(name) == 0 else { return 0 }
+        let type = Boxed.register(name)
+        // For the message of other copies, so kept for ever.
+        if type != 0 { g_type_set_qdata(type, quark, g_strdup(file)) }
+        return type
+    }()
+
+    /// The file of the copy that serves the process, nil if this one does.
+    static let other: String? = {
+        guard loopType == 0 else { return nil }
+        guard let known = g_type_get_qdata(g_type_from_name(name), quark) else { return "whose file is not known" }
+        return String(cString: known.assumingMemoryBound(to: CChar.self))
+    }()
+
+    private static let name = "GRunLoop"
+    private static let quark = g_quark_from_static_string("grun-copy")
+}
+
+/// What GObject calls a boxed type: a copy of a reference is another reference.
+enum Boxed {
+    static func register(_ name: StaticString) -> GType { register(String(describing: name)) }
+
+    static func register(_ name: String) -> GType {
+        g_boxed_type_register_static(
+            name,
+            { object in
+                guard let object else { return nil }
+                return Unmanaged<AnyObject>.fromOpaque(object).retain().toOpaque()
+            },
+            { object in if let object { Unmanaged<AnyObject>.fromOpaque(object).release() } })
+    }
+}
