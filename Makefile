@@ -5,6 +5,9 @@ SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 PACKAGES := libglib2.0-dev
 # What the checks need beside it.
 CHECK_PACKAGES := strace valgrind python3 rsync git binutils
+# What installing the C library needs, and what checking it does.
+C_PACKAGES := binutils pkg-config gcc libgirepository1.0-dev gobject-introspection python3
+C_CHECK_PACKAGES := g++ gi-docgen patchelf python3-gi valgrind xauth
 # What the GTK examples need, and what shows them.
 GTK_PACKAGES := libgtk-3-dev libgtk-4-dev xvfb weston
 
@@ -16,7 +19,8 @@ define install
 	[ -z "$$missing" ] || { $(SUDO) apt-get update -qq && $(SUDO) apt-get install -y -qq --no-install-recommends $$missing; }
 endef
 
-.PHONY: demo test build format lint glib-api items items-bite oracle idle hosted trace-cost stable test-tsan test-asan test-gtk deps check-deps gtk-deps clean
+.PHONY: demo test build install uninstall c-reference format lint glib-api items items-bite oracle idle hosted trace-cost stable \
+	test-tsan test-asan test-gtk test-c deps check-deps gtk-deps c-deps clean
 
 ## Builds and runs the tour of self-checking scenarios.
 demo: deps
@@ -39,6 +43,18 @@ test: check-deps lint glib-api
 
 build: deps
 	$(SWIFT) build
+
+## The library for C programs: PREFIX, DESTDIR, LIBDIR and STATIC as scripts/install says.
+install: c-deps
+	scripts/install
+
+uninstall:
+	scripts/install uninstall
+
+## The reference of the C interface, from the comments of its header, in .build/c-reference.
+c-reference: c-deps
+	@$(call install,gi-docgen)
+	scripts/c-reference
 
 ## Which items of the behaviour list the tests prove; and that each fault of items-bite still has its line in the sources.
 items:
@@ -81,6 +97,13 @@ test-asan: deps
 test-gtk: gtk-deps
 	scripts/test-gtk
 
+## The C interface: installed, compiled against, run without Swift, from Python, with bad input, under valgrind; and against the real CFRunLoop.
+test-c: c-deps gtk-deps
+	@$(call install,$(C_CHECK_PACKAGES))
+	scripts/test-c
+	$(SWIFT) run -c release grun-oracle --scenarios --c-interface
+	$(SWIFT) run -c release --skip-build grun-oracle --seed 1 --programs 300 --c-interface
+
 format:
 	$(SWIFT) format format -i -r Sources Tests Package.swift Examples/Sources Examples/Package.swift
 
@@ -99,6 +122,9 @@ deps:
 
 gtk-deps: deps
 	@$(call install,$(GTK_PACKAGES))
+
+c-deps: deps
+	@$(call install,$(C_PACKAGES))
 
 check-deps: deps
 	@$(call install,$(CHECK_PACKAGES))

@@ -10,6 +10,8 @@ let package = Package(
     name: "GRunLoop",
     products: [
         .library(name: "GRunLoop", targets: ["GRunLoop"]),
+        // One copy serves a process: for a program and plug-ins in Swift that all use it.
+        .library(name: "GRunLoopDynamic", type: .dynamic, targets: ["GRunLoop"]),
         // GLib's C interface, for programs that hand contexts to the loop.
         .library(name: "CGLib", targets: ["CGLib"]),
         .executable(name: "gloop-demo", targets: ["gloop-demo"]),

@@ -158,7 +158,9 @@ final class JobQueue: @unchecked Sendable {
     }
 
     /// The runtime knows no refusal, and a job that is dropped without a word leaves its task suspended for ever.
-    private func refuse(_ job: UnownedJob, _ executor: GRunLoop.Executor, _ ended: String) -> Never {
+    private func refuse(_ job: UnownedJob, _ executor: GRunLoop.Executor, _ ended: String) {
+        // A plug-in with a copy of its own must not take its host with it: here the task does stay suspended, with a word.
+        if OneCopy.other != nil { return OneCopy.explain("Executor") }
         let label = executor.label.map { " for \"\($0)\"" } ?? ""
         fatalError(
             "GRunLoop.Executor: \(job)\(label) cannot run any more: the thread of \(ended) has ended. End what lives on the loop "

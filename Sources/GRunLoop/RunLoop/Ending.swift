@@ -80,6 +80,9 @@ extension GRunLoop {
         home = nil
         if let context = host.detachedFrom { remains.items.append(.context(context)) }
         host.detachedFrom = nil
+        // Each holds the loop.
+        remains.released += host.ambientStack
+        host.ambientStack = []
         remains.descriptors = host.close()
         return remains
     }

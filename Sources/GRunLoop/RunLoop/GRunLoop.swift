@@ -91,7 +91,8 @@ public final class GRunLoop: @unchecked Sendable {
     /// Threads: any. The corresponding Core Foundation function is `CFRunLoopGetMain`.
     public static var main: GRunLoop {
         let loop = ThreadLoops.main
-        MainQueue.lookOnce()
+        // To touch it may be all that a program does with it.
+        if OneCopy.other != nil { OneCopy.explainOnce("main") } else { MainQueue.lookOnce() }
         return loop
     }
 
@@ -122,11 +123,8 @@ public final class GRunLoop: @unchecked Sendable {
                 call,
                 "this process was forked and did not exec(); GLib's main loop cannot be used here. "
                     + "Call exec() after fork(), or start the child with GSubprocess")
-        } else if let other = OneCopy.other {
-            Log.misuse(
-                call,
-                "another copy of GRunLoop serves this process (\(other)), so this one (\(OneCopy.file)) does nothing. Link everything that "
-                    + "uses it to one shared library: libgrun-1.0.so.0, or the product GRunLoopDynamic")
+        } else if OneCopy.other != nil {
+            OneCopy.explain(call)
         } else if isMain, !saidDead.exchange(true, ordering: .relaxed) {
             Log.misuse(call, "the main thread has ended, so its run loop never runs again. Said once")
         }
@@ -134,7 +132,8 @@ public final class GRunLoop: @unchecked Sendable {
 
     func requireOwnThread(_ call: StaticString) -> Bool {
         if isCurrent { return true }
-        Log.misuse(call, "called on another thread than the loop's own, and ignored; have it called there, by a block")
+        let remedy = cgrun_caller() == nil ? "async(inModes:_:)" : "grun_loop_async()"
+        Log.misuse(call, "called on another thread than the loop's own, and ignored; call it there, by \(remedy)")
         return false
     }
 

@@ -6,6 +6,7 @@
 // that serves.
 
 import CGRun
+import Synchronization
 
 enum OneCopy {
     /// The file of this copy: the program, or a shared library.
@@ -27,6 +28,19 @@ enum OneCopy {
         guard let known = g_type_get_qdata(g_type_from_name(name), quark) else { return "whose file is not known" }
         return String(cString: known.assumingMemoryBound(to: CChar.self))
     }()
+
+    static func explain(_ call: StaticString) {
+        Log.misuse(
+            call,
+            "another copy of GRunLoop serves this process (\(other ?? "this one")), so this one (\(file)) does nothing. Link everything that "
+                + "uses it to one shared library: libgrun-1.0.so.0, or the product GRunLoopDynamic")
+    }
+
+    private static let hasExplained = Atomic(false)
+
+    static func explainOnce(_ call: StaticString) {
+        if !hasExplained.exchange(true, ordering: .relaxed) { explain(call) }
+    }
 
     private static let name = "GRunLoop"
     private static let quark = g_quark_from_static_string("grun-copy")

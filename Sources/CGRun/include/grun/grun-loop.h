@@ -506,7 +506,8 @@ gboolean grun_loop_contains_context (GRunLoop *loop,
  * The contexts that a mode serves: the home context in a common mode, a private mode's own one once it has run, and those that were added. For
  * %GRUN_MODE_COMMON, those that were added to the common modes as such.
  *
- * Returns: (transfer full) (element-type GLib.MainContext): the contexts; free it with g_ptr_array_unref()
+ * Returns: (transfer container) (element-type GLib.MainContext): the contexts, which the array holds; free it with
+ *   g_ptr_array_unref()
  */
 GRUN_AVAILABLE_IN_1_0
 GPtrArray *grun_loop_copy_contexts (GRunLoop *loop,

@@ -1,0 +1,289 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Writes a C program that calls every function of <grun/grun.h> with each bad value of each argument in turn: bad-input.py GRun-1.0.gir > bad-input.c
+
+What is bad comes from the types, and from what the header says of an argument ((nullable), the current thread's loop). The program fails if it
+does not survive, or if a call does not leave just the g_critical() that it must, which names the function.
+"""
+import sys
+import xml.etree.ElementTree as tree
+
+CORE = "{http://www.gtk.org/introspection/core/1.0}"
+C = "{http://www.gtk.org/introspection/c/1.0}"
+
+# A good value of each type: an expression over what `struct Good` has.
+OBJECTS = {
+    "GRunLoop*": "good.loop",
+    "GRunSource*": "good.source",
+    "GRunFdSource*": "good.fd_source",
+    "GRunTimer*": "good.timer",
+    "GRunObserver*": "good.observer",
+    "GRunThread*": "good.thread",
+}
+GOOD = OBJECTS | {
+    "GMainContext*": "good.context",
+    "GError**": "&good.error",
+    "gpointer": "NULL",
+    "GDestroyNotify": "NULL",
+    "GRunFunc": "on_call",
+    "GRunSourceFunc": "on_source",
+    "GRunScheduleFunc": "on_schedule",
+    "GRunFdSourceFunc": "on_fd_source",
+    "GRunTimerFunc": "on_timer",
+    "GRunObserverFunc": "on_observer",
+    "GRunThreadFunc": "on_loop",
+    "GRunVirtualTimeFunc": "on_loop",
+    "const char*": '"bad"',
+    "const char* const*": "good_modes",
+    "GIOCondition": "G_IO_IN",
+    "GRunActivity": "GRUN_ACTIVITY_ALL",
+    "gboolean": "FALSE",
+    "gint": "1",
+    "guint": "1",
+    "gint64": "1",
+    "gdouble": "0.0",
+}
+# Bad values of each type, and how many criticals they leave: None is any number up to one.
+NUMBERS = {
+    "gdouble": [("NAN", 1), ("INFINITY", 0), ("-INFINITY", 0), ("DBL_MAX", 0), ("-DBL_MAX", 0), ("DBL_MIN", 0), ("-1.0", 0)],
+    "gint64": [("G_MAXINT64", 0), ("G_MININT64", 0), ("0", 0), ("-1", 0)],
+    "gint": [("G_MAXINT", 0), ("G_MININT", None), ("0", 0), ("-1", None)],
+    "guint": [("G_MAXUINT", None), ("0", None)],
+    "gboolean": [("-1", 0), ("2", 0)],
+    "GIOCondition": [("0", 0), ("(GIOCondition)-1", 0)],
+    "GRunActivity": [("0", 0), ("(GRunActivity)-1", 0)],
+}
+RELEASES = {"char*": "g_free", "char**": "g_strfreev", "GPtrArray*": "g_clear_array"} | {
+    "GRun%s*" % name: "grun_%s_unref" % symbol
+    for name, symbol in (("Source", "source"), ("FdSource", "fd_source"), ("Timer", "timer"), ("Observer", "observer"), ("Thread", "thread"))
+}
+
+
+class Argument:
+    def __init__(self, node):
+        kind = node.find(CORE + "type")
+        if kind is None:
+            kind = node.find(CORE + "array")
+        self.name = node.get("name")
+        self.type = kind.get(C + "type").replace(" *", "*") if kind is not None else "gpointer"
+        doc = node.find(CORE + "doc")
+        self.doc = doc.text if doc is not None else ""
+        self.nullable = node.get("nullable") == "1" or self.type in ("gpointer", "GDestroyNotify")
+
+
+def functions(root):
+    for node in root.iter():
+        if node.tag in (CORE + "function", CORE + "method", CORE + "constructor"):
+            arguments = []
+            if node.get("throws") == "1":
+                arguments = [None]
+            parameters = node.find(CORE + "parameters")
+            nodes = list(parameters) if parameters is not None else []
+            yield node, [Argument(each) for each in nodes], bool(arguments)
+
+
+def cases(arguments, index):
+    """Bad values of an argument: text in C, the criticals, how to prepare, what replaces other arguments."""
+    argument = arguments[index]
+    kind = argument.type
+    is_mode = argument.name == "mode"
+    if kind in NUMBERS:
+        yield from ((value, count, "", {}) for value, count in NUMBERS[kind])
+        return
+    yield "NULL", 0 if argument.nullable else 1, "", {}
+    if kind == "const char*":
+        yield '"\\xff\\xfe"', 1, "", {}
+        yield '""', 1 if is_mode else 0, "", {}
+        yield "long_name", 0, "", {}
+        if is_mode:
+            yield "GRUN_MODE_COMMON", 1 if "not %GRUN_MODE_COMMON" in argument.doc else 0, "", {}
+    elif kind == "const char* const*":
+        yield "empty_modes", 0, "", {}
+        yield "broken_modes", 1, "", {}
+    elif kind == "GRunLoop*":
+        needs_own = argument.doc.startswith("the current thread's loop")
+        # The mode is one in which the other loop runs, or whoever waits for it would wait for ever.
+        yield "good.other_loop", 1 if needs_own else None, "", {"mode": "GRUN_MODE_DEFAULT"}
+        yield "good.ended_loop", None, "", {}
+    elif kind in OBJECTS and kind != "GRunThread*":
+        symbol = {"GRunSource*": "source", "GRunFdSource*": "fd_source", "GRunTimer*": "timer", "GRunObserver*": "observer"}[kind]
+        yield GOOD[kind], 0, "grun_%s_invalidate (%s);" % (symbol, GOOD[kind]), {}
+        if any(each.type == "GRunLoop*" for each in arguments) and kind != "GRunSource*":
+            # It is in another loop.
+            error = ", NULL" if kind == "GRunFdSource*" else ""
+            add = "grun_loop_add_%s (good.other_loop, %s, GRUN_MODE_DEFAULT%s);" % (symbol, GOOD[kind], error)
+            yield GOOD[kind], "other", add, {}
+    elif kind == "GError**":
+        yield "&set_error", 1, "", {}
+
+
+HEAD = """// Written by bad-input.py.
+#include <float.h>
+#include <grun/grun.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+static void on_call(gpointer data) { (void)data; }
+static gboolean on_source(GRunSource *source, gpointer data) { (void)source; (void)data; return TRUE; }
+static void on_schedule(GRunSource *source, GRunLoop *loop, const char *mode, gpointer data) { (void)source; (void)loop; (void)mode; (void)data; }
+static gboolean on_fd_source(GRunFdSource *source, GIOCondition found, gpointer data) { (void)source; (void)found; (void)data; return TRUE; }
+static gboolean on_timer(GRunTimer *timer, gpointer data) { (void)timer; (void)data; return TRUE; }
+static gboolean on_observer(GRunObserver *observer, GRunActivity activity, gpointer data) { (void)observer; (void)activity; (void)data; return TRUE; }
+static void on_loop(GRunLoop *loop, gpointer data) { (void)loop; (void)data; }
+static inline void g_clear_array(GPtrArray *array) { if (array) g_ptr_array_unref(array); }
+
+static const char *good_modes[] = {"bad", "worse", NULL}, *empty_modes[] = {NULL}, *broken_modes[] = {"bad", "\\xff\\xfe", NULL};
+static char *long_name;
+static GError *set_error;
+static GRunThread *other, *ended;
+static int descriptor;
+
+// Fresh for every call: what one has spoilt is nothing to the next.
+typedef struct {
+    GRunLoop *loop, *other_loop, *ended_loop;
+    GRunSource *source;
+    GRunFdSource *fd_source;
+    GRunTimer *timer;
+    GRunObserver *observer;
+    GRunThread *thread;
+    GMainContext *context;
+    GError *error;
+} Good;
+
+static Good make(void)
+{
+    Good good = {.loop = grun_loop_get_current(), .other_loop = grun_thread_get_loop(other), .ended_loop = grun_thread_get_loop(ended)};
+    good.source = grun_source_new(0, on_source, NULL, NULL);
+    good.fd_source = grun_fd_source_new(descriptor, G_IO_PRI, on_fd_source, NULL, NULL);
+    good.timer = grun_timer_new(3600, TRUE, on_timer, NULL, NULL);
+    good.observer = grun_observer_new(GRUN_ACTIVITY_EXIT, TRUE, 0, on_observer, NULL, NULL);
+    // Stopped, so that whoever joins it does not wait.
+    good.thread = grun_thread_new("bad", NULL, NULL, NULL);
+    grun_thread_stop(good.thread);
+    good.context = g_main_context_new();
+    return good;
+}
+
+static void drop(Good *good)
+{
+    grun_source_invalidate(good->source);
+    grun_source_unref(good->source);
+    grun_fd_source_invalidate(good->fd_source);
+    grun_fd_source_unref(good->fd_source);
+    grun_timer_invalidate(good->timer);
+    grun_timer_unref(good->timer);
+    grun_observer_invalidate(good->observer);
+    grun_observer_unref(good->observer);
+    grun_thread_join(good->thread);
+    grun_thread_unref(good->thread);
+    g_main_context_unref(good->context);
+    g_clear_error(&good->error);
+}
+
+static GMutex lock;
+static guint criticals;
+static char *message;
+
+static void on_log(const char *domain, GLogLevelFlags level, const char *text, gpointer data)
+{
+    (void)domain;
+    (void)data;
+    g_mutex_lock(&lock);
+    if (level & G_LOG_LEVEL_CRITICAL) {
+        criticals++;
+        g_free(message);
+        message = g_strdup(text);
+    }
+    g_mutex_unlock(&lock);
+}
+
+static guint failures, calls;
+
+static void judge(const char *function, const char *arguments, int expected, gboolean is_empty)
+{
+    calls++;
+    g_mutex_lock(&lock);
+    char *prefix = g_strconcat(function, ": ", NULL);
+    if ((expected >= 0 ? criticals != (guint)expected : criticals > 1) || (criticals && !g_str_has_prefix(message, prefix)) ||
+        (criticals && !is_empty)) {
+        printf("%s (%s): %u criticals, not %d%s%s%s\\n", function, arguments, criticals, expected, criticals ? ": " : "",
+            criticals ? message : "", is_empty ? "" : "; it answers something");
+        failures++;
+    }
+    g_free(prefix);
+    criticals = 0;
+    g_mutex_unlock(&lock);
+}
+
+static gpointer perform(gpointer body) { ((void (*)(void))body)(); return NULL; }
+static void run(void (*body)(void)) { g_thread_join(g_thread_new("bad", perform, (gpointer)body)); }
+static void in_virtual_time(GRunLoop *loop, gpointer body) { (void)loop; ((void (*)(void))body)(); }
+static gpointer perform_in_virtual_time(gpointer body) { grun_with_virtual_time(0, in_virtual_time, body); return NULL; }
+static void run_in_virtual_time(void (*body)(void)) { g_thread_join(g_thread_new("bad", perform_in_virtual_time, (gpointer)body)); }
+"""
+
+
+def main():
+    root = tree.parse(sys.argv[1]).getroot()
+    print(HEAD)
+    names = []
+    for node, arguments, throws in functions(root):
+        symbol = node.get(C + "identifier")
+        if throws:
+            error = Argument(tree.fromstring('<p name="error"/>'))
+            error.type, error.nullable = "GError**", True
+            arguments.append(error)
+        result = node.find(CORE + "return-value")
+        kind = result.find(CORE + "type")
+        kind = (kind if kind is not None else result.find(CORE + "array")).get(C + "type")
+        if kind == "const char* const*":
+            kind = "char**"
+        consumes = symbol.endswith(("_ref", "_unref"))
+        for index, argument in enumerate(arguments):
+            for value, count, prepare, replaced in cases(arguments, index):
+                # Whose reference is counted is only asked of NULL.
+                if consumes and value != "NULL":
+                    continue
+                texts = [replaced.get(each.name, GOOD[each.type]) for each in arguments]
+                texts[index] = value
+                if count == "other":
+                    count = 1 if symbol.startswith("grun_loop_add_") else 0
+                # The home context is no context to remove, and so on: nothing of that is misuse.
+                call = "%s (%s)" % (symbol, ", ".join(texts))
+                name = "case_%d" % len(names)
+                is_virtual = arguments[0].doc.startswith("the loop that grun_with_virtual_time()")
+                names.append((name, "run_in_virtual_time" if is_virtual else "run"))
+                print("static void %s(void)\n{\n    Good good = make();" % name)
+                if prepare:
+                    print("    %s" % prepare)
+                is_empty = "TRUE"
+                if kind == "void":
+                    print("    %s;" % call)
+                else:
+                    print("    %s result = %s;" % (kind, call))
+                    if kind.endswith("*"):
+                        is_empty = "result == NULL"
+                number = -1 if count is None else count
+                text = ", ".join(texts).replace("\\", "\\\\").replace('"', '\\"')
+                print('    judge("%s", "%s", %d, %s);' % (symbol, text, number, is_empty))
+                transfer = result.get("transfer-ownership")
+                if kind in RELEASES and transfer != "none":
+                    print("    if (result != NULL) %s(result);" % RELEASES[kind])
+                elif kind != "void":
+                    print("    (void)result;")
+                print("    drop(&good);\n}\n")
+    print("int main(void)\n{\n    long_name = g_strnfill(1 << 20, 'x');\n    set_error = g_error_new_literal(GRUN_ERROR, 0, \"set\");")
+    print("    g_log_set_default_handler(on_log, NULL);\n    descriptor = eventfd(0, EFD_CLOEXEC);")
+    print('    other = grun_thread_new("other", NULL, NULL, NULL);\n    ended = grun_thread_new("ended", NULL, NULL, NULL);')
+    print("    grun_thread_stop(ended);\n    grun_thread_join(ended);")
+    for name, how in names:
+        print("    %s(%s);" % (how, name))
+    print("    grun_thread_stop(other);\n    grun_thread_join(other);\n    grun_thread_unref(other);\n    grun_thread_unref(ended);")
+    print("    g_free(long_name);\n    g_error_free(set_error);\n    g_free(message);\n    close(descriptor);")
+    print('    printf("bad-input: %u calls, %u failures\\n", calls, failures);\n    return failures != 0;\n}')
+
+
+main()

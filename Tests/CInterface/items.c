@@ -1,0 +1,359 @@
+// SPDX-License-Identifier: Apache-2.0
+// grun-source.h, grun-fd-source.h, grun-timer.h, grun-observer.h, and when each lets go of its data.
+
+#include "check.h"
+
+#include <fcntl.h>
+#include <glib-unix.h>
+#include <unistd.h>
+
+// MARK: Sources
+
+typedef struct {
+    guint scheduled, cancelled, performed, lets_go;
+    GRunSource *source;
+    GRunLoop *loop;
+} Places;
+
+static void scheduled(GRunSource *source, GRunLoop *loop, const char *mode, gpointer data)
+{
+    Places *places = data;
+    g_assert_true(source == places->source && loop == places->loop);
+    g_assert_cmpstr(mode, ==, MODE);
+    places->scheduled++;
+}
+
+static void cancelled(GRunSource *source, GRunLoop *loop, const char *mode, gpointer data)
+{
+    Places *places = data;
+    g_assert_true(source == places->source && loop == places->loop);
+    g_assert_cmpstr(mode, ==, MODE);
+    places->cancelled++;
+}
+
+static gboolean performed(GRunSource *source, gpointer data)
+{
+    Places *places = data;
+    g_assert_true(source == places->source);
+    places->performed++;
+    return G_SOURCE_REMOVE;
+}
+
+static void forget(gpointer data)
+{
+    ((Places *)data)->lets_go++;
+}
+
+/// A callback that lets go of the last reference but the loop's.
+static gboolean unref_source(GRunSource *source, gpointer data)
+{
+    grun_source_unref(source);
+    ((Count *)data)->calls++;
+    return G_SOURCE_REMOVE;
+}
+
+void check_source(void)
+{
+    GRunLoop *loop = grun_loop_get_current();
+    Count count = count_of(loop);
+    GRunSource *source = grun_source_new(-7, count_source, &count, let_go);
+    g_assert_cmpint(grun_source_get_order(source), ==, -7);
+    g_assert_true(grun_source_is_valid(source));
+    grun_loop_add_source(loop, source, MODE);
+    g_assert_true(grun_loop_contains_source(loop, source, MODE));
+    g_assert_cmpint(pass(loop), ==, GRUN_RESULT_TIMED_OUT);
+    g_assert_cmpuint(count.calls, ==, 0);
+
+    // Twice signalled, once performed.
+    grun_source_signal(source);
+    grun_source_signal(source);
+    g_assert_true(grun_source_is_signalled(source));
+    pass(loop);
+    g_assert_false(grun_source_is_signalled(source));
+    g_assert_cmpuint(count.calls, ==, 1);
+    g_assert_true(count.item == source);
+    g_assert_cmpstr(count.mode, ==, MODE);
+    g_autofree char *text = grun_source_to_string(source);
+    g_assert_nonnull(strstr(text, "order = -7"));
+
+    grun_loop_remove_source(loop, source, MODE);
+    g_assert_false(grun_loop_contains_source(loop, source, MODE));
+    // Item 98: the data stay until the source goes, whatever becomes of it before.
+    grun_source_invalidate(source);
+    g_assert_false(grun_source_is_valid(source));
+    g_assert_cmpuint(count.lets_go, ==, 0);
+    g_assert_true(grun_source_ref(source) == source);
+    grun_source_unref(source);
+    g_assert_cmpuint(count.lets_go, ==, 0);
+    grun_source_unref(source);
+    g_assert_cmpuint(count.lets_go, ==, 1);
+    g_free(count.mode);
+
+    Places places = {.loop = loop};
+    places.source = grun_source_new_full(0, scheduled, cancelled, performed, &places, forget);
+    grun_loop_add_source(loop, places.source, MODE);
+    g_assert_cmpuint(places.scheduled, ==, 1);
+    grun_source_signal(places.source);
+    // G_SOURCE_REMOVE: it is invalid, so cancelled, and the mode is empty.
+    g_assert_cmpint(grun_loop_run_in_mode(loop, MODE, 60, FALSE), ==, GRUN_RESULT_FINISHED);
+    g_assert_cmpuint(places.performed, ==, 1);
+    g_assert_cmpuint(places.cancelled, ==, 1);
+    g_assert_false(grun_source_is_valid(places.source));
+    grun_source_unref(places.source);
+    g_assert_cmpuint(places.lets_go, ==, 1);
+
+    Count last = count_of(loop);
+    GRunSource *loose = grun_source_new(0, unref_source, &last, let_go);
+    grun_loop_add_source(loop, loose, MODE);
+    grun_source_signal(loose);
+    pass(loop);
+    g_assert_cmpuint(last.calls, ==, 1);
+    g_assert_cmpuint(last.lets_go, ==, 1);
+}
+
+// MARK: Descriptor sources
+
+static gboolean unref_fd(GRunFdSource *source, GIOCondition condition, gpointer data)
+{
+    (void)condition;
+    grun_fd_source_unref(source);
+    ((Count *)data)->calls++;
+    return G_SOURCE_REMOVE;
+}
+
+void check_fd_source(void)
+{
+    GRunLoop *loop = grun_loop_get_current();
+    int ends[2];
+    g_assert_true(g_unix_open_pipe(ends, FD_CLOEXEC, NULL));
+    Count count = count_of(loop);
+    GRunFdSource *source = grun_fd_source_new(ends[0], G_IO_IN, count_fd, &count, let_go);
+    g_assert_cmpint(grun_fd_source_get_fd(source), ==, ends[0]);
+    g_assert_cmpint(grun_fd_source_get_condition(source), ==, G_IO_IN);
+    g_assert_true(grun_fd_source_is_valid(source));
+    g_autofree char *text = grun_fd_source_to_string(source);
+    g_assert_nonnull(strstr(text, "readable"));
+
+    g_autoptr(GError) error = NULL;
+    g_assert_true(grun_loop_add_fd_source(loop, source, MODE, &error));
+    g_assert_no_error(error);
+    g_assert_true(grun_loop_contains_fd_source(loop, source, MODE));
+    g_assert_cmpint(pass(loop), ==, GRUN_RESULT_TIMED_OUT);
+    g_assert_cmpuint(count.calls, ==, 0);
+    g_assert_cmpint(write(ends[1], "x", 1), ==, 1);
+    g_assert_cmpint(grun_loop_run_in_mode(loop, MODE, 60, TRUE), ==, GRUN_RESULT_HANDLED_SOURCE);
+    // Nobody has read it: it is level-triggered.
+    g_assert_cmpint(grun_loop_run_in_mode(loop, MODE, 60, TRUE), ==, GRUN_RESULT_HANDLED_SOURCE);
+    g_assert_cmpuint(count.calls, ==, 2);
+    g_assert_true(count.item == source);
+    g_assert_cmpint(count.found, ==, G_IO_IN);
+    close(ends[1]);
+    g_assert_cmpint(grun_loop_run_in_mode(loop, MODE, 60, TRUE), ==, GRUN_RESULT_HANDLED_SOURCE);
+    g_assert_cmpint(count.found, ==, G_IO_IN | G_IO_HUP);
+
+    grun_loop_remove_fd_source(loop, source, MODE);
+    g_assert_false(grun_loop_contains_fd_source(loop, source, MODE));
+    g_assert_true(grun_loop_add_fd_source(loop, source, MODE, NULL));
+    grun_fd_source_invalidate(source);
+    g_assert_false(grun_fd_source_is_valid(source));
+    g_assert_false(grun_loop_contains_fd_source(loop, source, MODE));
+    g_assert_true(grun_fd_source_ref(source) == source);
+    grun_fd_source_unref(source);
+    g_assert_cmpuint(count.lets_go, ==, 0);
+    grun_fd_source_unref(source);
+    g_assert_cmpuint(count.lets_go, ==, 1);
+    g_free(count.mode);
+
+    // The last reference goes in the callback.
+    Count last = count_of(loop);
+    GRunFdSource *loose = grun_fd_source_new(ends[0], G_IO_IN, unref_fd, &last, let_go);
+    g_assert_true(grun_loop_add_fd_source(loop, loose, MODE, NULL));
+    pass(loop);
+    g_assert_cmpuint(last.calls, ==, 1);
+    g_assert_cmpuint(last.lets_go, ==, 1);
+    close(ends[0]);
+
+    // What the kernel cannot watch is an error that says why.
+    Count none = count_of(loop);
+    g_autoptr(GRunFdSource) closed = grun_fd_source_new(ends[0], G_IO_IN, count_fd, &none, NULL);
+    g_assert_false(grun_loop_add_fd_source(loop, closed, MODE, &error));
+    g_assert_error(error, GRUN_ERROR, GRUN_ERROR_BAD_DESCRIPTOR);
+    g_assert_false(grun_loop_add_fd_source(loop, closed, MODE, NULL));
+    g_clear_error(&error);
+    int file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+    g_autoptr(GRunFdSource) regular = grun_fd_source_new(file, G_IO_IN, count_fd, &none, NULL);
+    g_assert_false(grun_loop_add_fd_source(loop, regular, MODE, &error));
+    g_assert_error(error, GRUN_ERROR, GRUN_ERROR_NOT_POLLABLE);
+    g_assert_false(grun_loop_contains_fd_source(loop, regular, MODE));
+    close(file);
+}
+
+// MARK: Timers
+
+static gboolean unref_timer(GRunTimer *timer, gpointer data)
+{
+    grun_timer_invalidate(timer);
+    grun_timer_unref(timer);
+    // Item 138: its data stay for as long as its function runs.
+    g_assert_cmpuint(((Count *)data)->lets_go, ==, 0);
+    ((Count *)data)->calls++;
+    return G_SOURCE_CONTINUE;
+}
+
+void check_timer(void)
+{
+    GRunLoop *loop = grun_loop_get_current();
+    Count count = count_of(loop);
+    GRunTimer *timer = grun_timer_new(0.002, TRUE, count_timer, &count, let_go);
+    g_assert_true(grun_timer_does_repeat(timer));
+    g_assert_cmpfloat_with_epsilon(grun_timer_get_interval(timer), 0.002, 1e-9);
+    g_assert_true(grun_timer_is_valid(timer));
+    grun_loop_add_timer(loop, timer, MODE);
+    g_assert_true(grun_loop_contains_timer(loop, timer, MODE));
+    gint64 date = grun_timer_get_next_fire_date(timer);
+    g_assert_cmpint(date, >, g_get_monotonic_time() - 10000000);
+    while (count.calls < 3)
+        g_assert_cmpint(grun_loop_run_in_mode(loop, MODE, 0.01, FALSE), ==, GRUN_RESULT_TIMED_OUT);
+    g_assert_cmpint(g_get_monotonic_time(), >=, date + 4000);
+    g_assert_cmpint((grun_timer_get_next_fire_date(timer) - date) % 2000, ==, 0);
+    g_assert_true(count.item == timer);
+
+    // Half the interval at most.
+    g_assert_cmpfloat(grun_timer_get_tolerance(timer), ==, 0);
+    grun_timer_set_tolerance(timer, 1);
+    g_assert_cmpfloat_with_epsilon(grun_timer_get_tolerance(timer), 0.001, 1e-9);
+
+    // An hour away it does not fire, unless it is told to.
+    gint64 far = g_get_monotonic_time() + G_TIME_SPAN_HOUR;
+    grun_timer_set_next_fire_date(timer, far);
+    g_assert_cmpint(grun_timer_get_next_fire_date(timer), ==, far);
+    g_assert_cmpint(grun_loop_get_next_timer_fire_date(loop, MODE), ==, far);
+    guint before = count.calls;
+    pass(loop);
+    g_assert_cmpuint(count.calls, ==, before);
+    grun_timer_fire(timer);
+    g_assert_cmpuint(count.calls, ==, before + 1);
+    g_autofree char *text = grun_timer_to_string(timer);
+    g_assert_nonnull(strstr(text, "GRunLoop.Timer"));
+
+    grun_loop_remove_timer(loop, timer, MODE);
+    g_assert_false(grun_loop_contains_timer(loop, timer, MODE));
+    // Item 138: invalidated, it lets go at once.
+    g_assert_cmpuint(count.lets_go, ==, 0);
+    grun_timer_invalidate(timer);
+    g_assert_cmpuint(count.lets_go, ==, 1);
+    g_assert_false(grun_timer_is_valid(timer));
+    g_assert_cmpint(grun_timer_get_next_fire_date(timer), ==, -1);
+    grun_timer_fire(timer);
+    g_assert_cmpuint(count.calls, ==, before + 1);
+    g_assert_true(grun_timer_ref(timer) == timer);
+    grun_timer_unref(timer);
+    grun_timer_unref(timer);
+    g_assert_cmpuint(count.lets_go, ==, 1);
+    g_free(count.mode);
+
+    // At a date, once.
+    Count once = count_of(loop);
+    gint64 at = g_get_monotonic_time() + 3000;
+    g_autoptr(GRunTimer) dated = grun_timer_new_at(at, 0, count_timer, &once, let_go);
+    g_assert_false(grun_timer_does_repeat(dated));
+    g_assert_cmpfloat(grun_timer_get_interval(dated), ==, 0);
+    g_assert_cmpint(grun_timer_get_next_fire_date(dated), ==, at);
+    grun_loop_add_timer(loop, dated, MODE);
+    g_assert_cmpint(grun_loop_run_in_mode(loop, MODE, 60, FALSE), ==, GRUN_RESULT_FINISHED);
+    g_assert_cmpint(g_get_monotonic_time(), >=, at);
+    g_assert_cmpuint(once.calls, ==, 1);
+    g_assert_cmpuint(once.lets_go, ==, 1);
+    g_free(once.mode);
+
+    // G_SOURCE_REMOVE ends one that repeats.
+    Count removed = count_of(loop);
+    removed.stays = G_SOURCE_REMOVE;
+    g_autoptr(GRunTimer) brief = grun_timer_new_at(0, 1000, count_timer, &removed, let_go);
+    grun_loop_add_timer(loop, brief, MODE);
+    g_assert_cmpint(grun_loop_run_in_mode(loop, MODE, 60, FALSE), ==, GRUN_RESULT_FINISHED);
+    g_assert_cmpuint(removed.calls, ==, 1);
+    g_assert_cmpuint(removed.lets_go, ==, 1);
+    g_free(removed.mode);
+
+    Count last = count_of(loop);
+    grun_loop_add_timer(loop, grun_timer_new(0, TRUE, unref_timer, &last, let_go), MODE);
+    while (last.calls == 0)
+        pass(loop);
+    g_assert_cmpuint(last.lets_go, ==, 1);
+}
+
+// MARK: Observers
+
+static gboolean unref_observer(GRunObserver *observer, GRunActivity activity, gpointer data)
+{
+    (void)activity;
+    grun_observer_invalidate(observer);
+    grun_observer_unref(observer);
+    g_assert_cmpuint(((Count *)data)->lets_go, ==, 0);
+    ((Count *)data)->calls++;
+    return G_SOURCE_CONTINUE;
+}
+
+void check_observer(void)
+{
+    GRunLoop *loop = grun_loop_get_current();
+    Count none = count_of(loop);
+    // Something to wait for, or there would be no pass.
+    g_autoptr(GRunTimer) keeps = grun_timer_new(3600, FALSE, count_timer, &none, NULL);
+    grun_loop_add_timer(loop, keeps, MODE);
+
+    Count count = count_of(loop);
+    GRunObserver *observer = grun_observer_new(GRUN_ACTIVITY_ENTRY | GRUN_ACTIVITY_EXIT, TRUE, 5, count_observer, &count, let_go);
+    g_assert_cmpint(grun_observer_get_activities(observer), ==, GRUN_ACTIVITY_ENTRY | GRUN_ACTIVITY_EXIT);
+    g_assert_true(grun_observer_does_repeat(observer));
+    g_assert_cmpint(grun_observer_get_order(observer), ==, 5);
+    g_assert_true(grun_observer_is_valid(observer));
+    grun_loop_add_observer(loop, observer, MODE);
+    g_assert_true(grun_loop_contains_observer(loop, observer, MODE));
+    pass(loop);
+    g_assert_cmpuint(count.calls, ==, 2);
+    g_assert_cmpint(count.found, ==, GRUN_ACTIVITY_EXIT);
+    g_assert_true(count.item == observer);
+    g_autofree char *text = grun_observer_to_string(observer);
+    g_assert_nonnull(strstr(text, "GRunLoop.Observer"));
+
+    grun_loop_remove_observer(loop, observer, MODE);
+    g_assert_false(grun_loop_contains_observer(loop, observer, MODE));
+    pass(loop);
+    g_assert_cmpuint(count.calls, ==, 2);
+    // Item 154: invalidated, it lets go at once, and only once.
+    g_assert_cmpuint(count.lets_go, ==, 0);
+    grun_observer_invalidate(observer);
+    grun_observer_invalidate(observer);
+    g_assert_cmpuint(count.lets_go, ==, 1);
+    g_assert_false(grun_observer_is_valid(observer));
+    g_assert_true(grun_observer_ref(observer) == observer);
+    grun_observer_unref(observer);
+    grun_observer_unref(observer);
+    g_free(count.mode);
+
+    Count once = count_of(loop);
+    g_autoptr(GRunObserver) single = grun_observer_new(GRUN_ACTIVITY_ALL, FALSE, 0, count_observer, &once, let_go);
+    g_assert_false(grun_observer_does_repeat(single));
+    grun_loop_add_observer(loop, single, MODE);
+    pass(loop);
+    g_assert_cmpuint(once.calls, ==, 1);
+    g_assert_cmpuint(once.lets_go, ==, 1);
+    g_assert_false(grun_observer_is_valid(single));
+    g_free(once.mode);
+
+    Count removed = count_of(loop);
+    removed.stays = G_SOURCE_REMOVE;
+    g_autoptr(GRunObserver) brief = grun_observer_new(GRUN_ACTIVITY_ALL, TRUE, 0, count_observer, &removed, let_go);
+    grun_loop_add_observer(loop, brief, MODE);
+    pass(loop);
+    g_assert_cmpuint(removed.calls, ==, 1);
+    g_free(removed.mode);
+
+    Count last = count_of(loop);
+    grun_loop_add_observer(loop, grun_observer_new(GRUN_ACTIVITY_ALL, TRUE, 0, unref_observer, &last, let_go), MODE);
+    pass(loop);
+    g_assert_cmpuint(last.calls, ==, 1);
+    g_assert_cmpuint(last.lets_go, ==, 1);
+}

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+// grun-loop.h: who, running, stopping, waking, modes, contexts, the host, tracing.
+
+#include "check.h"
+
+static gboolean stop(GRunTimer *timer, gpointer loop)
+{
+    (void)timer;
+    grun_loop_stop(loop);
+    return G_SOURCE_REMOVE;
+}
+
+static GRunTimer *timer_in(GRunLoop *loop, const char *mode, gdouble seconds, GRunTimerFunc func, gpointer data)
+{
+    GRunTimer *timer = grun_timer_new(seconds, FALSE, func, data, NULL);
+    grun_loop_add_timer(loop, timer, mode);
+    return timer;
+}
+
+static gpointer wake_when_asleep(gpointer data)
+{
+    GRunLoop *loop = data;
+    while (!grun_loop_is_waiting(loop))
+        g_thread_yield();
+    grun_loop_stop(loop);
+    return NULL;
+}
+
+void check_loop(void)
+{
+    GRunLoop *loop = grun_loop_get_current();
+    g_assert_nonnull(loop);
+    g_assert_true(loop == grun_loop_get_current());
+    g_assert_true(loop != grun_loop_get_main());
+    g_assert_true(grun_loop_ref(loop) == loop);
+    grun_loop_unref(loop);
+    g_autofree char *text = grun_loop_to_string(loop);
+    g_assert_nonnull(strstr(text, "GRunLoop"));
+
+    // There is nothing to wait for.
+    g_assert_cmpint(grun_loop_run(loop), ==, GRUN_RESULT_FINISHED);
+    g_assert_cmpint(grun_loop_run_in_mode(loop, MODE, G_MAXDOUBLE, FALSE), ==, GRUN_RESULT_FINISHED);
+    g_assert_cmpint(grun_loop_run_in_mode_usec(loop, MODE, G_MAXINT64, FALSE), ==, GRUN_RESULT_FINISHED);
+    g_assert_false(grun_loop_run_mode_before_date(loop, MODE, G_MAXINT64));
+    g_assert_cmpint(grun_loop_get_limit_date(loop, MODE), ==, -1);
+    grun_loop_run_until_finished(loop);
+    grun_loop_run_until_date(loop, G_MAXINT64);
+
+    // A stop ends a run, and is not remembered.
+    g_autoptr(GRunTimer) first = timer_in(loop, GRUN_MODE_DEFAULT, 0.001, stop, loop);
+    g_autoptr(GRunTimer) keeps = grun_timer_new(3600, TRUE, stop, loop, NULL);
+    grun_loop_add_timer(loop, keeps, GRUN_MODE_DEFAULT);
+    grun_loop_stop(loop);
+    g_assert_cmpint(grun_loop_run(loop), ==, GRUN_RESULT_STOPPED);
+
+    // Limits: in seconds, in microseconds, as a date.
+    gint64 begin = g_get_monotonic_time();
+    g_assert_cmpint(grun_loop_run_in_mode(loop, GRUN_MODE_DEFAULT, 0.01, FALSE), ==, GRUN_RESULT_TIMED_OUT);
+    g_assert_cmpint(g_get_monotonic_time() - begin, >=, 10000);
+    g_assert_cmpint(grun_loop_run_in_mode_usec(loop, GRUN_MODE_DEFAULT, 5000, FALSE), ==, GRUN_RESULT_TIMED_OUT);
+    g_assert_cmpint(g_get_monotonic_time() - begin, >=, 15000);
+    grun_loop_run_until_date(loop, begin + 20000);
+    g_assert_cmpint(g_get_monotonic_time() - begin, >=, 20000);
+    g_assert_true(grun_loop_run_mode_before_date(loop, GRUN_MODE_DEFAULT, begin + 25000));
+    g_assert_cmpint(g_get_monotonic_time() - begin, >=, 25000);
+    grun_loop_accept_input(loop, GRUN_MODE_DEFAULT, begin + 30000);
+    g_assert_cmpint(g_get_monotonic_time() - begin, >=, 30000);
+    g_assert_cmpint(grun_loop_get_limit_date(loop, GRUN_MODE_DEFAULT), ==, grun_timer_get_next_fire_date(keeps));
+
+    // It returns after a source, if it was asked to.
+    Count count = count_of(loop);
+    g_autoptr(GRunSource) source = grun_source_new(0, count_source, &count, NULL);
+    grun_loop_add_source(loop, source, GRUN_MODE_DEFAULT);
+    grun_source_signal(source);
+    g_assert_cmpint(grun_loop_run_in_mode(loop, GRUN_MODE_DEFAULT, 60, TRUE), ==, GRUN_RESULT_HANDLED_SOURCE);
+    g_assert_cmpuint(count.calls, ==, 1);
+    grun_source_signal(source);
+    grun_loop_accept_input(loop, GRUN_MODE_DEFAULT, G_MAXINT64);
+    g_assert_cmpuint(count.calls, ==, 2);
+
+    // It is seen asleep, and woken, by another thread.
+    g_assert_false(grun_loop_is_waiting(loop));
+    GThread *other = g_thread_new("waker", wake_when_asleep, loop);
+    g_assert_cmpint(grun_loop_run(loop), ==, GRUN_RESULT_STOPPED);
+    g_thread_join(other);
+    g_free(count.mode);
+
+    // What stop() does not end, an empty mode does.
+    grun_timer_invalidate(keeps);
+    grun_source_invalidate(source);
+    g_autoptr(GRunTimer) last = timer_in(loop, GRUN_MODE_DEFAULT, 0.001, stop, loop);
+    grun_loop_run_until_finished(loop);
+    g_assert_false(grun_timer_is_valid(last));
+}
+
+static gpointer signal_and_wake(gpointer data)
+{
+    Count *count = data;
+    while (!grun_loop_is_waiting(count->loop))
+        g_thread_yield();
+    // Without the wake-up the loop would sleep on.
+    grun_source_signal(count->item);
+    grun_loop_wake_up(count->loop);
+    return NULL;
+}
+
+void check_modes(void)
+{
+    GRunLoop *loop = grun_loop_get_current();
+    Count count = count_of(loop);
+    g_assert_null(grun_loop_copy_current_mode(loop));
+    g_autoptr(GRunTimer) timer = grun_timer_new(0, FALSE, count_timer, &count, NULL);
+    grun_loop_add_timer(loop, timer, MODE);
+    g_auto(GStrv) modes = grun_loop_copy_all_modes(loop);
+    g_assert_true(g_strv_contains((const char *const *)modes, GRUN_MODE_DEFAULT));
+    g_assert_true(g_strv_contains((const char *const *)modes, MODE));
+    g_assert_cmpuint(g_strv_length(modes), ==, 2);
+    g_assert_cmpint(grun_loop_get_next_timer_fire_date(loop, MODE), ==, grun_timer_get_next_fire_date(timer));
+    g_assert_cmpint(grun_loop_get_next_timer_fire_date(loop, GRUN_MODE_DEFAULT), ==, -1);
+    pass(loop);
+    g_assert_cmpstr(count.mode, ==, MODE);
+
+    // A common item joins a mode that becomes common.
+    g_autoptr(GRunSource) source = grun_source_new(0, count_source, &count, NULL);
+    grun_loop_add_source(loop, source, GRUN_MODE_COMMON);
+    g_assert_false(grun_loop_contains_source(loop, source, MODE));
+    g_autoptr(GError) error = NULL;
+    g_assert_true(grun_loop_add_common_mode(loop, MODE, &error));
+    g_assert_no_error(error);
+    g_assert_true(grun_loop_contains_source(loop, source, MODE));
+
+    count.item = source;
+    GThread *other = g_thread_new("waker", signal_and_wake, &count);
+    g_assert_cmpint(grun_loop_run_in_mode(loop, MODE, 60, TRUE), ==, GRUN_RESULT_HANDLED_SOURCE);
+    g_thread_join(other);
+    g_free(count.mode);
+}
+
+static gboolean count_idle(gpointer count)
+{
+    ((Count *)count)->calls++;
+    return G_SOURCE_REMOVE;
+}
+
+void check_contexts(void)
+{
+    GRunLoop *loop = grun_loop_get_current();
+    g_assert_null(grun_loop_get_home_context(loop));
+    g_autoptr(GMainContext) context = g_main_context_new();
+    Count count = count_of(loop);
+    GSource *idle = g_idle_source_new();
+    g_source_set_callback(idle, count_idle, &count, NULL);
+    g_source_attach(idle, context);
+    g_source_unref(idle);
+
+    grun_loop_add_context(loop, context, MODE);
+    g_assert_nonnull(grun_loop_get_home_context(loop));
+    g_assert_true(grun_loop_contains_context(loop, context, MODE));
+    g_assert_false(grun_loop_contains_context(loop, context, GRUN_MODE_DEFAULT));
+    g_autoptr(GPtrArray) contexts = grun_loop_copy_contexts(loop, MODE);
+    g_assert_true(g_ptr_array_find(contexts, context, NULL));
+    // Elsewhere it is not served, here it is, and counts as a source.
+    g_assert_cmpint(grun_loop_run_in_mode(loop, GRUN_MODE_DEFAULT, 0, FALSE), ==, GRUN_RESULT_FINISHED);
+    g_assert_cmpuint(count.calls, ==, 0);
+    g_assert_cmpint(grun_loop_run_in_mode(loop, MODE, 60, TRUE), ==, GRUN_RESULT_HANDLED_SOURCE);
+    g_assert_cmpuint(count.calls, ==, 1);
+    grun_loop_remove_context(loop, context, MODE);
+    g_assert_false(grun_loop_contains_context(loop, context, MODE));
+    g_assert_cmpint(pass(loop), ==, GRUN_RESULT_FINISHED);
+}
+
+void check_tracing(void)
+{
+    GRunLoop *loop = grun_loop_get_current();
+    Count count = count_of(loop);
+    g_autoptr(GRunTimer) timer = grun_timer_new(0, FALSE, count_timer, &count, NULL);
+    grun_loop_add_timer(loop, timer, MODE);
+    grun_loop_start_tracing(loop, 1000);
+    pass(loop);
+    g_auto(GStrv) lines = grun_loop_stop_tracing(loop);
+    g_assert_true(g_strv_contains((const char *const *)lines, "entry"));
+    g_assert_true(g_strv_contains((const char *const *)lines, "exit"));
+    // Nothing is recorded any more.
+    g_auto(GStrv) none = grun_loop_stop_tracing(loop);
+    g_assert_cmpuint(g_strv_length(none), ==, 0);
+    // Not more than asked for.
+    g_autoptr(GRunTimer) another = grun_timer_new(0, FALSE, count_timer, &count, NULL);
+    grun_loop_add_timer(loop, another, MODE);
+    grun_loop_start_tracing(loop, 1);
+    pass(loop);
+    g_auto(GStrv) one = grun_loop_stop_tracing(loop);
+    g_assert_cmpuint(g_strv_length(one), ==, 1);
+    g_free(count.mode);
+}
+
+// On the main thread: iterations of the default context are the host's.
+static guint iterate(gint64 microseconds)
+{
+    guint iterations = 0;
+    gint64 end = g_get_monotonic_time() + microseconds;
+    while (g_get_monotonic_time() < end) {
+        g_main_context_iteration(NULL, FALSE);
+        iterations++;
+    }
+    return iterations;
+}
+
+void check_host(void)
+{
+    GRunLoop *loop = grun_loop_get_main();
+    g_assert_true(loop == grun_loop_get_current());
+    g_assert_true(grun_loop_get_home_context(loop) == g_main_context_default());
+    g_assert_cmpfloat_with_epsilon(grun_loop_get_host_time_slice(loop), 0.004, 1e-9);
+    grun_loop_set_host_time_slice(loop, 0.002);
+    g_assert_cmpfloat_with_epsilon(grun_loop_get_host_time_slice(loop), 0.002, 1e-9);
+
+    Count background = count_of(loop), common = count_of(loop);
+    g_autoptr(GRunTimer) first = grun_timer_new(0.001, TRUE, count_timer, &background, NULL);
+    g_autoptr(GRunTimer) second = grun_timer_new(0.001, TRUE, count_timer, &common, NULL);
+    grun_loop_add_timer(loop, first, GRUN_MODE_DEFAULT);
+    grun_loop_add_timer(loop, second, GRUN_MODE_COMMON);
+    iterate(20000);
+    g_assert_cmpuint(background.calls, >, 0);
+    g_assert_cmpstr(background.mode, ==, GRUN_MODE_DEFAULT);
+
+    guint tracking = grun_loop_push_ambient_mode(loop, GRUN_MODE_TRACKING, NULL);
+    g_assert_cmpuint(tracking, !=, 0);
+    g_autofree char *pushed = grun_loop_copy_ambient_mode(loop);
+    g_assert_cmpstr(pushed, ==, GRUN_MODE_TRACKING);
+    guint before = background.calls;
+    common.calls = 0;
+    iterate(20000);
+    g_assert_cmpuint(background.calls, ==, before);
+    g_assert_cmpuint(common.calls, >, 0);
+    g_assert_cmpstr(common.mode, ==, GRUN_MODE_TRACKING);
+    grun_loop_pop_ambient_mode(loop, tracking);
+    g_autofree char *popped = grun_loop_copy_ambient_mode(loop);
+    g_assert_cmpstr(popped, ==, GRUN_MODE_DEFAULT);
+
+    // Out of the context nothing is served; back in it everything is.
+    grun_loop_detach(loop);
+    background.calls = common.calls = 0;
+    iterate(20000);
+    g_assert_cmpuint(background.calls + common.calls, ==, 0);
+    grun_loop_attach(loop);
+    iterate(20000);
+    g_assert_cmpuint(background.calls, >, 0);
+
+    grun_timer_invalidate(first);
+    grun_timer_invalidate(second);
+    g_free(background.mode);
+    g_free(common.mode);
+}

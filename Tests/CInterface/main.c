@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every function of <grun/grun.h>, called, and its result or its effect asserted. Each check has a thread of its own, and so a loop of its own.
+
+#include "check.h"
+
+Count count_of(GRunLoop *loop)
+{
+    return (Count){.loop = loop, .stays = G_SOURCE_CONTINUE};
+}
+
+void let_go(gpointer count)
+{
+    ((Count *)count)->lets_go++;
+}
+
+void count_func(gpointer count)
+{
+    ((Count *)count)->calls++;
+}
+
+static gboolean note(Count *count, gpointer item, guint found)
+{
+    count->calls++;
+    count->item = item;
+    count->found = found;
+    g_free(count->mode);
+    count->mode = grun_loop_copy_current_mode(count->loop);
+    return count->stays;
+}
+
+gboolean count_source(GRunSource *source, gpointer count)
+{
+    return note(count, source, 0);
+}
+
+gboolean count_fd(GRunFdSource *source, GIOCondition condition, gpointer count)
+{
+    return note(count, source, condition);
+}
+
+gboolean count_timer(GRunTimer *timer, gpointer count)
+{
+    return note(count, timer, 0);
+}
+
+gboolean count_observer(GRunObserver *observer, GRunActivity activity, gpointer count)
+{
+    return note(count, observer, activity);
+}
+
+GRunResult pass(GRunLoop *loop)
+{
+    return grun_loop_run_in_mode(loop, MODE, 0, FALSE);
+}
+
+static gpointer call(gpointer body)
+{
+    ((void (*)(void))body)();
+    return NULL;
+}
+
+void on_own_thread(void (*body)(void))
+{
+    g_thread_join(g_thread_new("check", call, (gpointer)body));
+}
+
+static void run_check(gconstpointer body)
+{
+    on_own_thread((void (*)(void))body);
+}
+
+static void add(const char *path, void (*body)(void))
+{
+    g_test_add_data_func(path, (gconstpointer)body, run_check);
+}
+
+int main(int count, char **arguments)
+{
+    g_test_init(&count, &arguments, NULL);
+    add("/loop", check_loop);
+    add("/modes", check_modes);
+    add("/contexts", check_contexts);
+    add("/tracing", check_tracing);
+    add("/source", check_source);
+    add("/fd-source", check_fd_source);
+    add("/timer", check_timer);
+    add("/observer", check_observer);
+    add("/blocks", check_blocks);
+    add("/performs", check_performs);
+    add("/thread", check_thread);
+    add("/virtual-time", check_virtual_time);
+    add("/types", check_types);
+    // The main loop, and who drives it, are the process's.
+    g_test_add_func("/host", check_host);
+    return g_test_run();
+}

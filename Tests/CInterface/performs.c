@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+// grun-perform.h, grun-thread.h, grun-virtual-time.h, grun-types.h, grun-version.h.
+
+#include "check.h"
+
+// MARK: Blocks
+
+static gpointer enqueue_when_asleep(gpointer data)
+{
+    Count *count = data;
+    while (!grun_loop_is_waiting(count->loop))
+        g_thread_yield();
+    grun_loop_async(count->loop, MODE, count_func, count, let_go);
+    return NULL;
+}
+
+void check_blocks(void)
+{
+    GRunLoop *loop = grun_loop_get_current();
+    Count count = count_of(loop);
+    grun_loop_perform_block(loop, MODE, count_func, &count, let_go);
+    g_assert_cmpint(grun_loop_run_in_mode(loop, "other", 0, FALSE), ==, GRUN_RESULT_FINISHED);
+    g_assert_cmpuint(count.calls, ==, 0);
+    g_assert_cmpuint(count.lets_go, ==, 0);
+    pass(loop);
+    g_assert_cmpuint(count.calls, ==, 1);
+    g_assert_cmpuint(count.lets_go, ==, 1);
+
+    // In several modes: once, in the first that runs.
+    const char *modes[] = {"other", MODE, NULL}, *never[] = {NULL};
+    grun_loop_perform_block_in_modes(loop, modes, count_func, &count, let_go);
+    grun_loop_run_in_mode(loop, "other", 0, FALSE);
+    pass(loop);
+    g_assert_cmpuint(count.calls, ==, 2);
+    g_assert_cmpuint(count.lets_go, ==, 2);
+    grun_loop_perform_block_in_modes(loop, never, count_func, &count, let_go);
+    g_assert_cmpuint(count.calls, ==, 2);
+    g_assert_cmpuint(count.lets_go, ==, 3);
+
+    // From another thread, with a wake-up.
+    g_autoptr(GRunSource) keeps = grun_source_new(0, count_source, &count, NULL);
+    grun_loop_add_source(loop, keeps, MODE);
+    GThread *other = g_thread_new("enqueues", enqueue_when_asleep, &count);
+    while (count.calls == 2)
+        g_assert_cmpint(grun_loop_run_in_mode(loop, MODE, 0.05, FALSE), ==, GRUN_RESULT_TIMED_OUT);
+    g_thread_join(other);
+    g_assert_cmpuint(count.calls, ==, 3);
+    grun_source_invalidate(keeps);
+}
+
+// MARK: Performs
+
+static void note_thread(gpointer data)
+{
+    ((Count *)data)->item = g_thread_self();
+    ((Count *)data)->calls++;
+}
+
+void check_performs(void)
+{
+    GRunLoop *loop = grun_loop_get_current();
+    g_autoptr(GError) error = NULL;
+    Count count = count_of(loop);
+    g_assert_true(grun_loop_perform_on_thread(loop, MODE, count_func, &count, let_go, &error));
+    g_assert_no_error(error);
+    // Unlike a block it counts as a source.
+    g_assert_cmpint(grun_loop_run_in_mode(loop, MODE, 60, TRUE), ==, GRUN_RESULT_HANDLED_SOURCE);
+    g_assert_cmpuint(count.calls, ==, 1);
+    g_assert_cmpuint(count.lets_go, ==, 1);
+
+    // On the loop's own thread at once; on another one it is waited for.
+    g_assert_true(grun_loop_perform_and_wait(loop, MODE, note_thread, &count, &error));
+    g_assert_true(count.item == g_thread_self());
+    g_autoptr(GRunThread) thread = grun_thread_new("worker", NULL, NULL, &error);
+    g_assert_no_error(error);
+    GRunLoop *other = grun_thread_get_loop(thread);
+    g_assert_true(grun_loop_perform_and_wait(other, GRUN_MODE_COMMON, note_thread, &count, &error));
+    g_assert_true(count.item != g_thread_self());
+    g_assert_cmpuint(count.calls, ==, 3);
+
+    // For an ended thread both are errors, and the data are let go.
+    grun_thread_stop(thread);
+    grun_thread_join(thread);
+    g_assert_false(grun_loop_perform_and_wait(other, GRUN_MODE_COMMON, note_thread, &count, &error));
+    g_assert_error(error, GRUN_ERROR, GRUN_ERROR_LOOP_ENDED);
+    g_clear_error(&error);
+    g_assert_false(grun_loop_perform_on_thread(other, GRUN_MODE_COMMON, note_thread, &count, let_go, &error));
+    g_assert_error(error, GRUN_ERROR, GRUN_ERROR_LOOP_ENDED);
+    g_assert_cmpuint(count.calls, ==, 3);
+    g_assert_cmpuint(count.lets_go, ==, 2);
+
+    // Later, in order, and taken back: by data, or by function and data.
+    Count late = count_of(loop), kept = count_of(loop);
+    gint64 begin = g_get_monotonic_time();
+    grun_loop_perform_after(loop, 0.005, MODE, count_func, &late, let_go);
+    while (late.calls == 0)
+        grun_loop_run_in_mode(loop, MODE, 60, FALSE);
+    g_assert_cmpint(g_get_monotonic_time() - begin, >=, 5000);
+    g_assert_cmpuint(late.lets_go, ==, 1);
+    grun_loop_perform_in_order(loop, 2, MODE, count_func, &late, let_go);
+    grun_loop_perform_in_order(loop, 1, MODE, note_thread, &late, let_go);
+    pass(loop);
+    g_assert_cmpuint(late.calls, ==, 3);
+    g_assert_cmpuint(late.lets_go, ==, 3);
+
+    grun_loop_perform_after(loop, 0, MODE, count_func, &late, let_go);
+    grun_loop_perform_after(loop, 0, MODE, note_thread, &late, let_go);
+    grun_loop_perform_in_order(loop, 0, MODE, count_func, &kept, let_go);
+    grun_loop_cancel_performs(loop, count_func, &late);
+    g_assert_cmpuint(late.lets_go, ==, 4);
+    grun_loop_cancel_performs(loop, NULL, &late);
+    g_assert_cmpuint(late.lets_go, ==, 5);
+    pass(loop);
+    g_assert_cmpuint(late.calls, ==, 3);
+    g_assert_cmpuint(kept.calls, ==, 1);
+}
+
+// MARK: Threads
+
+static void set_up(GRunLoop *loop, gpointer data)
+{
+    Count *count = data;
+    count->loop = loop;
+    count->item = g_thread_self();
+    g_assert_true(loop == grun_loop_get_current());
+}
+
+static void join_itself(gpointer thread)
+{
+    grun_thread_join(thread);
+}
+
+void check_thread(void)
+{
+    Count count = count_of(NULL);
+    GRunThread *thread = grun_thread_new("a worker", set_up, &count, NULL);
+    g_assert_nonnull(thread);
+    g_autofree char *name = grun_thread_copy_name(thread);
+    g_assert_cmpstr(name, ==, "a worker");
+    g_assert_true(grun_thread_get_loop(thread) == count.loop);
+    g_assert_true(count.item != g_thread_self());
+    g_assert_true(grun_thread_ref(thread) == thread);
+    grun_thread_unref(thread);
+
+    // It would wait for its own end.
+    g_test_expect_message("GRunLoop", G_LOG_LEVEL_CRITICAL, "grun_thread_join: *");
+    g_assert_true(grun_loop_perform_and_wait(count.loop, GRUN_MODE_COMMON, join_itself, thread, NULL));
+    g_test_assert_expected_messages();
+
+    grun_thread_stop(thread);
+    grun_thread_stop(thread);
+    grun_thread_join(thread);
+    grun_thread_join(thread);
+    grun_thread_unref(thread);
+}
+
+// MARK: Virtual time
+
+static void pass_an_hour(GRunLoop *loop, gpointer data)
+{
+    Count *count = data;
+    count->loop = loop;
+    g_assert_true(loop == grun_loop_get_current());
+    g_assert_cmpint(grun_loop_get_time(loop), ==, 1000);
+    g_autoptr(GRunTimer) timer = grun_timer_new(3600, TRUE, count_timer, count, let_go);
+    grun_loop_add_timer(loop, timer, MODE);
+    grun_loop_advance_time(loop, 3599, MODE);
+    g_assert_cmpuint(count->calls, ==, 0);
+    g_assert_cmpint(grun_loop_get_time(loop), ==, 1000 + (gint64)3599 * G_USEC_PER_SEC);
+    g_assert_true(grun_loop_advance_to_next_timer(loop, MODE));
+    g_assert_cmpuint(count->calls, ==, 1);
+    g_assert_cmpint(grun_loop_get_time(loop), ==, 1000 + G_TIME_SPAN_HOUR);
+    grun_loop_advance_time(loop, 2 * 3600, MODE);
+    g_assert_cmpuint(count->calls, ==, 3);
+    g_assert_false(grun_loop_advance_to_next_timer(loop, "other"));
+}
+
+void check_virtual_time(void)
+{
+    Count count = count_of(NULL);
+    gint64 begin = g_get_monotonic_time();
+    grun_with_virtual_time(1000, pass_an_hour, &count);
+    g_assert_cmpuint(count.calls, ==, 3);
+    g_assert_cmpuint(count.lets_go, ==, 1);
+    g_assert_cmpint(g_get_monotonic_time() - begin, <, 60 * G_USEC_PER_SEC);
+    gint64 now = grun_loop_get_time(grun_loop_get_current());
+    g_assert_cmpint(now, >=, begin);
+    g_assert_cmpint(now, <=, g_get_monotonic_time());
+    g_free(count.mode);
+}
+
+// MARK: Types
+
+#define CHECK_BOXED(type, name, new, ref, unref) G_STMT_START { \
+    g_assert_cmpstr(g_type_name(type), ==, name); \
+    g_assert_true(g_type_is_a(type, G_TYPE_BOXED)); \
+    gpointer object = new; \
+    g_assert_true(g_boxed_copy(type, object) == object); \
+    g_boxed_free(type, object); \
+    unref(object); \
+} G_STMT_END
+
+static void check_value(GType type, int value, const char *nick)
+{
+    if (G_TYPE_IS_FLAGS(type)) {
+        g_autoptr(GTypeClass) class = g_type_class_ref(type);
+        g_assert_cmpstr(g_flags_get_first_value(G_FLAGS_CLASS(class), value)->value_nick, ==, nick);
+    } else {
+        g_autoptr(GTypeClass) class = g_type_class_ref(type);
+        g_assert_cmpstr(g_enum_get_value(G_ENUM_CLASS(class), value)->value_nick, ==, nick);
+    }
+}
+
+void check_types(void)
+{
+    Count count = count_of(grun_loop_get_current());
+    CHECK_BOXED(grun_loop_get_type(), "GRunLoop", grun_loop_ref(count.loop), grun_loop_ref, grun_loop_unref);
+    CHECK_BOXED(grun_source_get_type(), "GRunSource", grun_source_new(0, count_source, &count, NULL), grun_source_ref, grun_source_unref);
+    CHECK_BOXED(grun_fd_source_get_type(), "GRunFdSource", grun_fd_source_new(0, G_IO_IN, count_fd, &count, NULL), grun_fd_source_ref, grun_fd_source_unref);
+    CHECK_BOXED(grun_timer_get_type(), "GRunTimer", grun_timer_new(1, FALSE, count_timer, &count, NULL), grun_timer_ref, grun_timer_unref);
+    CHECK_BOXED(grun_observer_get_type(), "GRunObserver", grun_observer_new(GRUN_ACTIVITY_ALL, TRUE, 0, count_observer, &count, NULL), grun_observer_ref, grun_observer_unref);
+    GRunThread *thread = grun_thread_new("types", NULL, NULL, NULL);
+    GRunThread *same = grun_thread_ref(thread);
+    CHECK_BOXED(grun_thread_get_type(), "GRunThread", thread, grun_thread_ref, grun_thread_unref);
+    grun_thread_stop(same);
+    grun_thread_join(same);
+    grun_thread_unref(same);
+
+    check_value(grun_activity_get_type(), GRUN_ACTIVITY_BEFORE_WAITING, "before-waiting");
+    check_value(grun_result_get_type(), GRUN_RESULT_HANDLED_SOURCE, "handled-source");
+    check_value(grun_error_get_type(), GRUN_ERROR_LOOP_ENDED, "loop-ended");
+    g_assert_cmpstr(g_quark_to_string(grun_error_quark()), ==, "grun-error-quark");
+
+    g_assert_null(grun_check_version(GRUN_MAJOR_VERSION, GRUN_MINOR_VERSION, GRUN_MICRO_VERSION));
+    g_assert_null(grun_check_version(1, 0, 0));
+    g_assert_nonnull(grun_check_version(1, 99, 0));
+    g_assert_nonnull(grun_check_version(0, 0, 0));
+    g_assert_nonnull(grun_check_version(2, 0, 0));
+    g_assert_true(GRUN_CHECK_VERSION(1, 0, 0));
+    g_assert_false(GRUN_CHECK_VERSION(1, 1, 0));
+}
