@@ -145,6 +145,18 @@ import Testing
         }
     }
 
+    @Test("item 11: an ambient mode that nobody took back does not keep the loop")
+    func forgottenAmbientMode() async throws {
+        try await onFreshThread { _ in
+            let observed = Weak<GRunLoop>()
+            LoopThread { loop in
+                observed.object = loop
+                _ = try? loop.push(ambientMode: .tracking)
+            }.join()
+            #expect(waitUntil { observed.object == nil })
+        }
+    }
+
     @Test("item 12: other thread-specific destructors of the ending thread can still use its loop")
     func loopSurvivesOtherDestructors() async throws {
         try await onFreshThread { _ in
