@@ -145,7 +145,7 @@ import Testing
         }
     }
 
-    @Test("item 11: an ambient mode that nobody took back does not keep the loop")
+    @Test("an ambient mode that nobody took back does not keep its loop")
     func forgottenAmbientMode() async throws {
         try await onFreshThread { _ in
             let observed = Weak<GRunLoop>()

@@ -15,38 +15,46 @@ private enum Types {
     static let thread = boxed("GRunThread")
 
     static let activity = registered {
-        let values = [
-            value(GFlagsValue.init, GRUN_ACTIVITY_ENTRY.rawValue, "GRUN_ACTIVITY_ENTRY", "entry"),
-            value(GFlagsValue.init, GRUN_ACTIVITY_BEFORE_TIMERS.rawValue, "GRUN_ACTIVITY_BEFORE_TIMERS", "before-timers"),
-            value(GFlagsValue.init, GRUN_ACTIVITY_BEFORE_SOURCES.rawValue, "GRUN_ACTIVITY_BEFORE_SOURCES", "before-sources"),
-            value(GFlagsValue.init, GRUN_ACTIVITY_BEFORE_WAITING.rawValue, "GRUN_ACTIVITY_BEFORE_WAITING", "before-waiting"),
-            value(GFlagsValue.init, GRUN_ACTIVITY_AFTER_WAITING.rawValue, "GRUN_ACTIVITY_AFTER_WAITING", "after-waiting"),
-            value(GFlagsValue.init, GRUN_ACTIVITY_EXIT.rawValue, "GRUN_ACTIVITY_EXIT", "exit"),
-            value(GFlagsValue.init, GRUN_ACTIVITY_ALL.rawValue, "GRUN_ACTIVITY_ALL", "all"),
-        ]
-        return g_flags_register_static("GRunActivity", table(values, end: GFlagsValue()))
+        g_flags_register_static(
+            "GRunActivity",
+            table("GRUN_ACTIVITY_", activities.map { ($0.rawValue, $1) }, GFlagsValue.init(value:value_name:value_nick:)))
     }
 
     static let result = registered {
-        let values = [
-            value(GEnumValue.init, gint(GRUN_RESULT_FINISHED.rawValue), "GRUN_RESULT_FINISHED", "finished"),
-            value(GEnumValue.init, gint(GRUN_RESULT_STOPPED.rawValue), "GRUN_RESULT_STOPPED", "stopped"),
-            value(GEnumValue.init, gint(GRUN_RESULT_TIMED_OUT.rawValue), "GRUN_RESULT_TIMED_OUT", "timed-out"),
-            value(GEnumValue.init, gint(GRUN_RESULT_HANDLED_SOURCE.rawValue), "GRUN_RESULT_HANDLED_SOURCE", "handled-source"),
-        ]
-        return g_enum_register_static("GRunResult", table(values, end: GEnumValue()))
+        g_enum_register_static(
+            "GRunResult",
+            table("GRUN_RESULT_", results.map { (gint($0.rawValue), $1) }, GEnumValue.init(value:value_name:value_nick:)))
     }
 
     static let error = registered {
-        let values = [
-            value(GEnumValue.init, gint(GRUN_ERROR_BAD_DESCRIPTOR.rawValue), "GRUN_ERROR_BAD_DESCRIPTOR", "bad-descriptor"),
-            value(GEnumValue.init, gint(GRUN_ERROR_NOT_POLLABLE.rawValue), "GRUN_ERROR_NOT_POLLABLE", "not-pollable"),
-            value(GEnumValue.init, gint(GRUN_ERROR_LIMIT_REACHED.rawValue), "GRUN_ERROR_LIMIT_REACHED", "limit-reached"),
-            value(GEnumValue.init, gint(GRUN_ERROR_SYSTEM.rawValue), "GRUN_ERROR_SYSTEM", "system"),
-            value(GEnumValue.init, gint(GRUN_ERROR_LOOP_ENDED.rawValue), "GRUN_ERROR_LOOP_ENDED", "loop-ended"),
-            value(GEnumValue.init, gint(GRUN_ERROR_NO_THREAD.rawValue), "GRUN_ERROR_NO_THREAD", "no-thread"),
+        g_enum_register_static(
+            "GRunError", table("GRUN_ERROR_", errors.map { (gint($0.rawValue), $1) }, GEnumValue.init(value:value_name:value_nick:))
+        )
+    }
+
+    private static var activities: [(GRunActivity, String)] {
+        [
+            (GRUN_ACTIVITY_ENTRY, "GRUN_ACTIVITY_ENTRY"), (GRUN_ACTIVITY_BEFORE_TIMERS, "GRUN_ACTIVITY_BEFORE_TIMERS"),
+            (GRUN_ACTIVITY_BEFORE_SOURCES, "GRUN_ACTIVITY_BEFORE_SOURCES"),
+            (GRUN_ACTIVITY_BEFORE_WAITING, "GRUN_ACTIVITY_BEFORE_WAITING"),
+            (GRUN_ACTIVITY_AFTER_WAITING, "GRUN_ACTIVITY_AFTER_WAITING"), (GRUN_ACTIVITY_EXIT, "GRUN_ACTIVITY_EXIT"),
+            (GRUN_ACTIVITY_ALL, "GRUN_ACTIVITY_ALL"),
         ]
-        return g_enum_register_static("GRunError", table(values, end: GEnumValue()))
+    }
+
+    private static var results: [(GRunResult, String)] {
+        [
+            (GRUN_RESULT_FINISHED, "GRUN_RESULT_FINISHED"), (GRUN_RESULT_STOPPED, "GRUN_RESULT_STOPPED"),
+            (GRUN_RESULT_TIMED_OUT, "GRUN_RESULT_TIMED_OUT"), (GRUN_RESULT_HANDLED_SOURCE, "GRUN_RESULT_HANDLED_SOURCE"),
+        ]
+    }
+
+    private static var errors: [(GRunError, String)] {
+        [
+            (GRUN_ERROR_BAD_DESCRIPTOR, "GRUN_ERROR_BAD_DESCRIPTOR"), (GRUN_ERROR_NOT_POLLABLE, "GRUN_ERROR_NOT_POLLABLE"),
+            (GRUN_ERROR_LIMIT_REACHED, "GRUN_ERROR_LIMIT_REACHED"), (GRUN_ERROR_SYSTEM, "GRUN_ERROR_SYSTEM"),
+            (GRUN_ERROR_LOOP_ENDED, "GRUN_ERROR_LOOP_ENDED"), (GRUN_ERROR_NO_THREAD, "GRUN_ERROR_NO_THREAD"),
+        ]
     }
 
     static let quark = g_quark_from_static_string("grun-error-quark")
@@ -56,18 +64,16 @@ private enum Types {
 
     private static func boxed(_ name: StaticString) -> GType { registered { Boxed.register(name) } }
 
-    /// GObject keeps the names for ever.
-    private static func value<Number, Value>(
-        _ make: (Number, UnsafePointer<CChar>?, UnsafePointer<CChar>?) -> Value, _ number: Number, _ name: String, _ nick: String
-    ) -> Value {
-        make(number, UnsafePointer(copy(name)), UnsafePointer(copy(nick)))
-    }
-
-    /// And the table.
-    private static func table<Value>(_ values: [Value], end: Value) -> UnsafePointer<Value> {
-        let table = UnsafeMutablePointer<Value>.allocate(capacity: values.count + 1)
-        table.initialize(from: values, count: values.count)
-        (table + values.count).initialize(to: end)
+    /// A table that ends with zeros. GObject keeps it for ever, and the names in it; a nick is the rest of the name, in small letters.
+    private static func table<Number, Value>(
+        _ prefix: String, _ values: [(Number, String)], _ make: (Number, UnsafePointer<CChar>?, UnsafePointer<CChar>?) -> Value
+    ) -> UnsafePointer<Value>? {
+        let memory = g_malloc0_n(gsize(values.count + 1), gsize(MemoryLayout<Value>.stride))
+        guard let table = memory?.bindMemory(to: Value.self, capacity: values.count + 1) else { return nil }
+        for (index, (number, name)) in values.enumerated() {
+            let nick = name.dropFirst(prefix.count).lowercased().map { $0 == "_" ? "-" : $0 }
+            (table + index).initialize(to: make(number, copy(name), copy(String(nick))))
+        }
         return UnsafePointer(table)
     }
 }
