@@ -13,6 +13,7 @@ extern drain_hook swift_task_asyncMainDrainQueue_hook __attribute__((weak));
 
 static drain_hook next_hook;
 static _Atomic(void (*)(void)) driver;
+static _Atomic(void (*)(void)) left;
 static atomic_int state;
 static uint32_t owner_at_load;
 
@@ -25,6 +26,9 @@ static __attribute__((swiftcall)) void drain(drain_function original, drain_func
     }
     // Nobody drives, or the driver gave up.
     atomic_store(&state, CGRUN_ASYNC_MAIN_LEFT);
+    void (*tell)(void) = atomic_load(&left);
+    if (tell != NULL)
+        tell();
     if (next_hook != NULL)
         next_hook(original, compatibility);
     else
@@ -48,6 +52,13 @@ bool cgrun_set_async_main_driver(void (*drive)(void))
     swift_task_asyncMainDrainQueue_hook = drain;
     atomic_store(&driver, drive);
     return true;
+}
+
+int cgrun_watch_async_main(void (*tell)(void))
+{
+    // In this order: of a thread that looks and one that leaves, one sees the other.
+    atomic_store(&left, tell);
+    return cgrun_async_main_state();
 }
 
 int cgrun_async_main_state(void)

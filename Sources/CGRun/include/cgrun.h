@@ -99,6 +99,8 @@ enum {
     CGRUN_ASYNC_MAIN_LEFT
 };
 int cgrun_async_main_state(void);
+/// Has `tell` called on the main thread when that is given to libdispatch; answers the state now.
+int cgrun_watch_async_main(void (*tell)(void));
 /// Has `drive` called on the main thread when an async main first suspends. If it returns, the thread is given to libdispatch. False if
 /// the runtime offers no such hook.
 bool cgrun_set_async_main_driver(void (*drive)(void));

@@ -34,10 +34,13 @@ enum MainQueue {
 
     static var isDraining: Bool { draining.load(ordering: .relaxed) }
 
-    /// Whether a drain would be accepted on the main thread now: two reads of memory.
+    /// Whether a drain would be accepted on the main thread now: three reads of memory.
     static var isOurs: Bool {
-        handle >= 0 && cgrun_main_queue_owner() == mainThread
+        handle >= 0 && cgrun_main_queue_owner() == mainThread && !isLeft(cgrun_async_main_state())
     }
+
+    /// An async main has given the main thread away, though libdispatch may not have it yet.
+    private static func isLeft(_ state: Int32) -> Bool { state == Int32(CGRUN_ASYNC_MAIN_LEFT) }
 
     /// Says once, without a lock, that the main loop cannot serve the queue.
     static func explainIfLost() {
@@ -52,16 +55,18 @@ enum MainQueue {
     /// The main loop is touched for the first time, perhaps by another thread because the main one is gone. Makes no handle.
     static func lookOnce() {
         if hasLooked.load(ordering: .relaxed) || hasLooked.exchange(true, ordering: .relaxed) { return }
-        if cgrun_main_queue_owner() != mainThread { explainIfLost() }
+        // From now on it is said when it happens.
+        let state = cgrun_watch_async_main { MainQueue.explainIfLost() }
+        if cgrun_main_queue_owner() != mainThread || isLeft(state) { explainIfLost() }
     }
 
     private static var lossInWords: String {
-        if cgrun_main_queue_owner() == mainThread {
-            return "libdispatch has no handle of it for a foreign run loop, or no descriptor is left for one"
-        }
-        if cgrun_async_main_state() == Int32(CGRUN_ASYNC_MAIN_LEFT) {
+        if isLeft(cgrun_async_main_state()) {
             return "the program's async main has suspended, and Swift's runtime has given the main thread to libdispatch; call "
                 + "GRunLoop.hostAsyncMain() before the first await of main()"
+        }
+        if cgrun_main_queue_owner() == mainThread {
+            return "libdispatch has no handle of it for a foreign run loop, or no descriptor is left for one"
         }
         if cgrun_main_queue_owner_at_load() == mainThread {
             return "dispatchMain() was called, which gives the main thread to libdispatch for good; run the main run loop instead"
