@@ -101,8 +101,6 @@ test-gtk: gtk-deps
 test-c: c-deps gtk-deps
 	@$(call install,$(C_CHECK_PACKAGES))
 	scripts/test-c
-	$(SWIFT) run -c release grun-oracle --scenarios --c-interface
-	$(SWIFT) run -c release --skip-build grun-oracle --seed 1 --programs 300 --c-interface
 
 format:
 	$(SWIFT) format format -i -r Sources Tests Package.swift Examples/Sources Examples/Package.swift
