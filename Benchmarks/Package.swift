@@ -1,0 +1,23 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+// A package of its own, so that the library builds without what is only measured beside it.
+
+let strict: [SwiftSetting] = [.treatAllWarnings(as: .error)]
+let strictC: [CSetting] = [.treatAllWarnings(as: .error), .enableWarning("all"), .enableWarning("extra")]
+
+let loop = Target.Dependency.product(name: "GRunLoop", package: "GRunLoop")
+let glib = Target.Dependency.product(name: "CGLib", package: "GRunLoop")
+
+let package = Package(
+    name: "GRunLoopBenchmarks",
+    dependencies: [.package(name: "GRunLoop", path: "..")],
+    targets: [
+        // Clocks, counters and the one line that every program prints.
+        .target(name: "BenchSupport", cSettings: strictC),
+        .executableTarget(name: "grun-bench", dependencies: ["BenchSupport", loop, glib], swiftSettings: strict),
+        // The same by way of C.
+        .executableTarget(name: "grun-bench-c", dependencies: ["BenchSupport", loop], cSettings: strictC),
+    ],
+    swiftLanguageModes: [.v6]
+)

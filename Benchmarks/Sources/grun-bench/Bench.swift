@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// What every case has: a loop, whoever drives it, and how many operations are measured.
+
+import BenchSupport
+import CGLib
+import GRunLoop
+
+/// One run of one case. Its state is the loop's thread's own, but for what says otherwise.
+///
+/// HOSTED=1 in the environment: g_main_loop_run() drives the main loop.
+struct Bench {
+    let name: String
+    let n: Int
+    let loop: GRunLoop
+    /// A host's loop, if that drives.
+    nonisolated(unsafe) private let host: OpaquePointer?
+
+    init(_ name: String, _ n: Int) {
+        self.name = name
+        self.n = n
+        loop = GRunLoop.main
+        host = getenv("HOSTED") == nil ? nil : g_main_loop_new(nil, 0)
+        bench_set_peer(host == nil ? "grun" : "grun-hosted")
+    }
+
+    /// Runs the loop until `stop()`.
+    func drive() {
+        if let host { g_main_loop_run(host) } else { loop.runUntilStopped() }
+    }
+
+    func stop() {
+        if let host { g_main_loop_quit(host) } else { loop.stop() }
+    }
+
+    /// The time of `body`, for each operation.
+    func measure(_ body: () -> Void) -> Double {
+        let begin = bench_now()
+        body()
+        return Double(bench_now() - begin) / Double(n)
+    }
+
+    func report(_ nanoseconds: Double, _ extra: String = "-", as name: String? = nil) {
+        bench_report(name ?? self.name, n, nanoseconds, extra)
+    }
+
+    /// Tenths of nanoseconds are noise.
+    func shown(_ number: Double) -> String { String(Double(Int(number * 10)) / 10) }
+}
+
+/// What the callbacks of a case count. Of one thread at a time.
+nonisolated(unsafe) var count = 0

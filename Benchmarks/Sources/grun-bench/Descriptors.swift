@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Descriptors: one event beside many that are idle; 100 pipes in a ring; memory.
+
+import BenchSupport
+import GRunLoop
+
+extension Bench {
+    private func watch(_ descriptor: Int32, _ body: @escaping @Sendable () -> Void) {
+        let source = GRunLoop.DescriptorSource(descriptor: descriptor) { _, _ in body() }
+        do { try loop.add(source, forMode: .default) } catch { fatalError("\(error)") }
+    }
+
+    private func pipe() -> (reader: Int32, writer: Int32) {
+        var ends: [Int32] = [-1, -1]
+        bench_pipe(&ends)
+        return (ends[0], ends[1])
+    }
+
+    func descriptorsIdleTax() {
+        for _ in 0..<n { watch(bench_event()) {} }
+        let pipe = pipe()
+        watch(pipe.reader) {
+            _ = bench_get(pipe.reader)
+            if bench_step() { bench_put(pipe.writer) } else { stop() }
+        }
+        bench_put(pipe.writer)
+        bench_begin_steps()
+        drive()
+        report(bench_step_time(), "events:\(bench_steps())")
+    }
+
+    func descriptorsActive(tokens: Int) {
+        let pipes = (0..<100).map { _ in pipe() }
+        for (index, own) in pipes.enumerated() {
+            let next = pipes[(index + 1) % pipes.count].writer
+            watch(own.reader) {
+                _ = bench_get(own.reader)
+                count += 1
+                if count >= n { return stop() }
+                bench_put(next)
+            }
+        }
+        for token in 0..<tokens { bench_put(pipes[token].writer) }
+        report(measure(drive), "tokens:\(tokens)")
+    }
+
+    func descriptorsMemory() {
+        let descriptors = (0..<n).map { _ in bench_event() }
+        let (heap, resident) = (bench_heap(), bench_resident())
+        let adding = measure { for descriptor in descriptors { watch(descriptor) {} } }
+        let bytes = Double(bench_heap() - heap) / Double(n)
+        report(
+            bytes,
+            "bytes_heap:\(shown(bytes)),bytes_rss:\(shown(Double(bench_resident() - resident) / Double(n))),add_ns:\(shown(adding))")
+    }
+}

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// usage: grun-bench CASE N     prints a line, as the peers do: peer=... case=... n=... ns_per_op=... extra=...
+
+import BenchSupport
+import CGLib
+
+@main enum Program {
+    static func main() {
+        let arguments = CommandLine.arguments
+        guard arguments.count == 3, let n = Int(arguments[2]), n >= 0 else {
+            print("usage: grun-bench CASE N")
+            exit(2)
+        }
+        bench_pin(0)
+        bench_raise_descriptor_limit()
+        let bench = Bench(arguments[1], n)
+        left = n
+        switch bench.name {
+        case "post-local": bench.postLocal()
+        case "post-burst": bench.postBurst()
+        case "post-remote": bench.postRemote()
+        case "pingpong": bench.pingPong()
+        case "wake-latency": bench.wakeLatency()
+        case "main-queue": bench.mainQueue()
+        case "timers-create", "mem-timers": bench.timersCreate()
+        case "timers-fire": bench.timersFire()
+        case "timers-fire-tolerance": bench.timersFire(tolerance: .milliseconds(1))
+        case "timers-idle-tax": bench.timersIdleTax()
+        case "idle-wakeups": bench.idleWakeUps()
+        case "run-nowait": bench.runNoWait()
+        case "fds-idle-tax": bench.descriptorsIdleTax()
+        case "fds-active": bench.descriptorsActive(tokens: 100)
+        case "fds-active-1": bench.descriptorsActive(tokens: 1)
+        case "mem-fds": bench.descriptorsMemory()
+        default:
+            print("peer=grun case=\(bench.name) n=\(n) ns_per_op=NA extra=unsupported")
+            exit(3)
+        }
+    }
+}

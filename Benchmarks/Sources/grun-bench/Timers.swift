@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// Timers: made and taken out, fired, idle; a tick a second; memory.
+
+import BenchSupport
+import GRunLoop
+
+extension Bench {
+    func timersCreate() {
+        let spans = (0..<n).map { _ in Duration.nanoseconds(Int64(bench_random() % 3_600_000_000_000)) + .seconds(3600) }
+        var timers: [GRunLoop.Timer] = []
+        timers.reserveCapacity(n)
+        let (heap, resident) = (bench_heap(), bench_resident())
+        let adding = measure {
+            for index in 0..<n {
+                let timer = GRunLoop.Timer(interval: spans[index], repeats: false) { _ in count &+= index }
+                loop.add(timer, forMode: .default)
+                timers.append(timer)
+            }
+        }
+        let (heapAfter, residentAfter) = (bench_heap(), bench_resident())
+        if name == "mem-timers" {
+            let bytes = Double(heapAfter - heap) / Double(n)
+            return report(bytes, "bytes_heap:\(shown(bytes)),bytes_rss:\(shown(Double(residentAfter - resident) / Double(n)))")
+        }
+        let cancelling = measure {
+            for timer in timers { timer.invalidate() }
+            timers.removeAll()
+        }
+        report(adding, as: "timers-create-add")
+        report(cancelling, as: "timers-create-cancel")
+    }
+
+    /// Deadlines all over 50 ms.
+    func timersFire(tolerance: Duration = .zero) {
+        let late = UnsafeMutablePointer<Int64>.allocate(capacity: n)
+        nonisolated(unsafe) let times = late
+        let start = GRunLoop.now + .milliseconds(100) + .nanoseconds(n * 1000)
+        let offset = bench_now() + 100_000_000 + Int64(n) * 1000
+        for _ in 0..<n {
+            let delay = Int64(bench_random() % 50_000_000)
+            let date = offset + delay
+            let timer = GRunLoop.Timer(fireAt: start + .nanoseconds(delay), tolerance: tolerance) { _ in
+                times[count] = bench_now() - date
+                count += 1
+                if count >= n { stop() }
+            }
+            loop.add(timer, forMode: .default)
+        }
+        let cpu = bench_cpu()
+        drive()
+        bench_report_lateness(name, n, bench_cpu() - cpu, late)
+    }
+
+    /// What a pass costs beside `n` timers that are far away.
+    func timersIdleTax() {
+        for _ in 0..<n {
+            let far = Duration.seconds(3600 + Int(bench_random() % 3600))
+            loop.add(GRunLoop.Timer(interval: far, repeats: false) { _ in }, forMode: .default)
+        }
+        @Sendable func post() {
+            guard bench_step() else { return stop() }
+            let number = count
+            loop.async { if number >= 0 { post() } }
+        }
+        bench_begin_steps()
+        loop.async { post() }
+        drive()
+        report(bench_step_time(), "passes:\(bench_steps())")
+    }
+
+    func idleWakeUps() {
+        loop.add(
+            GRunLoop.Timer(interval: .seconds(1), repeats: true) { _ in
+                count += 1
+                if count >= n { stop() }
+            }, forMode: .default)
+        let cpu = bench_cpu()
+        drive()
+        report(Double(bench_cpu() - cpu) / Double(n), "cpu_ns_per_tick")
+    }
+
+    func runNoWait() {
+        keepAlive()
+        // The home context has something of its own, as a program's has.
+        report(
+            measure {
+                for _ in 0..<n { loop.run(mode: .default, for: .zero) }
+            })
+    }
+}
