@@ -10,7 +10,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
-#include <stdatomic.h>
 #include <unistd.h>
 
 int cgrun_traced_loops;
@@ -20,11 +19,12 @@ void cgrun_count_tracing(int change)
     __atomic_add_fetch(&cgrun_traced_loops, change, __ATOMIC_RELAXED);
 }
 
-static atomic_bool forked;
+bool cgrun_forked;
+__thread void *cgrun_current_loop;
 
 static void note_fork(void)
 {
-    atomic_store_explicit(&forked, true, memory_order_relaxed);
+    __atomic_store_n(&cgrun_forked, true, __ATOMIC_RELAXED);
 }
 
 static void watch_fork(void)
@@ -37,11 +37,6 @@ void cgrun_watch_fork(void)
     // Once: handlers cannot be taken back, and every fork() runs them all.
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, watch_fork);
-}
-
-bool cgrun_has_forked(void)
-{
-    return atomic_load_explicit(&forked, memory_order_relaxed);
 }
 
 bool cgrun_is_main_thread(void)

@@ -21,17 +21,20 @@ import Testing
 
         // A token and its queues hold each other.
         deinit {
-            for queue in queues { _ = queue.removeAll() }
+            for queue in queues {
+                _ = queue.removeAll()
+                queue.deallocate()
+            }
         }
 
         func append(_ targets: Set<Int>) {
             let number = sequence
             let body = { @Sendable [taken] in taken.update { $0.append(number) } }
             if let only = targets.first, targets.count == 1 {
-                queues[only].append(.init(sequence: number, body: body, token: nil))
+                queues[only].append(.init(sequence: number, body: body))
             } else {
                 let token = BlockToken(body: body, queues: targets.map { queues[$0] })
-                for target in targets { queues[target].append(.init(sequence: number, body: nil, token: token)) }
+                for target in targets { queues[target].append(.init(sequence: number, token: token)) }
             }
             entries.append(Entry(sequence: number, queues: targets))
             sequence += 1
@@ -108,23 +111,22 @@ import Testing
             init(_ token: BlockToken) { self.token = token }
         }
         let (busy, blocked) = (BlockQueue(), BlockQueue())
-        blocked.append(.init(sequence: 1, body: {}, token: nil))
+        blocked.append(.init(sequence: 1, body: {}))
         var tokens: [Weak] = []
         for sequence in 2...5000 {
             let token = BlockToken(body: {}, queues: [busy, blocked])
             tokens.append(Weak(token))
-            for queue in [busy, blocked] { queue.append(.init(sequence: UInt64(sequence), body: nil, token: token)) }
+            for queue in [busy, blocked] { queue.append(.init(sequence: UInt64(sequence), token: token)) }
             #expect(busy.take(UInt64(sequence)) != nil)
         }
         #expect(tokens.count { $0.token != nil } < 100)
         #expect(blocked.live == 1)
         #expect(blocked.first(from: 0) == 1)
         #expect(blocked.first(from: 2) == nil)
-        // A token and its queues hold each other.
-        _ = blocked.removeAll()
+        for queue in [busy, blocked] { queue.deallocate() }
     }
 
-    @Test("what a queue gives up at its end are the blocks that nobody took; its own deinit releases them")
+    @Test("what a queue gives up at its end are the blocks that nobody took; its own end releases them")
     func ends() {
         let gone = Counter()
         func block() -> @Sendable () -> Void {
@@ -133,7 +135,7 @@ import Testing
         }
         do {
             let queue = BlockQueue()
-            for sequence in 1...10 { queue.append(.init(sequence: UInt64(sequence), body: block(), token: nil)) }
+            for sequence in 1...10 { queue.append(.init(sequence: UInt64(sequence), body: block())) }
             var body = queue.take(4)
             #expect(gone.value == 0)
             body = nil
@@ -147,8 +149,9 @@ import Testing
                 #expect(gone.value == 1)
             }
             #expect(gone.value == 10)
-            for sequence in 11...13 { queue.append(.init(sequence: UInt64(sequence), body: block(), token: nil)) }
+            for sequence in 11...13 { queue.append(.init(sequence: UInt64(sequence), body: block())) }
             _ = queue.take(12)
+            queue.deallocate()
         }
         #expect(gone.value == 13)
     }

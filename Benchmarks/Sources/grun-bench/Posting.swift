@@ -109,7 +109,7 @@ extension Bench {
         }
         drive()
         bench_join()
-        bench_report_latencies(name, n, latencies)
+        bench_report_latencies(caseName, n, latencies)
     }
 
     /// Blocks for the main dispatch queue, from another queue.

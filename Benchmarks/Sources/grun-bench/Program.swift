@@ -13,9 +13,9 @@ import CGLib
         }
         bench_pin(0)
         bench_raise_descriptor_limit()
-        let bench = Bench(arguments[1], n)
+        let bench = Bench(n)
         left = n
-        switch bench.name {
+        switch caseName {
         case "post-local": bench.postLocal()
         case "post-burst": bench.postBurst()
         case "post-remote": bench.postRemote()
@@ -33,7 +33,7 @@ import CGLib
         case "fds-active-1": bench.descriptorsActive(tokens: 1)
         case "mem-fds": bench.descriptorsMemory()
         default:
-            print("peer=grun case=\(bench.name) n=\(n) ns_per_op=NA extra=unsupported")
+            print("peer=grun case=\(caseName) n=\(n) ns_per_op=NA extra=unsupported")
             exit(3)
         }
     }

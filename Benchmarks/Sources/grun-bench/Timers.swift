@@ -18,7 +18,7 @@ extension Bench {
             }
         }
         let (heapAfter, residentAfter) = (bench_heap(), bench_resident())
-        if name == "mem-timers" {
+        if caseName == "mem-timers" {
             let bytes = Double(heapAfter - heap) / Double(n)
             return report(bytes, "bytes_heap:\(shown(bytes)),bytes_rss:\(shown(Double(residentAfter - resident) / Double(n)))")
         }
@@ -48,7 +48,7 @@ extension Bench {
         }
         let cpu = bench_cpu()
         drive()
-        bench_report_lateness(name, n, bench_cpu() - cpu, late)
+        bench_report_lateness(caseName, n, bench_cpu() - cpu, late)
     }
 
     /// What a pass costs beside `n` timers that are far away.

@@ -141,10 +141,17 @@ const char *cgrun_caller(void);
 /// The file that this code is in: the program or a shared library.
 const char *cgrun_own_file(void);
 
+extern bool cgrun_forked __attribute__((visibility("hidden")));
 /// True in a child process that was forked without exec after the library was first used.
-bool cgrun_has_forked(void);
+static inline bool cgrun_has_forked(void) { return __atomic_load_n(&cgrun_forked, __ATOMIC_RELAXED); }
 /// Starts watching for fork().
 void cgrun_watch_fork(void);
+
+// Every question of who calls is answered by it: a few bytes of every thread that need no function to be found.
+extern __thread void *cgrun_current_loop __attribute__((tls_model("initial-exec"), visibility("hidden")));
+/// The calling thread's loop, NULL if it has none yet.
+static inline void *cgrun_get_current_loop(void) { return cgrun_current_loop; }
+static inline void cgrun_set_current_loop(void *loop) { cgrun_current_loop = loop; }
 
 /// Whether the calling thread is the process's main thread. Asked of the kernel once a thread.
 bool cgrun_is_main_thread(void);

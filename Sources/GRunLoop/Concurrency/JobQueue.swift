@@ -21,23 +21,23 @@ final class JobQueue: @unchecked Sendable {
 
     private let lock = Lock.take()
     // Guarded by the lock.
-    private var incoming: [Entry] = []
+    @exclusivity(unchecked) private var incoming: [Entry] = []
     /// The loop has been told, and will look again.
-    private var isScheduled = false
+    @exclusivity(unchecked) private var isScheduled = false
     /// How the loop was called, once its thread has ended.
-    private var formerLoop: String?
+    @exclusivity(unchecked) private var formerLoop: String?
 
     // The loop's own thread only.
 
     /// What is being run, from `next` on: a run that is nested in a job goes on with it.
-    private var batch: [Entry] = []
-    private var next = 0
+    @exclusivity(unchecked) private var batch: [Entry] = []
+    @exclusivity(unchecked) private var next = 0
 
     /// Compared only.
     private let loopID: ObjectIdentifier
     private let isClosed = Atomic(false)
     /// Set before anybody else sees the queue.
-    private var source: GRunLoop.Source?
+    @exclusivity(unchecked) private var source: GRunLoop.Source?
     private unowned(unsafe) let loop: GRunLoop
 
     init(of loop: GRunLoop) {

@@ -37,9 +37,9 @@ final class ContextPoller {
         let priority: Int32
     }
 
-    private var records: UnsafeMutablePointer<GPollFD>
-    private var capacity = 32
-    private var slices: [Slice] = []
+    @exclusivity(unchecked) private var records: UnsafeMutablePointer<GPollFD>
+    @exclusivity(unchecked) private var capacity = 32
+    @exclusivity(unchecked) private var slices: [Slice] = []
 
     init() {
         records = .allocate(capacity: capacity)

@@ -66,13 +66,13 @@ extension GRunLoop {
     /// - Parameter reach: a stop is for the innermost run; anything else may be for every run for which it counts now.
     func wakeUpLocked(for reach: SleepState.Reach = .everyRun) -> Kick? {
         // For a host, whose next prepare sees it. A foreign loop that a callout of ours runs has made the run below it listen.
-        guard let activation else {
+        guard let innermost else {
             host.isWakePending = true
             return sleep.kick()
         }
-        guard !activation.ignoresWakeUps else {
+        guard !innermost._withUnsafeGuaranteedRef({ $0.ignoresWakeUps }) else {
             // The innermost run makes another pass anyway; an outer one, for which it counts, may not.
-            if reach == .everyRun, !isCurrent { owePassesLocked(above: activation) }
+            if reach == .everyRun, !isCurrent { innermost._withUnsafeGuaranteedRef { owePassesLocked(above: $0) } }
             return nil
         }
         sleep.isWakePending = true

@@ -6,7 +6,10 @@ extension GRunLoop {
     ///
     /// Threads: any. The corresponding Foundation method is `RunLoop.perform(_:)`.
     public func perform(_ body: @escaping @Sendable () -> Void) {
-        perform(inModes: [.default], body)
+        guard !refuses("perform") else { return }
+        lock.lock()
+        enqueueLocked(body, into: defaultMode.blocks)
+        lock.unlock()
     }
 
     /// Enqueues a block, to be run once, in the first of the modes that runs; ``Mode/common`` stands for every common mode. Blocks
@@ -25,23 +28,44 @@ extension GRunLoop {
     /// without a word: see ``performOnThread(inModes:_:)``.
     ///
     /// Threads: any. The corresponding Core Foundation functions are `CFRunLoopPerformBlock` and `CFRunLoopWakeUp`.
-    public func async(inModes names: [Mode] = [.common], _ body: @escaping @Sendable () -> Void) {
+    public func async(inModes names: [Mode], _ body: @escaping @Sendable () -> Void) {
         guard !refuses("async") else { return }
-        lock.withLock { () -> Kick? in
-            enqueueLocked(body, names)
-            return wakeUpLocked()
-        }?.send()
+        lock.lock()
+        enqueueLocked(body, names)
+        let kick = wakeUpLocked()
+        lock.unlock()
+        kick?.send()
+    }
+
+    /// Enqueues a block for the common modes and wakes the loop: ``async(inModes:_:)``, and the quickest way to have something done.
+    ///
+    /// Threads: any.
+    public func async(_ body: @escaping @Sendable () -> Void) {
+        guard !refuses("async") else { return }
+        lock.lock()
+        enqueueLocked(body, into: commonBlocks)
+        let kick = wakeUpLocked()
+        lock.unlock()
+        kick?.send()
+    }
+
+    /// With the lock held: for one queue, which needs no token.
+    @inline(__always) private func enqueueLocked(_ body: @escaping @Sendable () -> Void, into queue: BlockQueue) {
+        guard !isDead else { return }
+        if home == nil { fixHomeLocked() }
+        queue.append(.init(sequence: blockSequence, body: body))
+        blockSequence &+= 1
+        owePassToHostLocked()
     }
 
     private func enqueueLocked(_ body: @escaping @Sendable () -> Void, _ names: [Mode]) {
+        if names.count == 1 { return enqueueLocked(body, into: blockQueueLocked(names[0])) }
         guard !isDead else { return }
         fixHomeLocked()
-        if names.count == 1 {
-            blockQueueLocked(names[0]).append(.init(sequence: blockSequence, body: body, token: nil))
-        } else if !names.isEmpty {
+        if !names.isEmpty {
             let queues = Set(names).map(blockQueueLocked)
             let token = BlockToken(body: body, queues: queues)
-            for queue in queues { queue.append(.init(sequence: blockSequence, body: nil, token: token)) }
+            for queue in queues { queue.append(.init(sequence: blockSequence, token: token)) }
         }
         blockSequence += 1
         owePassToHostLocked()

@@ -64,10 +64,10 @@ extension GRunLoop {
 
         let guardian = Guardian()
         // Guarded by the guardian.
-        unowned(unsafe) var loop: GRunLoop?
-        var modes: [ModeState] = []
-        var isCommonItem = false
-        private var valid = true
+        @exclusivity(unchecked) unowned(unsafe) var loop: GRunLoop?
+        @exclusivity(unchecked) var modes: [ModeState] = []
+        @exclusivity(unchecked) var isCommonItem = false
+        @exclusivity(unchecked) private var valid = true
         let handler: @Sendable (DescriptorSource, Conditions) -> Void
 
         /// - Parameters:

@@ -16,12 +16,12 @@ extension GRunLoop {
 
         let guardian = Guardian()
         // Guarded by the guardian.
-        unowned(unsafe) var loop: GRunLoop?
-        var modes: [ModeState] = []
-        var isCommonItem = false
-        private var valid = true
-        private var firing = false
-        private var handler: (@Sendable (Observer, Activity) -> Void)?
+        @exclusivity(unchecked) unowned(unsafe) var loop: GRunLoop?
+        @exclusivity(unchecked) var modes: [ModeState] = []
+        @exclusivity(unchecked) var isCommonItem = false
+        @exclusivity(unchecked) private var valid = true
+        @exclusivity(unchecked) private var firing = false
+        @exclusivity(unchecked) private var handler: (@Sendable (Observer, Activity) -> Void)?
 
         /// - Parameters:
         ///   - activities: the stages to be called at.

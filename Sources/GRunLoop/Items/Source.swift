@@ -19,12 +19,12 @@ extension GRunLoop {
 
         /// Taken after a loop's lock, never before it.
         private let lock = Lock.take()
-        private var valid = true
+        @exclusivity(unchecked) private var valid = true
         /// Its place in the order of first signals; 0 when it is not signalled.
-        private var signalNumber: UInt64 = 0
-        private var memberships: [(loop: GRunLoop, mode: ModeState)] = []
+        @exclusivity(unchecked) private var signalNumber: UInt64 = 0
+        @exclusivity(unchecked) private var memberships: [(loop: GRunLoop, mode: ModeState)] = []
         /// The loops of which it is a common item.
-        private var commonIn: [GRunLoop] = []
+        @exclusivity(unchecked) private var commonIn: [GRunLoop] = []
 
         /// - Parameters:
         ///   - order: lower performs first.

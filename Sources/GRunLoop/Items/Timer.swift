@@ -15,17 +15,17 @@ extension GRunLoop {
     public final class Timer: @unchecked Sendable {
         let guardian = Guardian()
         // Guarded by the guardian.
-        unowned(unsafe) var loop: GRunLoop?
-        var places = TimerPlaces()
-        var isCommonItem = false
-        var deadline: Nanoseconds
+        @exclusivity(unchecked) unowned(unsafe) var loop: GRunLoop?
+        @exclusivity(unchecked) var places = TimerPlaces()
+        @exclusivity(unchecked) var isCommonItem = false
+        @exclusivity(unchecked) var deadline: Nanoseconds
         /// What `fireDate` answers: a requested date in the past stays readable until the timer fires (item 112).
-        private var requested: Nanoseconds
+        @exclusivity(unchecked) private var requested: Nanoseconds
         private let period: Nanoseconds
-        private(set) var slack: Nanoseconds
-        private var valid = true
-        private(set) var isFiring = false
-        private var handler: (@Sendable (Timer) -> Void)?
+        @exclusivity(unchecked) private(set) var slack: Nanoseconds
+        @exclusivity(unchecked) private var valid = true
+        @exclusivity(unchecked) private(set) var isFiring = false
+        @exclusivity(unchecked) private var handler: (@Sendable (Timer) -> Void)?
 
         /// - Parameters:
         ///   - fireAt: the first fire date. One in the past means now; one that is more than 16 years ahead means in 16 years.

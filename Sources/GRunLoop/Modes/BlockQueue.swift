@@ -3,7 +3,7 @@
 
 /// A block that was given for several modes: each of their queues holds the same token, and whoever comes first takes the body.
 final class BlockToken {
-    var body: (@Sendable () -> Void)?
+    @exclusivity(unchecked) var body: (@Sendable () -> Void)?
     let queues: [BlockQueue]
 
     init(body: @escaping @Sendable () -> Void, queues: [BlockQueue]) {
@@ -12,36 +12,83 @@ final class BlockToken {
     }
 }
 
-/// Guarded by the loop's lock.
-final class BlockQueue {
+/// Guarded by the loop's lock. A pointer, which a pass hands on without counting references: whoever made it deallocates it.
+struct BlockQueue {
     struct Entry {
-        let sequence: UInt64
-        /// Nil in a block for several modes, and after the block was taken.
-        var body: (@Sendable () -> Void)?
-        var token: BlockToken?
+        enum Kind {
+            /// For this queue alone.
+            case own
+            /// For several modes: whether it was taken is the token's to say.
+            case shared
+            case taken
+        }
 
-        var isTaken: Bool { body == nil && token?.body == nil }
+        let sequence: UInt64
+        fileprivate(set) var kind: Kind
+        fileprivate(set) var body: (@Sendable () -> Void)?
+        fileprivate(set) var token: BlockToken?
+
+        @inline(__always) init(sequence: UInt64, body: @escaping @Sendable () -> Void) {
+            self.sequence = sequence
+            kind = .own
+            self.body = body
+        }
+
+        init(sequence: UInt64, token: BlockToken) {
+            self.sequence = sequence
+            kind = .shared
+            self.token = token
+        }
+
+        var isTaken: Bool { kind == .taken || kind == .shared && token?.body == nil }
     }
 
-    private var entries: UnsafeMutablePointer<Entry>
-    /// A power of two.
-    private var capacity = 8
-    private var head = 0
-    private var count = 0
-    /// How many entries have not been taken: those of several modes may be taken elsewhere.
-    private(set) var live = 0
+    private struct State {
+        /// A power of two.
+        var capacity = 8
+        var entries: UnsafeMutablePointer<Entry>
+        var head = 0
+        var count = 0
+        var live = 0
+    }
+
+    private let state: UnsafeMutablePointer<State>
 
     init() {
-        entries = .allocate(capacity: capacity)
+        state = .allocate(capacity: 1)
+        state.initialize(to: State(entries: .allocate(capacity: 8)))
     }
 
-    deinit {
+    func deallocate() {
         for offset in 0..<count { (entries + slot(offset)).deinitialize(count: 1) }
         entries.deallocate()
+        state.deallocate()
     }
 
-    func append(_ entry: Entry) {
-        dropTakenAtHead()
+    private var entries: UnsafeMutablePointer<Entry> {
+        get { state.pointee.entries }
+        nonmutating set { state.pointee.entries = newValue }
+    }
+    private var capacity: Int {
+        get { state.pointee.capacity }
+        nonmutating set { state.pointee.capacity = newValue }
+    }
+    private var head: Int {
+        get { state.pointee.head }
+        nonmutating set { state.pointee.head = newValue }
+    }
+    private var count: Int {
+        get { state.pointee.count }
+        nonmutating set { state.pointee.count = newValue }
+    }
+    /// How many entries have not been taken: those of several modes may be taken elsewhere.
+    private(set) var live: Int {
+        get { state.pointee.live }
+        nonmutating set { state.pointee.live = newValue }
+    }
+
+    @inline(__always) func append(_ entry: consuming Entry) {
+        if count > 0, entries[head].kind != .own { dropTakenAtHead() }
         if count == capacity { makeRoom() }
         (entries + slot(count)).initialize(to: entry)
         count += 1
@@ -60,7 +107,7 @@ final class BlockQueue {
     func take(_ sequence: UInt64) -> (@Sendable () -> Void)? {
         guard let offset = firstOffset(from: sequence) else { return nil }
         let index = slot(offset)
-        if let token = entries[index].token {
+        if entries[index].kind == .shared, let token = entries[index].token {
             let body = token.body
             token.body = nil
             for queue in token.queues { queue.live -= 1 }
@@ -75,7 +122,28 @@ final class BlockQueue {
         }
         let body = entries[index].body
         entries[index].body = nil
+        entries[index].kind = .taken
         return body
+    }
+
+    enum Head {
+        case taken((@Sendable () -> Void)?, sequence: UInt64)
+        /// Its number is too high, and so are those of all others.
+        case tooLate
+        /// It has to be looked for.
+        case other
+    }
+
+    /// Takes the block at the head if its number is one of these and it waits in this queue alone, as nearly all do.
+    @inline(__always) func takeHead(from start: UInt64, before end: UInt64) -> Head {
+        let entry = entries + head
+        guard count > 0, entry.pointee.kind == .own, entry.pointee.sequence >= start else { return .other }
+        guard entry.pointee.sequence < end else { return .tooLate }
+        let taken = entry.move()
+        head = (head &+ 1) & (capacity &- 1)
+        count &-= 1
+        live &-= 1
+        return .taken(taken.body, sequence: taken.sequence)
     }
 
     /// The bodies that were never run, to be released after the lock.

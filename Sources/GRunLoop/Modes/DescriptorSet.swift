@@ -16,9 +16,9 @@ final class DescriptorSet {
         var mask: UInt32 { sources.reduce(0) { $0 | $1.conditions.epollMask } }
     }
 
-    private(set) var epoll: Int32 = -1
-    private var watches: [Int32: Watch] = [:]
-    private var generations: UInt32 = 0
+    @exclusivity(unchecked) private(set) var epoll: Int32 = -1
+    @exclusivity(unchecked) private var watches: [Int32: Watch] = [:]
+    @exclusivity(unchecked) private var generations: UInt32 = 0
 
     deinit {
         if epoll >= 0 { close(epoll) }

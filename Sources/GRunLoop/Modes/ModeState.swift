@@ -4,40 +4,44 @@
 /// Guarded by the loop's lock.
 final class ModeState {
     let name: GRunLoop.Mode
-    var isCommon: Bool
+    @exclusivity(unchecked) var isCommon: Bool
 
     /// Version-0 sources.
-    var sources: [ObjectIdentifier: GRunLoop.Source] = [:]
+    @exclusivity(unchecked) var sources: [ObjectIdentifier: GRunLoop.Source] = [:]
     /// Those of them that may be signalled: every one that is, and perhaps one that was performed in another mode.
-    var signalled: [ObjectIdentifier: GRunLoop.Source] = [:]
+    @exclusivity(unchecked) var signalled: [ObjectIdentifier: GRunLoop.Source] = [:]
 
     /// Version-1 sources.
     let descriptors = DescriptorSet()
     /// The descriptor that was serviced last: the next one that is ready comes after it.
-    var lastDescriptor: Int32 = -1
+    @exclusivity(unchecked) var lastDescriptor: Int32 = -1
 
     /// The timers by deadline. A firing timer is in the mode but not in the heap.
-    var heap = TimerHeap()
+    @exclusivity(unchecked) var heap = TimerHeap()
     /// How many timers are in the mode. It retains each of them once.
-    private(set) var timerCount = 0
+    @exclusivity(unchecked) private(set) var timerCount = 0
 
     /// In calling order.
-    var observers: [GRunLoop.Observer] = []
+    @exclusivity(unchecked) var observers: [GRunLoop.Observer] = []
     /// What any of them watches.
-    var observed: GRunLoop.Activity = []
+    @exclusivity(unchecked) var observed: GRunLoop.Activity = []
 
     let blocks = BlockQueue()
 
     /// The contexts that the program added.
-    var addedContexts: [ServedContext] = []
+    @exclusivity(unchecked) var addedContexts: [ServedContext] = []
     /// The context of a private mode, made when the mode first runs.
-    var ownContext: ServedContext?
+    @exclusivity(unchecked) var ownContext: ServedContext?
     /// Counts the changes of what the mode serves, for runs that have acquired it.
-    var contextsVersion = 0
+    @exclusivity(unchecked) var contextsVersion = 0
 
     init(name: GRunLoop.Mode, isCommon: Bool) {
         self.name = name
         self.isCommon = isCommon
+    }
+
+    deinit {
+        blocks.deallocate()
     }
 
     /// Whether the mode holds anything that keeps it from being finished, blocks and the main queue apart.

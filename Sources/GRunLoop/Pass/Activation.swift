@@ -3,12 +3,12 @@
 
 /// Guarded by the loop's lock, but for what says otherwise.
 final class Activation {
-    private(set) var mode: ModeState
+    @exclusivity(unchecked) private(set) var mode: ModeState
     let parent: Activation?
     /// How long the run may last; zero and less: one pass without sleeping. `.never`: no limit.
     private let span: Nanoseconds
     /// `.min`: one pass without sleeping. `.never`: no limit, or not begun.
-    private(set) var deadline = Nanoseconds.never
+    @exclusivity(unchecked) private(set) var deadline = Nanoseconds.never
     let returnsAfterSource: Bool
     /// A host drives: the run does not sleep.
     let isHosted: Bool
@@ -18,27 +18,29 @@ final class Activation {
     let isInsideHost: Bool
 
     /// A stop belongs to one activation: neither its parent's nor the next run's (items 58 to 62).
-    var isStopped = false
+    @exclusivity(unchecked) var isStopped = false
     /// From the end of the wait to the end of the pass another pass comes before the next sleep anyway (item 70).
-    var ignoresWakeUps = false
+    @exclusivity(unchecked) var ignoresWakeUps = false
     /// This run's deadline has woken the innermost run once, or this run has returned: it wakes nobody any more.
-    var isDeadlineSpent = false
+    @exclusivity(unchecked) var isDeadlineSpent = false
 
     /// The pass ends early: its time slice is used up, and others are ready. What it has not served waits for the next one.
-    var isCut = false
-    var slice = TimeSlice()
+    @exclusivity(unchecked) var isCut = false
+    /// How many passes in a row have not asked the kernel.
+    @exclusivity(unchecked) var passesFromMemory = 0
+    @exclusivity(unchecked) var slice = TimeSlice()
 
     /// Another thread's wake-up, which counted for this run, was consumed by one that is nested in it.
-    var owesPass = false
+    @exclusivity(unchecked) var owesPass = false
 
     // MARK: Own thread only
 
-    var contexts = AcquiredContexts()
+    @exclusivity(unchecked) var contexts = AcquiredContexts()
     /// What was called in this pass. An item that its own callout took out of the loop may have its last reference here, and goes
     /// when the lock is next given up: its deinit is user code.
-    var kept: [AnyObject] = []
+    @exclusivity(unchecked) var kept: [AnyObject] = []
     /// The main queue is not asked first when it was the previous pass's item, nor in the first pass (item 53).
-    var servedMainQueueLast = true
+    @exclusivity(unchecked) var servedMainQueueLast = true
 
     init(
         mode: ModeState, parent: Activation?, span: Nanoseconds = .never, returnsAfterSource: Bool = false,

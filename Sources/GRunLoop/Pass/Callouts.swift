@@ -19,8 +19,7 @@ import CGRun
 
 @inline(never) func callOutToBlock(_ block: inout (@Sendable () -> Void)?, of loop: GRunLoop) {
     loop.trace(.block)
-    block?()
-    block = nil
+    if let body = block.take() { body() }
     cgrun_keep_frame()
 }
 

@@ -16,7 +16,7 @@ extension GRunLoop {
         if host.tailMode === run.mode {
             let found = Found(contexts: readyContextsLocked(run), item: lookLocked(run, mainQueueFirst: !run.servedMainQueueLast))
             if !found.isEmpty || hasLeftoversLocked(run.mode) {
-                _ = runTailLocked(run, found)
+                _ = runTailLocked(run, run.mode, found)
             } else if !host.mustPass {
                 // Somebody else was woken, or READY was left over: the tail waits for something to do, or for the next head.
                 return endHosted(run)
@@ -46,13 +46,13 @@ extension GRunLoop {
             if run.mode !== host.ambientMode { run.move(to: host.ambientMode) }
             host.tailMode = nil
             host.mustPass = false
-            let handled = runHeadLocked(run)
+            let handled = runHeadLocked(run, run.mode)
             if let home { cgrun_hub_note_head(home.hub) }
             guard let found = takeReadyForHostLocked(run, polls: handled) else {
                 host.tailMode = run.mode
                 return
             }
-            _ = runTailLocked(run, found)
+            _ = runTailLocked(run, run.mode, found)
             if run.slice.isSpentNow(timeSlice) { run.isCut = true }
         }
         host.mustPass = true
@@ -121,12 +121,13 @@ extension GRunLoop {
         host.hasEntered = false
         let isInTail = host.tailMode === host.ambientMode
         host.tailMode = nil
-        let run = Activation(mode: host.ambientMode, parent: activation, isHosted: true, isInsideHost: host.isInnermost)
+        let mode = host.ambientMode
+        let run = Activation(mode: mode, parent: activation, isHosted: true, isInsideHost: host.isInnermost)
         activation = run
         host.isInnermost = false
         endHostWaitLocked()
-        if finishesPass, isInTail { runBlocksLocked(run) }
-        notifyLocked(.exit, run.mode)
+        if finishesPass, isInTail { runBlocksLocked(run, mode) }
+        notifyLocked(.exit, mode)
         activation = run.parent
         host.isInnermost = run.isInsideHost
         lock.unlock()

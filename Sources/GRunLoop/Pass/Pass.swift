@@ -10,32 +10,34 @@
 extension GRunLoop {
     /// One pass, where we drive: stages 2 to 11. Answers whether it has handled a source. With the lock held before and after; never held in user
     /// code.
-    func runPassLocked(_ run: Activation) -> Bool {
-        let handled = runHeadLocked(run)
-        let found = takeReadyLocked(run, polls: handled || run.onlyPolls || run.isCut)
-        return runTailLocked(run, found) || handled
+    @inline(never) func runPassLocked(_ run: Activation) -> Bool {
+        // Once a pass: what each stage asks its run for costs a reference.
+        let mode = run.mode
+        let handled = runHeadLocked(run, mode)
+        let found = takeReadyLocked(run, mode, polls: handled || run.onlyPolls || run.isCut)
+        return runTailLocked(run, mode, found) || handled
     }
 
     /// What comes before the wait: stages 2 to 5. Answers whether a source was handled.
-    func runHeadLocked(_ run: Activation) -> Bool {
+    @inline(never) func runHeadLocked(_ run: Activation, _ mode: ModeState) -> Bool {
         beginPassLocked(run)
-        notifyLocked(.beforeTimers, run.mode)  // 2
-        notifyLocked(.beforeSources, run.mode)  // 3
-        runBlocksLocked(run)  // 4
+        notifyLocked(.beforeTimers, mode)  // 2
+        notifyLocked(.beforeSources, mode)  // 3
+        runBlocksLocked(run, mode)  // 4
         mark(.sources)
-        let handled = performSourcesLocked(run)  // 5
-        if handled { runBlocksLocked(run) }
+        let handled = performSourcesLocked(run, mode)  // 5
+        if handled { runBlocksLocked(run, mode) }
         return handled
     }
 
     /// What comes after the wait: stages 10 and 11. Answers whether a source was handled.
-    func runTailLocked(_ run: Activation, _ found: Found) -> Bool {
+    @inline(never) func runTailLocked(_ run: Activation, _ mode: ModeState, _ found: Found) -> Bool {
         run.ignoresWakeUps = true
         for served in found.contexts { dispatchLocked(served, run) }
         if run.isCut, !found.contexts.isEmpty { yieldLocked(run) }
         mark(.service)
-        let handled = serviceLocked(found.item, run)  // 10
-        runBlocksLocked(run)  // 11
+        let handled = serviceLocked(found.item, run, mode)  // 10
+        runBlocksLocked(run, mode)  // 11
         return handled || !found.contexts.isEmpty
     }
 
@@ -75,8 +77,7 @@ extension GRunLoop {
     // MARK: 5
 
     /// Performs what is signalled now, in order; only the first if the run returns after a source. Answers whether any was.
-    @inline(never) func performSourcesLocked(_ run: Activation) -> Bool {
-        let mode = run.mode
+    @inline(never) func performSourcesLocked(_ run: Activation, _ mode: ModeState) -> Bool {
         guard !mode.signalled.isEmpty else { return false }
         var collected: [(source: Source, signal: UInt64)] = []
         for (id, source) in mode.signalled {
@@ -118,7 +119,7 @@ extension GRunLoop {
     }
 
     /// Services one item; answers whether that counts as a handled source.
-    @inline(never) func serviceLocked(_ item: ReadyItem?, _ run: Activation) -> Bool {
+    @inline(never) func serviceLocked(_ item: ReadyItem?, _ run: Activation, _ mode: ModeState) -> Bool {
         run.servedMainQueueLast = false
         guard let item else { return false }
         lastKind = item.kind
@@ -126,21 +127,20 @@ extension GRunLoop {
         case .wakeUp:
             return false
         case .timers:
-            fireTimersLocked(run)
+            fireTimersLocked(run, mode)
             return false
         case .mainQueue:
             run.servedMainQueueLast = true
             return drainMainQueueLocked()
         case .descriptor(let source):
             run.kept.append(source)
-            return performLocked(source, run.mode)
+            return performLocked(source, mode)
         }
     }
 
     /// Fires every timer that is due at this instant, in order. Each is looked at again before its call: an earlier one may have
     /// invalidated, removed or moved it, and a nested run may have fired it.
-    private func fireTimersLocked(_ run: Activation) {
-        let mode = run.mode
+    private func fireTimersLocked(_ run: Activation, _ mode: ModeState) {
         let due = mode.heap.due(by: time)
         run.kept += due as [AnyObject]
         for timer in due {

@@ -46,9 +46,10 @@ extension GRunLoop {
     /// Passes, until one of them ends the run.
     private func runPassesLocked(_ run: Activation) -> RunResult {
         if run.isStopped { return .stopped }
+        let mode = run.mode
         while true {
             let handled = runPassLocked(run)
-            if let result = endCheckLocked(run, handled) { return result }  // 12
+            if let result = endCheckLocked(run, mode, handled) { return result }  // 12
         }
     }
 
@@ -90,11 +91,11 @@ extension GRunLoop {
     }
 
     /// In this order: handledSource, timedOut, stopped, finished (item 29).
-    @inline(never) private func endCheckLocked(_ run: Activation, _ handledSource: Bool) -> RunResult? {
+    @inline(never) private func endCheckLocked(_ run: Activation, _ mode: ModeState, _ handledSource: Bool) -> RunResult? {
         if handledSource && run.returnsAfterSource { return .handledSource }
         if run.deadline != .never, run.deadline <= time { return .timedOut }
         if run.isStopped { return .stopped }
-        return isFinishedLocked(run.mode) ? .finished : nil
+        return isFinishedLocked(mode) ? .finished : nil
     }
 
     private func explainExhaustion(_ name: Mode) {

@@ -23,32 +23,38 @@ public final class GRunLoop: @unchecked Sendable {
     // MARK: Guarded by the lock
 
     /// Every mode that was ever named by an item, a block or a context. None ever goes.
-    var modes: [Mode: ModeState] = [:]
-    var commonModes: Set<Mode> = [.default]
-    var commonItems = CommonItems()
+    @exclusivity(unchecked) var modes: [Mode: ModeState] = [:]
+    @exclusivity(unchecked) var commonModes: Set<Mode> = [.default]
+    @exclusivity(unchecked) var commonItems = CommonItems()
     let commonBlocks = BlockQueue()
+    /// The one mode that always exists.
+    let defaultMode: ModeState
     /// The next block's number.
-    var blockSequence: UInt64 = 1
+    @exclusivity(unchecked) var blockSequence: UInt64 = 1
     /// Blocks with a smaller number are in the hands of a block step that is under way: a nested run does not see them.
-    var hiddenBlocks: UInt64 = 0
+    @exclusivity(unchecked) var hiddenBlocks: UInt64 = 0
 
     /// The innermost run. Unchecked, since every access is under the lock, and every stage makes some.
-    @exclusivity(unchecked) var activation: Activation?
+    @exclusivity(unchecked) var activation: Activation? {
+        didSet { innermost = activation.map(Unmanaged.passUnretained) }
+    }
+    /// The same, to be asked without counting a reference.
+    @exclusivity(unchecked) private(set) var innermost: Unmanaged<Activation>?
     /// The timers whose closures are on the stack, outermost first.
-    var firing: [Timer] = []
-    var batch = DescriptorBatch()
+    @exclusivity(unchecked) var firing: [Timer] = []
+    @exclusivity(unchecked) var batch = DescriptorBatch()
     /// Where several kinds of items are ready, the next one in their order after this is taken: in the next run as well, or a program that
     /// runs the loop a source at a time would serve the first kind only.
-    var lastKind = ReadyItem.Kind.descriptor
-    var sleep = SleepState()
-    var home: ServedContext?
-    var host: HostState
-    var timeSlice = TimeSlice.standard
-    var performs = PerformQueue()
+    @exclusivity(unchecked) var lastKind = ReadyItem.Kind.descriptor
+    @exclusivity(unchecked) var sleep = SleepState()
+    @exclusivity(unchecked) var home: ServedContext?
+    @exclusivity(unchecked) var host: HostState
+    @exclusivity(unchecked) var timeSlice = TimeSlice.standard
+    @exclusivity(unchecked) var performs = PerformQueue()
     /// Made when an executor is first asked for.
-    var jobs: JobQueue?
-    var sharedExecutor: Executor?
-    var waiters = AsyncWaiters()
+    @exclusivity(unchecked) var jobs: JobQueue?
+    @exclusivity(unchecked) var sharedExecutor: Executor?
+    @exclusivity(unchecked) var waiters = AsyncWaiters()
 
     /// The loop's thread has ended. Set with the lock held, read without it where a late answer does no harm.
     let dead = Atomic(false)
@@ -58,18 +64,18 @@ public final class GRunLoop: @unchecked Sendable {
 
     let poller = ContextPoller()
     /// `g_main_depth()` inside the context dispatch that a pass of ours is making, 0 without one.
-    var ownDispatchDepth = 0
+    @exclusivity(unchecked) var ownDispatchDepth = 0
     /// Wakes a sleep in which no context takes part; made when that first happens, -1 before.
-    var wakeDescriptor: Int32 = -1
-    var tracer: Trace?
-    var itemChooser: (@Sendable ([ReadyItem]) -> Int?)?
-    var cancellables = Cancellables()
-    private var destructorRounds: Int32 = 0
+    @exclusivity(unchecked) var wakeDescriptor: Int32 = -1
+    @exclusivity(unchecked) var tracer: Trace?
+    @exclusivity(unchecked) var itemChooser: (@Sendable ([ReadyItem]) -> Int?)?
+    @exclusivity(unchecked) var cancellables = Cancellables()
+    @exclusivity(unchecked) private var destructorRounds: Int32 = 0
 
     init(isMain: Bool, virtualTime: VirtualTime.Clock? = nil) {
         self.isMain = isMain
         self.virtualTime = virtualTime
-        let defaultMode = ModeState(name: .default, isCommon: true)
+        defaultMode = ModeState(name: .default, isCommon: true)
         modes[.default] = defaultMode
         host = HostState(ambientMode: defaultMode)
         cgrun_watch_fork()
@@ -80,6 +86,7 @@ public final class GRunLoop: @unchecked Sendable {
     deinit {
         // Not before: another thread may still have been about to wake the loop by it.
         if wakeDescriptor >= 0 { close(wakeDescriptor) }
+        commonBlocks.deallocate()
         Lock.giveBack(lock)
     }
 
@@ -103,7 +110,10 @@ public final class GRunLoop: @unchecked Sendable {
     public static var current: GRunLoop { ThreadLoops.current }
 
     /// Whether the calling thread is the loop's own.
-    var isCurrent: Bool { ThreadLoops.currentIfAny === self }
+    @inline(__always) var isCurrent: Bool {
+        if let known = cgrun_get_current_loop() { return known == Unmanaged.passUnretained(self).toOpaque() }
+        return isMain && ThreadLoops.currentIfAny === self
+    }
 
     // MARK: Whether it can be called at all
 

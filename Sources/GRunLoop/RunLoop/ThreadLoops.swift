@@ -5,7 +5,7 @@ import CGRun
 import Glibc
 
 package enum ThreadLoops {
-    /// Where every thread keeps its loop, retained.
+    /// Where every thread keeps its loop, retained, until it ends. Which one it is now is `cgrun_current_loop`, which is asked all the time.
     private static let key: pthread_key_t = {
         var key = pthread_key_t()
         precondition(pthread_key_create(&key, threadWillEnd) == 0, "GRunLoop: no thread-specific key is left")
@@ -29,24 +29,27 @@ package enum ThreadLoops {
     }
 
     private static func setCurrent(_ loop: GRunLoop) {
-        pthread_setspecific(key, Unmanaged.passRetained(loop).toOpaque())
+        setCurrent(Unmanaged.passRetained(loop).toOpaque())
+    }
+
+    private static func setCurrent(_ loop: UnsafeMutableRawPointer?) {
+        pthread_setspecific(key, loop)
+        cgrun_set_current_loop(loop)
     }
 
     /// The calling thread's loop, if it has one. The main thread always has.
     package static var currentIfAny: GRunLoop? {
-        if let known = pthread_getspecific(key) {
-            return Unmanaged<GRunLoop>.fromOpaque(known).takeUnretainedValue()
-        }
+        if let known = peek { return known }
         guard cgrun_is_main_thread() else { return nil }
         // Its initializer makes it the current one; but another thread may have been the first to touch it.
         let loop = main
-        if pthread_getspecific(key) == nil { setCurrent(loop) }
+        if peek == nil { setCurrent(loop) }
         return loop
     }
 
     /// The calling thread's loop, if it has one already.
     static var peek: GRunLoop? {
-        pthread_getspecific(key).map { Unmanaged<GRunLoop>.fromOpaque($0).takeUnretainedValue() }
+        cgrun_get_current_loop().map { Unmanaged<GRunLoop>.fromOpaque($0).takeUnretainedValue() }
     }
 
     /// The present on the clock of the calling thread's loop.
@@ -54,10 +57,10 @@ package enum ThreadLoops {
 
     /// Ends the calling thread's loop now, while everything else of the thread is still there.
     static func endCurrent() {
-        guard let known = pthread_getspecific(key) else { return }
+        guard let known = cgrun_get_current_loop() else { return }
         let loop = Unmanaged<GRunLoop>.fromOpaque(known)
         loop.takeUnretainedValue().endWithThread()
-        pthread_setspecific(key, nil)
+        setCurrent(nil)
         loop.release()
     }
 
@@ -65,12 +68,12 @@ package enum ThreadLoops {
     static func withCurrent<Result, Failure: Error>(
         _ loop: GRunLoop, _ body: () throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        let former = pthread_getspecific(key)
+        let former = cgrun_get_current_loop()
         // Retained, as any thread's: the closure may end the thread.
         let own = Unmanaged.passRetained(loop)
-        pthread_setspecific(key, own.toOpaque())
+        setCurrent(own.toOpaque())
         defer {
-            pthread_setspecific(key, former)
+            setCurrent(former)
             own.release()
         }
         return try body()
