@@ -15,31 +15,44 @@ struct DescriptorBatch {
     static let size = 64
 
     private(set) unowned(unsafe) var mode: ModeState?
+    /// In the order of service, from `head` on.
     private var events: [Event] = []
+    private var head = 0
 
     /// What is left of the batch, if it is of `mode`.
-    func pending(in mode: ModeState) -> [Event] {
-        self.mode === mode ? events : []
+    func pending(in mode: ModeState) -> ArraySlice<Event> {
+        self.mode === mode ? events[head...] : []
     }
 
-    /// The same, beginning behind the event of the descriptor that was serviced last: the kernel may list them in the same order each
-    /// time, and whoever takes the first only would serve nobody else.
-    func pending(in mode: ModeState, after last: Int32) -> [Event] {
-        let events = pending(in: mode)
-        guard events.count > 1, let index = events.firstIndex(where: { $0.descriptor == last }) else { return events }
-        return Array(events[(index + 1)...] + events[...index])
+    func isEmpty(in mode: ModeState) -> Bool {
+        self.mode !== mode || head == events.count
+    }
+
+    /// Whose turn it is. Events for which nobody waits any more are dropped on the way.
+    mutating func first(in mode: ModeState) -> GRunLoop.DescriptorSource? {
+        while !isEmpty(in: mode) {
+            if let (source, _) = mode.descriptors.receiver(of: events[head]) { return source }
+            head += 1
+        }
+        return nil
     }
 
     /// The rest is forgotten: the kernel reports again whatever is still ready.
     mutating func discard() {
         mode = nil
-        events.removeAll(keepingCapacity: true)
+        removeAll()
     }
 
-    /// Asks the kernel what is ready, without waiting.
+    private mutating func removeAll() {
+        if !events.isEmpty { events.removeAll(keepingCapacity: true) }
+        head = 0
+    }
+
+    /// Asks the kernel what is ready, without waiting. The service begins behind the descriptor that was serviced last: the kernel may list
+    /// them in the same order each time, and whoever takes the first only would serve nobody else.
     mutating func fetch(from mode: ModeState) {
         self.mode = mode
-        events.removeAll(keepingCapacity: true)
+        removeAll()
         withUnsafeTemporaryAllocation(of: epoll_event.self, capacity: Self.size) { buffer in
             let count = cgrun_epoll_look(mode.descriptors.epoll, buffer.baseAddress, Int32(Self.size))
             for index in 0..<Int(max(0, count)) {
@@ -50,19 +63,25 @@ struct DescriptorBatch {
                         generation: UInt32(data >> 32), events: buffer[index].events))
             }
         }
+        guard events.count > 1, let last = events.firstIndex(where: { $0.descriptor == mode.lastDescriptor }) else { return }
+        events = Array(events[(last + 1)...] + events[...last])
     }
 
     /// Drops the events for which nobody waits any more; answers whether there were any.
-    @discardableResult mutating func dropOrphans(of mode: ModeState) -> Bool {
-        guard self.mode === mode, !events.isEmpty else { return false }
+    mutating func dropOrphans(of mode: ModeState) -> Bool {
+        guard !isEmpty(in: mode) else { return false }
+        events.removeFirst(head)
+        head = 0
         let before = events.count
         events.removeAll { mode.descriptors.receiver(of: $0) == nil }
         return events.count < before
     }
 
-    /// Takes what was serviced out of the event at `index`; an event of which nothing is left is dropped.
+    /// Takes what was serviced out of an event, which is the first one as a rule. What is left of it waits behind the others.
     mutating func consume(_ conditions: GRunLoop.DescriptorSource.Conditions, at index: Int) {
-        events[index].events &= ~conditions.serviceMask
-        if events[index].events == 0 { events.remove(at: index) }
+        var event = events[index]
+        if index == head { head += 1 } else { events.remove(at: index) }
+        event.events &= ~conditions.serviceMask
+        if event.events != 0 { events.append(event) }
     }
 }

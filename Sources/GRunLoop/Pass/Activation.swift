@@ -26,8 +26,10 @@ final class Activation {
 
     /// The pass ends early: its time slice is used up, and others are ready. What it has not served waits for the next one.
     @exclusivity(unchecked) var isCut = false
-    /// How many passes in a row have not asked the kernel.
+    /// How many passes may still come that do not ask the kernel. None before the first that does: whoever runs the loop a source at a time would
+    /// serve nothing else.
     @exclusivity(unchecked) var passesFromMemory = 0
+    static let longestRowFromMemory = 16
     @exclusivity(unchecked) var slice = TimeSlice()
 
     /// Another thread's wake-up, which counted for this run, was consumed by one that is nested in it.

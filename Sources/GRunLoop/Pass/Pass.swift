@@ -154,9 +154,15 @@ extension GRunLoop {
 
     private func performLocked(_ source: DescriptorSource, _ mode: ModeState) -> Bool {
         let events = batch.pending(in: mode)
-        guard let index = events.firstIndex(where: { mode.descriptors.receiver(of: $0)?.source === source }),
-            let (_, ready) = mode.descriptors.receiver(of: events[index])
-        else { return false }
+        var index = events.startIndex
+        var receiver = events.first.flatMap { mode.descriptors.receiver(of: $0) }
+        // It is the first one, unless a test has chosen.
+        while receiver?.source !== source {
+            index += 1
+            guard index < events.endIndex else { return false }
+            receiver = mode.descriptors.receiver(of: events[index])
+        }
+        guard let (_, ready) = receiver else { return false }
         batch.consume(source.conditions, at: index)
         mode.lastDescriptor = source.descriptor
         lock.unlock()

@@ -17,12 +17,11 @@ extension GRunLoop {
     /// With the lock held before and after.
     @inline(never) func takeReadyLocked(_ run: Activation, _ mode: ModeState, polls: Bool) -> Found {
         let isObserved = !mode.observed.isDisjoint(with: [.beforeWaiting, .afterWaiting])
-        if sleep.isWakePending, takesWakeFromMemoryLocked(run, isObserved: isObserved) {
+        if !isObserved, let item = takeFromMemoryLocked(run, mode) {
             mark(.wait)
-            consumeWakeUpLocked(run)
-            return Found(item: .wakeUp)
+            return Found(item: item)
         }
-        run.passesFromMemory = 0
+        run.passesFromMemory = Activation.longestRowFromMemory
         var mainQueueFirst = false
         if !run.servedMainQueueLast, servesMainQueueLocked(mode) {
             // 6. A look of its own costs a system call. Serving the queue first when the wait returns is the same to everyone but an
@@ -60,7 +59,7 @@ extension GRunLoop {
 
     /// What is ready of the loop's own, without looking at the contexts again.
     func lookLocked(_ run: Activation, mainQueueFirst: Bool) -> ReadyItem? {
-        if batch.pending(in: run.mode).isEmpty, run.mode.descriptors.watched >= 0 { fetchLocked(run.mode) }
+        if batch.isEmpty(in: run.mode), run.mode.descriptors.watched >= 0 { fetchLocked(run.mode) }
         let mainQueue = servesMainQueueLocked(run.mode) && MainQueue.isReady
         return chooseLocked(run, mainQueue: mainQueue, mainQueueFirst: mainQueueFirst, now: time)
     }
@@ -68,16 +67,25 @@ extension GRunLoop {
     /// Whether anything of the loop's own is ready, without choosing it.
     func hasReadyLocked(_ run: Activation) -> Bool {
         if sleep.isWakePending || run.mode.heap.earliest <= time { return true }
-        if batch.pending(in: run.mode).isEmpty, run.mode.descriptors.watched >= 0 { fetchLocked(run.mode) }
-        return !batch.pending(in: run.mode).isEmpty || servesMainQueueLocked(run.mode) && MainQueue.isReady
+        if batch.isEmpty(in: run.mode), run.mode.descriptors.watched >= 0 { fetchLocked(run.mode) }
+        return !batch.isEmpty(in: run.mode) || servesMainQueueLocked(run.mode) && MainQueue.isReady
     }
 
-    /// A wake-up that is in memory already is the live item without the kernel being asked, but not for more than 16 passes in a row: what else is
-    /// ready has its turn then. Whoever observes 7 or 9, or chooses, sees the wait as it is.
-    @inline(__always) private func takesWakeFromMemoryLocked(_ run: Activation, isObserved: Bool) -> Bool {
-        guard !isObserved, itemChooser == nil, run.passesFromMemory < 16, !run.isCut, virtualTime == nil else { return false }
-        run.passesFromMemory += 1
-        return true
+    /// What is in memory already, a wake-up or a descriptor's event, is the live item without the kernel being asked, but not for more than 16
+    /// passes in a row: what else is ready has its turn then. After a descriptor's event the epoll is looked into before the loop sleeps:
+    /// where one comes, another does. Whoever observes 7 or 9, or chooses, sees the wait as it is.
+    @inline(__always) private func takeFromMemoryLocked(_ run: Activation, _ mode: ModeState) -> ReadyItem? {
+        guard sleep.isWakePending || lastKind == .descriptor, run.passesFromMemory > 0, itemChooser == nil, !run.isCut,
+            virtualTime == nil, !run.slice.isSpent(timeSlice)
+        else { return nil }
+        if lastKind == .descriptor, !sleep.isWakePending, batch.isEmpty(in: mode), mode.descriptors.watched >= 0 {
+            fetchLocked(mode)
+        }
+        // Beside a wake-up no clock is read: what is due may wait for these few passes. Descriptors take turns with timers.
+        let now = sleep.isWakePending || mode.heap.earliest == .never ? .min : time
+        guard let item = chooseLocked(run, mainQueue: false, mainQueueFirst: false, now: now) else { return nil }
+        run.passesFromMemory -= 1
+        return item
     }
 
     /// Asks the mode's epoll what is ready. An event that nobody waits for is of a descriptor that was closed under a copy of it while it
@@ -129,7 +137,7 @@ extension GRunLoop {
             sleep.end()
             if result.found.wake >= 0 { _ = cgrun_event_clear(wakeDescriptor) }
             // A chooser is shown everything that is ready at this moment.
-            if result.found.descriptors >= 0, batch.pending(in: mode).isEmpty || itemChooser != nil { fetchLocked(mode) }
+            if result.found.descriptors >= 0, batch.isEmpty(in: mode) || itemChooser != nil { fetchLocked(mode) }
             run.slice.resume()
             if let virtualTime, result.isEmpty { skipLocked(virtualTime, run, deadline) }
             let end = time
@@ -157,8 +165,7 @@ extension GRunLoop {
     /// How long the sleep may last: `.min` when something is live in memory already.
     private func wakeUpTimeLocked(_ run: Activation, _ deadline: Nanoseconds, _ now: Nanoseconds) -> Nanoseconds {
         let mode = run.mode
-        batch.dropOrphans(of: mode)
-        if deadline == .min || sleep.isWakePending || mode.heap.earliest <= now || !batch.pending(in: mode).isEmpty {
+        if deadline == .min || sleep.isWakePending || mode.heap.earliest <= now || batch.first(in: mode) != nil {
             return .min
         }
         return min(deadline, mode.heap.wakeUpTime(), run.nextAncestorDeadline)
@@ -178,19 +185,35 @@ extension GRunLoop {
     ) -> ReadyItem? {
         let mode = run.mode
         if mainQueue && mainQueueFirst { return .mainQueue }
+        let hasTimers = mode.heap.earliest <= now
+        if let itemChooser, let item = chosenLocked(by: itemChooser, mode, mainQueue: mainQueue, hasTimers: hasTimers) {
+            return item
+        }
+        // Nobody is starved: the kinds take turns, and descriptors among themselves in the kernel's order.
+        for step in 1...4 {
+            switch ReadyItem.Kind(rawValue: (lastKind.rawValue + step) & 3) {
+            case .wakeUp where sleep.isWakePending: return .wakeUp
+            case .mainQueue where mainQueue: return .mainQueue
+            case .timers where hasTimers: return .timers
+            case .descriptor: if let source = batch.first(in: mode) { return .descriptor(source) }
+            default: break
+            }
+        }
+        return nil
+    }
+
+    /// What a test takes of several items; nil leaves it to the loop.
+    @inline(never) private func chosenLocked(
+        by chooser: ([ReadyItem]) -> Int?, _ mode: ModeState, mainQueue: Bool, hasTimers: Bool
+    ) -> ReadyItem? {
         var ready: [ReadyItem] = []
         if sleep.isWakePending { ready.append(.wakeUp) }
         if mainQueue { ready.append(.mainQueue) }
-        if mode.heap.earliest <= now { ready.append(.timers) }
-        batch.dropOrphans(of: mode)
-        for event in batch.pending(in: mode, after: mode.lastDescriptor) {
-            guard let (source, _) = mode.descriptors.receiver(of: event) else { continue }
-            ready.append(.descriptor(source))
-        }
-        if ready.count <= 1 { return ready.first }
-        if let itemChooser, let index = itemChooser(ready), ready.indices.contains(index) { return ready[index] }
-        // Nobody is starved: the kinds take turns, and descriptors among themselves in the kernel's order.
-        return ready.first { $0.kind.rawValue > lastKind.rawValue } ?? ready.first
+        if hasTimers { ready.append(.timers) }
+        _ = batch.dropOrphans(of: mode)
+        ready += batch.pending(in: mode).compactMap { mode.descriptors.receiver(of: $0).map { .descriptor($0.source) } }
+        guard ready.count > 1, let index = chooser(ready), ready.indices.contains(index) else { return nil }
+        return ready[index]
     }
 
     /// Who can end the sleep: the first context, else, where other threads own them all, a descriptor of the loop's own.
