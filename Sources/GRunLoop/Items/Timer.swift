@@ -35,13 +35,22 @@ extension GRunLoop {
         ///   - handler: called on the loop's thread. It is released when the timer is invalidated.
         ///
         /// The corresponding Core Foundation function is `CFRunLoopTimerCreateWithHandler`.
-        public init(
+        public convenience init(
             fireAt: Instant, interval: Duration = .zero, tolerance: Duration = .zero,
             handler: @escaping @Sendable (Timer) -> Void
         ) {
-            requested = Nanoseconds(saturating: fireAt)
-            deadline = Self.deadline(for: requested, at: ThreadLoops.time)
-            period = Swift.min(Swift.max(0, Nanoseconds(saturating: interval)), .longest)
+            self.init(
+                date: Nanoseconds(saturating: fireAt), period: Nanoseconds(saturating: interval), tolerance: tolerance,
+                at: ThreadLoops.time, handler: handler)
+        }
+
+        private init(
+            date first: Nanoseconds, period span: Nanoseconds, tolerance: Duration, at now: Nanoseconds,
+            handler: @escaping @Sendable (Timer) -> Void
+        ) {
+            requested = first
+            deadline = Self.deadline(for: first, at: now)
+            period = Swift.min(Swift.max(0, span), .longest)
             slack = Self.slack(for: tolerance, period: period)
             self.handler = handler
         }
@@ -67,7 +76,7 @@ extension GRunLoop {
             let wanted = Nanoseconds(saturating: interval)
             let span = repeats && wanted <= 0 ? 100_000 : wanted
             self.init(
-                fireAt: start.addingSaturating(span).instant, interval: repeats ? span.duration : .zero, tolerance: tolerance,
+                date: start.addingSaturating(span), period: repeats ? span : 0, tolerance: tolerance, at: ThreadLoops.time,
                 handler: handler)
         }
 

@@ -14,12 +14,11 @@ extension GRunLoop {
             defer { unbindIfUnusedLocked(timer) }
             guard timer.isValidLocked else { return (false, nil) }
             fixHomeLocked()
+            guard name == .common else { return (false, joinLocked(timer, modeLocked(name))) }
             var kick: Kick?
             for mode in modesToJoinLocked(name) { kick = joinLocked(timer, mode) ?? kick }
-            if name == .common {
-                timer.isCommonItem = true
-                commonItems.insert(.timer(timer), for: timer)
-            }
+            timer.isCommonItem = true
+            commonItems.insert(.timer(timer), for: timer)
             return (false, kick)
         }
         kick?.send()
@@ -68,7 +67,8 @@ extension GRunLoop {
 
     /// Answers what is to be released after the lock.
     func removeEverywhereLocked(_ timer: Timer) -> [Any] {
-        var released: [Any] = timer.places.modes.map { $0.remove(timer) }
+        var released: [Any] = []
+        while let mode = timer.places.first?.mode { released.append(mode.remove(timer)) }
         if timer.isCommonItem, let item = commonItems.remove(timer) { released.append(item) }
         timer.isCommonItem = false
         unbindIfUnusedLocked(timer)
@@ -83,13 +83,13 @@ extension GRunLoop {
 
     /// The timer begins to fire: it leaves every heap, so that a nested run does not see it.
     func suspendInHeapsLocked(_ timer: Timer) {
-        for mode in timer.places.modes { mode.takeOut(timer) }
+        timer.places.forEach { $0.takeOut(timer) }
     }
 
     /// The timer has fired: it goes back into the heaps with its new deadline, behind those that are equal.
     func resumeInHeapsLocked(_ timer: Timer) -> Kick? {
         var kick: Kick?
-        for mode in timer.places.modes {
+        timer.places.forEach { mode in
             mode.heap.insert(timer, in: mode)
             kick = rearmLocked(mode) ?? kick
         }

@@ -14,6 +14,12 @@ struct TimerPlaces {
     private(set) var others: [Place] = []
 
     var isEmpty: Bool { first == nil }
+    /// Nearly all are in one mode: no array for those.
+    func forEach(_ body: (ModeState) -> Void) {
+        if let first { body(first.mode) }
+        for place in others { body(place.mode) }
+    }
+
     var modes: [ModeState] { (first.map { [$0.mode] } ?? []) + others.map(\.mode) }
 
     func contains(_ mode: ModeState) -> Bool {

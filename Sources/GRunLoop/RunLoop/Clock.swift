@@ -23,6 +23,11 @@ extension Nanoseconds {
 
     /// A span saturates: one that does not fit is the longest or the shortest there is.
     init(saturating duration: Duration) {
+        // By far most tolerances; and the rest is arithmetic of 128 bits.
+        if duration == .zero {
+            self = 0
+            return
+        }
         // Compared first: the components of a longer one do not fit into 64 bits, and trap.
         if duration >= Self.longestDuration {
             self = .max

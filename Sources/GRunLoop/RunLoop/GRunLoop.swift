@@ -159,6 +159,8 @@ public final class GRunLoop: @unchecked Sendable {
 
     /// With the lock held: the mode of that name, made if it never was.
     func modeLocked(_ name: Mode) -> ModeState {
+        // The names are one piece of memory, as a rule: no hash.
+        if name == defaultMode.name { return defaultMode }
         if let mode = modes[name] { return mode }
         let mode = ModeState(name: name, isCommon: commonModes.contains(name))
         modes[name] = mode
