@@ -8,6 +8,8 @@ CHECK_PACKAGES := strace valgrind python3 rsync git binutils
 # What installing the C library needs, and what checking it does.
 C_PACKAGES := binutils pkg-config gcc libgirepository1.0-dev gobject-introspection python3
 C_CHECK_PACKAGES := g++ gi-docgen patchelf python3-gi valgrind xauth
+# The peers of the benchmarks.
+BENCH_PACKAGES := gcc pkg-config libuv1-dev libev-dev libevent-dev libsystemd-dev util-linux
 # What the GTK examples need, and what shows them.
 GTK_PACKAGES := libgtk-3-dev libgtk-4-dev xvfb weston
 
@@ -20,7 +22,7 @@ define install
 endef
 
 .PHONY: demo test build install uninstall c-reference format lint glib-api items items-bite oracle idle hosted trace-cost stable \
-	test-tsan test-asan test-gtk test-c deps check-deps gtk-deps c-deps clean
+	test-tsan test-asan test-gtk test-c bench bench-quick deps check-deps gtk-deps c-deps clean
 
 ## Builds and runs the tour of self-checking scenarios.
 demo: deps
@@ -102,11 +104,26 @@ test-c: c-deps gtk-deps
 	@$(call install,$(C_CHECK_PACKAGES))
 	scripts/test-c
 
+## Ours and the peers, interleaved on one core.
+bench: bench-build
+	Benchmarks/run --rounds 5 --output .build/bench.tsv
+	Benchmarks/report .build/bench.tsv > Benchmarks/RESULTS.md
+
+bench-quick: bench-build
+	Benchmarks/run --rounds 2 --output .build/bench.tsv
+	Benchmarks/report .build/bench.tsv
+
+.PHONY: bench-build
+bench-build: deps
+	@$(call install,$(BENCH_PACKAGES))
+	$(SWIFT) build --package-path Benchmarks -c release
+	Benchmarks/build-peers
+
 format:
-	$(SWIFT) format format -i -r Sources Tests Package.swift Examples/Sources Examples/Package.swift
+	$(SWIFT) format format -i -r Sources Tests Package.swift Examples/Sources Examples/Package.swift Benchmarks/Sources Benchmarks/Package.swift
 
 lint:
-	$(SWIFT) format lint --strict -r Sources Tests Package.swift Examples/Sources Examples/Package.swift
+	$(SWIFT) format lint --strict -r Sources Tests Package.swift Examples/Sources Examples/Package.swift Benchmarks/Sources Benchmarks/Package.swift
 	scripts/check-layers
 
 ## The library uses nothing of GLib that is newer than 2.56: warnings, which are errors, say so.

@@ -51,6 +51,7 @@ extension Bench {
         let bytes = Double(bench_heap() - heap) / Double(n)
         report(
             bytes,
-            "bytes_heap:\(shown(bytes)),bytes_rss:\(shown(Double(bench_resident() - resident) / Double(n))),add_ns:\(shown(adding))")
+            "bytes_heap:\(shown(bytes)),bytes_rss:\(shown(Double(bench_resident() - resident) / Double(n))),add_ns:\(shown(adding))"
+        )
     }
 }

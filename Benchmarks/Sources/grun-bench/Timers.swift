@@ -34,8 +34,9 @@ extension Bench {
     func timersFire(tolerance: Duration = .zero) {
         let late = UnsafeMutablePointer<Int64>.allocate(capacity: n)
         nonisolated(unsafe) let times = late
-        let start = GRunLoop.now + .milliseconds(100) + .nanoseconds(n * 1000)
         let offset = bench_now() + 100_000_000 + Int64(n) * 1000
+        // The same clock, as an instant.
+        let start = SuspendingClock().systemEpoch + .nanoseconds(offset)
         for _ in 0..<n {
             let delay = Int64(bench_random() % 50_000_000)
             let date = offset + delay
