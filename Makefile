@@ -3,6 +3,7 @@
 SWIFT ?= swift
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 PACKAGES := libglib2.0-dev
+SWIFT_CODE := Sources Tests Package.swift Examples/Sources Examples/Package.swift Benchmarks/Sources Benchmarks/Package.swift
 # What the checks need beside it.
 CHECK_PACKAGES := strace valgrind python3 rsync git binutils
 # What installing the C library needs, and what checking it does.
@@ -22,7 +23,7 @@ define install
 endef
 
 .PHONY: demo test build install uninstall c-reference format lint glib-api items items-bite oracle idle hosted trace-cost stable \
-	test-tsan test-asan test-gtk test-c bench bench-quick deps check-deps gtk-deps c-deps clean
+	test-tsan test-asan test-gtk test-c bench bench-quick bench-build deps check-deps gtk-deps c-deps clean
 
 ## Builds and runs the tour of self-checking scenarios.
 demo: deps
@@ -113,17 +114,16 @@ bench-quick: bench-build
 	Benchmarks/run --rounds 2 --output .build/bench.tsv
 	Benchmarks/report .build/bench.tsv
 
-.PHONY: bench-build
 bench-build: deps
 	@$(call install,$(BENCH_PACKAGES))
 	$(SWIFT) build --package-path Benchmarks -c release
 	Benchmarks/build-peers
 
 format:
-	$(SWIFT) format format -i -r Sources Tests Package.swift Examples/Sources Examples/Package.swift Benchmarks/Sources Benchmarks/Package.swift
+	$(SWIFT) format format -i -r $(SWIFT_CODE)
 
 lint:
-	$(SWIFT) format lint --strict -r Sources Tests Package.swift Examples/Sources Examples/Package.swift Benchmarks/Sources Benchmarks/Package.swift
+	$(SWIFT) format lint --strict -r $(SWIFT_CODE)
 	scripts/check-layers
 
 ## The library uses nothing of GLib that is newer than 2.56: warnings, which are errors, say so.

@@ -21,6 +21,7 @@ void cgrun_count_tracing(int change)
 
 bool cgrun_forked;
 __thread void *cgrun_current_loop;
+__thread const char *cgrun_caller;
 
 static void note_fork(void)
 {
@@ -159,20 +160,6 @@ bool cgrun_has_descriptors_left(void)
 void cgrun_log(GLogLevelFlags level, const char *message)
 {
     g_log("GRunLoop", level, "%s", message);
-}
-
-static __thread const char *caller;
-
-const char *cgrun_set_caller(const char *function)
-{
-    const char *former = caller;
-    caller = function;
-    return former;
-}
-
-const char *cgrun_caller(void)
-{
-    return caller;
 }
 
 const char *cgrun_own_file(void)

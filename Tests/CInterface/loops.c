@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// grun-loop.h: who, running, stopping, waking, modes, contexts, the host, tracing.
+// grun-loop.h, grun-mode.h, grun-context.h, grun-host.h.
 
 #include "check.h"
 

@@ -5,39 +5,39 @@
 #include <grun/grun.h>
 #include <gtk/gtk.h>
 
+typedef struct Panel Panel;
+
+/* A timer, and how often it has fired. */
 typedef struct {
+    Panel *panel;
+    GRunTimer *timer;
+    guint count;
+} Counter;
+
+struct Panel {
     GtkWidget *label;
     GtkGesture *drag;
     void (*quit)(void);
     GRunLoop *loop;
-    GRunTimer *background_timer, *common_timer;
-    guint background, common, tracking;
+    Counter background, common;
+    guint tracking;
     // Of --check: what was counted when the drag began, and whether all is as it must be.
     guint background_before, common_before;
     gboolean passed;
-} Panel;
+};
 
 static void show(Panel *panel)
 {
-    g_autofree char *text = g_strdup_printf("background %u\ncommon %u\n%s", panel->background, panel->common, panel->tracking ? "dragging" : "drag here");
+    g_autofree char *text = g_strdup_printf("background %u\ncommon %u\n%s", panel->background.count, panel->common.count, panel->tracking ? "dragging" : "drag here");
     gtk_label_set_text(GTK_LABEL(panel->label), text);
 }
 
-static gboolean count_background(GRunTimer *timer, gpointer user_data)
+static gboolean count(GRunTimer *timer, gpointer user_data)
 {
     (void)timer;
-    Panel *panel = user_data;
-    panel->background++;
-    show(panel);
-    return G_SOURCE_CONTINUE;
-}
-
-static gboolean count_common(GRunTimer *timer, gpointer user_data)
-{
-    (void)timer;
-    Panel *panel = user_data;
-    panel->common++;
-    show(panel);
+    Counter *counter = user_data;
+    counter->count++;
+    show(counter->panel);
     return G_SOURCE_CONTINUE;
 }
 
@@ -69,7 +69,7 @@ static void end(GtkGestureDrag *gesture, double x, double y, gpointer user_data)
 static void check_end(gpointer user_data)
 {
     Panel *panel = user_data;
-    guint background = panel->background - panel->background_before, common = panel->common - panel->common_before;
+    guint background = panel->background.count - panel->background_before, common = panel->common.count - panel->common_before;
     g_signal_emit_by_name(panel->drag, "drag-end", 10.0, 10.0);
     panel->passed = panel->background_before > 0 && background == 0 && common > 0;
     g_print("before the drag the background timer %s\n", panel->background_before > 0 ? "fired" : "did not fire");
@@ -81,12 +81,25 @@ static void check_begin(gpointer user_data)
 {
     Panel *panel = user_data;
     g_signal_emit_by_name(panel->drag, "drag-begin", 0.0, 0.0);
-    panel->background_before = panel->background;
-    panel->common_before = panel->common;
+    panel->background_before = panel->background.count;
+    panel->common_before = panel->common.count;
     grun_loop_perform_after(panel->loop, 0.3, GRUN_MODE_COMMON, check_end, panel, NULL);
 }
 
 // MARK: Begin and end
+
+static void start(Panel *panel, Counter *counter, const char *mode)
+{
+    counter->panel = panel;
+    counter->timer = grun_timer_new(0.02, TRUE, count, counter, NULL);
+    grun_loop_add_timer(panel->loop, counter->timer, mode);
+}
+
+static void end_counter(Counter *counter)
+{
+    grun_timer_invalidate(counter->timer);
+    g_clear_pointer(&counter->timer, grun_timer_unref);
+}
 
 static void panel_begin(Panel *panel, gboolean checks)
 {
@@ -94,10 +107,8 @@ static void panel_begin(Panel *panel, gboolean checks)
     g_signal_connect(panel->drag, "drag-end", G_CALLBACK(end), panel);
     // All the set-up there is: from here on GTK's loop serves this one.
     panel->loop = grun_loop_get_main();
-    panel->background_timer = grun_timer_new(0.02, TRUE, count_background, panel, NULL);
-    panel->common_timer = grun_timer_new(0.02, TRUE, count_common, panel, NULL);
-    grun_loop_add_timer(panel->loop, panel->background_timer, GRUN_MODE_DEFAULT);
-    grun_loop_add_timer(panel->loop, panel->common_timer, GRUN_MODE_COMMON);
+    start(panel, &panel->background, GRUN_MODE_DEFAULT);
+    start(panel, &panel->common, GRUN_MODE_COMMON);
     if (checks)
         grun_loop_perform_after(panel->loop, 0.3, GRUN_MODE_DEFAULT, check_begin, panel, NULL);
     show(panel);
@@ -105,8 +116,6 @@ static void panel_begin(Panel *panel, gboolean checks)
 
 static void panel_end(Panel *panel)
 {
-    grun_timer_invalidate(panel->background_timer);
-    grun_timer_invalidate(panel->common_timer);
-    g_clear_pointer(&panel->background_timer, grun_timer_unref);
-    g_clear_pointer(&panel->common_timer, grun_timer_unref);
+    end_counter(&panel->background);
+    end_counter(&panel->common);
 }

@@ -134,9 +134,10 @@ void cgrun_close(int descriptor);
 /// Logs to GLib's log under the domain "GRunLoop".
 void cgrun_log(GLogLevelFlags level, const char *message);
 
-/// Names the function of the C interface that the calling thread is in, for messages; NULL for none. Answers the former one.
-const char *cgrun_set_caller(const char *function);
-const char *cgrun_caller(void);
+/// The function of the C interface that the calling thread is in, for messages; NULL for none. Every call of C's sets it twice.
+extern __thread const char *cgrun_caller __attribute__((tls_model("initial-exec"), visibility("hidden")));
+static inline const char *cgrun_get_caller(void) { return cgrun_caller; }
+static inline void cgrun_set_caller(const char *function) { cgrun_caller = function; }
 
 /// The file that this code is in: the program or a shared library.
 const char *cgrun_own_file(void);

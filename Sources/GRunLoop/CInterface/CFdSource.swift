@@ -24,7 +24,7 @@ public func grun_fd_source_new(
     _ descriptor: gint, _ condition: GIOCondition, _ function: GRunFdSourceFunc?, _ data: gpointer?, _ notify: GDestroyNotify?
 ) -> OpaquePointer? {
     Call.of { call in
-        guard call.requires(descriptor >= 0, "fd >= 0"), let function = call.required(function, "func != NULL") else { return nil }
+        guard call.requires(descriptor >= 0, "fd >= 0"), let function = call.function(function) else { return nil }
         let closure = Closure(function, data, notify)
         return retained(
             GRunLoop.DescriptorSource(descriptor: descriptor, conditions: .init(condition)) { source, found in

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // swift-format-ignore-file: AlwaysUseLowerCamelCase
-// <grun/grun-loop.h>: who, running, stopping, modes, the host, tracing.
+// <grun/grun-loop.h>
 
 public import CGRun
 
@@ -102,97 +102,6 @@ public func grun_loop_wake_up(_ loop: OpaquePointer?) { Call.of { $0.loop(loop)?
 @c @implementation
 public func grun_loop_is_waiting(_ loop: OpaquePointer?) -> gboolean { Call.of { $0.loop(loop)?.isWaiting ?? false }.gboolean }
 
-// MARK: Modes
-
-@c @implementation
-public func grun_loop_copy_current_mode(_ loop: OpaquePointer?) -> UnsafeMutablePointer<CChar>? {
-    Call.of { ($0.loop(loop)?.currentMode?.rawValue).flatMap(copy) }
-}
-
-@c @implementation
-public func grun_loop_copy_all_modes(_ loop: OpaquePointer?) -> UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>? {
-    Call.of { ($0.loop(loop)?.allModes.map(\.rawValue)).flatMap(copy) }
-}
-
-@c @implementation
-public func grun_loop_add_common_mode(
-    _ loop: OpaquePointer?, _ mode: UnsafePointer<CChar>?, _ error: UnsafeMutablePointer<UnsafeMutablePointer<GError>?>?
-) -> gboolean {
-    Call.of { call in
-        guard let loop = call.loop(loop), let mode = call.runnableMode(mode), call.error(error) else { return false }
-        return succeeds(error) { () throws(GRunLoop.DescriptorError) in try loop.addCommonMode(mode) }
-    }.gboolean
-}
-
-/// Whether it did not throw; else tells C why.
-func succeeds(_ place: ErrorPlace?, _ body: () throws(GRunLoop.DescriptorError) -> Void) -> Bool {
-    do throws(GRunLoop.DescriptorError) {
-        try body()
-        return true
-    } catch {
-        fail(place, error)
-        return false
-    }
-}
-
-@c @implementation
-public func grun_loop_get_next_timer_fire_date(_ loop: OpaquePointer?, _ mode: UnsafePointer<CChar>?) -> gint64 {
-    Call.of { call in
-        guard let loop = call.loop(loop), let mode = call.mode(mode) else { return -1 }
-        return loop.nextFireDate(forMode: mode)?.microseconds ?? -1
-    }
-}
-
-// MARK: While a host drives
-
-@c @implementation
-public func grun_loop_copy_ambient_mode(_ loop: OpaquePointer?) -> UnsafeMutablePointer<CChar>? {
-    Call.of { ($0.loop(loop)?.ambientMode.rawValue).flatMap(copy) }
-}
-
-@c @implementation
-public func grun_loop_push_ambient_mode(
-    _ loop: OpaquePointer?, _ mode: UnsafePointer<CChar>?, _ error: UnsafeMutablePointer<UnsafeMutablePointer<GError>?>?
-) -> guint {
-    Call.of { call in
-        guard let loop = call.loop(loop), let mode = call.runnableMode(mode), call.error(error), call.isOwnThread(loop) else {
-            return 0
-        }
-        var id: guint = 0
-        _ = succeeds(error) { () throws(GRunLoop.DescriptorError) in id = try loop.push(ambientMode: mode).id }
-        return id
-    }
-}
-
-@c @implementation
-public func grun_loop_pop_ambient_mode(_ loop: OpaquePointer?, _ id: guint) {
-    Call.of { call in
-        guard let loop = call.loop(loop), call.isOwnThread(loop),
-            let token = call.required(loop.pushedAmbientMode(id), "the mode with this id is pushed")
-        else { return }
-        token.pop()
-    }
-}
-
-@c @implementation
-public func grun_loop_detach(_ loop: OpaquePointer?) { Call.of { $0.loop(loop)?.detach() } }
-
-@c @implementation
-public func grun_loop_attach(_ loop: OpaquePointer?) { Call.of { $0.loop(loop)?.attach() } }
-
-@c @implementation
-public func grun_loop_get_host_time_slice(_ loop: OpaquePointer?) -> gdouble {
-    Call.of { ($0.loop(loop)?.hostTimeSlice).map { Nanoseconds(saturating: $0).seconds } ?? 0 }
-}
-
-@c @implementation
-public func grun_loop_set_host_time_slice(_ loop: OpaquePointer?, _ seconds: gdouble) {
-    Call.of { call in
-        guard let loop = call.loop(loop), let slice = call.seconds(seconds) else { return }
-        loop.hostTimeSlice = slice.duration
-    }
-}
-
 // MARK: Tracing
 
 @c @implementation
@@ -205,7 +114,7 @@ public func grun_loop_stop_tracing(_ loop: OpaquePointer?) -> UnsafeMutablePoint
     Call.of { call in
         guard let loop = call.loop(loop), call.isOwnThread(loop) else { return nil }
         let lines = loop.tracer?.lines ?? []
-        loop.stopTracing()
+        loop.endTracing()
         return copy(lines)
     }
 }

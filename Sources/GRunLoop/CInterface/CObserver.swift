@@ -10,7 +10,7 @@ public func grun_observer_new(
     _ notify: GDestroyNotify?
 ) -> OpaquePointer? {
     Call.of { call in
-        guard let function = call.required(function, "func != NULL") else { return nil }
+        guard let function = call.function(function) else { return nil }
         let closure = Closure(function, data, notify)
         return retained(
             GRunLoop.Observer(

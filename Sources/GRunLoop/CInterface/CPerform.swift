@@ -4,23 +4,21 @@
 
 public import CGRun
 
-/// Carries out a function that hands another one to a loop, to be called in some modes. `body` makes the closure: only then are the data ours to let go.
-private func with<Result>(
-    _ loop: OpaquePointer?, _ modes: (Call) -> [GRunLoop.Mode]?, _ function: GRunFunc?, error: ErrorPlace? = nil,
-    otherwise result: Result,
-    caller: StaticString = #function, _ body: (GRunLoop, [GRunLoop.Mode], @escaping GRunFunc) -> Result
-) -> Result {
-    Call.of(caller) { call in
-        guard let loop = call.loop(loop), let modes = modes(call), let function = call.required(function, isFunction),
-            call.error(error)
-        else { return result }
-        return body(loop, modes, function)
-    }
-}
-
-private let isFunction: StaticString = "func != NULL"
-
 extension Call {
+    /// Carries out a function that hands another one to a loop, to be called in some modes. `body` makes the closure: only then are the data ours to let go.
+    fileprivate static func of<Result>(
+        _ loop: OpaquePointer?, _ modes: (Call) -> [GRunLoop.Mode]?, _ function: GRunFunc?, error: ErrorPlace? = nil,
+        otherwise result: Result,
+        caller: StaticString = #function, _ body: (GRunLoop, [GRunLoop.Mode], @escaping GRunFunc) -> Result
+    ) -> Result {
+        of(caller) { call in
+            guard let loop = call.loop(loop), let modes = modes(call), let function = call.function(function),
+                call.error(error)
+            else { return result }
+            return body(loop, modes, function)
+        }
+    }
+
     fileprivate func modes(_ name: UnsafePointer<CChar>?) -> [GRunLoop.Mode]? { mode(name).map { [$0] } }
 }
 
@@ -30,7 +28,7 @@ extension Call {
 public func grun_loop_perform_block(
     _ loop: OpaquePointer?, _ mode: UnsafePointer<CChar>?, _ function: GRunFunc?, _ data: gpointer?, _ notify: GDestroyNotify?
 ) {
-    with(loop, { $0.modes(mode) }, function, otherwise: ()) { loop, modes, function in
+    Call.of(loop, { $0.modes(mode) }, function, otherwise: ()) { loop, modes, function in
         let closure = Closure(function, data, notify)
         loop.perform(inModes: modes) { closure.call() }
     }
@@ -41,7 +39,7 @@ public func grun_loop_perform_block_in_modes(
     _ loop: OpaquePointer?, _ modes: UnsafePointer<UnsafePointer<CChar>?>?, _ function: GRunFunc?, _ data: gpointer?,
     _ notify: GDestroyNotify?
 ) {
-    with(loop, { $0.modes(modes) }, function, otherwise: ()) { loop, modes, function in
+    Call.of(loop, { $0.modes(modes) }, function, otherwise: ()) { loop, modes, function in
         let closure = Closure(function, data, notify)
         loop.perform(inModes: modes) { closure.call() }
     }
@@ -51,7 +49,7 @@ public func grun_loop_perform_block_in_modes(
 public func grun_loop_async(
     _ loop: OpaquePointer?, _ mode: UnsafePointer<CChar>?, _ function: GRunFunc?, _ data: gpointer?, _ notify: GDestroyNotify?
 ) {
-    with(loop, { $0.modes(mode) }, function, otherwise: ()) { loop, modes, function in
+    Call.of(loop, { $0.modes(mode) }, function, otherwise: ()) { loop, modes, function in
         let closure = Closure(function, data, notify)
         loop.async(inModes: modes) { closure.call() }
     }
@@ -64,7 +62,7 @@ public func grun_loop_perform_on_thread(
     _ loop: OpaquePointer?, _ mode: UnsafePointer<CChar>?, _ function: GRunFunc?, _ data: gpointer?, _ notify: GDestroyNotify?,
     _ error: UnsafeMutablePointer<UnsafeMutablePointer<GError>?>?
 ) -> gboolean {
-    with(loop, { $0.modes(mode) }, function, error: error, otherwise: false) { loop, modes, function in
+    Call.of(loop, { $0.modes(mode) }, function, error: error, otherwise: false) { loop, modes, function in
         let closure = Closure(function, data, notify)
         return succeeds(error) { try loop.performOnThread(inModes: modes) { closure.call() } }
     }.gboolean
@@ -75,7 +73,7 @@ public func grun_loop_perform_and_wait(
     _ loop: OpaquePointer?, _ mode: UnsafePointer<CChar>?, _ function: GRunFunc?, _ data: gpointer?,
     _ error: UnsafeMutablePointer<UnsafeMutablePointer<GError>?>?
 ) -> gboolean {
-    with(loop, { $0.modes(mode) }, function, error: error, otherwise: false) { loop, modes, function in
+    Call.of(loop, { $0.modes(mode) }, function, error: error, otherwise: false) { loop, modes, function in
         let closure = Closure(function, data, nil)
         return succeeds(error) { try loop.performAndWait(inModes: modes) { closure.call() } }
     }.gboolean
@@ -104,7 +102,7 @@ public func grun_loop_perform_after(
 ) {
     Call.of { call in
         guard let loop = call.loop(loop), let delay = call.seconds(seconds), let mode = call.mode(mode),
-            let function = call.required(function, isFunction)
+            let function = call.function(function)
         else { return }
         let closure = PerformClosure(function, data, notify)
         loop.perform(after: delay.duration, inModes: [mode], target: closure) { closure.call() }
@@ -116,7 +114,7 @@ public func grun_loop_perform_in_order(
     _ loop: OpaquePointer?, _ order: gint, _ mode: UnsafePointer<CChar>?, _ function: GRunFunc?, _ data: gpointer?,
     _ notify: GDestroyNotify?
 ) {
-    with(loop, { $0.modes(mode) }, function, otherwise: ()) { loop, modes, function in
+    Call.of(loop, { $0.modes(mode) }, function, otherwise: ()) { loop, modes, function in
         let closure = PerformClosure(function, data, notify)
         loop.perform(order: Int(order), inModes: modes, target: closure) { closure.call() }
     }

@@ -27,7 +27,7 @@ public func grun_source_new(
     _ order: gint, _ function: GRunSourceFunc?, _ data: gpointer?, _ notify: GDestroyNotify?
 ) -> OpaquePointer? {
     Call.of { call in
-        guard let function = call.required(function, "func != NULL") else { return nil }
+        guard let function = call.function(function) else { return nil }
         return makeSource(order, nil, nil, function, data, notify)
     }
 }

@@ -19,7 +19,7 @@ public func grun_timer_new(
     _ seconds: gdouble, _ repeats: gboolean, _ function: GRunTimerFunc?, _ data: gpointer?, _ notify: GDestroyNotify?
 ) -> OpaquePointer? {
     Call.of { call in
-        guard let span = call.seconds(seconds), let function = call.required(function, "func != NULL") else { return nil }
+        guard let span = call.seconds(seconds), let function = call.function(function) else { return nil }
         return retained(
             GRunLoop.Timer(interval: span.duration, repeats: Bool(repeats), handler: calling(function, data, notify)))
     }
@@ -30,7 +30,7 @@ public func grun_timer_new_at(
     _ date: gint64, _ interval: gint64, _ function: GRunTimerFunc?, _ data: gpointer?, _ notify: GDestroyNotify?
 ) -> OpaquePointer? {
     Call.of { call in
-        guard let function = call.required(function, "func != NULL") else { return nil }
+        guard let function = call.function(function) else { return nil }
         return retained(
             GRunLoop.Timer(
                 fireAt: GRunLoop.Instant(microseconds: date), interval: Nanoseconds(microseconds: interval).duration,

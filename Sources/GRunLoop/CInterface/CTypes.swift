@@ -62,7 +62,7 @@ private enum Types {
     /// Only one copy of the library may register its names.
     private static func registered(_ register: () -> GType) -> GType { OneCopy.other == nil ? register() : 0 }
 
-    private static func boxed(_ name: StaticString) -> GType { registered { Boxed.register(name) } }
+    private static func boxed(_ name: String) -> GType { registered { Boxed.register(name) } }
 
     /// A table that ends with zeros. GObject keeps it for ever, and the names in it; a nick is the rest of the name, in small letters.
     private static func table<Number, Value>(
@@ -107,13 +107,24 @@ func fail(_ place: ErrorPlace?, _ error: GRunLoop.DescriptorError) {
     fail(place, code, error.description)
 }
 
+/// Whether it did not throw; else tells C why.
+func succeeds(_ place: ErrorPlace?, _ body: () throws(GRunLoop.DescriptorError) -> Void) -> Bool {
+    do throws(GRunLoop.DescriptorError) {
+        try body()
+        return true
+    } catch {
+        fail(place, error)
+        return false
+    }
+}
+
 // MARK: Version
 
 @c @implementation
 public func grun_check_version(_ major: guint, _ minor: guint, _ micro: guint) -> UnsafePointer<CChar>? {
-    let own = [guint(GRUN_MAJOR_VERSION), guint(GRUN_MINOR_VERSION), guint(GRUN_MICRO_VERSION)]
-    if major != own[0] { return major > own[0] ? Version.tooOld : Version.tooNew }
-    return [minor, micro].lexicographicallyPrecedes(own[1...]) || [minor, micro] == Array(own[1...]) ? nil : Version.tooOld
+    if major < GRUN_MAJOR_VERSION { return Version.tooNew }
+    return (major, minor, micro) <= (guint(GRUN_MAJOR_VERSION), guint(GRUN_MINOR_VERSION), guint(GRUN_MICRO_VERSION))
+        ? nil : Version.tooOld
 }
 
 private enum Version {

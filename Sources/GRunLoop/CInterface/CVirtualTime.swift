@@ -7,7 +7,7 @@ public import CGRun
 @c @implementation
 public func grun_with_virtual_time(_ start: gint64, _ function: GRunVirtualTimeFunc?, _ data: gpointer?) {
     Call.of { call in
-        guard let function = call.required(function, "func != NULL") else { return }
+        guard let function = call.function(function) else { return }
         let first = start < 0 ? GRunLoop.now : GRunLoop.Instant(microseconds: start)
         GRunLoop.withVirtualTime(from: first) { function(borrowed($0.loop), data) }
     }

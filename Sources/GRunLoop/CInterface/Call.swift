@@ -7,15 +7,14 @@
 import CGRun
 
 struct Call {
-    private let function: StaticString
+    private let name: StaticString
 
     /// Has `body` carry out the function that it is written in, which messages name meanwhile.
     static func of<Result>(_ function: StaticString = #function, _ body: (Call) -> Result) -> Result {
-        let former = function.utf8Start.withMemoryRebound(to: CChar.self, capacity: function.utf8CodeUnitCount) {
-            cgrun_set_caller($0)
-        }
-        defer { _ = cgrun_set_caller(former) }
-        return body(Call(function: function))
+        let former = cgrun_get_caller()
+        cgrun_set_caller(UnsafeRawPointer(function.utf8Start).assumingMemoryBound(to: CChar.self))
+        defer { cgrun_set_caller(former) }
+        return body(Call(name: function))
     }
 
     // MARK: Conditions
@@ -27,7 +26,7 @@ struct Call {
     }
 
     @inline(never) private func complain(_ expression: StaticString) {
-        g_return_if_fail_warning("GRunLoop", Log.functionName("\(function)"), "\(expression)")
+        g_return_if_fail_warning("GRunLoop", Log.functionName("\(name)"), "\(expression)")
     }
 
     // MARK: Arguments
@@ -45,7 +44,8 @@ struct Call {
 
     func loop(_ pointer: OpaquePointer?) -> GRunLoop? { object(pointer, "loop != NULL") }
 
-    /// A function, or a context.
+    func function<Function>(_ function: Function?) -> Function? { required(function, "func != NULL") }
+
     func required<Value>(_ value: Value?, _ expression: StaticString) -> Value? {
         if value == nil { complain(expression) }
         return value
@@ -89,6 +89,19 @@ struct Call {
 
     /// Whether the calling thread is the loop's own; if not, says so.
     func isOwnThread(_ loop: GRunLoop) -> Bool { loop.requireOwnThread("") }
+}
+
+extension Call {
+    /// Carries out a function of a loop, something that can be in its modes, and a mode.
+    static func of<Item, Result>(
+        _ loop: OpaquePointer?, _ item: (Call) -> Item?, _ mode: UnsafePointer<CChar>?, otherwise result: Result,
+        function: StaticString = #function, _ body: (GRunLoop, Item, GRunLoop.Mode) -> Result
+    ) -> Result {
+        of(function) { call in
+            guard let loop = call.loop(loop), let item = item(call), let mode = call.mode(mode) else { return result }
+            return body(loop, item, mode)
+        }
+    }
 }
 
 // MARK: Values

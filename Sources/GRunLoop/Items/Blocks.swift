@@ -7,9 +7,7 @@ extension GRunLoop {
     /// Threads: any. The corresponding Foundation method is `RunLoop.perform(_:)`.
     public func perform(_ body: @escaping @Sendable () -> Void) {
         guard !refuses("perform") else { return }
-        lock.lock()
-        enqueueLocked(body, into: defaultMode.blocks)
-        lock.unlock()
+        lock.withLock { enqueueLocked(body, into: defaultMode.blocks) }
     }
 
     /// Enqueues a block, to be run once, in the first of the modes that runs; ``Mode/common`` stands for every common mode. Blocks
@@ -30,11 +28,10 @@ extension GRunLoop {
     /// Threads: any. The corresponding Core Foundation functions are `CFRunLoopPerformBlock` and `CFRunLoopWakeUp`.
     public func async(inModes names: [Mode], _ body: @escaping @Sendable () -> Void) {
         guard !refuses("async") else { return }
-        lock.lock()
-        enqueueLocked(body, names)
-        let kick = wakeUpLocked()
-        lock.unlock()
-        kick?.send()
+        lock.withLock { () -> Kick? in
+            enqueueLocked(body, names)
+            return wakeUpLocked()
+        }?.send()
     }
 
     /// Enqueues a block for the common modes and wakes the loop: ``async(inModes:_:)``, and the quickest way to have something done.
@@ -42,11 +39,10 @@ extension GRunLoop {
     /// Threads: any.
     public func async(_ body: @escaping @Sendable () -> Void) {
         guard !refuses("async") else { return }
-        lock.lock()
-        enqueueLocked(body, into: commonBlocks)
-        let kick = wakeUpLocked()
-        lock.unlock()
-        kick?.send()
+        lock.withLock { () -> Kick? in
+            enqueueLocked(body, into: commonBlocks)
+            return wakeUpLocked()
+        }?.send()
     }
 
     /// With the lock held: for one queue, which needs no token.

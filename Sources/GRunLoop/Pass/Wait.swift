@@ -59,7 +59,7 @@ extension GRunLoop {
 
     /// What is ready of the loop's own, without looking at the contexts again.
     func lookLocked(_ run: Activation, mainQueueFirst: Bool) -> ReadyItem? {
-        if batch.isEmpty(in: run.mode), run.mode.descriptors.watched >= 0 { fetchLocked(run.mode) }
+        refillBatchLocked(run.mode)
         let mainQueue = servesMainQueueLocked(run.mode) && MainQueue.isReady
         return chooseLocked(run, mainQueue: mainQueue, mainQueueFirst: mainQueueFirst, now: time)
     }
@@ -67,7 +67,7 @@ extension GRunLoop {
     /// Whether anything of the loop's own is ready, without choosing it.
     func hasReadyLocked(_ run: Activation) -> Bool {
         if sleep.isWakePending || run.mode.heap.earliest <= time { return true }
-        if batch.isEmpty(in: run.mode), run.mode.descriptors.watched >= 0 { fetchLocked(run.mode) }
+        refillBatchLocked(run.mode)
         return !batch.isEmpty(in: run.mode) || servesMainQueueLocked(run.mode) && MainQueue.isReady
     }
 
@@ -78,14 +78,17 @@ extension GRunLoop {
         guard sleep.isWakePending || lastKind == .descriptor, run.passesFromMemory > 0, itemChooser == nil, !run.isCut,
             virtualTime == nil, !run.slice.isSpent(timeSlice)
         else { return nil }
-        if lastKind == .descriptor, !sleep.isWakePending, batch.isEmpty(in: mode), mode.descriptors.watched >= 0 {
-            fetchLocked(mode)
-        }
+        if lastKind == .descriptor, !sleep.isWakePending { refillBatchLocked(mode) }
         // Beside a wake-up no clock is read: what is due may wait for these few passes. Descriptors take turns with timers.
         let now = sleep.isWakePending || mode.heap.earliest == .never ? .min : time
         guard let item = chooseLocked(run, mainQueue: false, mainQueueFirst: false, now: now) else { return nil }
         run.passesFromMemory -= 1
         return item
+    }
+
+    /// Looks into the mode's epoll if what was fetched before is used up.
+    private func refillBatchLocked(_ mode: ModeState) {
+        if batch.isEmpty(in: mode), mode.descriptors.watched >= 0 { fetchLocked(mode) }
     }
 
     /// Asks the mode's epoll what is ready. An event that nobody waits for is of a descriptor that was closed under a copy of it while it

@@ -58,7 +58,7 @@ extension GRunLoop {
 enum Log {
     /// The call was wrong and did nothing. Named is the function that the program called: the C interface's, if it came by that.
     static func misuse(_ call: StaticString, _ problem: String) {
-        let caller = cgrun_caller().map { functionName(String(cString: $0)) }
+        let caller = cgrun_get_caller().map { functionName(String(cString: $0)) }
         critical("\(caller ?? "GRunLoop.\(call)"): \(problem)")
     }
 

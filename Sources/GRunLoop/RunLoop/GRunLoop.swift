@@ -142,7 +142,7 @@ public final class GRunLoop: @unchecked Sendable {
 
     func requireOwnThread(_ call: StaticString) -> Bool {
         if isCurrent { return true }
-        let remedy = cgrun_caller() == nil ? "async(inModes:_:)" : "grun_loop_async()"
+        let remedy = cgrun_get_caller() == nil ? "async(inModes:_:)" : "grun_loop_async()"
         Log.misuse(call, "called on another thread than the loop's own, and ignored; call it there, by \(remedy)")
         return false
     }

@@ -48,8 +48,6 @@ enum OneCopy {
 
 /// What GObject calls a boxed type: a copy of a reference is another reference.
 enum Boxed {
-    static func register(_ name: StaticString) -> GType { register(String(describing: name)) }
-
     static func register(_ name: String) -> GType {
         g_boxed_type_register_static(
             name,

@@ -14,11 +14,15 @@ extension GRunLoop {
         public let loop: GRunLoop
         private let clock: Clock
 
-        /// Nil for a loop whose time is the system's.
-        init?(of loop: GRunLoop) {
-            guard let clock = loop.virtualTime else { return nil }
+        fileprivate init(_ loop: GRunLoop, _ clock: Clock) {
             self.loop = loop
             self.clock = clock
+        }
+
+        /// Nil for a loop whose time is the system's.
+        convenience init?(of loop: GRunLoop) {
+            guard let clock = loop.virtualTime else { return nil }
+            self.init(loop, clock)
         }
 
         /// The present on the loop's clock.
@@ -82,8 +86,7 @@ extension GRunLoop {
         let loop = GRunLoop(isMain: false, virtualTime: clock)
         return try ThreadLoops.withCurrent(loop) { () throws(Failure) -> Result in
             defer { loop.endWithThread() }
-            guard let time = VirtualTime(of: loop) else { fatalError("unreachable") }
-            return try body(time)
+            return try body(VirtualTime(loop, clock))
         }
     }
 

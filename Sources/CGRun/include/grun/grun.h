@@ -8,6 +8,9 @@
 #include <grun/grun-version.h>
 #include <grun/grun-types.h>
 #include <grun/grun-loop.h>
+#include <grun/grun-mode.h>
+#include <grun/grun-context.h>
+#include <grun/grun-host.h>
 #include <grun/grun-source.h>
 #include <grun/grun-fd-source.h>
 #include <grun/grun-timer.h>

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// swift-format-ignore-file: AlwaysUseLowerCamelCase
+// <grun/grun-context.h>
+
+public import CGRun
+
+extension Call {
+    fileprivate func context(_ pointer: OpaquePointer?) -> OpaquePointer? { required(pointer, "context != NULL") }
+}
+
+@c @implementation
+public func grun_loop_get_home_context(_ loop: OpaquePointer?) -> OpaquePointer? { Call.of { $0.loop(loop)?.homeContext } }
+
+@c @implementation
+public func grun_loop_add_context(_ loop: OpaquePointer?, _ context: OpaquePointer?, _ mode: UnsafePointer<CChar>?) {
+    Call.of(loop, { $0.context(context) }, mode, otherwise: ()) { $0.add(context: $1, forMode: $2) }
+}
+
+@c @implementation
+public func grun_loop_remove_context(_ loop: OpaquePointer?, _ context: OpaquePointer?, _ mode: UnsafePointer<CChar>?) {
+    Call.of(loop, { $0.context(context) }, mode, otherwise: ()) { $0.remove(context: $1, forMode: $2) }
+}
+
+@c @implementation
+public func grun_loop_contains_context(
+    _ loop: OpaquePointer?, _ context: OpaquePointer?, _ mode: UnsafePointer<CChar>?
+) -> gboolean {
+    Call.of(loop, { $0.context(context) }, mode, otherwise: false) { $0.contains(context: $1, forMode: $2) }.gboolean
+}
+
+@c @implementation
+public func grun_loop_copy_contexts(_ loop: OpaquePointer?, _ mode: UnsafePointer<CChar>?) -> UnsafeMutablePointer<GPtrArray>? {
+    Call.of { call in
+        guard let loop = call.loop(loop), let mode = call.mode(mode) else { return nil }
+        let contexts = g_ptr_array_new_with_free_func { if let context = $0 { Contexts.release(OpaquePointer(context)) } }
+        for context in loop.contexts(forMode: mode) {
+            Contexts.retain(context)
+            g_ptr_array_add(contexts, UnsafeMutableRawPointer(context))
+        }
+        return contexts
+    }
+}

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// swift-format-ignore-file: AlwaysUseLowerCamelCase
+// <grun/grun-host.h>
+
+public import CGRun
+
+@c @implementation
+public func grun_loop_copy_ambient_mode(_ loop: OpaquePointer?) -> UnsafeMutablePointer<CChar>? {
+    Call.of { ($0.loop(loop)?.ambientMode.rawValue).flatMap(copy) }
+}
+
+@c @implementation
+public func grun_loop_push_ambient_mode(
+    _ loop: OpaquePointer?, _ mode: UnsafePointer<CChar>?, _ error: UnsafeMutablePointer<UnsafeMutablePointer<GError>?>?
+) -> guint {
+    Call.of { call in
+        guard let loop = call.loop(loop), let mode = call.runnableMode(mode), call.error(error), call.isOwnThread(loop) else {
+            return 0
+        }
+        var id: guint = 0
+        _ = succeeds(error) { () throws(GRunLoop.DescriptorError) in id = try loop.push(ambientMode: mode).id }
+        return id
+    }
+}
+
+@c @implementation
+public func grun_loop_pop_ambient_mode(_ loop: OpaquePointer?, _ id: guint) {
+    Call.of { call in
+        guard let loop = call.loop(loop), call.isOwnThread(loop),
+            let token = call.required(loop.pushedAmbientMode(id), "the mode with this id is pushed")
+        else { return }
+        token.pop()
+    }
+}
+
+@c @implementation
+public func grun_loop_detach(_ loop: OpaquePointer?) { Call.of { $0.loop(loop)?.detach() } }
+
+@c @implementation
+public func grun_loop_attach(_ loop: OpaquePointer?) { Call.of { $0.loop(loop)?.attach() } }
+
+@c @implementation
+public func grun_loop_get_host_time_slice(_ loop: OpaquePointer?) -> gdouble {
+    Call.of { ($0.loop(loop)?.hostTimeSlice).map { Nanoseconds(saturating: $0).seconds } ?? 0 }
+}
+
+@c @implementation
+public func grun_loop_set_host_time_slice(_ loop: OpaquePointer?, _ seconds: gdouble) {
+    Call.of { call in
+        guard let loop = call.loop(loop), let slice = call.seconds(seconds) else { return }
+        loop.hostTimeSlice = slice.duration
+    }
+}

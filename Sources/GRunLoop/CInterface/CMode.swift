@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// swift-format-ignore-file: AlwaysUseLowerCamelCase
+// <grun/grun-mode.h>
+
+public import CGRun
+
+// MARK: Modes
+
+@c @implementation
+public func grun_loop_copy_current_mode(_ loop: OpaquePointer?) -> UnsafeMutablePointer<CChar>? {
+    Call.of { ($0.loop(loop)?.currentMode?.rawValue).flatMap(copy) }
+}
+
+@c @implementation
+public func grun_loop_copy_all_modes(_ loop: OpaquePointer?) -> UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>? {
+    Call.of { ($0.loop(loop)?.allModes.map(\.rawValue)).flatMap(copy) }
+}
+
+@c @implementation
+public func grun_loop_add_common_mode(
+    _ loop: OpaquePointer?, _ mode: UnsafePointer<CChar>?, _ error: UnsafeMutablePointer<UnsafeMutablePointer<GError>?>?
+) -> gboolean {
+    Call.of { call in
+        guard let loop = call.loop(loop), let mode = call.runnableMode(mode), call.error(error) else { return false }
+        return succeeds(error) { () throws(GRunLoop.DescriptorError) in try loop.addCommonMode(mode) }
+    }.gboolean
+}
+
+@c @implementation
+public func grun_loop_get_next_timer_fire_date(_ loop: OpaquePointer?, _ mode: UnsafePointer<CChar>?) -> gint64 {
+    Call.of { call in
+        guard let loop = call.loop(loop), let mode = call.mode(mode) else { return -1 }
+        return loop.nextFireDate(forMode: mode)?.microseconds ?? -1
+    }
+}
+
+// MARK: Sources
+
+@c @implementation
+public func grun_loop_add_source(_ loop: OpaquePointer?, _ source: OpaquePointer?, _ mode: UnsafePointer<CChar>?) {
+    Call.of(loop, { $0.source(source) }, mode, otherwise: ()) { $0.add($1, forMode: $2) }
+}
+
+@c @implementation
+public func grun_loop_remove_source(_ loop: OpaquePointer?, _ source: OpaquePointer?, _ mode: UnsafePointer<CChar>?) {
+    Call.of(loop, { $0.source(source) }, mode, otherwise: ()) { $0.remove($1, forMode: $2) }
+}
+
+@c @implementation
+public func grun_loop_contains_source(
+    _ loop: OpaquePointer?, _ source: OpaquePointer?, _ mode: UnsafePointer<CChar>?
+) -> gboolean {
+    Call.of(loop, { $0.source(source) }, mode, otherwise: false) { $0.contains($1, forMode: $2) }.gboolean
+}
+
+// MARK: Descriptor sources
+
+@c @implementation
+public func grun_loop_add_fd_source(
+    _ loop: OpaquePointer?, _ source: OpaquePointer?, _ mode: UnsafePointer<CChar>?,
+    _ error: UnsafeMutablePointer<UnsafeMutablePointer<GError>?>?
+) -> gboolean {
+    Call.of(loop, { $0.error(error) ? $0.fdSource(source) : nil }, mode, otherwise: false) { loop, source, mode in
+        succeeds(error) { () throws(GRunLoop.DescriptorError) in try loop.add(source, forMode: mode) }
+    }.gboolean
+}
+
+@c @implementation
+public func grun_loop_remove_fd_source(_ loop: OpaquePointer?, _ source: OpaquePointer?, _ mode: UnsafePointer<CChar>?) {
+    Call.of(loop, { $0.fdSource(source) }, mode, otherwise: ()) { $0.remove($1, forMode: $2) }
+}
+
+@c @implementation
+public func grun_loop_contains_fd_source(
+    _ loop: OpaquePointer?, _ source: OpaquePointer?, _ mode: UnsafePointer<CChar>?
+) -> gboolean {
+    Call.of(loop, { $0.fdSource(source) }, mode, otherwise: false) { $0.contains($1, forMode: $2) }.gboolean
+}
+
+// MARK: Timers
+
+@c @implementation
+public func grun_loop_add_timer(_ loop: OpaquePointer?, _ timer: OpaquePointer?, _ mode: UnsafePointer<CChar>?) {
+    Call.of(loop, { $0.timer(timer) }, mode, otherwise: ()) { $0.add($1, forMode: $2) }
+}
+
+@c @implementation
+public func grun_loop_remove_timer(_ loop: OpaquePointer?, _ timer: OpaquePointer?, _ mode: UnsafePointer<CChar>?) {
+    Call.of(loop, { $0.timer(timer) }, mode, otherwise: ()) { $0.remove($1, forMode: $2) }
+}
+
+@c @implementation
+public func grun_loop_contains_timer(
+    _ loop: OpaquePointer?, _ timer: OpaquePointer?, _ mode: UnsafePointer<CChar>?
+) -> gboolean {
+    Call.of(loop, { $0.timer(timer) }, mode, otherwise: false) { $0.contains($1, forMode: $2) }.gboolean
+}
+
+// MARK: Observers
+
+@c @implementation
+public func grun_loop_add_observer(_ loop: OpaquePointer?, _ observer: OpaquePointer?, _ mode: UnsafePointer<CChar>?) {
+    Call.of(loop, { $0.observer(observer) }, mode, otherwise: ()) { $0.add($1, forMode: $2) }
+}
+
+@c @implementation
+public func grun_loop_remove_observer(_ loop: OpaquePointer?, _ observer: OpaquePointer?, _ mode: UnsafePointer<CChar>?) {
+    Call.of(loop, { $0.observer(observer) }, mode, otherwise: ()) { $0.remove($1, forMode: $2) }
+}
+
+@c @implementation
+public func grun_loop_contains_observer(
+    _ loop: OpaquePointer?, _ observer: OpaquePointer?, _ mode: UnsafePointer<CChar>?
+) -> gboolean {
+    Call.of(loop, { $0.observer(observer) }, mode, otherwise: false) { $0.contains($1, forMode: $2) }.gboolean
+}
