@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 int cgrun_traced_loops;
@@ -92,48 +93,34 @@ void cgrun_event_signal(int event)
         ;
 }
 
-// The system calls below are points at which pthread_cancel() ends a thread; its loop's lock would stay locked for ever.
-static int keep_alive(void)
-{
-    int state;
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
-    return state;
-}
+// The functions of these system calls are points at which pthread_cancel() ends a thread, whose loop's lock would stay locked for ever;
+// syscall() is none.
 
 bool cgrun_event_clear(int event)
 {
-    int state = keep_alive();
     uint64_t count;
-    ssize_t size;
+    long size;
     do
-        size = read(event, &count, sizeof count);
+        size = syscall(SYS_read, event, &count, sizeof count);
     while (size < 0 && errno == EINTR);
-    pthread_setcancelstate(state, NULL);
     return size == sizeof count;
 }
 
 int cgrun_epoll_look(int epoll, struct epoll_event *events, int capacity)
 {
-    int state = keep_alive();
-    int count = epoll_wait(epoll, events, capacity, 0);
-    pthread_setcancelstate(state, NULL);
-    return count;
+    return syscall(SYS_epoll_pwait, epoll, events, capacity, 0, NULL, 0);
 }
 
 bool cgrun_is_readable(int descriptor)
 {
-    int state = keep_alive();
     struct pollfd record = {.fd = descriptor, .events = POLLIN};
-    int count = poll(&record, 1, 0);
-    pthread_setcancelstate(state, NULL);
-    return count > 0;
+    struct timespec none = {0};
+    return syscall(SYS_ppoll, &record, 1, &none, NULL, 0) > 0;
 }
 
 void cgrun_close(int descriptor)
 {
-    int state = keep_alive();
-    close(descriptor);
-    pthread_setcancelstate(state, NULL);
+    syscall(SYS_close, descriptor);
 }
 
 int cgrun_timer_new(void)

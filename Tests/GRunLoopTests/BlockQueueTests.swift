@@ -104,6 +104,47 @@ import Testing
         #expect(taken.count == (1...40).reduce(0, +))
     }
 
+    @Test("what is taken out of a queue and put back again stays before what was added meanwhile")
+    func putBack() {
+        let (queue, taken) = (BlockQueue(), BlockQueue())
+        let other = BlockQueue()
+        let ran = Shared<[Int]>([])
+        func block(_ number: Int) -> @Sendable () -> Void { { ran.update { $0.append(number) } } }
+        var added = 0
+        for round in 1...60 {
+            for _ in 0..<(round % 7 + 1) {
+                added += 1
+                queue.append(.init(sequence: UInt64(added), body: block(added)))
+            }
+            #expect(queue.isPlain(from: 1))
+            #expect(!queue.isPlain(from: UInt64(added + 1)))
+            taken.exchange(with: queue)
+            #expect(queue.live == 0 && !queue.isPlain(from: 0))
+            for _ in 0..<min(3, taken.live) { taken.removeFirst()?() }
+            // Meanwhile.
+            added += 1
+            queue.append(.init(sequence: UInt64(added), body: block(added)))
+            if round == 30 {
+                added += 1
+                let token = BlockToken(body: block(added), queues: [queue, other])
+                for each in [queue, other] { each.append(.init(sequence: UInt64(added), token: token)) }
+            }
+            taken.appendAll(of: queue)
+            taken.exchange(with: queue)
+            #expect(taken.live == 0)
+            #expect(queue.live == added - ran.value.count)
+            #expect(queue.isPlain(from: 0) == (round < 30))
+            guard round >= 30 else { continue }
+            while let first = queue.first(from: 0) { queue.take(first)?() }
+            if round == 30 { #expect(other.live == 0) }
+            queue.exchange(with: other)
+            _ = other.removeAll()
+            break
+        }
+        #expect(ran.value == Array(1...added))
+        for each in [queue, taken, other] { each.deallocate() }
+    }
+
     @Test("blocks that were taken in another mode do not pile up behind one that waits")
     func takenElsewhere() {
         final class Weak {

@@ -45,6 +45,11 @@ struct Bench {
     func shown(_ number: Double) -> String { String(Double(Int(number * 10)) / 10) }
 }
 
+/// The one that is measured, for callbacks that capture no more than those of the peers. Set before anything runs.
+nonisolated(unsafe) var bench: Bench! = nil
+/// Its loop: a pointer, as the peers have one. What is read of a global object counts references otherwise.
+nonisolated(unsafe) var benchLoop = Unmanaged.passUnretained(GRunLoop.main)
+
 /// What the callbacks of a case count. Of one thread at a time.
 nonisolated(unsafe) var count = 0
 

@@ -6,15 +6,8 @@ import Dispatch
 import GRunLoop
 
 extension Bench {
-    /// Each block captures something, as blocks do: a piece of memory for each.
     func postLocal() {
-        @Sendable func post() {
-            count += 1
-            guard count < n else { return stop() }
-            let number = count
-            loop.async { if number >= 0 { post() } }
-        }
-        loop.async { post() }
+        loop.async(postAgain)
         report(measure(drive))
     }
 
@@ -23,8 +16,7 @@ extension Bench {
         for number in 0..<n {
             loop.async {
                 count &+= number | 1
-                left -= 1
-                if left == 0 { stop() }
+                countDown()
             }
         }
         let middle = bench_now()
@@ -41,8 +33,7 @@ extension Bench {
             for number in 0..<bench.n {
                 bench.loop.async {
                     count &+= number | 1
-                    left -= 1
-                    if left == 0 { bench.stop() }
+                    countDown()
                 }
             }
         }
@@ -118,8 +109,7 @@ extension Bench {
             for number in 0..<n {
                 DispatchQueue.main.async {
                     count &+= number | 1
-                    left -= 1
-                    if left == 0 { stop() }
+                    countDown()
                 }
             }
         }
@@ -151,3 +141,16 @@ extension Bench {
 
 /// What is still to come.
 nonisolated(unsafe) var left = 0
+
+private func countDown() {
+    left -= 1
+    if left == 0 { bench.stop() }
+}
+
+// The block captures a number, as those of the peers do, so that there is a piece of memory for each; everything else is global.
+private func postAgain() {
+    count += 1
+    guard count < bench.n else { return bench.stop() }
+    let number = count
+    benchLoop._withUnsafeGuaranteedRef { loop in loop.async { if number >= 0 { postAgain() } } }
+}

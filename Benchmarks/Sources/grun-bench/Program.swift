@@ -13,7 +13,7 @@ import CGLib
         }
         bench_pin(0)
         bench_raise_descriptor_limit()
-        let bench = Bench(n)
+        bench = Bench(n)
         left = n
         switch caseName {
         case "post-local": bench.postLocal()

@@ -58,13 +58,8 @@ extension Bench {
             let far = Duration.seconds(3600 + Int(bench_random() % 3600))
             loop.add(GRunLoop.Timer(interval: far, repeats: false) { _ in }, forMode: .default)
         }
-        @Sendable func post() {
-            guard bench_step() else { return stop() }
-            let number = count
-            loop.async { if number >= 0 { post() } }
-        }
         bench_begin_steps()
-        loop.async { post() }
+        loop.async(postStep)
         drive()
         report(bench_step_time(), "passes:\(bench_steps())")
     }
@@ -88,4 +83,10 @@ extension Bench {
                 for _ in 0..<n { loop.run(mode: .default, for: .zero) }
             })
     }
+}
+
+private func postStep() {
+    guard bench_step() else { return bench.stop() }
+    let number = count
+    benchLoop._withUnsafeGuaranteedRef { loop in loop.async { if number >= 0 { postStep() } } }
 }

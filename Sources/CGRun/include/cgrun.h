@@ -5,13 +5,45 @@
 #define CGRUN_H
 
 #include <glib.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/timerfd.h>
+#include <time.h>
 
 G_BEGIN_DECLS
+
+// MARK: Locks
+
+// A word: taken and given up without a call where nobody else wants it. Under the Thread Sanitizer, which understands those, a mutex.
+typedef union {
+    uint32_t word;
+    pthread_mutex_t mutex;
+} cgrun_lock;
+enum { CGRUN_LOCK_FREE, CGRUN_LOCK_TAKEN, CGRUN_LOCK_AWAITED };
+extern const bool cgrun_locks_are_mutexes __attribute__((visibility("hidden")));
+void cgrun_lock_init(cgrun_lock *lock);
+void cgrun_lock_wait(cgrun_lock *lock);
+void cgrun_lock_wake(cgrun_lock *lock);
+
+__attribute__((always_inline)) static inline void cgrun_lock_take(cgrun_lock *lock)
+{
+    uint32_t state = CGRUN_LOCK_FREE;
+    if (__builtin_expect(
+            cgrun_locks_are_mutexes ||
+                !__atomic_compare_exchange_n(&lock->word, &state, CGRUN_LOCK_TAKEN, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED),
+            false))
+        cgrun_lock_wait(lock);
+}
+
+__attribute__((always_inline)) static inline void cgrun_lock_give(cgrun_lock *lock)
+{
+    if (__builtin_expect(
+            cgrun_locks_are_mutexes || __atomic_exchange_n(&lock->word, CGRUN_LOCK_FREE, __ATOMIC_RELEASE) == CGRUN_LOCK_AWAITED, false))
+        cgrun_lock_wake(lock);
+}
 
 // MARK: The hub
 
@@ -75,6 +107,31 @@ bool cgrun_carrier_owns_context(GSource *carrier);
 /// Takes it out, and lets the context go. The caller still has its reference.
 void cgrun_carrier_close(GSource *carrier);
 
+// MARK: The poller
+
+/// A context in a poll. The hub is the loop's own one in it, the canary.
+typedef struct {
+    GMainContext *context;
+    GSource *hub;
+    bool is_ready;
+    // Its slice of the records, and the priority that it was prepared with.
+    int priority;
+    unsigned first, count;
+} cgrun_polled;
+
+/// Memory that one poll leaves to the next. Zeroed at first.
+typedef struct {
+    GPollFD *records;
+    unsigned capacity;
+} cgrun_poller;
+void cgrun_poller_clear(cgrun_poller *poller);
+
+/// Waits for the contexts, of which the caller is the owner, and for descriptors of the loop's own, -1 for none. `deadline`, in nanoseconds:
+/// INT64_MIN only looks, INT64_MAX waits for ever. Answers a bit for each own descriptor that is readable; which contexts are ready stands
+/// in `polled`. Runs no user code.
+enum { CGRUN_OWN_DESCRIPTORS = 3 };
+unsigned cgrun_poller_poll(cgrun_poller *poller, cgrun_polled *polled, unsigned count, const int *own, int64_t deadline);
+
 // MARK: libdispatch, as CFRunLoop uses it
 
 /// The main queue's eventfd, or -1 where libdispatch does not offer it.
@@ -121,7 +178,7 @@ __attribute__((no_sanitize("thread"))) static inline bool cgrun_is_tracing(void)
 int cgrun_event_new(void);
 void cgrun_event_signal(int event);
 
-// Called with the loop's lock held, so that a thread must not be cancelled in them.
+// Called with the loop's lock held: none of them is a point at which pthread_cancel() ends a thread.
 
 /// Reads an eventfd; false if there was nothing to read.
 bool cgrun_event_clear(int event);
@@ -161,6 +218,14 @@ bool cgrun_is_main_thread(void);
 void cgrun_set_thread_name(const char *name);
 enum { CGRUN_THREAD_NAME = 16 };
 void cgrun_get_thread_name(char *name);
+
+/// CLOCK_MONOTONIC in nanoseconds.
+static inline int64_t cgrun_now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return time.tv_sec * INT64_C(1000000000) + time.tv_nsec;
+}
 
 /// poll(2) with a timeout in nanoseconds; negative waits for ever.
 int cgrun_poll(GPollFD *records, unsigned count, int64_t nanoseconds);

@@ -5,18 +5,7 @@
 public import CGRun
 
 extension GRunLoop.DescriptorSource.Conditions {
-    private static let table: [(Self, GIOCondition)] = [
-        (.readable, G_IO_IN), (.writable, G_IO_OUT), (.priority, G_IO_PRI), (.hangUp, G_IO_HUP), (.error, G_IO_ERR),
-    ]
-
-    /// What else stands in it is not for a loop to wait for.
-    fileprivate init(_ condition: GIOCondition) {
-        self = Self.table.reduce(into: []) { if condition.rawValue & $1.1.rawValue != 0 { $0.insert($1.0) } }
-    }
-
-    fileprivate var condition: GIOCondition {
-        GIOCondition(rawValue: Self.table.reduce(0) { contains($1.0) ? $0 | $1.1.rawValue : $0 })
-    }
+    fileprivate var condition: GIOCondition { GIOCondition(rawValue: rawValue) }
 }
 
 @c @implementation
@@ -27,7 +16,7 @@ public func grun_fd_source_new(
         guard call.requires(descriptor >= 0, "fd >= 0"), let function = call.function(function) else { return nil }
         let closure = Closure(function, data, notify)
         return retained(
-            GRunLoop.DescriptorSource(descriptor: descriptor, conditions: .init(condition)) { source, found in
+            GRunLoop.DescriptorSource(descriptor: descriptor, conditions: .init(rawValue: condition.rawValue)) { source, found in
                 if !Bool(closure.function(borrowed(source), found.condition, closure.data)) { source.invalidate() }
             })
     }

@@ -18,12 +18,19 @@ struct AcquiredContexts {
 
     /// Makes what `wanted` names now what is acquired. One that another thread owns is left out, and tried again next time.
     mutating func update(to wanted: [ServedContext], version: Int) {
+        self.version = version
+        if list.isEmpty {
+            // A run begins, as a rule, and gets all of them.
+            let refusing = wanted.firstIndex { g_main_context_acquire($0.context) == 0 }
+            list = refusing.map { Array(wanted[..<$0]) } ?? wanted
+            isComplete = refusing == nil
+            if isComplete { return }
+        }
         for served in list where !wanted.contains(where: { $0 === served }) { g_main_context_release(served.context) }
         list = wanted.filter { served in
             list.contains { $0 === served } || g_main_context_acquire(served.context) != 0
         }
         isComplete = list.count == wanted.count
-        self.version = version
     }
 
     /// What this thread starts from now on with GIO completes in the first of them.

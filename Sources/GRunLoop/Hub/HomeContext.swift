@@ -17,9 +17,12 @@ extension GRunLoop {
 
     /// With the lock held: the contexts that a mode serves, the one first in which GIO is to complete.
     func contextsLocked(of mode: ModeState) -> [ServedContext] {
+        if let known = mode.contexts { return known }
         var contexts: [ServedContext] = []
         if mode.isCommon, let home { contexts.append(home) }
         if let own = mode.ownContext { contexts.append(own) }
-        return contexts + mode.addedContexts
+        contexts += mode.addedContexts
+        mode.contexts = contexts
+        return contexts
     }
 }

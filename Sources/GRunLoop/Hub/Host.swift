@@ -18,7 +18,11 @@ struct HostState {
     /// A head of a pass has found nothing to do in this mode: the wait that follows is the host's, and the tail comes next.
     unowned(unsafe) var tailMode: ModeState?
     /// beforeWaiting was sent to the observers of this mode, and afterWaiting was not.
-    unowned(unsafe) var waitMode: ModeState?
+    unowned(unsafe) var waitMode: ModeState? {
+        didSet { isWaitTold = waitMode != nil }
+    }
+    /// The same, to be asked without counting a reference.
+    private(set) var isWaitTold = false
     var servedMainQueueLast = true
     var slice = TimeSlice()
     /// The hub was taken out of this context, which is the home context still.

@@ -26,7 +26,8 @@ struct SleepState {
     /// Somebody has already woken this sleep.
     private var isKicked = false
     private var waker: Waker?
-    private(set) unowned(unsafe) var mode: ModeState?
+    /// In which mode. Not the mode itself: to compare that would count references.
+    private var mode: ObjectIdentifier?
     private(set) var until: Nanoseconds = .never
     private(set) var watchesDescriptors = false
 
@@ -35,7 +36,7 @@ struct SleepState {
     ) {
         isPolling = true
         isKicked = false
-        self.mode = mode
+        self.mode = ObjectIdentifier(mode)
         self.waker = waker
         self.until = until
         self.watchesDescriptors = watchesDescriptors
@@ -46,6 +47,8 @@ struct SleepState {
         mode = nil
         waker = nil
     }
+
+    func isIn(_ mode: ModeState) -> Bool { self.mode == ObjectIdentifier(mode) }
 
     /// Whether somebody has woken the sleep, or the one before if that is not known yet; asked once.
     mutating func takeKicked() -> Bool {
@@ -107,19 +110,19 @@ extension GRunLoop {
 
     /// With the lock held, a mode's timers have changed: a sleep in it that would now last too long ends, without a pass (item 76).
     func rearmLocked(_ mode: ModeState) -> Kick? {
-        guard sleep.mode === mode, mode.heap.wakeUpTime() < sleep.until else { return nil }
+        guard sleep.isIn(mode), mode.heap.wakeUpTime() < sleep.until else { return nil }
         return sleep.kick()
     }
 
     /// With the lock held, a mode has a first descriptor: a sleep in it that does not watch its epoll begins again (item 78).
     func descriptorsChangedLocked(in mode: ModeState) -> Kick? {
-        guard sleep.mode === mode, !sleep.watchesDescriptors else { return nil }
+        guard sleep.isIn(mode), !sleep.watchesDescriptors else { return nil }
         return sleep.kick()
     }
 
     /// With the lock held, a mode serves other contexts: a sleep in it begins again.
     func contextsChangedLocked(in mode: ModeState) -> Kick? {
-        guard sleep.mode === mode else { return nil }
+        guard sleep.isIn(mode) else { return nil }
         return sleep.kick()
     }
 }

@@ -5,9 +5,9 @@ extension GRunLoop {
     /// Enqueues a block for the default mode. It does not wake the loop: see ``async(inModes:_:)``.
     ///
     /// Threads: any. The corresponding Foundation method is `RunLoop.perform(_:)`.
-    public func perform(_ body: @escaping @Sendable () -> Void) {
+    public func perform(_ body: consuming @escaping @Sendable () -> Void) {
         guard !refuses("perform") else { return }
-        lock.withLock { enqueueLocked(body, into: defaultMode.blocks) }
+        enqueue(body, into: defaultMode.blocks, waking: false)
     }
 
     /// Enqueues a block, to be run once, in the first of the modes that runs; ``Mode/common`` stands for every common mode. Blocks
@@ -37,26 +37,40 @@ extension GRunLoop {
     /// Enqueues a block for the common modes and wakes the loop: ``async(inModes:_:)``, and the quickest way to have something done.
     ///
     /// Threads: any.
-    public func async(_ body: @escaping @Sendable () -> Void) {
+    public func async(_ body: consuming @escaping @Sendable () -> Void) {
         guard !refuses("async") else { return }
-        lock.withLock { () -> Kick? in
-            enqueueLocked(body, into: commonBlocks)
-            return wakeUpLocked()
-        }?.send()
+        enqueue(body, into: commonBlocks, waking: true)
+    }
+
+    /// Into one queue, for which the closure is handed on and not copied: each count of its references costs as much as a lock.
+    @inline(__always) private func enqueue(
+        _ body: consuming @escaping @Sendable () -> Void, into queue: BlockQueue, waking: Bool
+    ) {
+        lock.lock()
+        guard !isDead else {
+            lock.unlock()
+            return dropBlock(body)
+        }
+        enqueueLocked(body, into: queue)
+        let kick = waking ? wakeUpLocked() : nil
+        lock.unlock()
+        kick?.send()
     }
 
     /// With the lock held: for one queue, which needs no token.
-    @inline(__always) private func enqueueLocked(_ body: @escaping @Sendable () -> Void, into queue: BlockQueue) {
-        guard !isDead else { return }
+    @inline(__always) private func enqueueLocked(_ body: consuming @escaping @Sendable () -> Void, into queue: BlockQueue) {
         if home == nil { fixHomeLocked() }
         queue.append(.init(sequence: blockSequence, body: body))
         blockSequence &+= 1
         owePassToHostLocked()
     }
 
+    /// Released here, where no lock is held: the deinit of what it captured is user code.
+    @inline(never) private func dropBlock(_ body: consuming @escaping @Sendable () -> Void) {}
+
     private func enqueueLocked(_ body: @escaping @Sendable () -> Void, _ names: [Mode]) {
-        if names.count == 1 { return enqueueLocked(body, into: blockQueueLocked(names[0])) }
         guard !isDead else { return }
+        if names.count == 1 { return enqueueLocked(body, into: blockQueueLocked(names[0])) }
         fixHomeLocked()
         if !names.isEmpty {
             let queues = Set(names).map(blockQueueLocked)

@@ -20,7 +20,7 @@ extension GRunLoop {
     /// Threads: every call, any thread. The corresponding Core Foundation type is `CFRunLoopSource` with a context of version 1;
     /// the GLib function is `g_unix_fd_source_new`.
     public final class DescriptorSource: @unchecked Sendable {
-        /// What can be waited for and what can be found. The names of `poll(2)`.
+        /// What can be waited for and what can be found. The names and the bits of `poll(2)`, which are those of `epoll(7)` and GLib.
         public struct Conditions: OptionSet, Hashable, Sendable, CustomStringConvertible {
             public let rawValue: UInt32
 
@@ -31,41 +31,39 @@ extension GRunLoop {
             /// There is something to read, or the end of the stream (`POLLIN`).
             public static let readable = Conditions(rawValue: 1 << 0)
             /// Writing would not block (`POLLOUT`).
-            public static let writable = Conditions(rawValue: 1 << 1)
+            public static let writable = Conditions(rawValue: 1 << 2)
             /// There is an exceptional condition, as out-of-band data (`POLLPRI`).
-            public static let priority = Conditions(rawValue: 1 << 2)
+            public static let priority = Conditions(rawValue: 1 << 1)
             /// The other side has closed (`POLLHUP`). Reported to every source of the descriptor, asked for or not.
-            public static let hangUp = Conditions(rawValue: 1 << 3)
+            public static let hangUp = Conditions(rawValue: 1 << 4)
             /// The descriptor has failed (`POLLERR`). Reported to every source of the descriptor, asked for or not.
-            public static let error = Conditions(rawValue: 1 << 4)
-
-            private static let table: [(Conditions, UInt32, String)] = [
-                (.readable, EPOLLIN.rawValue, "readable"), (.writable, EPOLLOUT.rawValue, "writable"),
-                (.priority, EPOLLPRI.rawValue, "priority"), (.hangUp, EPOLLHUP.rawValue, "hangUp"),
-                (.error, EPOLLERR.rawValue, "error"),
-            ]
+            public static let error = Conditions(rawValue: 1 << 3)
 
             public var description: String {
-                Self.table.filter { contains($0.0) }.map(\.2).joined(separator: "+")
+                let names: [(Conditions, String)] = [
+                    (.readable, "readable"), (.writable, "writable"), (.priority, "priority"), (.hangUp, "hangUp"),
+                    (.error, "error"),
+                ]
+                return names.filter { contains($0.0) }.map(\.1).joined(separator: "+")
             }
 
-            var epollMask: UInt32 { Self.table.reduce(0) { contains($1.0) ? $0 | $1.1 : $0 } }
-
-            /// What a source with these conditions has been told about when it was performed.
-            var serviceMask: UInt32 { union([.hangUp, .error]).epollMask }
-
-            init(epollEvents events: UInt32) {
-                self = Self.table.reduce(into: []) { if events & $1.1 != 0 { $0.insert($1.0) } }
+            /// What a source that waits for these is told of when epoll reports `events`: its own, and failures.
+            func happened(in events: UInt32) -> Conditions {
+                intersection(Self(rawValue: events)).union(Self(rawValue: events).intersection([.hangUp, .error]))
             }
         }
 
         public let descriptor: Int32
-        public let conditions: Conditions
+        // A byte of it holds all bits that there are: a source is 72 bytes, and one more would make it 96.
+        private let conditionBits: UInt8
+        public var conditions: Conditions { Conditions(rawValue: UInt32(conditionBits)) }
 
         let guardian = Guardian()
         // Guarded by the guardian.
         @exclusivity(unchecked) unowned(unsafe) var loop: GRunLoop?
-        @exclusivity(unchecked) var modes: [ModeState] = []
+        /// The mode that it is in, as nearly all are in one.
+        @exclusivity(unchecked) private unowned(unsafe) var firstMode: ModeState?
+        @exclusivity(unchecked) private var otherModes: [ModeState] = []
         @exclusivity(unchecked) var isCommonItem = false
         @exclusivity(unchecked) private var valid = true
         let handler: @Sendable (DescriptorSource, Conditions) -> Void
@@ -79,7 +77,8 @@ extension GRunLoop {
             handler: @escaping @Sendable (DescriptorSource, Conditions) -> Void
         ) {
             self.descriptor = descriptor
-            self.conditions = conditions
+            // What else may stand in it is not for a loop to wait for.
+            conditionBits = UInt8(conditions.rawValue & 0x1F)
             self.handler = handler
         }
 
@@ -99,6 +98,25 @@ extension GRunLoop {
         }
 
         var isValidLocked: Bool { valid }
+
+        var isInNoMode: Bool { firstMode == nil }
+
+        var modes: [ModeState] { (firstMode.map { [$0] } ?? []) + otherModes }
+
+        func join(_ mode: ModeState) {
+            if firstMode == nil { firstMode = mode } else { otherModes.append(mode) }
+        }
+
+        /// Answers whether it was in the mode.
+        func leave(_ mode: ModeState) -> Bool {
+            if firstMode === mode {
+                firstMode = otherModes.isEmpty ? nil : otherModes.removeFirst()
+                return true
+            }
+            guard let index = otherModes.firstIndex(where: { $0 === mode }) else { return false }
+            otherModes.remove(at: index)
+            return true
+        }
     }
 }
 

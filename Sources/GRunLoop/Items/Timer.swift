@@ -69,6 +69,7 @@ extension GRunLoop {
             self.init(interval: interval, startingAt: ThreadLoops.time, repeats: repeats, tolerance: tolerance, handler: handler)
         }
 
+        /// - Parameter start: the present, or a moment ago.
         convenience init(
             interval: Duration, startingAt start: Nanoseconds, repeats: Bool = true, tolerance: Duration,
             handler: @escaping @Sendable (Timer) -> Void
@@ -76,7 +77,7 @@ extension GRunLoop {
             let wanted = Nanoseconds(saturating: interval)
             let span = repeats && wanted <= 0 ? 100_000 : wanted
             self.init(
-                date: start.addingSaturating(span), period: repeats ? span : 0, tolerance: tolerance, at: ThreadLoops.time,
+                date: start.addingSaturating(span), period: repeats ? span : 0, tolerance: tolerance, at: start,
                 handler: handler)
         }
 
@@ -138,15 +139,18 @@ extension GRunLoop {
 
         /// Takes the timer out of every mode, for good, and releases its closure. `CFRunLoopTimerInvalidate`.
         public func invalidate() {
-            // Returned out of the lock: the deinit of what the closure holds is user code.
-            _ = guardian.withLock { () -> (Any?, [Any]) in
-                guard valid else { return (nil, []) }
-                valid = false
-                let released = handler
-                handler = nil
-                return (released, loop?.removeEverywhereLocked(self) ?? [])
-            }
+            let held = guardian.lock()
+            guard valid else { return held.unlock() }
+            valid = false
+            let released = handler
+            handler = nil
+            let item = loop?.removeEverywhereLocked(self)
+            held.unlock()
+            Self.release(released, item)
         }
+
+        /// Here no lock is held: the deinit of what the closure holds is user code.
+        @inline(never) private static func release(_ handler: consuming (@Sendable (Timer) -> Void)?, _ item: consuming Item?) {}
 
         /// Calls the closure now, on this thread. A repeating timer keeps its schedule; a one-shot timer is invalidated. An invalid
         /// timer ignores it. The corresponding Foundation method is `Timer.fire()`.

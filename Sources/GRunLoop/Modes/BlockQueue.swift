@@ -15,32 +15,25 @@ final class BlockToken {
 /// Guarded by the loop's lock. A pointer, which a pass hands on without counting references: whoever made it deallocates it.
 struct BlockQueue {
     struct Entry {
-        enum Kind {
-            /// For this queue alone.
-            case own
-            /// For several modes: whether it was taken is the token's to say.
-            case shared
-            case taken
-        }
-
         let sequence: UInt64
-        fileprivate(set) var kind: Kind
+        /// Of a block for this queue alone. Nil once it was taken.
         fileprivate(set) var body: (@Sendable () -> Void)?
-        fileprivate(set) var token: BlockToken?
+        /// Of a block for several modes: whether it was taken is the token's to say.
+        let token: BlockToken?
 
-        @inline(__always) init(sequence: UInt64, body: @escaping @Sendable () -> Void) {
+        @inline(__always) init(sequence: UInt64, body: consuming @escaping @Sendable () -> Void) {
             self.sequence = sequence
-            kind = .own
             self.body = body
+            token = nil
         }
 
         init(sequence: UInt64, token: BlockToken) {
             self.sequence = sequence
-            kind = .shared
+            body = nil
             self.token = token
         }
 
-        var isTaken: Bool { kind == .taken || kind == .shared && token?.body == nil }
+        var isTaken: Bool { body == nil && token?.body == nil }
     }
 
     private struct State {
@@ -50,6 +43,15 @@ struct BlockQueue {
         var head = 0
         var count = 0
         var live = 0
+        /// No entry has been of another kind than `own` since the ring was last empty.
+        var isPlain = true
+
+        mutating func forget() {
+            head = 0
+            count = 0
+            live = 0
+            isPlain = true
+        }
     }
 
     private let state: UnsafeMutablePointer<State>
@@ -88,8 +90,9 @@ struct BlockQueue {
     }
 
     @inline(__always) func append(_ entry: consuming Entry) {
-        if count > 0, entries[head].kind != .own { dropTakenAtHead() }
+        if !state.pointee.isPlain { dropTakenAtHead() }
         if count == capacity { makeRoom() }
+        state.pointee.isPlain = entry.token == nil && (state.pointee.isPlain || count == 0)
         (entries + slot(count)).initialize(to: entry)
         count += 1
         live += 1
@@ -107,7 +110,7 @@ struct BlockQueue {
     func take(_ sequence: UInt64) -> (@Sendable () -> Void)? {
         guard let offset = firstOffset(from: sequence) else { return nil }
         let index = slot(offset)
-        if entries[index].kind == .shared, let token = entries[index].token {
+        if let token = entries[index].token {
             let body = token.body
             token.body = nil
             for queue in token.queues { queue.live -= 1 }
@@ -122,37 +125,41 @@ struct BlockQueue {
         }
         let body = entries[index].body
         entries[index].body = nil
-        entries[index].kind = .taken
+        state.pointee.isPlain = false
         return body
     }
 
-    enum Head {
-        case taken((@Sendable () -> Void)?, sequence: UInt64)
-        /// Its number is too high, and so are those of all others.
-        case tooLate
-        /// It has to be looked for.
-        case other
+    /// Whether every entry is a block for this queue alone, numbered `start` or later, as it nearly always is.
+    @inline(__always) func isPlain(from start: UInt64) -> Bool {
+        state.pointee.isPlain && count > 0 && entries[head].sequence >= start
     }
 
-    /// Takes the block at the head if its number is one of these and it waits in this queue alone, as nearly all do.
-    @inline(__always) func takeHead(from start: UInt64, before end: UInt64) -> Head {
-        let entry = entries + head
-        guard count > 0, entry.pointee.kind == .own, entry.pointee.sequence >= start else { return .other }
-        guard entry.pointee.sequence < end else { return .tooLate }
-        let taken = entry.move()
+    /// Takes the first block of a plain queue that is not empty.
+    @inline(__always) func removeFirst() -> (@Sendable () -> Void)? {
+        let body = (entries + head).move().body
         head = (head &+ 1) & (capacity &- 1)
         count &-= 1
         live &-= 1
-        return .taken(taken.body, sequence: taken.sequence)
+        return body
+    }
+
+    /// Whether its memory is worth keeping.
+    var isSmall: Bool { capacity <= 1024 }
+
+    func exchange(with other: BlockQueue) {
+        swap(&state.pointee, &other.state.pointee)
+    }
+
+    /// Takes over what waits in another queue, behind its own.
+    func appendAll(of other: BlockQueue) {
+        for offset in 0..<other.count { append((other.entries + other.slot(offset)).move()) }
+        live = live - other.count + other.live
+        other.state.pointee.forget()
     }
 
     /// The bodies that were never run, to be released after the lock.
     func removeAll() -> [Entry] {
-        defer {
-            head = 0
-            count = 0
-            live = 0
-        }
+        defer { state.pointee.forget() }
         return (0..<count).map { (entries + slot($0)).move() }
     }
 
@@ -189,11 +196,18 @@ struct BlockQueue {
         let larger = live * 2 > capacity ? capacity * 2 : capacity
         let copy = UnsafeMutablePointer<Entry>.allocate(capacity: larger)
         var kept = 0
-        for offset in 0..<count {
-            let entry = (entries + slot(offset)).move()
-            guard !entry.isTaken else { continue }
-            (copy + kept).initialize(to: entry)
-            kept += 1
+        if state.pointee.isPlain {
+            kept = count
+            let behindHead = min(count, capacity - head)
+            copy.moveInitialize(from: entries + head, count: behindHead)
+            (copy + behindHead).moveInitialize(from: entries, count: count - behindHead)
+        } else {
+            for offset in 0..<count {
+                let entry = (entries + slot(offset)).move()
+                guard !entry.isTaken else { continue }
+                (copy + kept).initialize(to: entry)
+                kept += 1
+            }
         }
         entries.deallocate()
         entries = copy

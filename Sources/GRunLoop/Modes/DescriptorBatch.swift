@@ -4,84 +4,124 @@
 import CGRun
 import Glibc
 
-/// Events that were fetched from one mode's epoll in one go and are serviced one a pass. Guarded by the loop's lock.
-struct DescriptorBatch {
-    struct Event {
-        let descriptor: Int32
-        let generation: UInt32
-        var events: UInt32
-    }
+/// Events that were fetched from one mode's epoll in one go and are serviced one a pass: a ring, in the order of service. Guarded by the
+/// loop's lock.
+struct DescriptorBatch: ~Copyable {
+    /// The kernel's own record: which watch it is of, and what has happened.
+    typealias Event = epoll_event
 
+    /// A power of two.
     static let size = 64
 
-    private(set) unowned(unsafe) var mode: ModeState?
-    /// In the order of service, from `head` on.
-    private var events: [Event] = []
+    /// Of which mode. Not the mode itself: to compare that would count references.
+    private var mode: ObjectIdentifier?
+    private let events = UnsafeMutablePointer<Event>.allocate(capacity: size)
     private var head = 0
+    private var count = 0
+
+    deinit {
+        events.deallocate()
+    }
+
+    private func slot(_ index: Int) -> UnsafeMutablePointer<Event> {
+        events + ((head &+ index) & (Self.size - 1))
+    }
 
     /// What is left of the batch, if it is of `mode`.
-    func pending(in mode: ModeState) -> ArraySlice<Event> {
-        self.mode === mode ? events[head...] : []
+    func pending(in mode: ModeState) -> [Event] {
+        isEmpty(in: mode) ? [] : (0..<count).map { slot($0).pointee }
     }
 
     func isEmpty(in mode: ModeState) -> Bool {
-        self.mode !== mode || head == events.count
+        count == 0 || self.mode != ObjectIdentifier(mode)
     }
 
-    /// Whose turn it is. Events for which nobody waits any more are dropped on the way.
-    mutating func first(in mode: ModeState) -> GRunLoop.DescriptorSource? {
+    /// Whose turn it is, and with what. Events for which nobody waits any more are dropped on the way.
+    mutating func first(in mode: ModeState) -> DescriptorSet.Receiver? {
         while !isEmpty(in: mode) {
-            if let (source, _) = mode.descriptors.receiver(of: events[head]) { return source }
-            head += 1
+            if let receiver = mode.descriptors.receiver(of: slot(0).pointee) { return receiver }
+            dropHead()
         }
         return nil
+    }
+
+    private mutating func dropHead() {
+        head &+= 1
+        count &-= 1
     }
 
     /// The rest is forgotten: the kernel reports again whatever is still ready.
     mutating func discard() {
         mode = nil
-        removeAll()
-    }
-
-    private mutating func removeAll() {
-        if !events.isEmpty { events.removeAll(keepingCapacity: true) }
-        head = 0
+        count = 0
     }
 
     /// Asks the kernel what is ready, without waiting. The service begins behind the descriptor that was serviced last: the kernel may list
     /// them in the same order each time, and whoever takes the first only would serve nobody else.
     mutating func fetch(from mode: ModeState) {
-        self.mode = mode
-        removeAll()
-        withUnsafeTemporaryAllocation(of: epoll_event.self, capacity: Self.size) { buffer in
-            let count = cgrun_epoll_look(mode.descriptors.epoll, buffer.baseAddress, Int32(Self.size))
-            for index in 0..<Int(max(0, count)) {
-                let data = buffer[index].data.u64
-                events.append(
-                    Event(
-                        descriptor: Int32(bitPattern: UInt32(truncatingIfNeeded: data)),
-                        generation: UInt32(data >> 32), events: buffer[index].events))
-            }
+        self.mode = ObjectIdentifier(mode)
+        head = 0
+        count = Int(max(0, cgrun_epoll_look(mode.descriptors.epoll, events, Int32(Self.size))))
+        guard count > 1, let last = (0..<count).first(where: { events[$0].descriptor == mode.lastDescriptor }) else { return }
+        // Behind those that are left, in the same order; a batch that was serviced to its end leaves nothing to do.
+        if last < count - 1 {
+            rotate(0, last + 1)
+            rotate(last + 1, count)
+            rotate(0, count)
         }
-        guard events.count > 1, let last = events.firstIndex(where: { $0.descriptor == mode.lastDescriptor }) else { return }
-        events = Array(events[(last + 1)...] + events[...last])
+    }
+
+    /// Turns a stretch round. Three of them exchange what is before and what is behind a point.
+    private func rotate(_ start: Int, _ end: Int) {
+        var (low, high) = (start, end - 1)
+        while low < high {
+            swap(&events[low], &events[high])
+            (low, high) = (low + 1, high - 1)
+        }
     }
 
     /// Drops the events for which nobody waits any more; answers whether there were any.
     mutating func dropOrphans(of mode: ModeState) -> Bool {
         guard !isEmpty(in: mode) else { return false }
-        events.removeFirst(head)
-        head = 0
-        let before = events.count
-        events.removeAll { mode.descriptors.receiver(of: $0) == nil }
-        return events.count < before
+        var kept = 0
+        for index in 0..<count where mode.descriptors.receiver(of: slot(index).pointee) != nil {
+            if kept != index { slot(kept).pointee = slot(index).pointee }
+            kept += 1
+        }
+        defer { count = kept }
+        return kept < count
     }
 
-    /// Takes what was serviced out of an event, which is the first one as a rule. What is left of it waits behind the others.
-    mutating func consume(_ conditions: GRunLoop.DescriptorSource.Conditions, at index: Int) {
-        var event = events[index]
-        if index == head { head += 1 } else { events.remove(at: index) }
-        event.events &= ~conditions.serviceMask
-        if event.events != 0 { events.append(event) }
+    /// Takes the event that `source` is called for out of the batch, or what of it is the source's: the rest waits behind the others. Nil if
+    /// there is none any more. It is the first event, unless a test has chosen.
+    mutating func take(for source: GRunLoop.DescriptorSource, in mode: ModeState) -> GRunLoop.DescriptorSource.Conditions? {
+        guard !isEmpty(in: mode) else { return nil }
+        for index in 0..<count {
+            guard let (receiver, ready) = mode.descriptors.receiver(of: slot(index).pointee), receiver === source else { continue }
+            var event = slot(index).pointee
+            if index == 0 {
+                dropHead()
+            } else {
+                for later in index..<(count - 1) { slot(later).pointee = slot(later + 1).pointee }
+                count -= 1
+            }
+            event.events &= ~source.conditions.union([.hangUp, .error]).rawValue
+            if event.events != 0 {
+                slot(count).pointee = event
+                count += 1
+            }
+            return ready
+        }
+        return nil
     }
+}
+
+extension epoll_event {
+    /// A watch is a number, and the count of watches at the time: an event of an earlier one of the same number may still be about.
+    init(events: UInt32, descriptor: Int32, generation: UInt32) {
+        self.init(events: events, data: epoll_data_t(u64: UInt64(generation) << 32 | UInt64(UInt32(bitPattern: descriptor))))
+    }
+
+    var descriptor: Int32 { Int32(bitPattern: UInt32(truncatingIfNeeded: data.u64)) }
+    var generation: UInt32 { UInt32(data.u64 >> 32) }
 }

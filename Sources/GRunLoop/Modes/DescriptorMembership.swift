@@ -96,15 +96,13 @@ extension GRunLoop {
         guard !mode.descriptors.contains(source) else { return Joined() }
         let wasClosed = try mode.descriptors.add(source)
         source.loop = self
-        source.modes.append(mode)
+        source.join(mode)
         return Joined(kick: descriptorsChangedLocked(in: mode), wasClosed: wasClosed)
     }
 
     /// Answers whether the descriptor's number had been closed meanwhile.
     func leaveLocked(_ source: DescriptorSource, _ mode: ModeState) -> Bool {
-        guard let index = source.modes.firstIndex(where: { $0 === mode }) else { return false }
-        source.modes.remove(at: index)
-        return mode.descriptors.remove(source)
+        source.leave(mode) && mode.descriptors.remove(source)
     }
 
     /// Answers what is to be released after the lock.
@@ -118,7 +116,7 @@ extension GRunLoop {
     }
 
     func unbindIfUnusedLocked(_ source: DescriptorSource) {
-        guard source.modes.isEmpty, !source.isCommonItem else { return }
+        guard source.isInNoMode, !source.isCommonItem else { return }
         source.loop = nil
         source.guardian.unbind()
     }

@@ -6,31 +6,66 @@ import Glibc
 
 /// Guarded by the loop's lock. The epoll is made when the first descriptor is added.
 final class DescriptorSet {
-    /// One descriptor, and the sources that watch it.
-    private struct Watch {
-        /// Distinguishes this watch from an earlier one of the same number whose event may still be about.
-        let generation: UInt32
-        /// In the order of addition. Where several want the same condition the last one gets it (item 109).
-        var sources: [GRunLoop.DescriptorSource]
+    /// Who is to be called for an event, and with what of it.
+    typealias Receiver = (source: GRunLoop.DescriptorSource, ready: GRunLoop.DescriptorSource.Conditions)
 
-        var mask: UInt32 { sources.reduce(0) { $0 | $1.conditions.epollMask } }
+    /// One descriptor, and who watches it: as a rule one source.
+    private struct Watch {
+        /// Retained. Nil where nobody watches.
+        unowned(unsafe) var source: GRunLoop.DescriptorSource?
+        /// Distinguishes this watch from an earlier one of the same number whose event may still be about. 0 where nobody watches.
+        var generation: UInt32 = 0
+        /// All of them are in `shared`.
+        var isShared = false
     }
 
     @exclusivity(unchecked) private(set) var epoll: Int32 = -1
-    @exclusivity(unchecked) private var watches: [Int32: Watch] = [:]
+    /// By descriptor: their numbers are small, since the system gives the lowest that is free.
+    @exclusivity(unchecked) private var watches = UnsafeMutableBufferPointer<Watch>(start: nil, count: 0)
+    /// Of those that several sources watch, all: in the order of addition. Where several want the same condition the last one gets it
+    /// (item 109).
+    @exclusivity(unchecked) private var shared: [Int32: [GRunLoop.DescriptorSource]] = [:]
+    @exclusivity(unchecked) private var count = 0
     @exclusivity(unchecked) private var generations: UInt32 = 0
 
     deinit {
+        for descriptor in watchedDescriptors {
+            if let source = watches[Int(descriptor)].source { Unmanaged.passUnretained(source).release() }
+        }
+        free(watches.baseAddress)
         if epoll >= 0 { close(epoll) }
     }
 
-    var isEmpty: Bool { watches.isEmpty }
+    var isEmpty: Bool { count == 0 }
     /// The epoll as long as there is something in it, else -1: each descriptor in a poll costs a sleep 160 to 380 ns.
-    var watched: Int32 { isEmpty ? -1 : epoll }
-    var all: [GRunLoop.DescriptorSource] { watches.values.flatMap(\.sources) }
+    var watched: Int32 { count == 0 ? -1 : epoll }
+
+    var all: [GRunLoop.DescriptorSource] { watchedDescriptors.flatMap(sources) }
+
+    private var watchedDescriptors: [Int32] {
+        var found: [Int32] = []
+        var index = 0
+        // Not to its end: it is as long as the highest number that ever was.
+        while found.count < count, index < watches.count {
+            if watches[index].generation != 0 { found.append(Int32(index)) }
+            index += 1
+        }
+        return found
+    }
+
+    private func watch(of descriptor: Int32) -> Watch {
+        descriptor >= 0 && descriptor < watches.count ? watches[Int(descriptor)] : Watch()
+    }
+
+    private func sources(of descriptor: Int32) -> [GRunLoop.DescriptorSource] {
+        let watch = watch(of: descriptor)
+        if watch.isShared { return shared[descriptor] ?? [] }
+        return watch.source.map { [$0] } ?? []
+    }
 
     func contains(_ source: GRunLoop.DescriptorSource) -> Bool {
-        watches[source.descriptor]?.sources.contains { $0 === source } ?? false
+        let watch = watch(of: source.descriptor)
+        return watch.source === source || watch.isShared && sources(of: source.descriptor).contains { $0 === source }
     }
 
     /// Answers whether the number had been closed while it was watched: the caller says so, without the lock.
@@ -43,45 +78,68 @@ final class DescriptorSet {
             // Not the first one where a rebuild had no descriptor left.
             watchAll()
         }
-        let known = watches[descriptor]
-        generations &+= 1
-        var watch = known ?? Watch(generation: generations, sources: [])
-        watch.sources.append(source)
-        var wasClosed = false
-        if known == nil {
-            try control(EPOLL_CTL_ADD, descriptor, watch)
-        } else {
-            do throws(GRunLoop.DescriptorError) {
-                try control(EPOLL_CTL_MOD, descriptor, watch)
-            } catch {
-                guard error == .system(errno: ENOENT) else { throw error }
-                // The number now belongs to another descriptor: those who watched the old one wait for nothing.
-                try control(EPOLL_CTL_ADD, descriptor, watch)
-                wasClosed = true
-            }
+        let known = watch(of: descriptor)
+        guard known.generation != 0 else {
+            generations = Swift.max(1, generations &+ 1)
+            try control(EPOLL_CTL_ADD, descriptor, source.conditions, generations)
+            makeRoom(for: descriptor)
+            _ = Unmanaged.passRetained(source)
+            watches[Int(descriptor)] = Watch(source: source, generation: generations)
+            count += 1
+            return false
         }
-        watches[descriptor] = watch
+        let sources = sources(of: descriptor) + [source]
+        var wasClosed = false
+        do throws(GRunLoop.DescriptorError) {
+            try control(EPOLL_CTL_MOD, descriptor, Self.union(sources), known.generation)
+        } catch {
+            guard error == .system(errno: ENOENT) else { throw error }
+            // The number now belongs to another descriptor: those who watched the old one wait for nothing.
+            try control(EPOLL_CTL_ADD, descriptor, Self.union(sources), known.generation)
+            wasClosed = true
+        }
+        shared[descriptor] = sources
+        watches[Int(descriptor)].isShared = true
         return wasClosed
     }
 
     /// Answers whether the number had been closed while it was watched: the caller says so, without the lock.
     func remove(_ source: GRunLoop.DescriptorSource) -> Bool {
         let descriptor = source.descriptor
-        guard var watch = watches[descriptor], let index = watch.sources.firstIndex(where: { $0 === source })
-        else { return false }
-        watch.sources.remove(at: index)
+        guard contains(source) else { return false }
+        let watch = watch(of: descriptor)
+        let left = watch.isShared ? sources(of: descriptor).filter { $0 !== source } : []
+        if let former = watch.source, former !== left.first {
+            if let next = left.first { _ = Unmanaged.passRetained(next) }
+            watches[Int(descriptor)].source = left.first
+            if left.isEmpty { watches[Int(descriptor)].generation = 0 }
+            Unmanaged.passUnretained(former).release()
+        }
+        if watch.isShared {
+            shared[descriptor] = left.count > 1 ? left : nil
+            watches[Int(descriptor)].isShared = left.count > 1
+        }
         do throws(GRunLoop.DescriptorError) {
-            if watch.sources.isEmpty {
-                watches[descriptor] = nil
-                try control(EPOLL_CTL_DEL, descriptor, watch)
+            if left.isEmpty {
+                count -= 1
+                try control(EPOLL_CTL_DEL, descriptor, [], 0)
             } else {
-                watches[descriptor] = watch
-                try control(EPOLL_CTL_MOD, descriptor, watch)
+                try control(EPOLL_CTL_MOD, descriptor, Self.union(left), watch.generation)
             }
         } catch {
             return true
         }
         return false
+    }
+
+    private func makeRoom(for descriptor: Int32) {
+        guard descriptor >= watches.count else { return }
+        let needed = Swift.max(16, 1 << (Int.bitWidth - Int(descriptor).leadingZeroBitCount))
+        // Zeroes are watches of nobody, and of a large piece the system makes none before they are read.
+        let larger = calloc(needed, MemoryLayout<Watch>.stride).bindMemory(to: Watch.self, capacity: needed)
+        larger.update(from: watches.baseAddress ?? larger, count: watches.count)
+        free(watches.baseAddress)
+        watches = .init(start: larger, count: needed)
     }
 
     /// Makes the epoll anew, with what is watched now and can be. Answers whether a descriptor was left for it.
@@ -95,29 +153,38 @@ final class DescriptorSet {
     }
 
     private func watchAll() {
-        for (descriptor, watch) in watches { try? control(EPOLL_CTL_ADD, descriptor, watch) }
+        for descriptor in watchedDescriptors {
+            try? control(EPOLL_CTL_ADD, descriptor, Self.union(sources(of: descriptor)), watches[Int(descriptor)].generation)
+        }
     }
 
-    /// Who is to be called for an event, and with what of it; nil if whoever waited has gone since the event was fetched.
-    func receiver(
-        of event: DescriptorBatch.Event
-    ) -> (source: GRunLoop.DescriptorSource, ready: GRunLoop.DescriptorSource.Conditions)? {
-        guard let watch = watches[event.descriptor], watch.generation == event.generation else { return nil }
-        let happened = GRunLoop.DescriptorSource.Conditions(epollEvents: event.events)
-        let failures = happened.intersection([.hangUp, .error])
-        for source in watch.sources.reversed() {
-            let ready = happened.intersection(source.conditions.union(failures))
+    /// Nil if whoever waited has gone since the event was fetched.
+    @inline(__always) func receiver(of event: DescriptorBatch.Event) -> Receiver? {
+        let watch = watch(of: event.descriptor)
+        guard watch.generation == event.generation, let source = watch.source else { return nil }
+        guard !watch.isShared else { return sharedReceiver(of: event) }
+        let ready = source.conditions.happened(in: event.events)
+        return ready.isEmpty ? nil : (source, ready)
+    }
+
+    @inline(never) private func sharedReceiver(of event: DescriptorBatch.Event) -> Receiver? {
+        for source in sources(of: event.descriptor).reversed() {
+            let ready = source.conditions.happened(in: event.events)
             if !ready.isEmpty { return (source, ready) }
         }
         return nil
     }
 
-    private func control(_ operation: Int32, _ descriptor: Int32, _ watch: Watch) throws(GRunLoop.DescriptorError) {
+    private static func union(_ sources: [GRunLoop.DescriptorSource]) -> GRunLoop.DescriptorSource.Conditions {
+        sources.reduce(into: []) { $0.formUnion($1.conditions) }
+    }
+
+    private func control(
+        _ operation: Int32, _ descriptor: Int32, _ conditions: GRunLoop.DescriptorSource.Conditions, _ generation: UInt32
+    ) throws(GRunLoop.DescriptorError) {
         // A child shares the epoll with its parent, whose watches it would change.
         guard !cgrun_has_forked() else { return }
-        var event = epoll_event()
-        event.events = watch.mask
-        event.data.u64 = UInt64(watch.generation) << 32 | UInt64(UInt32(bitPattern: descriptor))
+        var event = epoll_event(events: conditions.rawValue, descriptor: descriptor, generation: generation)
         guard epoll_ctl(epoll, operation, descriptor, &event) == 0 else {
             throw .init(errno: errno, descriptor: descriptor)
         }

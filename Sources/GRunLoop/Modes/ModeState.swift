@@ -33,7 +33,12 @@ final class ModeState {
     /// The context of a private mode, made when the mode first runs.
     @exclusivity(unchecked) var ownContext: ServedContext?
     /// Counts the changes of what the mode serves, for runs that have acquired it.
-    @exclusivity(unchecked) var contextsVersion = 0
+    @exclusivity(unchecked) var contextsVersion = 0 {
+        // Whoever takes a context out of the mode holds it until the lock is given up.
+        didSet { contexts = nil }
+    }
+    /// All of them, once they were asked for.
+    @exclusivity(unchecked) var contexts: [ServedContext]?
 
     init(name: GRunLoop.Mode, isCommon: Bool) {
         self.name = name

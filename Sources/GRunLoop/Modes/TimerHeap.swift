@@ -9,7 +9,7 @@ struct TimerHeap: ~Copyable {
         var hardDeadline: Nanoseconds
         /// The order of addition, which decides between equal deadlines.
         var order: UInt64
-        unowned(unsafe) var timer: GRunLoop.Timer
+        let timer: Unmanaged<GRunLoop.Timer>
 
         func precedes(_ other: Entry) -> Bool {
             deadline != other.deadline ? deadline < other.deadline : order < other.order
@@ -45,12 +45,13 @@ struct TimerHeap: ~Copyable {
         window = nil
         if timer.slack > 0 { tolerant += 1 }
         let entry = Entry(
-            deadline: timer.deadline, hardDeadline: timer.hardDeadlineLocked, order: additions, timer: timer)
+            deadline: timer.deadline, hardDeadline: timer.hardDeadlineLocked, order: additions,
+            timer: .passUnretained(timer))
         siftUp(entry, at: count - 1, in: mode)
     }
 
     mutating func remove(at index: Int, in mode: ModeState) {
-        entries[index].timer.places.setIndex(-1, in: mode)
+        entries[index].timer._withUnsafeGuaranteedRef { $0.places.setIndex(-1, in: mode) }
         count -= 1
         window = nil
         if entries[index].hardDeadline > entries[index].deadline { tolerant -= 1 }
@@ -79,7 +80,7 @@ struct TimerHeap: ~Copyable {
             }
         }
         if due.count > 1 { due.sort { $0.precedes($1) } }
-        return due.map(\.timer)
+        return due.map { $0.timer.takeUnretainedValue() }
     }
 
     /// When the loop must wake up for the timers: the earliest point at which one of them may be no later. At that time
@@ -105,7 +106,7 @@ struct TimerHeap: ~Copyable {
     }
 
     /// Every timer, in no order.
-    var all: [GRunLoop.Timer] { (0..<count).map { entries[$0].timer } }
+    var all: [GRunLoop.Timer] { (0..<count).map { entries[$0].timer.takeUnretainedValue() } }
 
     private mutating func grow() {
         let larger = Swift.max(16, capacity * 2)
@@ -118,7 +119,7 @@ struct TimerHeap: ~Copyable {
 
     @inline(__always) private mutating func place(_ entry: Entry, at index: Int, in mode: ModeState) {
         (entries + index).initialize(to: entry)
-        entry.timer.places.setIndex(index, in: mode)
+        entry.timer._withUnsafeGuaranteedRef { $0.places.setIndex(index, in: mode) }
     }
 
     private mutating func siftUp(_ entry: Entry, at start: Int, in mode: ModeState) {

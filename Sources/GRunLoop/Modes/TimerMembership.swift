@@ -14,7 +14,8 @@ extension GRunLoop {
             defer { unbindIfUnusedLocked(timer) }
             guard timer.isValidLocked else { return (false, nil) }
             fixHomeLocked()
-            guard name == .common else { return (false, joinLocked(timer, modeLocked(name))) }
+            // Asked in this order: unlike strings are compared to their ends.
+            if name == .default || name != .common { return (false, joinLocked(timer, modeLocked(name))) }
             var kick: Kick?
             for mode in modesToJoinLocked(name) { kick = joinLocked(timer, mode) ?? kick }
             timer.isCommonItem = true
@@ -65,14 +66,13 @@ extension GRunLoop {
         return rearmLocked(mode)
     }
 
-    /// Answers what is to be released after the lock.
-    func removeEverywhereLocked(_ timer: Timer) -> [Any] {
-        var released: [Any] = []
-        while let mode = timer.places.first?.mode { released.append(mode.remove(timer)) }
-        if timer.isCommonItem, let item = commonItems.remove(timer) { released.append(item) }
+    /// Answers what is to be released after the lock. The caller holds the timer for that long.
+    func removeEverywhereLocked(_ timer: Timer) -> Item? {
+        while let mode = timer.places.first?.mode { _ = mode.remove(timer) }
+        let item = timer.isCommonItem ? commonItems.remove(timer) : nil
         timer.isCommonItem = false
         unbindIfUnusedLocked(timer)
-        return released
+        return item
     }
 
     func unbindIfUnusedLocked(_ timer: Timer) {

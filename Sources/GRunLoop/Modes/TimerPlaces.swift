@@ -31,7 +31,15 @@ struct TimerPlaces {
         return others.first { $0.mode === mode }?.index ?? -1
     }
 
-    mutating func setIndex(_ index: Int, in mode: ModeState) {
+    @inline(__always) mutating func setIndex(_ index: Int, in mode: ModeState) {
+        if others.isEmpty {
+            first?.index = index
+        } else {
+            setIndexOfSeveral(index, in: mode)
+        }
+    }
+
+    @inline(never) private mutating func setIndexOfSeveral(_ index: Int, in mode: ModeState) {
         if first?.mode === mode {
             first?.index = index
         } else if let place = others.firstIndex(where: { $0.mode === mode }) {

@@ -5,6 +5,7 @@
 final class Activation {
     @exclusivity(unchecked) private(set) var mode: ModeState
     let parent: Activation?
+    let isOutermost: Bool
     /// How long the run may last; zero and less: one pass without sleeping. `.never`: no limit.
     private let span: Nanoseconds
     /// `.min`: one pass without sleeping. `.never`: no limit, or not begun.
@@ -30,13 +31,15 @@ final class Activation {
     /// serve nothing else.
     @exclusivity(unchecked) var passesFromMemory = 0
     static let longestRowFromMemory = 16
-    @exclusivity(unchecked) var slice = TimeSlice()
 
     /// Another thread's wake-up, which counted for this run, was consumed by one that is nested in it.
     @exclusivity(unchecked) var owesPass = false
 
     // MARK: Own thread only
 
+    @exclusivity(unchecked) var slice = TimeSlice()
+    /// What a block step under way has still to run.
+    @exclusivity(unchecked) var takenBlocks: BlockQueue?
     @exclusivity(unchecked) var contexts = AcquiredContexts()
     /// What was called in this pass. An item that its own callout took out of the loop may have its last reference here, and goes
     /// when the lock is next given up: its deinit is user code.
@@ -50,6 +53,7 @@ final class Activation {
     ) {
         self.mode = mode
         self.parent = parent
+        isOutermost = parent == nil
         self.span = span
         self.returnsAfterSource = returnsAfterSource
         self.isHosted = isHosted
@@ -62,15 +66,17 @@ final class Activation {
     }
 
     /// The time counts from the first pass, after the entry observers.
-    func startClock(at now: Nanoseconds) {
-        deadline = span <= 0 ? .min : span > .longest ? .never : now.addingSaturating(span)
+    func startClock(at now: @autoclosure () -> Nanoseconds) {
+        deadline = span <= 0 ? .min : span > .longest ? .never : now().addingSaturating(span)
     }
 
     /// The run only looks: one pass, no sleep.
     var onlyPolls: Bool { deadline == .min }
 
     /// The earliest deadline of the outer runs that has not woken anyone yet.
-    var nextAncestorDeadline: Nanoseconds {
+    @inline(__always) var nextAncestorDeadline: Nanoseconds { isOutermost ? .never : earliestAncestorDeadline }
+
+    @inline(never) private var earliestAncestorDeadline: Nanoseconds {
         var earliest = Nanoseconds.never
         var ancestor = parent
         while let run = ancestor {

@@ -10,36 +10,63 @@ extension GRunLoop {
     }
 
     @inline(never) private func runBlockStepLocked(_ run: Activation, _ mode: ModeState) {
-        let end = blockSequence
-        let start = hiddenBlocks
-        var next = start
-        // Var, and handed on in place: a copy of the body that outlives its callout would be released with the lock held.
-        while var taken = takeBlockLocked(mode, from: next, before: end) {
-            hiddenBlocks = end
-            next = taken.sequence + 1
+        let outer = hiddenBlocks
+        hiddenBlocks = blockSequence
+        if let queue = onlyQueueLocked(mode, from: outer) {
+            runAllLocked(queue, run)
+        } else {
+            runMergedLocked(run, mode, from: outer, before: hiddenBlocks)
+        }
+        hiddenBlocks = outer
+    }
+
+    /// The one of the mode's two queues in which blocks wait, if nothing else stands in it than what this step runs. A block may make the
+    /// mode common: those for the common modes count also where it is not yet.
+    private func onlyQueueLocked(_ mode: ModeState, from start: UInt64) -> BlockQueue? {
+        let hasCommon = commonBlocks.live > 0
+        guard !hasCommon || mode.isCommon && mode.blocks.live == 0 else { return nil }
+        let queue = hasCommon ? commonBlocks : mode.blocks
+        return queue.isPlain(from: start) ? queue : nil
+    }
+
+    /// Takes all that is in the queue out of it, and runs it without the lock: nobody else can want any of it.
+    private func runAllLocked(_ queue: BlockQueue, _ run: Activation) {
+        let taken = spareBlocks ?? BlockQueue()
+        spareBlocks = nil
+        taken.exchange(with: queue)
+        run.takenBlocks = taken
+        let limit = timeSlice
+        lock.unlock()
+        repeat {
+            // Handed on in place: a copy of the body that outlives its callout would be released with the lock held.
+            var body = taken.removeFirst()
+            callOutToBlock(&body, of: self)
+            guard run.isCut || run.slice.isSpent(limit) else { continue }
+            lock.lock()
+            if !run.isCut { cutLocked(run) }
+            if run.isCut, taken.live > 0 {
+                // What was enqueued meanwhile comes behind it.
+                taken.appendAll(of: queue)
+                taken.exchange(with: queue)
+            }
             lock.unlock()
-            callOutToBlock(&taken.body, of: self)
+        } while taken.live > 0
+        lock.lock()
+        run.takenBlocks = nil
+        if spareBlocks == nil, taken.isSmall { spareBlocks = taken } else { taken.deallocate() }
+    }
+
+    /// One after the other, with a look at everything before each.
+    private func runMergedLocked(_ run: Activation, _ mode: ModeState, from start: UInt64, before end: UInt64) {
+        var next = start
+        while let (queue, sequence) = nextBlockLocked(mode, from: next), sequence < end {
+            var body = queue.take(sequence)
+            next = sequence + 1
+            lock.unlock()
+            callOutToBlock(&body, of: self)
             lock.lock()
             if isCutLocked(run) { break }
         }
-        hiddenBlocks = start
-    }
-
-    /// The first block in one of the mode's two queues. Where only one of them holds any, its head is as a rule what comes next.
-    @inline(__always) private func takeBlockLocked(
-        _ mode: ModeState, from start: UInt64, before end: UInt64
-    ) -> (body: (@Sendable () -> Void)?, sequence: UInt64)? {
-        let hasCommon = mode.isCommon && commonBlocks.live > 0
-        if !hasCommon || mode.blocks.live == 0 {
-            let queue = hasCommon ? commonBlocks : mode.blocks
-            switch queue.takeHead(from: start, before: end) {
-            case .taken(let body, let sequence): return (body, sequence)
-            case .tooLate: return nil
-            case .other: break
-            }
-        }
-        guard let (queue, sequence) = nextBlockLocked(mode, from: start), sequence < end else { return nil }
-        return (queue.take(sequence), sequence)
     }
 
     @inline(never) private func nextBlockLocked(_ mode: ModeState, from start: UInt64) -> (BlockQueue, UInt64)? {

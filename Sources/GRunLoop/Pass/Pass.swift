@@ -10,9 +10,7 @@
 extension GRunLoop {
     /// One pass, where we drive: stages 2 to 11. Answers whether it has handled a source. With the lock held before and after; never held in user
     /// code.
-    @inline(never) func runPassLocked(_ run: Activation) -> Bool {
-        // Once a pass: what each stage asks its run for costs a reference.
-        let mode = run.mode
+    @inline(never) func runPassLocked(_ run: Activation, _ mode: ModeState) -> Bool {
         let handled = runHeadLocked(run, mode)
         let found = takeReadyLocked(run, mode, polls: handled || run.onlyPolls || run.isCut)
         return runTailLocked(run, mode, found) || handled
@@ -50,7 +48,7 @@ extension GRunLoop {
         run.owesPass = false
         run.isCut = false
         // A foreign loop in a callout of the last pass was left in its sleep.
-        if host.waitMode != nil { endHostWaitLocked() }
+        if host.isWaitTold { endHostWaitLocked() }
         host.isInnermost = false
     }
 
@@ -79,6 +77,7 @@ extension GRunLoop {
     /// Performs what is signalled now, in order; only the first if the run returns after a source. Answers whether any was.
     @inline(never) func performSourcesLocked(_ run: Activation, _ mode: ModeState) -> Bool {
         guard !mode.signalled.isEmpty else { return false }
+        if mode.signalled.count == 1, let source = mode.signalled.values.first { return performOnlySourceLocked(source, run, mode) }
         var collected: [(source: Source, signal: UInt64)] = []
         for (id, source) in mode.signalled {
             run.kept.append(source)
@@ -104,6 +103,18 @@ extension GRunLoop {
             if isCutLocked(run) { break }
         }
         return handled
+    }
+
+    /// The same for a single one, as it is nearly always.
+    private func performOnlySourceLocked(_ source: Source, _ run: Activation, _ mode: ModeState) -> Bool {
+        run.kept.append(source)
+        mode.signalled.removeAll(keepingCapacity: true)
+        guard source.takeSignal() else { return false }
+        lock.unlock()
+        callOutToSource(source, of: self)
+        lock.lock()
+        _ = isCutLocked(run)
+        return true
     }
 
     // MARK: 10
@@ -153,17 +164,7 @@ extension GRunLoop {
     }
 
     private func performLocked(_ source: DescriptorSource, _ mode: ModeState) -> Bool {
-        let events = batch.pending(in: mode)
-        var index = events.startIndex
-        var receiver = events.first.flatMap { mode.descriptors.receiver(of: $0) }
-        // It is the first one, unless a test has chosen.
-        while receiver?.source !== source {
-            index += 1
-            guard index < events.endIndex else { return false }
-            receiver = mode.descriptors.receiver(of: events[index])
-        }
-        guard let (_, ready) = receiver else { return false }
-        batch.consume(source.conditions, at: index)
+        guard let ready = batch.take(for: source, in: mode) else { return false }
         mode.lastDescriptor = source.descriptor
         lock.unlock()
         callOutToDescriptorSource(source, ready, of: self)

@@ -14,8 +14,8 @@ extension GRunLoop {
     /// Runs a mode once. Nil if nothing was run: the mode has nothing to wait for, or cannot be run here and now, which is said.
     func runMode(_ name: Mode, for span: Nanoseconds, returningAfterSource: Bool) -> RunResult? {
         lock.lock()
-        if host.waitMode != nil { endHostWaitBeforeRunLocked() }
-        guard let mode = modes[name], !isFinishedLocked(mode) else {
+        if host.isWaitTold { endHostWaitBeforeRunLocked() }
+        guard let mode = knownModeLocked(name), !isFinishedLocked(mode) else {
             lock.unlock()
             if name == .common { explainCommon() }
             return nil
@@ -23,7 +23,7 @@ extension GRunLoop {
         let run = Activation(
             mode: mode, parent: activation, span: span, returnsAfterSource: returningAfterSource,
             isInsideHost: host.isInnermost)
-        guard beginLocked(run) else {
+        guard beginLocked(run, mode) else {
             lock.unlock()
             explainExhaustion(name)
             return nil
@@ -48,15 +48,15 @@ extension GRunLoop {
         if run.isStopped { return .stopped }
         let mode = run.mode
         while true {
-            let handled = runPassLocked(run)
+            let handled = runPassLocked(run, mode)
             if let result = endCheckLocked(run, mode, handled) { return result }  // 12
         }
     }
 
     /// Makes the run the innermost one. False if it has nothing to sleep with.
-    private func beginLocked(_ run: Activation) -> Bool {
-        guard hasContextLocked(run.mode) else { return false }
-        acquireContextsLocked(run)
+    private func beginLocked(_ run: Activation, _ mode: ModeState) -> Bool {
+        guard hasContextLocked(mode) else { return false }
+        acquireContextsLocked(run, mode)
         // Where other threads own every context of the mode, the loop sleeps with a descriptor of its own.
         if run.contexts.list.isEmpty, wakeDescriptor < 0 { wakeDescriptor = cgrun_event_new() }
         guard !run.contexts.list.isEmpty || wakeDescriptor >= 0 else { return false }
@@ -93,7 +93,7 @@ extension GRunLoop {
     /// In this order: handledSource, timedOut, stopped, finished (item 29).
     @inline(never) private func endCheckLocked(_ run: Activation, _ mode: ModeState, _ handledSource: Bool) -> RunResult? {
         if handledSource && run.returnsAfterSource { return .handledSource }
-        if run.deadline != .never, run.deadline <= time { return .timedOut }
+        if run.deadline != .never, run.onlyPolls || run.deadline <= time { return .timedOut }
         if run.isStopped { return .stopped }
         return isFinishedLocked(mode) ? .finished : nil
     }

@@ -67,7 +67,7 @@ extension GRunLoop {
     ///
     /// A snapshot of the main dispatch queue is one item: libdispatch runs it to its end.
     ///
-    /// Threads: any; it takes effect at the next item. There is no corresponding Core Foundation function.
+    /// Threads: any; it takes effect at the next step of a pass. There is no corresponding Core Foundation function.
     public var hostTimeSlice: Duration {
         get { lock.withLock { timeSlice }.duration }
         set { lock.withLock { timeSlice = max(0, Nanoseconds(saturating: newValue)) } }
@@ -80,7 +80,7 @@ extension GRunLoop {
         return run.isCut
     }
 
-    @inline(never) private func cutLocked(_ run: Activation) {
+    @inline(never) func cutLocked(_ run: Activation) {
         if run.isHosted {
             run.isCut = true
         } else {

@@ -33,10 +33,10 @@ extension GRunLoop {
                 mainQueueFirst = true
             }
         }
-        acquireContextsLocked(run)
+        acquireContextsLocked(run, mode)
         if polls {
             mark(.wait)
-            return findLocked(run, mainQueueFirst: mainQueueFirst, deadline: .min)
+            return findLocked(run, mode, mainQueueFirst: mainQueueFirst, deadline: .min)
         }
         if isObserved {
             // beforeWaiting means "about to sleep": a context that is ready now makes this a pass that does not.
@@ -49,9 +49,9 @@ extension GRunLoop {
         }
         notifyLocked(.beforeWaiting, mode)  // 7
         recallWakeUpLocked(run)
-        acquireContextsLocked(run)
+        acquireContextsLocked(run, mode)
         mark(.wait)
-        let found = findLocked(run, mainQueueFirst: mainQueueFirst, deadline: run.deadline)  // 8
+        let found = findLocked(run, mode, mainQueueFirst: mainQueueFirst, deadline: run.deadline)  // 8
         run.ignoresWakeUps = true
         notifyLocked(.afterWaiting, mode)  // 9
         return found
@@ -59,9 +59,10 @@ extension GRunLoop {
 
     /// What is ready of the loop's own, without looking at the contexts again.
     func lookLocked(_ run: Activation, mainQueueFirst: Bool) -> ReadyItem? {
-        refillBatchLocked(run.mode)
-        let mainQueue = servesMainQueueLocked(run.mode) && MainQueue.isReady
-        return chooseLocked(run, mainQueue: mainQueue, mainQueueFirst: mainQueueFirst, now: time)
+        let mode = run.mode
+        refillBatchLocked(mode)
+        let mainQueue = servesMainQueueLocked(mode) && MainQueue.isReady
+        return chooseLocked(run, mode, mainQueue: mainQueue, mainQueueFirst: mainQueueFirst, now: time)
     }
 
     /// Whether anything of the loop's own is ready, without choosing it.
@@ -81,7 +82,7 @@ extension GRunLoop {
         if lastKind == .descriptor, !sleep.isWakePending { refillBatchLocked(mode) }
         // Beside a wake-up no clock is read: what is due may wait for these few passes. Descriptors take turns with timers.
         let now = sleep.isWakePending || mode.heap.earliest == .never ? .min : time
-        guard let item = chooseLocked(run, mainQueue: false, mainQueueFirst: false, now: now) else { return nil }
+        guard let item = chooseLocked(run, mode, mainQueue: false, mainQueueFirst: false, now: now) else { return nil }
         run.passesFromMemory -= 1
         return item
     }
@@ -108,8 +109,9 @@ extension GRunLoop {
 
     /// 8. Waits until something is live or the deadline has come. A wake-up that only re-arms goes back to sleep without a word: no
     /// afterWaiting, no pass (items 76 and 80).
-    @inline(never) private func findLocked(_ run: Activation, mainQueueFirst: Bool, deadline: Nanoseconds) -> Found {
-        let mode = run.mode
+    @inline(never) private func findLocked(_ run: Activation, _ mode: ModeState, mainQueueFirst: Bool, deadline: Nanoseconds)
+        -> Found
+    {
         while true {
             let servesMainQueue = servesMainQueueLocked(mode)
             if mustExplainStrandedLocked(mode) {
@@ -117,9 +119,10 @@ extension GRunLoop {
                 MainQueue.explainStranded()
                 lock.lock()
             }
-            let now = time
+            // Whoever only looks reads the clock afterwards.
+            let now = deadline == .min ? .min : time
             if run.nextAncestorDeadline <= now, run.takePassedAncestorDeadlines(at: now) { sleep.isWakePending = true }
-            var until = wakeUpTimeLocked(run, deadline, now)
+            var until = wakeUpTimeLocked(run, mode, deadline, now)
             let contexts = run.contexts.list
             if contexts.isEmpty, wakeDescriptor < 0 {
                 // Other threads have taken or own every context since the run began. Without any descriptor to be woken by, and only
@@ -138,19 +141,19 @@ extension GRunLoop {
             let result = waitForEvents(poller, contexts, own: own, deadline: realDeadline(until))
             lock.lock()
             sleep.end()
-            if result.found.wake >= 0 { _ = cgrun_event_clear(wakeDescriptor) }
+            if result.wake { _ = cgrun_event_clear(wakeDescriptor) }
             // A chooser is shown everything that is ready at this moment.
-            if result.found.descriptors >= 0, batch.isEmpty(in: mode) || itemChooser != nil { fetchLocked(mode) }
-            run.slice.resume()
+            if result.descriptors, batch.isEmpty(in: mode) || itemChooser != nil { fetchLocked(mode) }
             if let virtualTime, result.isEmpty { skipLocked(virtualTime, run, deadline) }
             let end = time
+            run.slice.resume(at: virtualTime == nil ? end : .now())
             if run.nextAncestorDeadline <= end, run.takePassedAncestorDeadlines(at: end) { sleep.isWakePending = true }
             if run.deadline <= end, !run.onlyPolls { run.isDeadlineSpent = true }
-            let item = chooseLocked(run, mainQueue: result.found.mainQueue >= 0, mainQueueFirst: mainQueueFirst, now: end)
+            let item = chooseLocked(run, mode, mainQueue: result.mainQueue, mainQueueFirst: mainQueueFirst, now: end)
             if item != nil || !result.readyContexts.isEmpty || deadline <= end {
                 return Found(contexts: result.readyContexts, item: item)
             }
-            acquireContextsLocked(run)
+            acquireContextsLocked(run, mode)
         }
     }
 
@@ -161,13 +164,14 @@ extension GRunLoop {
 
     /// Nothing is ready: time jumps to what comes next.
     private func skipLocked(_ clock: VirtualTime.Clock, _ run: Activation, _ deadline: Nanoseconds) {
-        let next = wakeUpTimeLocked(run, deadline, clock.now)
+        let next = wakeUpTimeLocked(run, run.mode, deadline, clock.now)
         if next != .never { clock.move(to: next) }
     }
 
     /// How long the sleep may last: `.min` when something is live in memory already.
-    private func wakeUpTimeLocked(_ run: Activation, _ deadline: Nanoseconds, _ now: Nanoseconds) -> Nanoseconds {
-        let mode = run.mode
+    private func wakeUpTimeLocked(
+        _ run: Activation, _ mode: ModeState, _ deadline: Nanoseconds, _ now: Nanoseconds
+    ) -> Nanoseconds {
         if deadline == .min || sleep.isWakePending || mode.heap.earliest <= now || batch.first(in: mode) != nil {
             return .min
         }
@@ -176,17 +180,16 @@ extension GRunLoop {
 
     /// The item that this pass services. A wake-up is consumed by being chosen.
     private func chooseLocked(
-        _ run: Activation, mainQueue: Bool, mainQueueFirst: Bool, now: Nanoseconds
+        _ run: Activation, _ mode: ModeState, mainQueue: Bool, mainQueueFirst: Bool, now: Nanoseconds
     ) -> ReadyItem? {
-        let item = preferredLocked(run, mainQueue: mainQueue, mainQueueFirst: mainQueueFirst, now: now)
+        let item = preferredLocked(mode, mainQueue: mainQueue, mainQueueFirst: mainQueueFirst, now: now)
         if case .wakeUp = item { consumeWakeUpLocked(run) }
         return item
     }
 
     private func preferredLocked(
-        _ run: Activation, mainQueue: Bool, mainQueueFirst: Bool, now: Nanoseconds
+        _ mode: ModeState, mainQueue: Bool, mainQueueFirst: Bool, now: Nanoseconds
     ) -> ReadyItem? {
-        let mode = run.mode
         if mainQueue && mainQueueFirst { return .mainQueue }
         let hasTimers = mode.heap.earliest <= now
         if let itemChooser, let item = chosenLocked(by: itemChooser, mode, mainQueue: mainQueue, hasTimers: hasTimers) {
@@ -198,7 +201,7 @@ extension GRunLoop {
             case .wakeUp where sleep.isWakePending: return .wakeUp
             case .mainQueue where mainQueue: return .mainQueue
             case .timers where hasTimers: return .timers
-            case .descriptor: if let source = batch.first(in: mode) { return .descriptor(source) }
+            case .descriptor: if let (source, _) = batch.first(in: mode) { return .descriptor(source) }
             default: break
             }
         }
@@ -225,11 +228,13 @@ extension GRunLoop {
     }
 
     /// The contexts of the run's mode as they are now, as far as no other thread owns them.
-    func acquireContextsLocked(_ run: Activation) {
-        let mode = run.mode
-        guard !run.contexts.isCurrent(mode.contextsVersion) else { return }
+    @inline(__always) func acquireContextsLocked(_ run: Activation, _ mode: ModeState) {
+        if !run.contexts.isCurrent(mode.contextsVersion) { acquireOtherContextsLocked(run, mode) }
+    }
+
+    @inline(never) private func acquireOtherContextsLocked(_ run: Activation, _ mode: ModeState) {
         let wanted = contextsLocked(of: mode)
-        run.kept += run.contexts.list as [AnyObject]
+        if !run.contexts.list.isEmpty { run.kept += run.contexts.list as [AnyObject] }
         run.contexts.update(to: wanted, version: mode.contextsVersion)
     }
 }

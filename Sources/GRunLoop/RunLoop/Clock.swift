@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Time inside the loop: nanoseconds of CLOCK_MONOTONIC in an Int64, saturating. Never milliseconds.
 
-import Glibc
+import CGRun
 
 /// A point of `CLOCK_MONOTONIC` or a span of it, in nanoseconds. `never` is later than every other point.
 typealias Nanoseconds = Int64
@@ -16,16 +16,17 @@ extension Nanoseconds {
     private static let shortestDuration = Duration.nanoseconds(Int64.min)
 
     static func now() -> Nanoseconds {
-        var time = timespec()
-        clock_gettime(CLOCK_MONOTONIC, &time)
-        return Nanoseconds(time.tv_sec) &* 1_000_000_000 &+ Nanoseconds(time.tv_nsec)
+        cgrun_now()
     }
 
     /// A span saturates: one that does not fit is the longest or the shortest there is.
     init(saturating duration: Duration) {
-        // By far most tolerances; and the rest is arithmetic of 128 bits.
-        if duration == .zero {
-            self = 0
+        // Nearly all: one division, where the rest is arithmetic of 128 bits.
+        let attoseconds = duration.attoseconds
+        let high = UInt64(truncatingIfNeeded: attoseconds >> 64)
+        if high < 1 << 28 {
+            let low = UInt64(truncatingIfNeeded: attoseconds)
+            self = Nanoseconds((1_000_000_000 as UInt64).dividingFullWidth((high, low)).quotient)
             return
         }
         // Compared first: the components of a longer one do not fit into 64 bits, and trap.

@@ -57,7 +57,7 @@ extension GRunLoop {
     private func takeRemainsLocked() -> Remains {
         var remains = Remains()
         remains.performs = performs.close()
-        for timer in firing { remains.released += removeEverywhereLocked(timer) }
+        for timer in firing { remains.released += [timer, removeEverywhereLocked(timer) as Any] }
         firing = []
         for mode in modes.values { emptyLocked(mode, into: &remains) }
         remains.blocks += commonBlocks.removeAll()
@@ -65,7 +65,7 @@ extension GRunLoop {
         for item in remains.items {
             // What is a common item only, in no mode, is let go as well.
             switch item {
-            case .timer(let timer): remains.released += removeEverywhereLocked(timer)
+            case .timer(let timer): remains.released.append(removeEverywhereLocked(timer) as Any)
             case .observer(let observer): remains.released += removeEverywhereLocked(observer)
             case .descriptor(let source): remains.released += removeEverywhereLocked(source)
             case .source(let source): remains.released.append(source.ceaseCommon(in: self) as Any)
@@ -73,7 +73,13 @@ extension GRunLoop {
             }
         }
         remains.activation = activation
-        activation = nil
+        while let run = activation {
+            if let taken = run.takenBlocks {
+                remains.blocks += taken.removeAll()
+                taken.deallocate()
+            }
+            activation = run.parent
+        }
         remains.contexts += host.carried.removeAll() + host.gone
         host.gone = []
         remains.home = home
@@ -91,7 +97,7 @@ extension GRunLoop {
         for source in mode.sources.values { remains.sources.append((source, mode)) }
         mode.sources = [:]
         mode.signalled = [:]
-        for timer in mode.heap.all { remains.released += removeEverywhereLocked(timer) }
+        for timer in mode.heap.all { remains.released += [timer, removeEverywhereLocked(timer) as Any] }
         for observer in mode.observers {
             remains.released.append(observer)
             remains.released += removeEverywhereLocked(observer)
@@ -105,5 +111,6 @@ extension GRunLoop {
         mode.addedContexts = []
         if let own = mode.ownContext { remains.contexts.append(own) }
         mode.ownContext = nil
+        mode.contextsVersion += 1
     }
 }

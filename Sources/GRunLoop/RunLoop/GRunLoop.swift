@@ -34,6 +34,9 @@ public final class GRunLoop: @unchecked Sendable {
     /// Blocks with a smaller number are in the hands of a block step that is under way: a nested run does not see them.
     @exclusivity(unchecked) var hiddenBlocks: UInt64 = 0
 
+    /// For the next block step: a queue whose memory is there already.
+    @exclusivity(unchecked) var spareBlocks: BlockQueue?
+
     /// The innermost run. Unchecked, since every access is under the lock, and every stage makes some.
     @exclusivity(unchecked) var activation: Activation? {
         didSet { innermost = activation.map(Unmanaged.passUnretained) }
@@ -87,6 +90,7 @@ public final class GRunLoop: @unchecked Sendable {
         // Not before: another thread may still have been about to wake the loop by it.
         if wakeDescriptor >= 0 { close(wakeDescriptor) }
         commonBlocks.deallocate()
+        spareBlocks?.deallocate()
         Lock.giveBack(lock)
     }
 
@@ -159,12 +163,16 @@ public final class GRunLoop: @unchecked Sendable {
 
     /// With the lock held: the mode of that name, made if it never was.
     func modeLocked(_ name: Mode) -> ModeState {
-        // The names are one piece of memory, as a rule: no hash.
-        if name == defaultMode.name { return defaultMode }
-        if let mode = modes[name] { return mode }
+        if let mode = knownModeLocked(name) { return mode }
         let mode = ModeState(name: name, isCommon: commonModes.contains(name))
         modes[name] = mode
         return mode
+    }
+
+    /// With the lock held: the mode of that name, if there is one.
+    @inline(__always) func knownModeLocked(_ name: Mode) -> ModeState? {
+        // The names are one piece of memory, as a rule: no hash.
+        name == defaultMode.name ? defaultMode : modes[name]
     }
 
     /// The modes that exist: those that an item, a block or a context has ever named, and always ``Mode/default``. In no order.

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The one file that makes locks: a loop's lock, and the guardian that says which lock guards an item now.
 
-import Glibc
+import CGRun
 import Synchronization
 
-/// A mutex that is not recursive. Its memory is never given back to the system, only to the next lock: whoever read an old
+/// A lock that is not recursive. Its memory is never given back to the system, only to the next lock: whoever read an old
 /// guardian may still lock it, find that it is no longer the right one, and go on.
 struct Lock: @unchecked Sendable, Equatable {
-    let mutex: UnsafeMutablePointer<pthread_mutex_t>
+    fileprivate let memory: UnsafeMutablePointer<cgrun_lock>
 
     /// Guards every item that is in no loop.
     static let unbound = Lock()
@@ -25,20 +25,20 @@ struct Lock: @unchecked Sendable, Equatable {
     }
 
     private init() {
-        mutex = .allocate(capacity: 1)
-        pthread_mutex_init(mutex, nil)
+        memory = .allocate(capacity: 1)
+        cgrun_lock_init(memory)
     }
 
-    init(mutex: UnsafeMutablePointer<pthread_mutex_t>) {
-        self.mutex = mutex
+    fileprivate init(_ memory: UnsafeMutablePointer<cgrun_lock>) {
+        self.memory = memory
     }
 
     @inline(__always) func lock() {
-        pthread_mutex_lock(mutex)
+        cgrun_lock_take(memory)
     }
 
     @inline(__always) func unlock() {
-        pthread_mutex_unlock(mutex)
+        cgrun_lock_give(memory)
     }
 
     /// What `body` returns is released by the caller, after the lock: the deinit of a user's object is user code.
@@ -56,10 +56,10 @@ struct Lock: @unchecked Sendable, Equatable {
 /// One lock for an item and its loop means that there is no order between the two to get wrong, and that an item carries
 /// 8 bytes for it. Binding goes from the loop's lock to `unbound`, never the other way.
 struct Guardian: ~Copyable {
-    private let current: Atomic<UnsafeMutablePointer<pthread_mutex_t>>
+    private let current: Atomic<UnsafeMutablePointer<cgrun_lock>>
 
     init() {
-        current = Atomic(Lock.unbound.mutex)
+        current = Atomic(Lock.unbound.memory)
     }
 
     borrowing func withLock<Result>(_ body: () -> Result) -> Result {
@@ -70,24 +70,24 @@ struct Guardian: ~Copyable {
 
     borrowing func lock() -> Lock {
         while true {
-            let lock = Lock(mutex: current.load(ordering: .acquiring))
+            let lock = Lock(current.load(ordering: .acquiring))
             lock.lock()
-            if current.load(ordering: .relaxed) == lock.mutex { return lock }
+            if current.load(ordering: .relaxed) == lock.memory { return lock }
             lock.unlock()
         }
     }
 
     /// With `lock` held: whether it is the item's.
     borrowing func isBound(to lock: Lock) -> Bool {
-        current.load(ordering: .acquiring) == lock.mutex
+        current.load(ordering: .acquiring) == lock.memory
     }
 
     /// With `lock` held: makes it the item's, unless another loop's lock is. Answers whether it is the item's now.
     borrowing func bind(to lock: Lock) -> Bool {
         if isBound(to: lock) { return true }
         return Lock.unbound.withLock {
-            guard current.load(ordering: .relaxed) == Lock.unbound.mutex else { return false }
-            current.store(lock.mutex, ordering: .releasing)
+            guard current.load(ordering: .relaxed) == Lock.unbound.memory else { return false }
+            current.store(lock.memory, ordering: .releasing)
             return true
         }
     }
@@ -95,7 +95,7 @@ struct Guardian: ~Copyable {
     /// With the loop's lock held: the item is in no mode of it any more.
     borrowing func unbind() {
         Lock.unbound.withLock {
-            current.store(Lock.unbound.mutex, ordering: .releasing)
+            current.store(Lock.unbound.memory, ordering: .releasing)
         }
     }
 }

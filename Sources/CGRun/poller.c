@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// One sleep for a set of contexts and the loop's own descriptors: prepare and query each context into its own slice of one array,
+// poll once, check each slice with its own priority.
+//
+// No user code runs in here: GDK holds Wayland's read lock from prepare to check. GLib may refuse to check because the poll set
+// changed meanwhile; then the loop's canary, the hub's check function, was not called, and the slice is queried, polled without
+// waiting and checked again before anything else happens.
+//
+// It is C because every sleep of a loop goes through it: what is counted, copied or looked up here is paid by each pass.
+
+#include "cgrun.h"
+
+static GPollFD *make_room(cgrun_poller *poller, unsigned needed)
+{
+    if (needed > poller->capacity) {
+        poller->capacity = MAX(MAX(poller->capacity * 2, needed), 32);
+        poller->records = g_renew(GPollFD, poller->records, poller->capacity);
+    }
+    return poller->records;
+}
+
+void cgrun_poller_clear(cgrun_poller *poller)
+{
+    g_free(poller->records);
+    *poller = (cgrun_poller){NULL, 0};
+}
+
+static void query(cgrun_poller *poller, cgrun_polled *polled, unsigned first, gint *timeout)
+{
+    GPollFD *records = make_room(poller, first + 1);
+    gint room = poller->capacity - first;
+    gint count;
+    while ((count = g_main_context_query(polled->context, polled->priority, timeout, records + first, room)) > room) {
+        records = make_room(poller, first + count);
+        room = poller->capacity - first;
+    }
+    polled->first = first;
+    polled->count = count;
+}
+
+// GLib left the check out. In memory of its own: the slices behind this one have not been checked yet.
+static G_GNUC_NO_INLINE bool check_again(const cgrun_polled *polled)
+{
+    cgrun_poller own = {NULL, 0};
+    bool is_ready, is_checked;
+    do {
+        cgrun_polled again = *polled;
+        gint timeout = 0;
+        query(&own, &again, 0, &timeout);
+        g_poll(own.records, again.count, 0);
+        cgrun_hub_clear_canary(polled->hub);
+        is_ready = g_main_context_check(polled->context, polled->priority, own.records, again.count);
+        is_checked = is_ready || cgrun_hub_saw_check(polled->hub);
+    } while (!is_checked);
+    cgrun_poller_clear(&own);
+    return is_ready;
+}
+
+static bool check(const cgrun_poller *poller, const cgrun_polled *polled)
+{
+    cgrun_hub_clear_canary(polled->hub);
+    if (g_main_context_check(polled->context, polled->priority, poller->records + polled->first, polled->count))
+        return true;
+    return !cgrun_hub_saw_check(polled->hub) && check_again(polled);
+}
+
+// Waits for whichever comes first: GLib's timeout, which counts in milliseconds, or the deadline, which does not. A signal
+// handler's interruption ends it early; the caller waits again (item 80).
+static void wait_for(cgrun_poller *poller, unsigned count, gint milliseconds, int64_t deadline, GPollFunc foreign)
+{
+    int64_t span = milliseconds < 0 ? INT64_MAX : milliseconds * INT64_C(1000000);
+    if (deadline == INT64_MIN)
+        span = 0;
+    else if (deadline != INT64_MAX && span > 0)
+        span = MIN(span, MAX(0, deadline - cgrun_now()));
+    if (foreign != NULL) {
+        // A program put a poll function of its own on a context: it is honoured, and it counts in milliseconds.
+        int64_t rounded = span == INT64_MAX ? -1 : MIN((span + 999999) / 1000000, G_MAXINT);
+        foreign(poller->records, count, rounded);
+        return;
+    }
+    cgrun_poll(poller->records, count, span == INT64_MAX ? -1 : span);
+}
+
+unsigned cgrun_poller_poll(cgrun_poller *poller, cgrun_polled *polled, unsigned count, const int *own, int64_t deadline)
+{
+    unsigned used = 0;
+    gint milliseconds = -1;
+    GPollFunc foreign = NULL;
+    for (unsigned i = 0; i < count; i++) {
+        cgrun_hub_set_dormant(polled[i].hub, true);
+        gint timeout = -1;
+        g_main_context_prepare(polled[i].context, &polled[i].priority);
+        query(poller, &polled[i], used, &timeout);
+        used += polled[i].count;
+        if (timeout >= 0 && (milliseconds < 0 || timeout < milliseconds))
+            milliseconds = timeout;
+        GPollFunc function = g_main_context_get_poll_func(polled[i].context);
+        if (foreign == NULL && function != NULL && function != g_poll)
+            foreign = function;
+    }
+    unsigned first_own = used;
+    GPollFD *records = make_room(poller, used + CGRUN_OWN_DESCRIPTORS);
+    for (unsigned slot = 0; slot < CGRUN_OWN_DESCRIPTORS; slot++)
+        if (own[slot] >= 0)
+            records[used++] = (GPollFD){.fd = own[slot], .events = G_IO_IN, .revents = 0};
+    wait_for(poller, used, milliseconds, deadline, foreign);
+    unsigned found = 0;
+    for (unsigned slot = 0, record = first_own; slot < CGRUN_OWN_DESCRIPTORS; slot++)
+        if (own[slot] >= 0 && records[record++].revents != 0)
+            found |= 1u << slot;
+    for (unsigned i = 0; i < count; i++)
+        polled[i].is_ready = check(poller, &polled[i]);
+    for (unsigned i = 0; i < count; i++)
+        cgrun_hub_set_dormant(polled[i].hub, false);
+    return found;
+}
