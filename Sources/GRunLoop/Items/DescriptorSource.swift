@@ -54,18 +54,18 @@ extension GRunLoop {
         }
 
         public let descriptor: Int32
-        // A byte of it holds all bits that there are: a source is 72 bytes, and one more would make it 96.
+        // A byte holds all bits that there are. It and the flags stand together: a source takes 72 bytes, and with one more malloc's 96.
         private let conditionBits: UInt8
+        @exclusivity(unchecked) var isCommonItem = false
+        @exclusivity(unchecked) private var valid = true
         public var conditions: Conditions { Conditions(rawValue: UInt32(conditionBits)) }
 
+        /// Guards the flags and what follows.
         let guardian = Guardian()
-        // Guarded by the guardian.
         @exclusivity(unchecked) unowned(unsafe) var loop: GRunLoop?
         /// The mode that it is in, as nearly all are in one.
         @exclusivity(unchecked) private unowned(unsafe) var firstMode: ModeState?
         @exclusivity(unchecked) private var otherModes: [ModeState] = []
-        @exclusivity(unchecked) var isCommonItem = false
-        @exclusivity(unchecked) private var valid = true
         let handler: @Sendable (DescriptorSource, Conditions) -> Void
 
         /// - Parameters:

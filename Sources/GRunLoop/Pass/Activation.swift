@@ -31,6 +31,8 @@ final class Activation {
     /// serve nothing else.
     @exclusivity(unchecked) var passesFromMemory = 0
     static let longestRowFromMemory = 16
+    /// In this pass the mode's epoll was looked into already.
+    @exclusivity(unchecked) var hasLooked = false
 
     /// Another thread's wake-up, which counted for this run, was consumed by one that is nested in it.
     @exclusivity(unchecked) var owesPass = false

@@ -96,6 +96,8 @@ extension GRunLoop {
         let mainQueueFirst = !run.servedMainQueueLast
         let isObserved = !mode.observed.isDisjoint(with: [.beforeWaiting, .afterWaiting])
         if isObserved, !polls, mainQueueFirst, servesMainQueueLocked(mode), MainQueue.isReady { return Found(item: .mainQueue) }
+        if !isObserved, let item = takeFromMemoryLocked(run, mode) { return Found(item: item) }
+        run.passesFromMemory = Activation.longestRowFromMemory
         let contexts = readyContextsLocked(run)
         if polls || run.isCut || !isObserved || !contexts.isEmpty {
             let found = Found(contexts: contexts, item: lookLocked(run, mainQueueFirst: mainQueueFirst))

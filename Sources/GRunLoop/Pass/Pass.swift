@@ -47,6 +47,7 @@ extension GRunLoop {
         run.ignoresWakeUps = false
         run.owesPass = false
         run.isCut = false
+        run.hasLooked = false
         // A foreign loop in a callout of the last pass was left in its sleep.
         if host.isWaitTold { endHostWaitLocked() }
         host.isInnermost = false

@@ -60,7 +60,7 @@ extension GRunLoop {
     /// What is ready of the loop's own, without looking at the contexts again.
     func lookLocked(_ run: Activation, mainQueueFirst: Bool) -> ReadyItem? {
         let mode = run.mode
-        refillBatchLocked(mode)
+        if !run.hasLooked { refillBatchLocked(mode) }
         let mainQueue = servesMainQueueLocked(mode) && MainQueue.isReady
         return chooseLocked(run, mode, mainQueue: mainQueue, mainQueueFirst: mainQueueFirst, now: time)
     }
@@ -68,18 +68,21 @@ extension GRunLoop {
     /// Whether anything of the loop's own is ready, without choosing it.
     func hasReadyLocked(_ run: Activation) -> Bool {
         if sleep.isWakePending || run.mode.heap.earliest <= time { return true }
-        refillBatchLocked(run.mode)
+        if !run.hasLooked { refillBatchLocked(run.mode) }
         return !batch.isEmpty(in: run.mode) || servesMainQueueLocked(run.mode) && MainQueue.isReady
     }
 
     /// What is in memory already, a wake-up or a descriptor's event, is the live item without the kernel being asked, but not for more than 16
     /// passes in a row: what else is ready has its turn then. After a descriptor's event the epoll is looked into before the loop sleeps:
     /// where one comes, another does. Whoever observes 7 or 9, or chooses, sees the wait as it is.
-    @inline(__always) private func takeFromMemoryLocked(_ run: Activation, _ mode: ModeState) -> ReadyItem? {
+    @inline(__always) func takeFromMemoryLocked(_ run: Activation, _ mode: ModeState) -> ReadyItem? {
         guard sleep.isWakePending || lastKind == .descriptor, run.passesFromMemory > 0, itemChooser == nil, !run.isCut,
             virtualTime == nil, !run.slice.isSpent(timeSlice)
         else { return nil }
-        if lastKind == .descriptor, !sleep.isWakePending { refillBatchLocked(mode) }
+        if lastKind == .descriptor, !sleep.isWakePending {
+            refillBatchLocked(mode)
+            run.hasLooked = true
+        }
         // Beside a wake-up no clock is read: what is due may wait for these few passes. Descriptors take turns with timers.
         let now = sleep.isWakePending || mode.heap.earliest == .never ? .min : time
         guard let item = chooseLocked(run, mode, mainQueue: false, mainQueueFirst: false, now: now) else { return nil }
