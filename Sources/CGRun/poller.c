@@ -82,11 +82,19 @@ static void wait_for(cgrun_poller *poller, unsigned count, gint milliseconds, in
     cgrun_poll(poller->records, count, span == INT64_MAX ? -1 : span);
 }
 
+// Whether a look has nothing to ask the kernel: there is nothing in the slice but GLib's own wakeup descriptor. That one says only that
+// somebody wants a look, and stays readable until the next sleep. It has priority 0, so that it is not the one record of an iteration above.
+static bool is_quiet(const cgrun_polled *polled)
+{
+    return polled->count == 0 || (polled->count == 1 && polled->priority >= 0);
+}
+
 unsigned cgrun_poller_poll(cgrun_poller *poller, cgrun_polled *polled, unsigned count, const int *own, int64_t deadline)
 {
     unsigned used = 0;
     gint milliseconds = -1;
     GPollFunc foreign = NULL;
+    bool asks = deadline != INT64_MIN;
     for (unsigned i = 0; i < count; i++) {
         cgrun_hub_set_dormant(polled[i].hub, true);
         gint timeout = -1;
@@ -95,6 +103,7 @@ unsigned cgrun_poller_poll(cgrun_poller *poller, cgrun_polled *polled, unsigned 
         used += polled[i].count;
         if (timeout >= 0 && (milliseconds < 0 || timeout < milliseconds))
             milliseconds = timeout;
+        asks = asks || !is_quiet(&polled[i]);
         GPollFunc function = g_main_context_get_poll_func(polled[i].context);
         if (foreign == NULL && function != NULL && function != g_poll)
             foreign = function;
@@ -104,7 +113,11 @@ unsigned cgrun_poller_poll(cgrun_poller *poller, cgrun_polled *polled, unsigned 
     for (unsigned slot = 0; slot < CGRUN_OWN_DESCRIPTORS; slot++)
         if (own[slot] >= 0)
             records[used++] = (GPollFD){.fd = own[slot], .events = G_IO_IN, .revents = 0};
-    wait_for(poller, used, milliseconds, deadline, foreign);
+    if (asks || used > first_own || foreign != NULL)
+        wait_for(poller, used, milliseconds, deadline, foreign);
+    else
+        for (unsigned i = 0; i < used; i++)
+            records[i].revents = 0;
     unsigned found = 0;
     for (unsigned slot = 0, record = first_own; slot < CGRUN_OWN_DESCRIPTORS; slot++)
         if (own[slot] >= 0 && records[record++].revents != 0)

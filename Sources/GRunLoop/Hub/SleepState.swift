@@ -9,8 +9,8 @@ struct SleepState {
     enum Waker {
         /// A context in the poll set.
         case context(OpaquePointer)
-        /// The loop's own eventfd; the loop closes it when it goes.
-        case descriptor(Int32, of: GRunLoop)
+        /// The loop's own eventfd.
+        case descriptor(Int32)
     }
 
     enum Reach {
@@ -56,10 +56,10 @@ struct SleepState {
         return isKicked
     }
 
-    mutating func kick() -> Kick? {
+    mutating func kick(_ loop: GRunLoop) -> Kick? {
         guard isPolling, !isKicked, let waker else { return nil }
         isKicked = true
-        return Kick(waker)
+        return Kick(waker, of: loop)
     }
 }
 
@@ -71,7 +71,7 @@ extension GRunLoop {
         // For a host, whose next prepare sees it. A foreign loop that a callout of ours runs has made the run below it listen.
         guard let innermost else {
             host.isWakePending = true
-            return sleep.kick()
+            return sleep.kick(self)
         }
         guard !innermost._withUnsafeGuaranteedRef({ $0.ignoresWakeUps }) else {
             // The innermost run makes another pass anyway; an outer one, for which it counts, may not.
@@ -80,7 +80,7 @@ extension GRunLoop {
         }
         sleep.isWakePending = true
         if reach == .everyRun, !isCurrent { sleep.isWakeForeign = true }
-        return sleep.kick()
+        return sleep.kick(self)
     }
 
     /// With the lock held: a pass has consumed the wake-up.
@@ -111,28 +111,31 @@ extension GRunLoop {
     /// With the lock held, a mode's timers have changed: a sleep in it that would now last too long ends, without a pass (item 76).
     func rearmLocked(_ mode: ModeState) -> Kick? {
         guard sleep.isIn(mode), mode.heap.wakeUpTime() < sleep.until else { return nil }
-        return sleep.kick()
+        return sleep.kick(self)
     }
 
     /// With the lock held, a mode has a first descriptor: a sleep in it that does not watch its epoll begins again (item 78).
     func descriptorsChangedLocked(in mode: ModeState) -> Kick? {
         guard sleep.isIn(mode), !sleep.watchesDescriptors else { return nil }
-        return sleep.kick()
+        return sleep.kick(self)
     }
 
     /// With the lock held, a mode serves other contexts: a sleep in it begins again.
     func contextsChangedLocked(in mode: ModeState) -> Kick? {
         guard sleep.isIn(mode) else { return nil }
-        return sleep.kick()
+        return sleep.kick(self)
     }
 }
 
 /// A wake-up that is owed to a thread that sleeps in poll(): sent after the lock, since the woken thread wants it.
 struct Kick {
     private let waker: SleepState.Waker
+    /// Closes its descriptor when it goes.
+    private let loop: GRunLoop
 
-    init(_ waker: SleepState.Waker) {
+    init(_ waker: SleepState.Waker, of loop: GRunLoop) {
         self.waker = waker
+        self.loop = loop
         if case .context(let context) = waker { Contexts.retain(context) }
     }
 
@@ -142,7 +145,7 @@ struct Kick {
         case .context(let context):
             Contexts.wakeUp(context)
             Contexts.release(context)
-        case .descriptor(let descriptor, _):
+        case .descriptor(let descriptor):
             cgrun_event_signal(descriptor)
         }
     }

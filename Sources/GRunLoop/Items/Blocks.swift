@@ -17,21 +17,18 @@ extension GRunLoop {
     /// block that is still waiting when the loop's thread ends is released without being run.
     ///
     /// Threads: any. The corresponding Core Foundation function is `CFRunLoopPerformBlock`.
-    public func perform(inModes names: [Mode], _ body: @escaping @Sendable () -> Void) {
+    public func perform(inModes names: [Mode], _ body: consuming @escaping @Sendable () -> Void) {
         guard !refuses("perform") else { return }
-        lock.withLock { enqueueLocked(body, names) }
+        enqueue(body, names, waking: false)
     }
 
     /// Enqueues a block and wakes the loop. A block does not count as a handled source (item 178), and after the loop's end it is dropped
     /// without a word: see ``performOnThread(inModes:_:)``.
     ///
     /// Threads: any. The corresponding Core Foundation functions are `CFRunLoopPerformBlock` and `CFRunLoopWakeUp`.
-    public func async(inModes names: [Mode], _ body: @escaping @Sendable () -> Void) {
+    public func async(inModes names: [Mode], _ body: consuming @escaping @Sendable () -> Void) {
         guard !refuses("async") else { return }
-        lock.withLock { () -> Kick? in
-            enqueueLocked(body, names)
-            return wakeUpLocked()
-        }?.send()
+        enqueue(body, names, waking: true)
     }
 
     /// Enqueues a block for the common modes and wakes the loop: ``async(inModes:_:)``, and the quickest way to have something done.
@@ -40,6 +37,22 @@ extension GRunLoop {
     public func async(_ body: consuming @escaping @Sendable () -> Void) {
         guard !refuses("async") else { return }
         enqueue(body, into: commonBlocks, waking: true)
+    }
+
+    @inline(__always) private func enqueue(
+        _ body: consuming @escaping @Sendable () -> Void, _ names: [Mode], waking: Bool
+    ) {
+        // Nearly always it is one of these two.
+        if names.count == 1, names[0] == .default { return enqueue(body, into: defaultMode.blocks, waking: waking) }
+        if names.count == 1, names[0] == .common { return enqueue(body, into: commonBlocks, waking: waking) }
+        enqueueAnywhere(body, names, waking: waking)
+    }
+
+    @inline(never) private func enqueueAnywhere(_ body: @escaping @Sendable () -> Void, _ names: [Mode], waking: Bool) {
+        lock.withLock { () -> Kick? in
+            enqueueLocked(body, names)
+            return waking ? wakeUpLocked() : nil
+        }?.send()
     }
 
     /// Into one queue, for which the closure is handed on and not copied: each count of its references costs as much as a lock.

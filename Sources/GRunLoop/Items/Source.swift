@@ -61,15 +61,21 @@ extension GRunLoop {
 
         /// Answers a loop that it is in.
         @discardableResult func signalAnsweringLoop() -> GRunLoop? {
-            let places = lock.withLock { () -> [(loop: GRunLoop, mode: ModeState)] in
-                guard valid else { return [] }
-                if signalNumber == 0 { signalNumber = SignalOrder.next() }
-                // Also when it was signalled already: whoever did that may not have got as far as telling the modes, and what
-                // is accepted here must be found by a wake-up that follows.
-                return memberships
+            lock.lock()
+            guard valid else {
+                lock.unlock()
+                return nil
             }
-            for place in places { place.loop.noteSignal(of: self, in: place.mode) }
-            return places.first?.loop
+            if signalNumber == 0 { signalNumber = SignalOrder.next() }
+            // Also when it was signalled already: whoever did that may not have got as far as telling the modes, and what
+            // is accepted here must be found by a wake-up that follows.
+            let first = memberships.first
+            let others = memberships.count > 1 ? memberships[1...] : []
+            lock.unlock()
+            guard let first else { return nil }
+            first.loop.noteSignal(of: self, in: first.mode)
+            for place in others { place.loop.noteSignal(of: self, in: place.mode) }
+            return first.loop
         }
 
         /// Whether it was signalled and has not been performed since. False once it is invalid.

@@ -15,7 +15,8 @@ extension GRunLoop {
             guard timer.isValidLocked else { return (false, nil) }
             fixHomeLocked()
             // Asked in this order: unlike strings are compared to their ends.
-            if name == .default || name != .common { return (false, joinLocked(timer, modeLocked(name))) }
+            if name == .default { return (false, joinLocked(timer, defaultMode)) }
+            guard name == .common else { return (false, joinLocked(timer, modeLocked(name))) }
             var kick: Kick?
             for mode in modesToJoinLocked(name) { kick = joinLocked(timer, mode) ?? kick }
             timer.isCommonItem = true
@@ -60,7 +61,7 @@ extension GRunLoop {
     // MARK: With the lock held
 
     func joinLocked(_ timer: Timer, _ mode: ModeState) -> Kick? {
-        guard !timer.places.contains(mode) else { return nil }
+        guard timer.places.isEmpty || !timer.places.contains(mode) else { return nil }
         timer.loop = self
         mode.insert(timer)
         return rearmLocked(mode)

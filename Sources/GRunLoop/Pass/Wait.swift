@@ -133,14 +133,16 @@ extension GRunLoop {
                 wakeDescriptor = cgrun_event_new()
                 if wakeDescriptor < 0 { until = min(until, now + 50_000_000) }
             }
-            sleep.begin(
-                in: mode, wokenBy: wakerLocked(contexts), until: until,
-                watchesDescriptors: mode.descriptors.watched >= 0)
+            // The first context ends it, or, where other threads own them all, a descriptor of the loop's own. A look is over before anybody could end it.
+            if until != .min {
+                let waker = contexts.first.map { SleepState.Waker.context($0.context) } ?? .descriptor(wakeDescriptor)
+                sleep.begin(in: mode, wokenBy: waker, until: until, watchesDescriptors: mode.descriptors.watched >= 0)
+            }
             let own = OwnDescriptors(
                 descriptors: mode.descriptors.watched, mainQueue: servesMainQueue ? MainQueue.handle : -1,
                 wake: contexts.isEmpty ? wakeDescriptor : -1)
             lock.unlock()
-            run.kept.removeAll(keepingCapacity: true)
+            if !run.kept.isEmpty { run.kept.removeAll(keepingCapacity: true) }
             let result = waitForEvents(poller, contexts, own: own, deadline: realDeadline(until))
             lock.lock()
             sleep.end()
@@ -223,11 +225,6 @@ extension GRunLoop {
         ready += batch.pending(in: mode).compactMap { mode.descriptors.receiver(of: $0).map { .descriptor($0.source) } }
         guard ready.count > 1, let index = chooser(ready), ready.indices.contains(index) else { return nil }
         return ready[index]
-    }
-
-    /// Who can end the sleep: the first context, else, where other threads own them all, a descriptor of the loop's own.
-    private func wakerLocked(_ contexts: [ServedContext]) -> SleepState.Waker {
-        contexts.first.map { .context($0.context) } ?? .descriptor(wakeDescriptor, of: self)
     }
 
     /// The contexts of the run's mode as they are now, as far as no other thread owns them.

@@ -8,12 +8,26 @@ extension GRunLoop {
     /// error and traps. The corresponding Core Foundation type is `CFRunLoopMode`.
     public struct Mode: Hashable, Sendable, RawRepresentable, ExpressibleByStringLiteral, CustomStringConvertible {
         public let rawValue: String
+        private let kind: Kind
+
+        /// The two that nearly every call names are told apart without looking at their letters.
+        private enum Kind {
+            case `default`, common, other
+
+            init(_ name: String) {
+                self = name == Mode.defaultName ? .default : name == Mode.commonName ? .common : .other
+            }
+        }
+
+        private static let defaultName = "kCFRunLoopDefaultMode"
+        private static let commonName = "kCFRunLoopCommonModes"
 
         /// A mode of that name. An empty name traps.
         public init(_ name: String) {
             precondition(
                 !name.isEmpty, "GRunLoop.Mode: the name of a mode is empty; give it a name, or use .default")
             rawValue = name
+            kind = Kind(name)
         }
 
         public init(rawValue: String) {
@@ -24,14 +38,22 @@ extension GRunLoop {
             self.init(value)
         }
 
+        public static func == (left: Mode, right: Mode) -> Bool {
+            left.kind == right.kind && (left.kind != .other || left.rawValue == right.rawValue)
+        }
+
+        public func hash(into hasher: inout Hasher) {
+            hasher.combine(rawValue)
+        }
+
         public var description: String { rawValue }
 
         /// The mode in which a program spends its idle time. `kCFRunLoopDefaultMode`.
-        public static let `default` = Mode("kCFRunLoopDefaultMode")
+        public static let `default` = Mode(defaultName)
 
         /// Not a mode to run, but the name of all common modes together: what is added here is served in each of them.
         /// `kCFRunLoopCommonModes`.
-        public static let common = Mode("kCFRunLoopCommonModes")
+        public static let common = Mode(commonName)
 
         /// For tracking a drag or a scroll: items of the default mode wait meanwhile. It is not common until it is made so by
         /// ``GRunLoop/addCommonMode(_:)``. AppKit's `NSEventTrackingRunLoopMode`.
