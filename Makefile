@@ -23,7 +23,7 @@ define install
 endef
 
 .PHONY: demo test build install uninstall c-reference format lint glib-api items items-bite oracle idle hosted trace-cost stable \
-	test-tsan test-asan test-gtk test-c bench bench-quick bench-build deps check-deps gtk-deps c-deps clean
+	test-tsan test-asan test-gtk test-c counts bench bench-quick bench-build deps check-deps gtk-deps c-deps clean
 
 ## Builds and runs the tour of self-checking scenarios.
 demo: deps
@@ -105,10 +105,19 @@ test-c: c-deps gtk-deps
 	@$(call install,$(C_CHECK_PACKAGES))
 	scripts/test-c
 
-## Ours and the peers, interleaved on one core.
+## What an operation of each hot path costs, in instructions, allocations and system calls, against Benchmarks/limits.tsv.
+counts: check-deps
+	@$(call install,util-linux)
+	$(SWIFT) build --package-path Benchmarks -c release
+	Benchmarks/counts
+
+## Ours and the peers, interleaved on one core: Benchmarks/RESULTS.md, SCALE.md and their charts.
 bench: bench-build
 	Benchmarks/run --rounds 5 --output .build/bench.tsv
-	Benchmarks/report .build/bench.tsv > Benchmarks/RESULTS.md
+	Benchmarks/report .build/bench.tsv Benchmarks/results.svg > Benchmarks/RESULTS.md
+	Benchmarks/scale Benchmarks/scale.svg > Benchmarks/SCALE.md
+
+## The same in two rounds, to the terminal.
 
 bench-quick: bench-build
 	Benchmarks/run --rounds 2 --output .build/bench.tsv

@@ -34,8 +34,8 @@ import Testing
         /// What the loop does when a timer's date or tolerance is set: out, and in again.
         func change(at index: Int, _ change: (GRunLoop.Timer) -> Void) {
             let timer = entries.remove(at: index).timer
-            change(timer)
             mode.takeOut(timer)
+            change(timer)
             mode.heap.insert(timer, in: mode)
             note(timer)
         }

@@ -32,6 +32,7 @@ import CGLib
         case "fds-active": bench.descriptorsActive(tokens: 100)
         case "fds-active-1": bench.descriptorsActive(tokens: 1)
         case "mem-fds": bench.descriptorsMemory()
+        case "loops": bench.ringOfLoops()
         default:
             print("peer=grun case=\(caseName) n=\(n) ns_per_op=NA extra=unsupported")
             exit(3)

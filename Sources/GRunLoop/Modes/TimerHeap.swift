@@ -5,11 +5,12 @@
 struct TimerHeap: ~Copyable {
     private struct Entry {
         var deadline: Nanoseconds
-        /// The latest point at which the timer may fire: its deadline and its tolerance.
-        var hardDeadline: Nanoseconds
         /// The order of addition, which decides between equal deadlines.
         var order: UInt64
         let timer: Unmanaged<GRunLoop.Timer>
+
+        /// The latest point at which the timer may fire: its deadline and its tolerance.
+        var hardDeadline: Nanoseconds { deadline.addingSaturating(timer._withUnsafeGuaranteedRef { $0.slack }) }
 
         func precedes(_ other: Entry) -> Bool {
             deadline != other.deadline ? deadline < other.deadline : order < other.order
@@ -44,17 +45,19 @@ struct TimerHeap: ~Copyable {
         count += 1
         window = nil
         if timer.slack > 0 { tolerant += 1 }
-        let entry = Entry(
-            deadline: timer.deadline, hardDeadline: timer.hardDeadlineLocked, order: additions,
-            timer: .passUnretained(timer))
+        let entry = Entry(deadline: timer.deadline, order: additions, timer: .passUnretained(timer))
         siftUp(entry, at: count - 1, in: mode)
     }
 
     mutating func remove(at index: Int, in mode: ModeState) {
-        entries[index].timer._withUnsafeGuaranteedRef { $0.places.setIndex(-1, in: mode) }
+        // A tolerance changes only while the timer is not in here.
+        let isTolerant = entries[index].timer._withUnsafeGuaranteedRef { timer in
+            timer.places.setIndex(-1, in: mode)
+            return timer.slack > 0
+        }
+        if isTolerant { tolerant -= 1 }
         count -= 1
         window = nil
-        if entries[index].hardDeadline > entries[index].deadline { tolerant -= 1 }
         guard index < count else { return }
         let last = entries[count]
         if index > 0, last.precedes(entries[(index - 1) >> 2]) {

@@ -69,7 +69,7 @@ extension GRunLoop {
 
     /// Answers what is to be released after the lock. The caller holds the timer for that long.
     func removeEverywhereLocked(_ timer: Timer) -> Item? {
-        while let mode = timer.places.first?.mode { _ = mode.remove(timer) }
+        while let mode = timer.places.first { _ = mode.remove(timer) }
         let item = timer.isCommonItem ? commonItems.remove(timer) : nil
         timer.isCommonItem = false
         unbindIfUnusedLocked(timer)
@@ -97,16 +97,20 @@ extension GRunLoop {
         return kick
     }
 
-    /// The timer's deadline or tolerance is another: it finds its new place in every heap.
-    func timerChangedLocked(_ timer: Timer) -> Kick? {
-        guard !timer.isFiring else { return nil }
+    /// Changes the timer's deadline or tolerance: it finds its new place in every heap.
+    func changeLocked(_ timer: Timer, _ change: () -> Void) -> Kick? {
+        guard !timer.isFiring else {
+            change()
+            return nil
+        }
         suspendInHeapsLocked(timer)
+        change()
         return resumeInHeapsLocked(timer)
     }
 
-    /// The timer's date was set: on another thread that also wakes the loop (item 77).
-    func timerMovedLocked(_ timer: Timer) -> Kick? {
-        let kick = timerChangedLocked(timer)
+    /// The same where it is the date that is set: on another thread that also wakes the loop (item 77).
+    func moveLocked(_ timer: Timer, _ change: () -> Void) -> Kick? {
+        let kick = changeLocked(timer, change)
         return isCurrent ? kick : wakeUpLocked() ?? kick
     }
 }

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the cases share: the loop, whoever drives it, and how many operations are measured.
+#ifndef BENCH_H
+#define BENCH_H
+
+#include <bench-support.h>
+#include <grun/grun.h>
+
+extern const char *bench_case;
+extern long bench_n, bench_count;
+extern GRunLoop *bench_loop;
+
+/// Runs the loop until `stop()`.
+void drive(void);
+void stop(void);
+/// Counts to n, and stops.
+void count_one(void);
+
+/// The time since `begin`, for each operation.
+void report_since(int64_t begin);
+void report_memory(long heap, long resident);
+
+/// A timer that is never due in a benchmark. The caller's.
+GRunTimer *add_far_timer(gdouble seconds);
+
+void post_local(void);
+void post_burst(void);
+void post_remote(void);
+void ping_pong(void);
+void wake_latency(void);
+void create_timers(void);
+void fire_timers(gdouble tolerance);
+void tax_timers(void);
+void tick(void);
+void run_for_zero(void);
+void tax_descriptors(void);
+void ring_of_descriptors(int tokens);
+void add_descriptors(void);
+
+#endif
