@@ -69,10 +69,13 @@ static bool check(const cgrun_poller *poller, const cgrun_polled *polled)
 static void wait_for(cgrun_poller *poller, unsigned count, gint milliseconds, int64_t deadline, GPollFunc foreign)
 {
     int64_t span = milliseconds < 0 ? INT64_MAX : milliseconds * INT64_C(1000000);
-    if (deadline == INT64_MIN)
+    if (deadline == INT64_MIN) {
         span = 0;
-    else if (deadline != INT64_MAX && span > 0)
-        span = MIN(span, MAX(0, deadline - cgrun_now()));
+    } else if (deadline != INT64_MAX && span > 0) {
+        // The clock is read once: what is left must not be negative, which means for ever.
+        int64_t left = deadline - cgrun_now();
+        span = CLAMP(left, 0, span);
+    }
     if (foreign != NULL) {
         // A program put a poll function of its own on a context: it is honoured, and it counts in milliseconds.
         int64_t rounded = span == INT64_MAX ? -1 : MIN((span + 999999) / 1000000, G_MAXINT);

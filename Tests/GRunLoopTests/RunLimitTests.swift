@@ -235,4 +235,15 @@ import Testing
             #expect(trace.lines == [])
         }
     }
+
+    @Test("a limit that passes at any moment of the preparations for the sleep ends it")
+    func passesWhileTheSleepIsPrepared() async throws {
+        try await onFreshThread { loop in
+            loop.keepAlive()
+            for round in 0..<40_000 {
+                // A few nanoseconds more each time: somewhere the time is up between two looks at the clock.
+                #expect(loop.run(for: .nanoseconds(round % 4000 * 2)) == .timedOut)
+            }
+        }
+    }
 }
