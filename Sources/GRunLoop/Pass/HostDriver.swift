@@ -179,7 +179,7 @@ extension GRunLoop {
         host.servedMainQueueLast = run.servedMainQueueLast
         host.isInnermost = true
         batch.discard()
-        run.kept += host.gone as [AnyObject]
+        if !host.gone.isEmpty { run.kept.append(host.gone) }
         host.gone.removeAll()
         activation = run.parent
         // What is left of a wake-up is the host's, not the next run's (item 68).

@@ -67,7 +67,7 @@ extension GRunLoop {
     @inline(never) private func callObserversLocked(_ activity: Activity, _ mode: ModeState) {
         let called = mode.observers.filter { $0.activities.contains(activity) && $0.canBeCalledLocked }
         guard !called.isEmpty else { return }
-        activation?.kept += called as [AnyObject]
+        activation?.kept.append(called)
         lock.unlock()
         for observer in called { observer.deliver(activity, in: mode, of: self) }
         lock.lock()
@@ -154,7 +154,7 @@ extension GRunLoop {
     /// invalidated, removed or moved it, and a nested run may have fired it.
     private func fireTimersLocked(_ run: Activation, _ mode: ModeState) {
         let due = mode.heap.due(by: time)
-        run.kept += due as [AnyObject]
+        run.kept.append(due)
         for timer in due {
             guard timer.guardian.isBound(to: lock), timer.isValidLocked, timer.places.contains(mode), !timer.isFiring,
                 timer.deadline <= time

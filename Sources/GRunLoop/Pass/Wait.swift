@@ -234,7 +234,7 @@ extension GRunLoop {
 
     @inline(never) private func acquireOtherContextsLocked(_ run: Activation, _ mode: ModeState) {
         let wanted = contextsLocked(of: mode)
-        if !run.contexts.list.isEmpty { run.kept += run.contexts.list as [AnyObject] }
+        if !run.contexts.list.isEmpty { run.kept.append(run.contexts.list) }
         run.contexts.update(to: wanted, version: mode.contextsVersion)
     }
 }
