@@ -98,8 +98,10 @@ unsigned cgrun_poller_poll(cgrun_poller *poller, cgrun_polled *polled, unsigned 
     gint milliseconds = -1;
     GPollFunc foreign = NULL;
     bool asks = deadline != INT64_MIN;
-    for (unsigned i = 0; i < count; i++) {
+    // All of them before the first is prepared: one context's sources may look at another.
+    for (unsigned i = 0; i < count; i++)
         cgrun_hub_set_dormant(polled[i].hub, true);
+    for (unsigned i = 0; i < count; i++) {
         gint timeout = -1;
         g_main_context_prepare(polled[i].context, &polled[i].priority);
         query(poller, &polled[i], used, &timeout);

@@ -108,14 +108,14 @@ bool cgrun_event_clear(int event)
 
 int cgrun_epoll_look(int epoll, struct epoll_event *events, int capacity)
 {
-    return syscall(SYS_epoll_pwait, epoll, events, capacity, 0, NULL, 0);
+    return syscall(SYS_epoll_pwait, epoll, events, capacity, 0, NULL, (size_t)0);
 }
 
 bool cgrun_is_readable(int descriptor)
 {
     struct pollfd record = {.fd = descriptor, .events = POLLIN};
     struct timespec none = {0};
-    return syscall(SYS_ppoll, &record, 1, &none, NULL, 0) > 0;
+    return syscall(SYS_ppoll, &record, 1, &none, NULL, (size_t)0) > 0;
 }
 
 void cgrun_close(int descriptor)

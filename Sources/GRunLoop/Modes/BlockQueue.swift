@@ -43,7 +43,7 @@ struct BlockQueue {
         var head = 0
         var count = 0
         var live = 0
-        /// No entry has been of another kind than `own` since the ring was last empty.
+        /// No entry has been for several modes, or taken from between others, since the ring was last empty.
         var isPlain = true
 
         mutating func forget() {

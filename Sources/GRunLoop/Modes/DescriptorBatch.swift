@@ -63,16 +63,15 @@ struct DescriptorBatch: ~Copyable {
         head = 0
         count = Int(max(0, cgrun_epoll_look(mode.descriptors.epoll, events, Int32(Self.size))))
         guard count > 1, let last = (0..<count).first(where: { events[$0].descriptor == mode.lastDescriptor }) else { return }
-        // Behind those that are left, in the same order; a batch that was serviced to its end leaves nothing to do.
+        // What was serviced already comes behind the rest, both in their order. A batch that was serviced to its end is as it should be.
         if last < count - 1 {
-            rotate(0, last + 1)
-            rotate(last + 1, count)
-            rotate(0, count)
+            reverse(0, last + 1)
+            reverse(last + 1, count)
+            reverse(0, count)
         }
     }
 
-    /// Turns a stretch round. Three of them exchange what is before and what is behind a point.
-    private func rotate(_ start: Int, _ end: Int) {
+    private func reverse(_ start: Int, _ end: Int) {
         var (low, high) = (start, end - 1)
         while low < high {
             swap(&events[low], &events[high])
