@@ -68,8 +68,8 @@ def panels(title, note, data, names):
     colours = dict(zip(names, COLOURS))
     parts = [text(16, 28, title, 17, weight="bold"), text(16, 48, note, 12, fill="#57606a")] + legend(names, colours, 24, 72)
     for index, (heading, counted, curves) in enumerate(data):
-        x0, y0 = (index % columns) * width + 62, 84 + (index // columns) * height + 30
-        w, h = width - 82, height - 78
+        x0, y0 = (index % columns) * width + 76, 84 + (index // columns) * height + 30
+        w, h = width - 100, height - 78
         points = [pair for curve in curves.values() for pair in curve]
         n_high = max(math.log10(max(n for n, _ in points)), 1)
         low = math.floor(math.log10(min(value for _, value in points)))

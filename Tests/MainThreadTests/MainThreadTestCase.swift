@@ -17,6 +17,8 @@ class MainThreadTestCase: XCTestCase {
     override func setUp() {
         XCTAssertEqual(threadID, getpid(), "XCTest has not called this on the main thread")
         XCTAssertTrue(GRunLoop.current === GRunLoop.main)
+        // A host that was left in its sleep: afterWaiting is owed, and told before the next run, of whatever mode.
+        loop.run(mode: "of no test", for: .zero)
         watchdog = Watchdog(Patience.normal * 3, "\(name) did not end")
     }
 
