@@ -5,8 +5,11 @@ import BenchSupport
 import GRunLoop
 
 extension Bench {
-    private func watch(_ descriptor: Int32, _ body: @escaping @Sendable () -> Void) {
-        let source = GRunLoop.DescriptorSource(descriptor: descriptor) { _, _ in body() }
+    private func watch(
+        _ descriptor: Int32,
+        _ handler: @escaping @Sendable (GRunLoop.DescriptorSource, GRunLoop.DescriptorSource.Conditions) -> Void
+    ) {
+        let source = GRunLoop.DescriptorSource(descriptor: descriptor, handler: handler)
         do { try loop.add(source, forMode: .default) } catch { fatalError("\(error)") }
     }
 
@@ -17,9 +20,9 @@ extension Bench {
     }
 
     func descriptorsIdleTax() {
-        for _ in 0..<n { watch(bench_event()) {} }
+        for _ in 0..<n { watch(bench_event()) { _, _ in } }
         let pipe = pipe()
-        watch(pipe.reader) {
+        watch(pipe.reader) { _, _ in
             _ = bench_get(pipe.reader)
             if bench_step() { bench_put(pipe.writer) } else { stop() }
         }
@@ -33,7 +36,7 @@ extension Bench {
         let pipes = (0..<100).map { _ in pipe() }
         for (index, own) in pipes.enumerated() {
             let next = pipes[(index + 1) % pipes.count].writer
-            watch(own.reader) {
+            watch(own.reader) { _, _ in
                 _ = bench_get(own.reader)
                 count += 1
                 if count >= n { return stop() }
@@ -48,11 +51,7 @@ extension Bench {
         let descriptors = (0..<n).map { _ in bench_event() }
         let (heap, resident) = (bench_heap(), bench_resident())
         // As the peers' callbacks, which get no data of their own, the closure captures nothing.
-        let adding = measure {
-            for descriptor in descriptors {
-                do { try loop.add(.init(descriptor: descriptor) { _, _ in }, forMode: .default) } catch { fatalError("\(error)") }
-            }
-        }
+        let adding = measure { for descriptor in descriptors { watch(descriptor) { _, _ in } } }
         let bytes = Double(bench_heap() - heap) / Double(n)
         report(
             bytes,

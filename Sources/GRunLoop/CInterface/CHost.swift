@@ -41,7 +41,7 @@ public func grun_loop_attach(_ loop: OpaquePointer?) { Call.of { $0.loop(loop)?.
 
 @c @implementation
 public func grun_loop_get_host_time_slice(_ loop: OpaquePointer?) -> gdouble {
-    Call.of { ($0.loop(loop)?.hostTimeSlice).map { Nanoseconds(saturating: $0).seconds } ?? 0 }
+    Call.of { $0.loop(loop)?.hostTimeSlice.seconds ?? 0 }
 }
 
 @c @implementation

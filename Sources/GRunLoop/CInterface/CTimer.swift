@@ -62,7 +62,7 @@ public func grun_timer_set_next_fire_date(_ timer: OpaquePointer?, _ date: gint6
 
 @c @implementation
 public func grun_timer_get_interval(_ timer: OpaquePointer?) -> gdouble {
-    Call.of { ($0.timer(timer)?.interval).map { Nanoseconds(saturating: $0).seconds } ?? 0 }
+    Call.of { $0.timer(timer)?.interval.seconds ?? 0 }
 }
 
 @c @implementation
@@ -70,7 +70,7 @@ public func grun_timer_does_repeat(_ timer: OpaquePointer?) -> gboolean { Call.o
 
 @c @implementation
 public func grun_timer_get_tolerance(_ timer: OpaquePointer?) -> gdouble {
-    Call.of { ($0.timer(timer)?.tolerance).map { Nanoseconds(saturating: $0).seconds } ?? 0 }
+    Call.of { $0.timer(timer)?.tolerance.seconds ?? 0 }
 }
 
 @c @implementation

@@ -118,7 +118,10 @@ extension Nanoseconds {
         self = overflow ? (microseconds < 0 ? .min : .max) : product
     }
 
-    var seconds: gdouble { gdouble(self) / 1e9 }
+}
+
+extension Duration {
+    var seconds: gdouble { gdouble(Nanoseconds(saturating: self)) / 1e9 }
 }
 
 extension GRunLoop.Instant {

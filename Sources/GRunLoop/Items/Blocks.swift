@@ -50,7 +50,12 @@ extension GRunLoop {
 
     @inline(never) private func enqueueAnywhere(_ body: @escaping @Sendable () -> Void, _ names: [Mode], waking: Bool) {
         lock.withLock { () -> Kick? in
-            enqueueLocked(body, names)
+            guard !isDead else { return nil }
+            if names.count == 1 {
+                enqueueLocked(body, into: blockQueueLocked(names[0]))
+            } else {
+                enqueueSharedLocked(body, names)
+            }
             return waking ? wakeUpLocked() : nil
         }?.send()
     }
@@ -81,15 +86,12 @@ extension GRunLoop {
     /// Released here, where no lock is held: the deinit of what it captured is user code.
     @inline(never) private func dropBlock(_ body: consuming @escaping @Sendable () -> Void) {}
 
-    private func enqueueLocked(_ body: @escaping @Sendable () -> Void, _ names: [Mode]) {
-        guard !isDead else { return }
-        if names.count == 1 { return enqueueLocked(body, into: blockQueueLocked(names[0])) }
+    /// With the lock held: for several modes, or none.
+    private func enqueueSharedLocked(_ body: @escaping @Sendable () -> Void, _ names: [Mode]) {
         fixHomeLocked()
-        if !names.isEmpty {
-            let queues = Set(names).map(blockQueueLocked)
-            let token = BlockToken(body: body, queues: queues)
-            for queue in queues { queue.append(.init(sequence: blockSequence, token: token)) }
-        }
+        let queues = Set(names).map(blockQueueLocked)
+        let token = BlockToken(body: body, queues: queues)
+        for queue in queues { queue.append(.init(sequence: blockSequence, token: token)) }
         blockSequence += 1
         owePassToHostLocked()
     }

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Version-1 sources: a descriptor and the conditions that are waited for.
 
-import CGRun
-
 extension GRunLoop {
     /// A source that is performed when its descriptor is readable, writable, and so on.
     ///

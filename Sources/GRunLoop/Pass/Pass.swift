@@ -78,7 +78,14 @@ extension GRunLoop {
     /// Performs what is signalled now, in order; only the first if the run returns after a source. Answers whether any was.
     @inline(never) func performSourcesLocked(_ run: Activation, _ mode: ModeState) -> Bool {
         guard !mode.signalled.isEmpty else { return false }
-        if mode.signalled.count == 1, let source = mode.signalled.values.first { return performOnlySourceLocked(source, run, mode) }
+        if mode.signalled.count == 1, let source = mode.signalled.values.first {
+            // As nearly always: nothing to sort.
+            run.kept.append(source)
+            mode.signalled.removeAll(keepingCapacity: true)
+            guard performLocked(source) else { return false }
+            _ = isCutLocked(run)
+            return true
+        }
         var collected: [(source: Source, signal: UInt64)] = []
         for (id, source) in mode.signalled {
             run.kept.append(source)
@@ -96,25 +103,19 @@ extension GRunLoop {
             // What is not performed stays in the mode's list, where a nested run finds it.
             if handled && run.returnsAfterSource { break }
             // Removed since: it does not perform, and keeps its signal.
-            guard mode.signalled.removeValue(forKey: ObjectIdentifier(source)) != nil, source.takeSignal() else { continue }
+            guard mode.signalled.removeValue(forKey: ObjectIdentifier(source)) != nil, performLocked(source) else { continue }
             handled = true
-            lock.unlock()
-            callOutToSource(source, of: self)
-            lock.lock()
             if isCutLocked(run) { break }
         }
         return handled
     }
 
-    /// The same for a single one, as it is nearly always.
-    private func performOnlySourceLocked(_ source: Source, _ run: Activation, _ mode: ModeState) -> Bool {
-        run.kept.append(source)
-        mode.signalled.removeAll(keepingCapacity: true)
+    /// Performs a source that is in no list any more; answers whether it was still signalled.
+    private func performLocked(_ source: Source) -> Bool {
         guard source.takeSignal() else { return false }
         lock.unlock()
         callOutToSource(source, of: self)
         lock.lock()
-        _ = isCutLocked(run)
         return true
     }
 

@@ -133,13 +133,14 @@ extension GRunLoop {
                 wakeDescriptor = cgrun_event_new()
                 if wakeDescriptor < 0 { until = min(until, now + 50_000_000) }
             }
+            let descriptors = mode.descriptors.watched
             // The first context ends it, or, where other threads own them all, a descriptor of the loop's own. A look is over before anybody could end it.
             if until != .min {
                 let waker = contexts.first.map { SleepState.Waker.context($0.context) } ?? .descriptor(wakeDescriptor)
-                sleep.begin(in: mode, wokenBy: waker, until: until, watchesDescriptors: mode.descriptors.watched >= 0)
+                sleep.begin(in: mode, wokenBy: waker, until: until, watchesDescriptors: descriptors >= 0)
             }
             let own = OwnDescriptors(
-                descriptors: mode.descriptors.watched, mainQueue: servesMainQueue ? MainQueue.handle : -1,
+                descriptors: descriptors, mainQueue: servesMainQueue ? MainQueue.handle : -1,
                 wake: contexts.isEmpty ? wakeDescriptor : -1)
             lock.unlock()
             if !run.kept.isEmpty { run.kept.removeAll(keepingCapacity: true) }

@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where the programs are, how they are run, and the line that each of them prints: peer=... case=... n=... ns_per_op=... extra=..."""
+import os
+import subprocess
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+OURS = os.path.join(HERE, ".build", "release", "grun-bench")
+PEERS = os.path.join(HERE, ".build", "peers")
+# What the peers are called, where the program's name does not say it.
+NAMES = {"uv": "libuv", "ev": "libev", "le": "libevent", "sdev": "sd-event", "glib": "GLib", "foundation": "Foundation"}
+
+
+def lines(command, environment, timeout):
+    """What a program has printed, run on one core; nothing if it takes too long."""
+    try:
+        result = subprocess.run(
+            ["taskset", "-c", "1"] + command, env={**os.environ, **environment}, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+            timeout=timeout)
+    except subprocess.TimeoutExpired:
+        return []
+    return [line for line in result.stdout.splitlines() if line.startswith("peer=")]
+
+
+def fields(line):
+    return dict(part.split("=", 1) for part in line.split(" ") if "=" in part)
