@@ -27,7 +27,7 @@ import Testing
 
         func remove(at index: Int) -> GRunLoop.Timer {
             let timer = entries.remove(at: index).timer
-            #expect(mode.remove(timer) === timer)
+            #expect(mode.remove(timer).takeRetainedValue() === timer)
             return timer
         }
 
@@ -132,7 +132,7 @@ import Testing
         for step in 0..<2000 {
             let (mode, timer) = (Int.random(in: 0..<5, using: &random), Int.random(in: 0..<60, using: &random))
             if members[mode].remove(timer) != nil {
-                _ = modes[mode].remove(timers[timer])
+                modes[mode].remove(timers[timer]).release()
             } else {
                 members[mode].insert(timer)
                 modes[mode].insert(timers[timer])
@@ -145,7 +145,7 @@ import Testing
             }
         }
         for (mode, members) in zip(modes, members) {
-            for timer in members { _ = mode.remove(timers[timer]) }
+            for timer in members { mode.remove(timers[timer]).release() }
             #expect(mode.timerCount == 0)
             #expect(mode.heap.count == 0)
         }

@@ -15,7 +15,7 @@ extension GRunLoop {
     public final class Timer: @unchecked Sendable {
         let guardian = Guardian()
         // Guarded by the guardian.
-        @exclusivity(unchecked) unowned(unsafe) var loop: GRunLoop?
+        @exclusivity(unchecked) private var owner: Unmanaged<GRunLoop>?
         // The flags stand behind the 20 bytes of the places: a timer takes 104 bytes, and with one more malloc's 128.
         @exclusivity(unchecked) var places = TimerPlaces()
         @exclusivity(unchecked) var isCommonItem = false
@@ -26,7 +26,12 @@ extension GRunLoop {
         @exclusivity(unchecked) private var requested: Nanoseconds
         private let period: Nanoseconds
         @exclusivity(unchecked) private(set) var slack: Nanoseconds
-        @exclusivity(unchecked) private var handler: (@Sendable (Timer) -> Void)?
+        @exclusivity(unchecked) private var handler: Handler?
+
+        /// In a struct: taken out of an optional by itself, a closure would be copied, and wrapped.
+        private struct Handler {
+            let body: @Sendable (Timer) -> Void
+        }
 
         /// - Parameters:
         ///   - fireAt: the first fire date. One in the past means now; one that is more than 16 years ahead means in 16 years.
@@ -53,7 +58,7 @@ extension GRunLoop {
             deadline = Self.deadline(for: first, at: now)
             period = Swift.min(Swift.max(0, span), .longest)
             slack = Self.slack(for: tolerance, period: period)
-            self.handler = handler
+            self.handler = Handler(body: handler)
         }
 
         /// A timer whose first fire is `interval` from now.
@@ -143,22 +148,21 @@ extension GRunLoop {
         /// Takes the timer out of every mode, for good, and releases its closure. `CFRunLoopTimerInvalidate`.
         public func invalidate() {
             let held = guardian.lock()
-            guard valid else { return held.unlock() }
+            guard valid else { return guardian.unlock(held) }
             valid = false
-            let released = handler
-            handler = nil
-            let item = loop?.removeEverywhereLocked(self)
-            held.unlock()
+            let released = handler.take()
+            let item = owner?._withUnsafeGuaranteedRef { $0.removeEverywhereLocked(self) }
+            guardian.unlock(held)
             Self.release(released, item)
         }
 
         /// Here no lock is held: the deinit of what the closure holds is user code.
-        @inline(never) private static func release(_ handler: consuming (@Sendable (Timer) -> Void)?, _ item: consuming Item?) {}
+        @inline(never) private static func release(_ handler: consuming Handler?, _ item: consuming Item?) {}
 
         /// Calls the closure now, on this thread. A repeating timer keeps its schedule; a one-shot timer is invalidated. An invalid
         /// timer ignores it. The corresponding Foundation method is `Timer.fire()`.
         public func fire() {
-            var body = guardian.withLock { valid ? handler : nil }
+            var body = guardian.withLock { valid ? handler?.body : nil }
             guard body != nil else { return }
             callOutToTimer(&body, self, of: nil)
             if period == 0 { invalidate() }
@@ -168,12 +172,18 @@ extension GRunLoop {
 
         var isValidLocked: Bool { valid }
 
+        /// The loop that it is in. Neither retained nor released with each look: it is there as long as its timers are in it.
+        var loop: GRunLoop? {
+            get { owner?.takeUnretainedValue() }
+            set { owner = newValue.map(Unmanaged.passUnretained) }
+        }
+
         /// The date that `nextFireDate(forMode:)` shows.
         var shownDateLocked: Nanoseconds { requested }
 
         /// With the lock held before and after: calls the closure without it, and computes the next date.
         func fireLocked(in mode: ModeState, of loop: GRunLoop) {
-            var body = handler
+            var body = handler?.body
             isFiring = true
             let due = deadline
             loop.suspendInHeapsLocked(self)

@@ -62,11 +62,11 @@ final class ModeState {
     }
 
     /// Answers the timer with the mode's reference, to be released after the lock.
-    func remove(_ timer: GRunLoop.Timer) -> GRunLoop.Timer {
+    func remove(_ timer: GRunLoop.Timer) -> Unmanaged<GRunLoop.Timer> {
         timerCount -= 1
         takeOut(timer)
         timer.places.remove(self)
-        return Unmanaged.passUnretained(timer).takeRetainedValue()
+        return Unmanaged.passUnretained(timer)
     }
 
     func takeOut(_ timer: GRunLoop.Timer) {

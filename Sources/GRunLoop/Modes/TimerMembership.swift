@@ -40,7 +40,7 @@ extension GRunLoop {
                 released.append(item)
             }
             for mode in modesToLeaveLocked(name) where timer.places.contains(mode) {
-                released.append(mode.remove(timer))
+                released.append(mode.remove(timer).takeRetainedValue())
             }
             unbindIfUnusedLocked(timer)
             return released
@@ -69,7 +69,7 @@ extension GRunLoop {
 
     /// Answers what is to be released after the lock. The caller holds the timer for that long.
     func removeEverywhereLocked(_ timer: Timer) -> Item? {
-        while let mode = timer.places.first { _ = mode.remove(timer) }
+        while let mode = timer.places.first { mode._withUnsafeGuaranteedRef { $0.remove(timer).release() } }
         let item = timer.isCommonItem ? commonItems.remove(timer) : nil
         timer.isCommonItem = false
         unbindIfUnusedLocked(timer)

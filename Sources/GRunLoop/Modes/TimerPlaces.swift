@@ -2,57 +2,65 @@
 // The modes that a timer is in, and where it stands in the heap of each.
 
 /// Where a timer stands: the modes that it is in, and its index in the heap of each. The first place is inline, since nearly every
-/// timer has one.
+/// timer has one. Modes live as long as their loop, and are neither retained nor released here.
 struct TimerPlaces {
     private struct Place {
-        unowned(unsafe) let mode: ModeState
+        let mode: Unmanaged<ModeState>
         var index: Int32
     }
 
-    private(set) unowned(unsafe) var first: ModeState?
+    private(set) var first: Unmanaged<ModeState>?
     private var others: [Place] = []
     /// In the heap of the first mode. -1 while the timer is firing: it has left the heap but is still in the mode.
     private var firstIndex: Int32 = -1
 
     var isEmpty: Bool { first == nil }
+
     /// Nearly all are in one mode: no array for those.
-    func forEach(_ body: (ModeState) -> Void) {
-        if let first { body(first) }
-        for place in others { body(place.mode) }
+    @inline(__always) func forEach(_ body: (ModeState) -> Void) {
+        if let first { first._withUnsafeGuaranteedRef(body) }
+        if !others.isEmpty { for place in others { place.mode._withUnsafeGuaranteedRef(body) } }
     }
 
     func contains(_ mode: ModeState) -> Bool {
-        first === mode || others.contains { $0.mode === mode }
+        isFirst(mode) || position(of: mode) != nil
     }
 
-    func index(in mode: ModeState) -> Int {
-        Int(first === mode ? firstIndex : others.first { $0.mode === mode }?.index ?? -1)
+    @inline(__always) func index(in mode: ModeState) -> Int {
+        Int(isFirst(mode) ? firstIndex : position(of: mode).map { others[$0].index } ?? -1)
     }
 
     @inline(__always) mutating func setIndex(_ index: Int, in mode: ModeState) {
-        if others.isEmpty {
-            firstIndex = Int32(truncatingIfNeeded: index)
-        } else {
-            setIndexOfSeveral(Int32(truncatingIfNeeded: index), in: mode)
-        }
-    }
-
-    @inline(never) private mutating func setIndexOfSeveral(_ index: Int32, in mode: ModeState) {
-        if first === mode {
-            firstIndex = index
-        } else if let place = others.firstIndex(where: { $0.mode === mode }) {
-            others[place].index = index
-        }
+        let index = Int32(truncatingIfNeeded: index)
+        if others.isEmpty || isFirst(mode) { firstIndex = index } else { setOther(index, in: mode) }
     }
 
     mutating func add(_ mode: ModeState) {
-        if first == nil { first = mode } else { others.append(Place(mode: mode, index: -1)) }
+        if first == nil { first = .passUnretained(mode) } else { others.append(Place(mode: .passUnretained(mode), index: -1)) }
     }
 
     mutating func remove(_ mode: ModeState) {
-        guard first === mode else { return others.removeAll { $0.mode === mode } }
-        let next = others.isEmpty ? nil : others.removeFirst()
-        first = next?.mode
-        firstIndex = next?.index ?? -1
+        if !isFirst(mode) {
+            if let position = position(of: mode) { others.remove(at: position) }
+        } else if others.isEmpty {
+            first = nil
+            firstIndex = -1
+        } else {
+            let next = others.removeFirst()
+            first = next.mode
+            firstIndex = next.index
+        }
+    }
+
+    @inline(__always) private func isFirst(_ mode: ModeState) -> Bool {
+        first?.toOpaque() == Unmanaged.passUnretained(mode).toOpaque()
+    }
+
+    private func position(of mode: ModeState) -> Int? {
+        others.isEmpty ? nil : others.firstIndex { $0.mode.toOpaque() == Unmanaged.passUnretained(mode).toOpaque() }
+    }
+
+    @inline(never) private mutating func setOther(_ index: Int32, in mode: ModeState) {
+        if let position = position(of: mode) { others[position].index = index }
     }
 }

@@ -6,11 +6,8 @@ import Synchronization
 
 /// A lock that is not recursive. Its memory is never given back to the system, only to the next lock: whoever read an old
 /// guardian may still lock it, find that it is no longer the right one, and go on.
-struct Lock: @unchecked Sendable, Equatable {
-    fileprivate let memory: UnsafeMutablePointer<cgrun_lock>
-
-    /// Guards every item that is in no loop.
-    static let unbound = Lock()
+struct Lock: @unchecked Sendable {
+    private let memory: UnsafeMutablePointer<cgrun_lock>
 
     private static let poolLock = Lock()
     /// Guarded by `poolLock`.
@@ -29,9 +26,13 @@ struct Lock: @unchecked Sendable, Equatable {
         cgrun_lock_init(memory)
     }
 
-    fileprivate init(_ memory: UnsafeMutablePointer<cgrun_lock>) {
+    /// Of a lock that ``address`` was asked of.
+    @inline(__always) fileprivate init?(at address: UInt) {
+        guard address > Guardian.taken, let memory = UnsafeMutablePointer<cgrun_lock>(bitPattern: address) else { return nil }
         self.memory = memory
     }
+
+    fileprivate var address: UInt { UInt(bitPattern: memory) }
 
     @inline(__always) func lock() {
         cgrun_lock_take(memory)
@@ -51,51 +52,74 @@ struct Lock: @unchecked Sendable, Equatable {
     }
 }
 
-/// Which lock guards a timer, an observer or a descriptor source: the lock of the loop that it is in, else ``Lock/unbound``.
+/// What guards a timer, an observer or a descriptor source: the lock of the loop that it is in, else a bit of its own.
 ///
 /// One lock for an item and its loop means that there is no order between the two to get wrong, and that an item carries
-/// 8 bytes for it. Binding goes from the loop's lock to `unbound`, never the other way.
+/// 8 bytes for it. The bit is set for a few loads and stores, under which nothing else is locked.
 struct Guardian: ~Copyable {
-    private let current: Atomic<UnsafeMutablePointer<cgrun_lock>>
+    /// The address of the lock, or one of the two below.
+    private let word = Atomic<UInt>(free)
 
-    init() {
-        current = Atomic(Lock.unbound.memory)
-    }
+    private static let free: UInt = 0
+    fileprivate static let taken: UInt = 1
+
+    /// What was locked: the loop's lock, or, if nil, the item's own bit.
+    typealias Held = Lock?
 
     borrowing func withLock<Result>(_ body: () -> Result) -> Result {
         let held = lock()
-        defer { held.unlock() }
+        defer { unlock(held) }
         return body()
     }
 
-    borrowing func lock() -> Lock {
+    @inline(__always) borrowing func lock() -> Held {
+        var looks = 0
         while true {
-            let lock = Lock(current.load(ordering: .acquiring))
-            lock.lock()
-            if current.load(ordering: .relaxed) == lock.memory { return lock }
-            lock.unlock()
+            let found = word.load(ordering: .acquiring)
+            if let lock = Lock(at: found) {
+                lock.lock()
+                if isBound(to: lock) { return lock }
+                lock.unlock()
+            } else if found == Self.free, take(for: Self.taken) {
+                return nil
+            } else {
+                looks += 1
+                cgrun_lock_relax(Int32(clamping: looks))
+            }
         }
+    }
+
+    @inline(__always) borrowing func unlock(_ held: Held) {
+        if let held { held.unlock() } else { word.store(Self.free, ordering: .releasing) }
     }
 
     /// With `lock` held: whether it is the item's.
-    borrowing func isBound(to lock: Lock) -> Bool {
-        current.load(ordering: .acquiring) == lock.memory
+    @inline(__always) borrowing func isBound(to lock: Lock) -> Bool {
+        word.load(ordering: .acquiring) == lock.address
     }
 
     /// With `lock` held: makes it the item's, unless another loop's lock is. Answers whether it is the item's now.
-    borrowing func bind(to lock: Lock) -> Bool {
-        if isBound(to: lock) { return true }
-        return Lock.unbound.withLock {
-            guard current.load(ordering: .relaxed) == Lock.unbound.memory else { return false }
-            current.store(lock.memory, ordering: .releasing)
-            return true
+    @inline(__always) borrowing func bind(to lock: Lock) -> Bool {
+        var looks = 0
+        while true {
+            let found = word.load(ordering: .acquiring)
+            if found == lock.address { return true }
+            if found == Self.free {
+                if take(for: lock.address) { return true }
+            } else if found != Self.taken {
+                return false
+            }
+            looks += 1
+            cgrun_lock_relax(Int32(clamping: looks))
         }
     }
 
-    /// With the loop's lock held: the item is in no mode of it any more.
-    borrowing func unbind() {
-        Lock.unbound.withLock {
-            current.store(Lock.unbound.memory, ordering: .releasing)
-        }
+    /// With the loop's lock held: the item is in no mode of it any more. Whoever waits for that lock looks again when it has it.
+    @inline(__always) borrowing func unbind() {
+        word.store(Self.free, ordering: .releasing)
+    }
+
+    @inline(__always) private borrowing func take(for value: UInt) -> Bool {
+        word.compareExchange(expected: Self.free, desired: value, successOrdering: .acquiring, failureOrdering: .relaxed).exchanged
     }
 }

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// What guards an item, now a loop's lock and now a bit of its own: nobody is let in beside another, and one loop wins.
+
+import TestSupport
+import Testing
+
+@testable import GRunLoop
+
+@Suite("Guardians") struct GuardianTests {
+    private final class Item: @unchecked Sendable {
+        let guardian = Guardian()
+        /// Guarded by it.
+        var count = 0
+    }
+
+    @Test("nobody is let in beside another while an item comes into a loop and goes out again, from three threads")
+    func exclusion() {
+        let item = Item()
+        let rounds = 200_000
+        let visitors = (0..<2).map { _ in
+            LoopThread { _ in for _ in 0..<rounds { item.guardian.withLock { item.count += 1 } } }
+        }
+        let loop = LoopThread { _ in
+            let lock = Lock.take()
+            for round in 0..<rounds {
+                lock.withLock {
+                    guard item.guardian.bind(to: lock) else { return }
+                    item.count += 1
+                    if round % 2 == 0 { item.guardian.unbind() }
+                }
+            }
+            lock.withLock { if item.guardian.isBound(to: lock) { item.guardian.unbind() } }
+            Lock.giveBack(lock)
+        }
+        for thread in visitors + [loop] { thread.join() }
+        #expect(item.guardian.withLock { item.count } == 3 * rounds)
+    }
+
+    @Test("of two loops that want an item one gets it, each time")
+    func oneWinner() {
+        let rounds = 50_000
+        let items = (0..<rounds).map { _ in Item() }
+        let wins = (0..<2).map { _ in Counter() }
+        let go = Flag()
+        let threads = (0..<2).map { number in
+            LoopThread { _ in
+                let lock = Lock.take()
+                go.wait()
+                for item in items { lock.withLock { if item.guardian.bind(to: lock) { wins[number].increment() } } }
+            }
+        }
+        go.set()
+        for thread in threads { thread.join() }
+        #expect(wins[0].value + wins[1].value == rounds)
+    }
+}
