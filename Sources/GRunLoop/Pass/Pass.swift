@@ -12,7 +12,8 @@ extension GRunLoop {
     /// code.
     @inline(never) func runPassLocked(_ run: Activation, _ mode: ModeState) -> Bool {
         let handled = runHeadLocked(run, mode)
-        let found = takeReadyLocked(run, mode, polls: handled || run.onlyPolls || run.isCut)
+        let polls = run.onlyPolls || run.isCut || (handled && !sleepsAtOnceLocked(run, mode))
+        let found = takeReadyLocked(run, mode, polls: polls)
         return runTailLocked(run, mode, found) || handled
     }
 

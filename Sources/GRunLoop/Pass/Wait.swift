@@ -57,6 +57,16 @@ extension GRunLoop {
         return found
     }
 
+    /// After a handled source the loop looks, and where nothing is ready another pass leads to its sleep (item 43). If that pass would do
+    /// nothing, tell nobody, and end no run, the look and the sleep are one: half the polls of a loop that others signal and wake.
+    @inline(never) func sleepsAtOnceLocked(_ run: Activation, _ mode: ModeState) -> Bool {
+        guard mode.observed.isEmpty, mode.signalled.isEmpty, mode.blocks.live == 0, commonBlocks.live == 0 else { return false }
+        guard run.isOutermost, !run.returnsAfterSource, !run.isStopped, !run.owesPass, !host.isWaitTold else { return false }
+        guard tracer == nil, itemChooser == nil, virtualTime == nil, !isFinishedLocked(mode) else { return false }
+        // In that pass the main queue would be asked first (item 53).
+        return !run.servedMainQueueLast || !servesMainQueueLocked(mode)
+    }
+
     /// What is ready of the loop's own, without looking at the contexts again.
     func lookLocked(_ run: Activation, mainQueueFirst: Bool) -> ReadyItem? {
         let mode = run.mode
