@@ -6,15 +6,22 @@ import Synchronization
 
 /// The runs that are on the stack of one program, as other threads may see them.
 final class ActiveRuns: Sendable {
-    private let stack = Mutex<[Int]>([])
+    private let stack = Mutex<[(run: Int, isStopped: Bool)]>([])
 
-    func push(_ run: Int) { stack.withLock { $0.append(run) } }
+    func push(_ run: Int) { stack.withLock { $0.append((run, false)) } }
     func pop() { stack.withLock { _ = $0.popLast() } }
 
-    /// Calls `body` with the innermost run if `run` is still on the stack; the stack does not change meanwhile.
-    func ifActive(_ run: Int, _ body: (_ innermost: Int) -> Void) {
-        stack.withLock { if $0.contains(run), let last = $0.last { body(last) } }
+    /// Calls `body`, which stops the innermost run, if that is `run`; the stack does not change meanwhile.
+    func stop(_ run: Int, _ body: () -> Void) {
+        stack.withLock {
+            guard $0.last?.run == run else { return }
+            $0[$0.count - 1].isStopped = true
+            body()
+        }
     }
+
+    /// Whether the innermost run was stopped by another thread.
+    var isStopped: Bool { stack.withLock { $0.last?.isStopped ?? false } }
 }
 
 /// Calls `body` on another thread at a date.

@@ -42,7 +42,7 @@ public enum Rule: String, CaseIterable, Sendable {
         case .removedTimerFires:
             """
             Item 130 the other way (DESIGN 11): CF still fires a due timer of the batch that was removed from \
-            the mode but is in another one. Just that removal is skipped.
+            the mode but is in another one, or comes into one. Just that removal, and that return, is skipped.
             """
         case .ownDateInSeveralModes:
             """

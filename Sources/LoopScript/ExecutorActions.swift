@@ -94,7 +94,7 @@ extension Executor {
         let runs = activeRuns
         for later in 0..<24 {
             atDate(grid.date(gap: gap + 2 * later, slot: Grid.outsideSlot)) {
-                runs.ifActive(run) { innermost in if innermost == run { face.value.stop() } }
+                runs.stop(run) { face.value.stop() }
             }
         }
     }

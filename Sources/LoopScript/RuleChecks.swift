@@ -7,9 +7,14 @@ extension Executor {
     /// The rule that forbids an action here and now.
     func reasonToSkip(_ action: Action) -> Rule? {
         switch action {
-        case .add(.timer(let timer), _):
-            return isFiring(timer) && movedWhileFiring.contains(timer) ? .ownDateInSeveralModes : nil
-        case .addCommonMode:
+        case .add(.timer(let timer), let mode):
+            if isFiring(timer), movedWhileFiring.contains(timer) { return .ownDateInSeveralModes }
+            return returnsBesideItsBatch(timer, to: mode == "common" ? commonModes : [mode]) ? .removedTimerFires : nil
+        case .addCommonMode(let mode):
+            let returns = program.timers.indices.contains {
+                commonItems.contains(.timer($0)) && returnsBesideItsBatch($0, to: [mode])
+            }
+            if returns { return .removedTimerFires }
             // Of a ghost only one of the loops knows that it is a common item.
             let moved = movedWhileFiring.first { face.contains(.timer($0), in: "common") || isGhost(.timer($0)) }
             return moved == nil ? nil : .ownDateInSeveralModes
@@ -52,6 +57,15 @@ extension Executor {
         case .port(let port):
             return inAfterWaiting && writtenPorts.contains(port) ? .portReadBeforeAfterWaiting : nil
         case .observer: return nil
+        }
+    }
+
+    /// Whether a due timer that is in no mode joins others than that of a batch under way, in which it may have been.
+    private func returnsBesideItsBatch(_ timer: Int, to joined: some Sequence<ModeName>) -> Bool {
+        guard modes(of: .timer(timer)).isEmpty, isDue(timer) else { return false }
+        return callouts.contains { frame in
+            guard case .timer? = frame.item, frame.depth > 0 else { return false }
+            return !joined.contains(activations[frame.depth - 1].mode)
         }
     }
 
@@ -151,7 +165,7 @@ extension Executor {
     public func wouldOversleep() -> Bool {
         guard let activation = activations.last else { return false }
         let isOver = activation.deadline.map { $0 < Grid.now } ?? false
-        guard activation.isStopped || isOver && !isItemReady(in: activation.mode) else { return false }
+        guard activation.isStopped || activeRuns.isStopped || isOver && !isItemReady(in: activation.mode) else { return false }
         count(.wakeUpEaten)
         return true
     }
