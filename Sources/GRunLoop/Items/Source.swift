@@ -22,7 +22,7 @@ extension GRunLoop {
         @exclusivity(unchecked) private var valid = true
         /// Its place in the order of first signals; 0 when it is not signalled.
         @exclusivity(unchecked) private var signalNumber: UInt64 = 0
-        @exclusivity(unchecked) private var memberships: [(loop: GRunLoop, mode: ModeState)] = []
+        @exclusivity(unchecked) private var memberships: [SourceMembership] = []
         /// The loops of which it is a common item.
         @exclusivity(unchecked) private var commonIn: [GRunLoop] = []
 
@@ -69,13 +69,17 @@ extension GRunLoop {
             if signalNumber == 0 { signalNumber = SignalOrder.next() }
             // Also when it was signalled already: whoever did that may not have got as far as telling the modes, and what
             // is accepted here must be found by a wake-up that follows.
-            let first = memberships.first
-            let others = memberships.count > 1 ? memberships[1...] : []
+            if memberships.count == 1 {
+                // As nearly always: no array is held.
+                let only = memberships[0]
+                lock.unlock()
+                only.noteSignal()
+                return only.loop
+            }
+            let all = memberships
             lock.unlock()
-            guard let first else { return nil }
-            first.loop.noteSignal(of: self, in: first.mode)
-            for place in others { place.loop.noteSignal(of: self, in: place.mode) }
-            return first.loop
+            for membership in all { membership.noteSignal() }
+            return all.first?.loop
         }
 
         /// Whether it was signalled and has not been performed since. False once it is invalid.
@@ -112,11 +116,11 @@ extension GRunLoop {
             }
         }
 
-        /// Records that it is in `mode` now. Nil if it is invalid, else whether it is signalled.
-        func join(_ mode: ModeState, of loop: GRunLoop) -> Bool? {
+        /// Records that it is in a mode now. Nil if it is invalid, else whether it is signalled.
+        func join(_ membership: SourceMembership) -> Bool? {
             lock.withLock {
                 guard valid else { return nil }
-                memberships.append((loop, mode))
+                memberships.append(membership)
                 return signalNumber != 0
             }
         }
@@ -135,12 +139,9 @@ extension GRunLoop {
             lock.withLock { commonIn.firstIndex { $0 === loop }.map { commonIn.remove(at: $0) } }
         }
 
-        /// What it answers is released after the loop's lock.
-        func leave(_ mode: ModeState) -> GRunLoop? {
-            lock.withLock {
-                guard let index = memberships.firstIndex(where: { $0.mode === mode }) else { return nil }
-                return memberships.remove(at: index).loop
-            }
+        /// The caller releases it after the loop's lock: with it may go the last references to the loop and to the source.
+        func leave(_ membership: SourceMembership) {
+            lock.withLock { memberships.removeAll { $0 === membership } }
         }
     }
 }

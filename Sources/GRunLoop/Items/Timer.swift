@@ -194,7 +194,8 @@ extension GRunLoop {
             if period == 0 { invalidate() }
 
             loop.lock.lock()
-            if let index = loop.firing.lastIndex(where: { $0 === self }) { loop.firing.remove(at: index) }
+            // The last one, unless the thread has ended meanwhile.
+            if loop.firing.last === self { loop.firing.removeLast() }
             if guardian.isBound(to: loop.lock) {
                 endFiringLocked(due)
             } else {

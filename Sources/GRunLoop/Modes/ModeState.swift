@@ -7,9 +7,8 @@ final class ModeState {
     @exclusivity(unchecked) var isCommon: Bool
 
     /// Version-0 sources.
-    @exclusivity(unchecked) var sources: [ObjectIdentifier: GRunLoop.Source] = [:]
-    /// Those of them that may be signalled: every one that is, and perhaps one that was performed in another mode.
-    @exclusivity(unchecked) var signalled: [ObjectIdentifier: GRunLoop.Source] = [:]
+    @exclusivity(unchecked) var sources: [ObjectIdentifier: SourceMembership] = [:]
+    @exclusivity(unchecked) var signalled = SignalledSources()
 
     /// Version-1 sources.
     let descriptors = DescriptorSet()

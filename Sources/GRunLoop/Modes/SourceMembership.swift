@@ -70,29 +70,25 @@ extension GRunLoop {
         }
     }
 
-    func noteSignal(of source: Source, in mode: ModeState) {
-        lock.withLock {
-            guard mode.sources[ObjectIdentifier(source)] != nil else { return }
-            mode.signalled[ObjectIdentifier(source)] = source
-            owePassToHostLocked()
-        }
-    }
-
     // MARK: With the lock held
 
     /// Answers whether the source was not there before.
     func joinLocked(_ source: Source, _ mode: ModeState) -> Bool {
         let id = ObjectIdentifier(source)
-        guard mode.sources[id] == nil, let isSignalled = source.join(mode, of: self) else { return false }
-        mode.sources[id] = source
-        if isSignalled { mode.signalled[id] = source }
+        guard mode.sources[id] == nil else { return false }
+        let membership = SourceMembership(of: source, in: mode, of: self)
+        guard let isSignalled = source.join(membership) else { return false }
+        mode.sources[id] = membership
+        if isSignalled { mode.signalled.insert(membership) }
         return true
     }
 
     /// Answers what is to be released after the lock, nil if the source was not there.
-    func leaveLocked(_ source: Source, _ mode: ModeState) -> Any? {
-        guard let known = mode.sources.removeValue(forKey: ObjectIdentifier(source)) else { return nil }
-        let listed = mode.signalled.removeValue(forKey: ObjectIdentifier(source))
-        return (known, listed, source.leave(mode))
+    func leaveLocked(_ source: Source, _ mode: ModeState) -> SourceMembership? {
+        guard let membership = mode.sources.removeValue(forKey: ObjectIdentifier(source)) else { return nil }
+        membership.isIn = false
+        mode.signalled.remove(membership)
+        source.leave(membership)
+        return membership
     }
 }

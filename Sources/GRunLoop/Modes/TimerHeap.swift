@@ -86,6 +86,13 @@ struct TimerHeap: ~Copyable {
         return due.map { $0.timer.takeUnretainedValue() }
     }
 
+    /// The timer whose deadline is `limit` or earlier, if there is exactly one.
+    func onlyOneDue(by limit: Nanoseconds) -> GRunLoop.Timer? {
+        guard earliest <= limit else { return nil }
+        for child in 1..<Swift.max(1, Swift.min(5, count)) where entries[child].deadline <= limit { return nil }
+        return count > 0 ? entries[0].timer.takeUnretainedValue() : nil
+    }
+
     /// When the loop must wake up for the timers: the earliest point at which one of them may be no later. At that time
     /// every timer whose deadline has passed fires with it.
     mutating func wakeUpTime() -> Nanoseconds {

@@ -43,9 +43,7 @@ final class Activation {
     /// What a block step under way has still to run.
     @exclusivity(unchecked) var takenBlocks: BlockQueue?
     @exclusivity(unchecked) var contexts = AcquiredContexts()
-    /// What was called in this pass. An item that its own callout took out of the loop may have its last reference here, and goes
-    /// when the lock is next given up: its deinit is user code.
-    @exclusivity(unchecked) var kept: [Any] = []
+    @exclusivity(unchecked) var kept = Kept()
     /// The main queue is not asked first when it was the previous pass's item, nor in the first pass (item 53).
     @exclusivity(unchecked) var servedMainQueueLast = true
 

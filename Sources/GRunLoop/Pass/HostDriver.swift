@@ -86,7 +86,7 @@ extension GRunLoop {
         activation = stand.parent
         host.isInnermost = stand.isInsideHost
         lock.unlock()
-        stand.kept.removeAll()
+        stand.kept.drop()
         lock.lock()
     }
 
@@ -133,7 +133,7 @@ extension GRunLoop {
         activation = run.parent
         host.isInnermost = run.isInsideHost
         lock.unlock()
-        run.kept.removeAll()
+        run.kept.drop()
         lock.lock()
     }
 
@@ -179,7 +179,7 @@ extension GRunLoop {
         host.servedMainQueueLast = run.servedMainQueueLast
         host.isInnermost = true
         batch.discard()
-        if !host.gone.isEmpty { run.kept.append(host.gone) }
+        if !host.gone.isEmpty { run.kept.keep(all: host.gone) }
         host.gone.removeAll()
         activation = run.parent
         // What is left of a wake-up is the host's, not the next run's (item 68).
@@ -188,6 +188,6 @@ extension GRunLoop {
             host.isWakePending = true
         }
         lock.unlock()
-        run.kept.removeAll()
+        run.kept.drop()
     }
 }

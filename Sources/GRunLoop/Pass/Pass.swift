@@ -68,7 +68,7 @@ extension GRunLoop {
     @inline(never) private func callObserversLocked(_ activity: Activity, _ mode: ModeState) {
         let called = mode.observers.filter { $0.activities.contains(activity) && $0.canBeCalledLocked }
         guard !called.isEmpty else { return }
-        activation?.kept.append(called)
+        activation?.kept.keep(all: called)
         lock.unlock()
         for observer in called { observer.deliver(activity, in: mode, of: self) }
         lock.lock()
@@ -79,43 +79,44 @@ extension GRunLoop {
     /// Performs what is signalled now, in order; only the first if the run returns after a source. Answers whether any was.
     @inline(never) func performSourcesLocked(_ run: Activation, _ mode: ModeState) -> Bool {
         guard !mode.signalled.isEmpty else { return false }
-        if mode.signalled.count == 1, let source = mode.signalled.values.first {
+        if mode.signalled.list.count == 1 {
             // As nearly always: nothing to sort.
-            run.kept.append(source)
-            mode.signalled.removeAll(keepingCapacity: true)
-            guard performLocked(source) else { return false }
+            guard performLocked(mode.signalled.list[0], run) else { return false }
             _ = isCutLocked(run)
             return true
         }
-        var collected: [(source: Source, signal: UInt64)] = []
-        for (id, source) in mode.signalled {
-            run.kept.append(source)
-            let signal = source.signalOrder
+        let listed = mode.signalled.list
+        run.kept.keep(all: listed)
+        var collected: [(membership: SourceMembership, signal: UInt64)] = []
+        for membership in listed {
+            let signal = membership.source.signalOrder
             if signal != 0 {
-                collected.append((source, signal))
+                collected.append((membership, signal))
             } else {
                 // Performed in another mode since. A new signal from a callout of this pass is for the next one (item 91).
-                mode.signalled[id] = nil
+                mode.signalled.remove(membership)
             }
         }
-        collected.sort { ($0.source.order, $0.signal) < ($1.source.order, $1.signal) }
+        collected.sort { ($0.membership.source.order, $0.signal) < ($1.membership.source.order, $1.signal) }
         var handled = false
-        for (source, _) in collected {
+        for (membership, _) in collected {
             // What is not performed stays in the mode's list, where a nested run finds it.
             if handled && run.returnsAfterSource { break }
             // Removed since: it does not perform, and keeps its signal.
-            guard mode.signalled.removeValue(forKey: ObjectIdentifier(source)) != nil, performLocked(source) else { continue }
+            guard membership.isListed, performLocked(membership, run) else { continue }
             handled = true
             if isCutLocked(run) { break }
         }
         return handled
     }
 
-    /// Performs a source that is in no list any more; answers whether it was still signalled.
-    private func performLocked(_ source: Source) -> Bool {
-        guard source.takeSignal() else { return false }
+    /// Performs a source of the mode's list; answers whether it was still signalled.
+    private func performLocked(_ membership: SourceMembership, _ run: Activation) -> Bool {
+        run.kept.keep(membership)
+        membership.mode.signalled.remove(membership)
+        guard membership.source.takeSignal() else { return false }
         lock.unlock()
-        callOutToSource(source, of: self)
+        callOutToSource(membership.source, of: self)
         lock.lock()
         return true
     }
@@ -123,7 +124,7 @@ extension GRunLoop {
     // MARK: 10
 
     func dispatchLocked(_ served: ServedContext, _ run: Activation) {
-        run.kept.append(served)
+        run.kept.keep(served)
         lock.unlock()
         let outerDepth = ownDispatchDepth
         ownDispatchDepth = Contexts.depth + 1
@@ -147,7 +148,7 @@ extension GRunLoop {
             run.servedMainQueueLast = true
             return drainMainQueueLocked()
         case .descriptor(let source):
-            run.kept.append(source)
+            run.kept.keep(source)
             return performLocked(source, mode)
         }
     }
@@ -155,8 +156,16 @@ extension GRunLoop {
     /// Fires every timer that is due at this instant, in order. Each is looked at again before its call: an earlier one may have
     /// invalidated, removed or moved it, and a nested run may have fired it.
     private func fireTimersLocked(_ run: Activation, _ mode: ModeState) {
-        let due = mode.heap.due(by: time)
-        run.kept.append(due)
+        let now = time
+        if let timer = mode.heap.onlyOneDue(by: now) {
+            // As nearly always where timers have no tolerance: no list.
+            run.kept.keep(timer)
+            timer.fireLocked(in: mode, of: self)
+            _ = isCutLocked(run)
+            return
+        }
+        let due = mode.heap.due(by: now)
+        run.kept.keep(all: due)
         for timer in due {
             guard timer.guardian.isBound(to: lock), timer.isValidLocked, timer.places.contains(mode), !timer.isFiring,
                 timer.deadline <= time

@@ -39,7 +39,7 @@ extension GRunLoop {
         host.isInnermost = run.isInsideHost
         lock.unlock()
         run.contexts.releaseAll()
-        run.kept.removeAll()
+        run.kept.drop()
         return result
     }
 

@@ -42,7 +42,7 @@ extension GRunLoop {
             // beforeWaiting means "about to sleep": a context that is ready now makes this a pass that does not.
             let contexts = run.contexts.list
             lock.unlock()
-            run.kept.removeAll(keepingCapacity: true)
+            run.kept.drop()
             let ready = poller.poll(contexts, own: OwnDescriptors(), deadline: .min).readyContexts
             lock.lock()
             if !ready.isEmpty { return Found(contexts: ready, item: lookLocked(run, mainQueueFirst: mainQueueFirst)) }
@@ -153,7 +153,7 @@ extension GRunLoop {
                 descriptors: descriptors, mainQueue: servesMainQueue ? MainQueue.handle : -1,
                 wake: contexts.isEmpty ? wakeDescriptor : -1)
             lock.unlock()
-            if !run.kept.isEmpty { run.kept.removeAll(keepingCapacity: true) }
+            run.kept.drop()
             let result = waitForEvents(poller, contexts, own: own, deadline: realDeadline(until))
             lock.lock()
             sleep.end()
@@ -245,7 +245,7 @@ extension GRunLoop {
 
     @inline(never) private func acquireOtherContextsLocked(_ run: Activation, _ mode: ModeState) {
         let wanted = contextsLocked(of: mode)
-        if !run.contexts.list.isEmpty { run.kept.append(run.contexts.list) }
+        if !run.contexts.list.isEmpty { run.kept.keep(all: run.contexts.list) }
         run.contexts.update(to: wanted, version: mode.contextsVersion)
     }
 }

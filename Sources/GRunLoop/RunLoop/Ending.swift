@@ -24,10 +24,9 @@ extension GRunLoop {
         cancellables = Cancellables()
         defer { withExtendedLifetime(forgotten) {} }
         endTracing()
-        for (source, mode) in remains.sources {
-            let loop = source.leave(mode)
-            source.cancel?(self, mode.name)
-            withExtendedLifetime(loop) {}
+        for membership in remains.sources {
+            membership.source.leave(membership)
+            membership.source.cancel?(self, membership.mode.name)
         }
         for case .context(let context) in remains.items { Contexts.release(context) }
         // A callout that ended the thread left its runs on the stack.
@@ -43,7 +42,7 @@ extension GRunLoop {
 
     /// What a loop leaves behind, released after the lock.
     private struct Remains {
-        var sources: [(GRunLoop.Source, ModeState)] = []
+        var sources: [SourceMembership] = []
         var blocks: [BlockQueue.Entry] = []
         var contexts: [ServedContext] = []
         var items: [Item] = []
@@ -94,9 +93,12 @@ extension GRunLoop {
     }
 
     private func emptyLocked(_ mode: ModeState, into remains: inout Remains) {
-        for source in mode.sources.values { remains.sources.append((source, mode)) }
+        for membership in mode.sources.values {
+            membership.isIn = false
+            mode.signalled.remove(membership)
+            remains.sources.append(membership)
+        }
         mode.sources = [:]
-        mode.signalled = [:]
         for timer in mode.heap.all { remains.released += [timer, removeEverywhereLocked(timer) as Any] }
         for observer in mode.observers {
             remains.released.append(observer)

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// What was called in this pass, until the lock is next given up.
+
+/// An item that its own callout took out of the loop may have its last reference here, and goes when the lock is next given up: its
+/// deinit is user code. Own thread only.
+struct Kept {
+    /// Nearly every pass calls one thing.
+    private var first: AnyObject?
+    private var others: [Any] = []
+
+    var isEmpty: Bool { first == nil && others.isEmpty }
+
+    @inline(__always) mutating func keep(_ object: AnyObject) {
+        if first == nil { first = object } else { others.append(object) }
+    }
+
+    mutating func keep(all list: [some AnyObject]) {
+        others.append(list)
+    }
+
+    /// Without the lock.
+    @inline(__always) mutating func drop() {
+        if first != nil { first = nil }
+        if !others.isEmpty { others.removeAll(keepingCapacity: true) }
+    }
+}
