@@ -96,7 +96,9 @@ struct DescriptorBatch: ~Copyable {
     mutating func take(for source: GRunLoop.DescriptorSource, in mode: ModeState) -> GRunLoop.DescriptorSource.Conditions? {
         guard !isEmpty(in: mode) else { return nil }
         for index in 0..<count {
-            guard let (receiver, ready) = mode.descriptors.receiver(of: slot(index).pointee), receiver === source else { continue }
+            guard let (receiver, ready) = mode.descriptors.receiver(of: slot(index).pointee),
+                receiver.toOpaque() == Unmanaged.passUnretained(source).toOpaque()
+            else { continue }
             var event = slot(index).pointee
             if index == 0 {
                 dropHead()

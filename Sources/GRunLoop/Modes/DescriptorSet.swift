@@ -6,17 +6,21 @@ import Glibc
 
 /// Guarded by the loop's lock. The epoll is made when the first descriptor is added.
 final class DescriptorSet {
-    /// Who is to be called for an event, and with what of it.
-    typealias Receiver = (source: GRunLoop.DescriptorSource, ready: GRunLoop.DescriptorSource.Conditions)
+    /// Who is to be called for an event, and with what of it. It is there as long as it is in the mode: whoever calls it retains it.
+    typealias Receiver = (source: Unmanaged<GRunLoop.DescriptorSource>, ready: GRunLoop.DescriptorSource.Conditions)
 
     /// One descriptor, and who watches it: as a rule one source.
     private struct Watch {
         /// Retained. Nil where nobody watches.
-        unowned(unsafe) var source: GRunLoop.DescriptorSource?
+        var source: Unmanaged<GRunLoop.DescriptorSource>?
         /// Distinguishes this watch from an earlier one of the same number whose event may still be about. 0 where nobody watches.
         var generation: UInt32 = 0
         /// All of them are in `shared`.
         var isShared = false
+
+        func isOf(_ other: GRunLoop.DescriptorSource) -> Bool {
+            source?.toOpaque() == Unmanaged.passUnretained(other).toOpaque()
+        }
     }
 
     @exclusivity(unchecked) private(set) var epoll: Int32 = -1
@@ -30,7 +34,7 @@ final class DescriptorSet {
 
     deinit {
         for descriptor in watchedDescriptors {
-            if let source = watches[Int(descriptor)].source { Unmanaged.passUnretained(source).release() }
+            watches[Int(descriptor)].source?.release()
         }
         free(watches.baseAddress)
         if epoll >= 0 { close(epoll) }
@@ -60,12 +64,12 @@ final class DescriptorSet {
     private func sources(of descriptor: Int32) -> [GRunLoop.DescriptorSource] {
         let watch = watch(of: descriptor)
         if watch.isShared { return shared[descriptor] ?? [] }
-        return watch.source.map { [$0] } ?? []
+        return watch.source.map { [$0.takeUnretainedValue()] } ?? []
     }
 
     func contains(_ source: GRunLoop.DescriptorSource) -> Bool {
         let watch = watch(of: source.descriptor)
-        return watch.source === source || watch.isShared && sources(of: source.descriptor).contains { $0 === source }
+        return watch.isOf(source) || watch.isShared && sources(of: source.descriptor).contains { $0 === source }
     }
 
     /// Answers whether the number had been closed while it was watched: the caller says so, without the lock.
@@ -83,8 +87,7 @@ final class DescriptorSet {
             generations = Swift.max(1, generations &+ 1)
             try control(EPOLL_CTL_ADD, descriptor, source.conditions, generations)
             makeRoom(for: descriptor)
-            _ = Unmanaged.passRetained(source)
-            watches[Int(descriptor)] = Watch(source: source, generation: generations)
+            watches[Int(descriptor)] = Watch(source: .passRetained(source), generation: generations)
             count += 1
             return false
         }
@@ -109,11 +112,10 @@ final class DescriptorSet {
         guard contains(source) else { return false }
         let watch = watch(of: descriptor)
         let left = watch.isShared ? sources(of: descriptor).filter { $0 !== source } : []
-        if let former = watch.source, former !== left.first {
-            if let next = left.first { _ = Unmanaged.passRetained(next) }
-            watches[Int(descriptor)].source = left.first
+        if left.first.map(watch.isOf) != true {
+            watches[Int(descriptor)].source = left.first.map(Unmanaged.passRetained)
             if left.isEmpty { watches[Int(descriptor)].generation = 0 }
-            Unmanaged.passUnretained(former).release()
+            watch.source?.release()
         }
         if watch.isShared {
             shared[descriptor] = left.count > 1 ? left : nil
@@ -163,14 +165,14 @@ final class DescriptorSet {
         let watch = watch(of: event.descriptor)
         guard watch.generation == event.generation, let source = watch.source else { return nil }
         guard !watch.isShared else { return sharedReceiver(of: event) }
-        let ready = source.conditions.happened(in: event.events)
+        let ready = source._withUnsafeGuaranteedRef { $0.conditions.happened(in: event.events) }
         return ready.isEmpty ? nil : (source, ready)
     }
 
     @inline(never) private func sharedReceiver(of event: DescriptorBatch.Event) -> Receiver? {
         for source in sources(of: event.descriptor).reversed() {
             let ready = source.conditions.happened(in: event.events)
-            if !ready.isEmpty { return (source, ready) }
+            if !ready.isEmpty { return (.passUnretained(source), ready) }
         }
         return nil
     }

@@ -18,6 +18,12 @@ struct Kept {
         others.append(list)
     }
 
+    /// Without the lock: what was called before goes, and this is called now.
+    @inline(__always) mutating func replace(by object: AnyObject) {
+        drop()
+        keep(object)
+    }
+
     /// Without the lock.
     @inline(__always) mutating func drop() {
         if first != nil { first = nil }

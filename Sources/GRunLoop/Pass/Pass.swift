@@ -86,7 +86,6 @@ extension GRunLoop {
             return true
         }
         let listed = mode.signalled.list
-        run.kept.keep(all: listed)
         var collected: [(membership: SourceMembership, signal: UInt64)] = []
         for membership in listed {
             let signal = membership.source.signalOrder
@@ -107,15 +106,16 @@ extension GRunLoop {
             handled = true
             if isCutLocked(run) { break }
         }
+        run.kept.keep(all: listed)
         return handled
     }
 
     /// Performs a source of the mode's list; answers whether it was still signalled.
     private func performLocked(_ membership: SourceMembership, _ run: Activation) -> Bool {
-        run.kept.keep(membership)
         membership.mode.signalled.remove(membership)
         guard membership.source.takeSignal() else { return false }
         lock.unlock()
+        run.kept.replace(by: membership)
         callOutToSource(membership.source, of: self)
         lock.lock()
         return true
@@ -148,8 +148,7 @@ extension GRunLoop {
             run.servedMainQueueLast = true
             return drainMainQueueLocked()
         case .descriptor(let source):
-            run.kept.keep(source)
-            return performLocked(source, mode)
+            return performLocked(source, run, mode)
         }
     }
 
@@ -175,10 +174,11 @@ extension GRunLoop {
         }
     }
 
-    private func performLocked(_ source: DescriptorSource, _ mode: ModeState) -> Bool {
+    private func performLocked(_ source: DescriptorSource, _ run: Activation, _ mode: ModeState) -> Bool {
         guard let ready = batch.take(for: source, in: mode) else { return false }
         mode.lastDescriptor = source.descriptor
         lock.unlock()
+        run.kept.replace(by: source)
         callOutToDescriptorSource(source, ready, of: self)
         lock.lock()
         return true

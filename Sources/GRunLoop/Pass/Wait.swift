@@ -217,7 +217,7 @@ extension GRunLoop {
             case .wakeUp where sleep.isWakePending: return .wakeUp
             case .mainQueue where mainQueue: return .mainQueue
             case .timers where hasTimers: return .timers
-            case .descriptor: if let (source, _) = batch.first(in: mode) { return .descriptor(source) }
+            case .descriptor: if let (source, _) = batch.first(in: mode) { return .descriptor(source.takeUnretainedValue()) }
             default: break
             }
         }
@@ -233,7 +233,7 @@ extension GRunLoop {
         if mainQueue { ready.append(.mainQueue) }
         if hasTimers { ready.append(.timers) }
         _ = batch.dropOrphans(of: mode)
-        ready += batch.pending(in: mode).compactMap { mode.descriptors.receiver(of: $0).map { .descriptor($0.source) } }
+        ready += batch.pending(in: mode).compactMap { mode.descriptors.receiver(of: $0).map { .descriptor($0.source.takeUnretainedValue()) } }
         guard ready.count > 1, let index = chooser(ready), ready.indices.contains(index) else { return nil }
         return ready[index]
     }
