@@ -48,7 +48,8 @@ extension GRunLoop {
             host.mustPass = false
             let handled = runHeadLocked(run, run.mode)
             if let home { cgrun_hub_note_head(home.hub) }
-            guard let found = takeReadyForHostLocked(run, polls: handled) else {
+            let polls = handled && !sleepsAtOnceLocked(run, run.mode)
+            guard let found = takeReadyForHostLocked(run, polls: polls) else {
                 host.tailMode = run.mode
                 return
             }
