@@ -62,7 +62,7 @@ extension GRunLoop {
     @inline(never) func sleepsAtOnceLocked(_ run: Activation, _ mode: ModeState) -> Bool {
         guard mode.observed.isEmpty, mode.signalled.isEmpty, mode.blocks.live == 0, commonBlocks.live == 0 else { return false }
         guard run.isOutermost, !run.returnsAfterSource, !run.isStopped, !run.owesPass, !host.isWaitTold else { return false }
-        guard tracer == nil, itemChooser == nil, virtualTime == nil, !isFinishedLocked(mode) else { return false }
+        guard tracer == nil, virtualTime == nil, !isFinishedLocked(mode) else { return false }
         // In that pass the main queue would be asked first (item 53).
         return !run.servedMainQueueLast || !servesMainQueueLocked(mode)
     }
