@@ -137,7 +137,7 @@ import Testing
                 members[mode].insert(timer)
                 modes[mode].insert(timers[timer])
             }
-            #expect(timers[timer].places.contains(modes[mode]) == members[mode].contains(timer))
+            #expect(timers[timer].isIn(modes[mode]) == members[mode].contains(timer))
             guard step % 50 == 0 else { continue }
             for (mode, members) in zip(modes, members) {
                 let sorted = mode.heap.due(by: .never).map(\.deadline)
@@ -149,7 +149,7 @@ import Testing
             #expect(mode.timerCount == 0)
             #expect(mode.heap.count == 0)
         }
-        for timer in timers { #expect(timer.places.isEmpty) }
+        for timer in timers { #expect(timer.isInNoMode) }
     }
 
     @Test("an empty heap has no date")

@@ -15,18 +15,15 @@ extension GRunLoop {
     public final class Timer: @unchecked Sendable {
         let guardian = Guardian()
         // Guarded by the guardian.
-        @exclusivity(unchecked) private var owner: Unmanaged<GRunLoop>?
-        // The flags stand behind the 20 bytes of the places: a timer takes 104 bytes, and with one more malloc's 128.
-        @exclusivity(unchecked) var places = TimerPlaces()
+        @exclusivity(unchecked) private(set) var extras: TimerExtras?
+        @exclusivity(unchecked) var deadline: Nanoseconds
+        @exclusivity(unchecked) private var handler: Handler?
+        @exclusivity(unchecked) var firstMode: Unmanaged<ModeState>?
+        // The flags stand behind the four bytes of the index: a timer takes 72 bytes, of malloc's 80, and with one more 96.
+        @exclusivity(unchecked) var firstIndex: Int32 = -1
         @exclusivity(unchecked) var isCommonItem = false
         @exclusivity(unchecked) private var valid = true
         @exclusivity(unchecked) private(set) var isFiring = false
-        @exclusivity(unchecked) var deadline: Nanoseconds
-        /// What `fireDate` answers: a requested date in the past stays readable until the timer fires (item 112).
-        @exclusivity(unchecked) private var requested: Nanoseconds
-        private let period: Nanoseconds
-        @exclusivity(unchecked) private(set) var slack: Nanoseconds
-        @exclusivity(unchecked) private var handler: Handler?
 
         /// In a struct: taken out of an optional by itself, a closure would be copied, and wrapped.
         private struct Handler {
@@ -54,11 +51,14 @@ extension GRunLoop {
             date first: Nanoseconds, period span: Nanoseconds, tolerance: Duration, at now: Nanoseconds,
             handler: @escaping @Sendable (Timer) -> Void
         ) {
-            requested = first
             deadline = Self.deadline(for: first, at: now)
-            period = Swift.min(Swift.max(0, span), .longest)
-            slack = Self.slack(for: tolerance, period: period)
             self.handler = Handler(body: handler)
+            guard span > 0 || tolerance > .zero || deadline != first else { return }
+            let extras = TimerExtras()
+            extras.period = Swift.min(Swift.max(0, span), .longest)
+            extras.slack = Self.slack(for: tolerance, period: extras.period)
+            if deadline != first { extras.requested = first }
+            self.extras = extras
         }
 
         /// A timer whose first fire is `interval` from now.
@@ -121,19 +121,20 @@ extension GRunLoop {
         }
 
         /// Zero in a timer that fires once. `CFRunLoopTimerGetInterval`.
-        public var interval: Duration { period.duration }
+        public var interval: Duration { guardian.withLock { period }.duration }
 
         /// `CFRunLoopTimerDoesRepeat`.
-        public var repeats: Bool { period > 0 }
+        public var repeats: Bool { guardian.withLock { period } > 0 }
 
         /// How much later than its date the timer may fire. `CFRunLoopTimerGetTolerance`, `CFRunLoopTimerSetTolerance`.
         public var tolerance: Duration {
             get { guardian.withLock { slack }.duration }
             set {
-                let wanted = Self.slack(for: newValue, period: period)
                 let wake = guardian.withLock { () -> Kick? in
-                    if let loop { return loop.changeLocked(self) { slack = wanted } }
-                    slack = wanted
+                    let wanted = Self.slack(for: newValue, period: period)
+                    let change = { if wanted != self.slack { self.needExtras().slack = wanted } }
+                    if let loop { return loop.changeLocked(self, change) }
+                    change()
                     return nil
                 }
                 wake?.send()
@@ -151,7 +152,7 @@ extension GRunLoop {
             guard valid else { return guardian.unlock(held) }
             valid = false
             let released = handler.take()
-            let item = owner?._withUnsafeGuaranteedRef { $0.removeEverywhereLocked(self) }
+            let item = held?.owner?._withUnsafeGuaranteedRef { $0.removeEverywhereLocked(self) }
             guardian.unlock(held)
             Self.release(released, item)
         }
@@ -162,20 +163,35 @@ extension GRunLoop {
         /// Calls the closure now, on this thread. A repeating timer keeps its schedule; a one-shot timer is invalidated. An invalid
         /// timer ignores it. The corresponding Foundation method is `Timer.fire()`.
         public func fire() {
-            var body = guardian.withLock { valid ? handler?.body : nil }
+            var (body, isOneShot) = guardian.withLock { (valid ? handler?.body : nil, period == 0) }
             guard body != nil else { return }
             callOutToTimer(&body, self, of: nil)
-            if period == 0 { invalidate() }
+            if isOneShot { invalidate() }
         }
 
         // MARK: For the loop, which holds its lock
 
         var isValidLocked: Bool { valid }
 
-        /// The loop that it is in. Neither retained nor released with each look: it is there as long as its timers are in it.
-        var loop: GRunLoop? {
-            get { owner?.takeUnretainedValue() }
-            set { owner = newValue.map(Unmanaged.passUnretained) }
+        /// The loop that it is in.
+        var loop: GRunLoop? { guardian.lockedOwner?.takeUnretainedValue() }
+
+        private var period: Nanoseconds { extras?.period ?? 0 }
+        var slack: Nanoseconds { extras?.slack ?? 0 }
+
+        /// What `fireDate` answers: a requested date in the past stays readable until the timer fires (item 112).
+        private var requested: Nanoseconds { extras?.requested ?? deadline }
+
+        func needExtras() -> TimerExtras {
+            if let extras { return extras }
+            let made = TimerExtras()
+            extras = made
+            return made
+        }
+
+        private func setDates(requested date: Nanoseconds, deadline due: Nanoseconds) {
+            deadline = due
+            if date != due { needExtras().requested = date } else { extras?.requested = nil }
         }
 
         /// The date that `nextFireDate(forMode:)` shows.
@@ -186,12 +202,13 @@ extension GRunLoop {
             var body = handler?.body
             isFiring = true
             let due = deadline
+            let isOneShot = period == 0
             loop.suspendInHeapsLocked(self)
             loop.firing.append(self)
             loop.lock.unlock()
 
             callOutToTimer(&body, self, of: loop)
-            if period == 0 { invalidate() }
+            if isOneShot { invalidate() }
 
             loop.lock.lock()
             // The last one, unless the thread has ended meanwhile.
@@ -215,8 +232,8 @@ extension GRunLoop {
 
         /// The first date of the grid after now: phase is kept, what was missed is skipped.
         private func advance(from due: Nanoseconds) {
-            deadline = due.addingSaturating((missedDatesLocked(since: due) &+ 1).multipliedSaturating(by: period))
-            requested = deadline
+            let next = due.addingSaturating((missedDatesLocked(since: due) &+ 1).multipliedSaturating(by: period))
+            setDates(requested: next, deadline: next)
         }
 
         /// In the closure of one that repeats: the latest date of its grid that has come.
@@ -236,9 +253,8 @@ extension GRunLoop {
             let wake = guardian.withLock { () -> Kick? in
                 guard valid else { return nil }
                 let due = Self.deadline(for: date, at: nowLocked)
-                requested = date
-                if let loop { return loop.moveLocked(self) { deadline = due } }
-                deadline = due
+                if let loop { return loop.moveLocked(self) { setDates(requested: date, deadline: due) } }
+                setDates(requested: date, deadline: due)
                 return nil
             }
             wake?.send()

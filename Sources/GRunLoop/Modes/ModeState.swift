@@ -56,7 +56,7 @@ final class ModeState {
     func insert(_ timer: GRunLoop.Timer) {
         timerCount += 1
         _ = Unmanaged.passRetained(timer)
-        timer.places.add(self)
+        timer.join(self)
         if !timer.isFiring { heap.insert(timer, in: self) }
     }
 
@@ -64,12 +64,12 @@ final class ModeState {
     func remove(_ timer: GRunLoop.Timer) -> Unmanaged<GRunLoop.Timer> {
         timerCount -= 1
         takeOut(timer)
-        timer.places.remove(self)
+        timer.leave(self)
         return Unmanaged.passUnretained(timer)
     }
 
     func takeOut(_ timer: GRunLoop.Timer) {
-        let index = timer.places.index(in: self)
+        let index = timer.index(in: self)
         if index >= 0 { heap.remove(at: index, in: self) }
     }
 

@@ -52,7 +52,7 @@ struct TimerHeap: ~Copyable {
     mutating func remove(at index: Int, in mode: ModeState) {
         // A tolerance changes only while the timer is not in here.
         let isTolerant = entries[index].timer._withUnsafeGuaranteedRef { timer in
-            timer.places.setIndex(-1, in: mode)
+            timer.setIndex(-1, in: mode)
             return timer.slack > 0
         }
         if isTolerant { tolerant -= 1 }
@@ -129,7 +129,7 @@ struct TimerHeap: ~Copyable {
 
     @inline(__always) private mutating func place(_ entry: Entry, at index: Int, in mode: ModeState) {
         (entries + index).initialize(to: entry)
-        entry.timer._withUnsafeGuaranteedRef { $0.places.setIndex(index, in: mode) }
+        entry.timer._withUnsafeGuaranteedRef { $0.setIndex(index, in: mode) }
     }
 
     private mutating func siftUp(_ entry: Entry, at start: Int, in mode: ModeState) {

@@ -39,7 +39,7 @@ extension GRunLoop {
                 timer.isCommonItem = false
                 released.append(item)
             }
-            for mode in modesToLeaveLocked(name) where timer.places.contains(mode) {
+            for mode in modesToLeaveLocked(name) where timer.isIn(mode) {
                 released.append(mode.remove(timer).takeRetainedValue())
             }
             unbindIfUnusedLocked(timer)
@@ -54,22 +54,21 @@ extension GRunLoop {
         lock.withLock {
             guard timer.guardian.isBound(to: lock) else { return false }
             if name == .common { return timer.isCommonItem }
-            return modes[name].map(timer.places.contains) ?? false
+            return modes[name].map(timer.isIn) ?? false
         }
     }
 
     // MARK: With the lock held
 
     func joinLocked(_ timer: Timer, _ mode: ModeState) -> Kick? {
-        guard timer.places.isEmpty || !timer.places.contains(mode) else { return nil }
-        timer.loop = self
+        guard timer.isInNoMode || !timer.isIn(mode) else { return nil }
         mode.insert(timer)
         return rearmLocked(mode)
     }
 
     /// Answers what is to be released after the lock. The caller holds the timer for that long.
     func removeEverywhereLocked(_ timer: Timer) -> Item? {
-        while let mode = timer.places.first { mode._withUnsafeGuaranteedRef { $0.remove(timer).release() } }
+        while let mode = timer.firstMode { mode._withUnsafeGuaranteedRef { $0.remove(timer).release() } }
         let item = timer.isCommonItem ? commonItems.remove(timer) : nil
         timer.isCommonItem = false
         unbindIfUnusedLocked(timer)
@@ -77,20 +76,19 @@ extension GRunLoop {
     }
 
     func unbindIfUnusedLocked(_ timer: Timer) {
-        guard timer.places.isEmpty, !timer.isCommonItem else { return }
-        timer.loop = nil
+        guard timer.isInNoMode, !timer.isCommonItem else { return }
         timer.guardian.unbind()
     }
 
     /// The timer begins to fire: it leaves every heap, so that a nested run does not see it.
     func suspendInHeapsLocked(_ timer: Timer) {
-        timer.places.forEach { $0.takeOut(timer) }
+        timer.forEachMode { $0.takeOut(timer) }
     }
 
     /// The timer has fired: it goes back into the heaps with its new deadline, behind those that are equal.
     func resumeInHeapsLocked(_ timer: Timer) -> Kick? {
         var kick: Kick?
-        timer.places.forEach { mode in
+        timer.forEachMode { mode in
             mode.heap.insert(timer, in: mode)
             kick = rearmLocked(mode) ?? kick
         }

@@ -1,66 +1,77 @@
 // SPDX-License-Identifier: Apache-2.0
 // The modes that a timer is in, and where it stands in the heap of each.
 
-/// Where a timer stands: the modes that it is in, and its index in the heap of each. The first place is inline, since nearly every
-/// timer has one. Modes live as long as their loop, and are neither retained nor released here.
-struct TimerPlaces {
-    private struct Place {
+/// What few timers have: a grid, a tolerance, a date that is not the one at which they fire, several modes. Made when it is needed, it
+/// keeps all others small. Guarded as the timer is.
+final class TimerExtras {
+    struct Place {
         let mode: Unmanaged<ModeState>
         var index: Int32
     }
 
-    private(set) var first: Unmanaged<ModeState>?
-    private var others: [Place] = []
-    /// In the heap of the first mode. -1 while the timer is firing: it has left the heap but is still in the mode.
-    private var firstIndex: Int32 = -1
+    /// 0 in a timer that fires once.
+    @exclusivity(unchecked) var period: Nanoseconds = 0
+    @exclusivity(unchecked) var slack: Nanoseconds = 0
+    /// What `fireDate` answers, if it is not the deadline.
+    @exclusivity(unchecked) var requested: Nanoseconds?
+    /// The modes but the first.
+    @exclusivity(unchecked) var others: [Place] = []
+}
 
-    var isEmpty: Bool { first == nil }
+/// Modes live as long as their loop, and are neither retained nor released here.
+extension GRunLoop.Timer {
+    var isInNoMode: Bool { firstMode == nil }
 
     /// Nearly all are in one mode: no array for those.
-    @inline(__always) func forEach(_ body: (ModeState) -> Void) {
-        if let first { first._withUnsafeGuaranteedRef(body) }
-        if !others.isEmpty { for place in others { place.mode._withUnsafeGuaranteedRef(body) } }
+    @inline(__always) func forEachMode(_ body: (ModeState) -> Void) {
+        if let firstMode { firstMode._withUnsafeGuaranteedRef(body) }
+        if let extras { for place in extras.others { place.mode._withUnsafeGuaranteedRef(body) } }
     }
 
-    func contains(_ mode: ModeState) -> Bool {
+    func isIn(_ mode: ModeState) -> Bool {
         isFirst(mode) || position(of: mode) != nil
     }
 
+    /// Where it stands in the mode's heap. -1 while it is firing: it has left the heap but is still in the mode.
     @inline(__always) func index(in mode: ModeState) -> Int {
-        Int(isFirst(mode) ? firstIndex : position(of: mode).map { others[$0].index } ?? -1)
+        Int(isFirst(mode) ? firstIndex : position(of: mode).flatMap { extras?.others[$0].index } ?? -1)
     }
 
-    @inline(__always) mutating func setIndex(_ index: Int, in mode: ModeState) {
+    @inline(__always) func setIndex(_ index: Int, in mode: ModeState) {
         let index = Int32(truncatingIfNeeded: index)
-        if others.isEmpty || isFirst(mode) { firstIndex = index } else { setOther(index, in: mode) }
+        if extras == nil || isFirst(mode) { firstIndex = index } else { setOther(index, in: mode) }
     }
 
-    mutating func add(_ mode: ModeState) {
-        if first == nil { first = .passUnretained(mode) } else { others.append(Place(mode: .passUnretained(mode), index: -1)) }
-    }
-
-    mutating func remove(_ mode: ModeState) {
-        if !isFirst(mode) {
-            if let position = position(of: mode) { others.remove(at: position) }
-        } else if others.isEmpty {
-            first = nil
-            firstIndex = -1
+    func join(_ mode: ModeState) {
+        if firstMode == nil {
+            firstMode = .passUnretained(mode)
         } else {
-            let next = others.removeFirst()
-            first = next.mode
+            needExtras().others.append(TimerExtras.Place(mode: .passUnretained(mode), index: -1))
+        }
+    }
+
+    func leave(_ mode: ModeState) {
+        if !isFirst(mode) {
+            if let position = position(of: mode) { extras?.others.remove(at: position) }
+        } else if let extras, !extras.others.isEmpty {
+            let next = extras.others.removeFirst()
+            firstMode = next.mode
             firstIndex = next.index
+        } else {
+            firstMode = nil
+            firstIndex = -1
         }
     }
 
     @inline(__always) private func isFirst(_ mode: ModeState) -> Bool {
-        first?.toOpaque() == Unmanaged.passUnretained(mode).toOpaque()
+        firstMode?.toOpaque() == Unmanaged.passUnretained(mode).toOpaque()
     }
 
     private func position(of mode: ModeState) -> Int? {
-        others.isEmpty ? nil : others.firstIndex { $0.mode.toOpaque() == Unmanaged.passUnretained(mode).toOpaque() }
+        extras?.others.firstIndex { $0.mode.toOpaque() == Unmanaged.passUnretained(mode).toOpaque() }
     }
 
-    @inline(never) private mutating func setOther(_ index: Int32, in mode: ModeState) {
-        if let position = position(of: mode) { others[position].index = index }
+    @inline(never) private func setOther(_ index: Int32, in mode: ModeState) {
+        if let position = position(of: mode) { extras?.others[position].index = index }
     }
 }

@@ -166,7 +166,7 @@ extension GRunLoop {
         let due = mode.heap.due(by: now)
         run.kept.keep(all: due)
         for timer in due {
-            guard timer.guardian.isBound(to: lock), timer.isValidLocked, timer.places.contains(mode), !timer.isFiring,
+            guard timer.guardian.isBound(to: lock), timer.isValidLocked, timer.isIn(mode), !timer.isFiring,
                 timer.deadline <= time
             else { continue }
             timer.fireLocked(in: mode, of: self)

@@ -233,7 +233,9 @@ extension GRunLoop {
         if mainQueue { ready.append(.mainQueue) }
         if hasTimers { ready.append(.timers) }
         _ = batch.dropOrphans(of: mode)
-        ready += batch.pending(in: mode).compactMap { mode.descriptors.receiver(of: $0).map { .descriptor($0.source.takeUnretainedValue()) } }
+        ready += batch.pending(in: mode).compactMap {
+            mode.descriptors.receiver(of: $0).map { .descriptor($0.source.takeUnretainedValue()) }
+        }
         guard ready.count > 1, let index = chooser(ready), ready.indices.contains(index) else { return nil }
         return ready[index]
     }

@@ -81,6 +81,7 @@ public final class GRunLoop: @unchecked Sendable {
         defaultMode = ModeState(name: .default, isCommon: true)
         modes[.default] = defaultMode
         host = HostState(ambientMode: defaultMode)
+        lock.owner = .passUnretained(self)
         cgrun_watch_fork()
         // Of two copies of the library the first one serves the process; the loops of the other are dead from the beginning.
         if OneCopy.other != nil { dead.store(true, ordering: .relaxed) }
@@ -199,7 +200,7 @@ public final class GRunLoop: @unchecked Sendable {
         lock.withLock { () -> Nanoseconds? in
             guard let mode = modes[name], mode.timerCount > 0 else { return nil }
             // A timer whose closure is running still stands at its old place (item 142).
-            let candidates = firing.filter { $0.places.contains(mode) } + mode.heap.due(by: mode.heap.earliest).prefix(1)
+            let candidates = firing.filter { $0.isIn(mode) } + mode.heap.due(by: mode.heap.earliest).prefix(1)
             return candidates.min { $0.deadline < $1.deadline }?.shownDateLocked
         }?.instant
     }

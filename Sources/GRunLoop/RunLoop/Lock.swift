@@ -7,7 +7,13 @@ import Synchronization
 /// A lock that is not recursive. Its memory is never given back to the system, only to the next lock: whoever read an old
 /// guardian may still lock it, find that it is no longer the right one, and go on.
 struct Lock: @unchecked Sendable {
-    private let memory: UnsafeMutablePointer<cgrun_lock>
+    private struct Cell {
+        /// At the beginning: its address is the lock's.
+        var lock = cgrun_lock()
+        var owner: Unmanaged<GRunLoop>?
+    }
+
+    private let cell: UnsafeMutablePointer<Cell>
 
     private static let poolLock = Lock()
     /// Guarded by `poolLock`.
@@ -22,17 +28,28 @@ struct Lock: @unchecked Sendable {
     }
 
     private init() {
-        memory = .allocate(capacity: 1)
+        cell = .allocate(capacity: 1)
+        cell.initialize(to: Cell())
         cgrun_lock_init(memory)
     }
 
     /// Of a lock that ``address`` was asked of.
     @inline(__always) fileprivate init?(at address: UInt) {
-        guard address > Guardian.taken, let memory = UnsafeMutablePointer<cgrun_lock>(bitPattern: address) else { return nil }
-        self.memory = memory
+        guard address > Guardian.taken, let cell = UnsafeMutablePointer<Cell>(bitPattern: address) else { return nil }
+        self.cell = cell
     }
 
-    fileprivate var address: UInt { UInt(bitPattern: memory) }
+    fileprivate var address: UInt { UInt(bitPattern: cell) }
+
+    private var memory: UnsafeMutablePointer<cgrun_lock> {
+        UnsafeMutableRawPointer(cell).assumingMemoryBound(to: cgrun_lock.self)
+    }
+
+    /// The loop whose lock this is; it does not change as long as an item is guarded by it.
+    var owner: Unmanaged<GRunLoop>? {
+        get { cell.pointee.owner }
+        nonmutating set { cell.pointee.owner = newValue }
+    }
 
     @inline(__always) func lock() {
         cgrun_lock_take(memory)
@@ -92,6 +109,9 @@ struct Guardian: ~Copyable {
     @inline(__always) borrowing func unlock(_ held: Held) {
         if let held { held.unlock() } else { word.store(Self.free, ordering: .releasing) }
     }
+
+    /// With what guards the item held: the loop that the item is in.
+    @inline(__always) var lockedOwner: Unmanaged<GRunLoop>? { Lock(at: word.load(ordering: .relaxed))?.owner }
 
     /// With `lock` held: whether it is the item's.
     @inline(__always) borrowing func isBound(to lock: Lock) -> Bool {
