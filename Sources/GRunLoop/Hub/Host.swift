@@ -157,6 +157,8 @@ extension GRunLoop {
     /// Something was enqueued or signalled. What a callout of ours leaves behind is for the pass that it is part of; what a callback of the
     /// host or another thread does is for the host's next iteration, which it does not cause (item 74).
     func owePassToHostLocked() {
+        // Another thread that floods the loop has told it already.
+        if host.hasNews, !host.isInnermost { return }
         if !isCurrent {
             host.hasNews = true
         } else if host.isInnermost {

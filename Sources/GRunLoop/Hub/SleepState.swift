@@ -79,7 +79,7 @@ extension GRunLoop {
             return nil
         }
         sleep.isWakePending = true
-        if reach == .everyRun, !isCurrent { sleep.isWakeForeign = true }
+        if reach == .everyRun, !sleep.isWakeForeign, !isCurrent { sleep.isWakeForeign = true }
         return sleep.kick(self)
     }
 

@@ -60,7 +60,6 @@ extension GRunLoop {
 
         /// Guards the flags and what follows.
         let guardian = Guardian()
-        @exclusivity(unchecked) unowned(unsafe) var loop: GRunLoop?
         /// The mode that it is in, as nearly all are in one.
         @exclusivity(unchecked) private unowned(unsafe) var firstMode: ModeState?
         @exclusivity(unchecked) private var otherModes: [ModeState] = []
@@ -91,7 +90,7 @@ extension GRunLoop {
             _ = guardian.withLock { () -> [Any] in
                 guard valid else { return [] }
                 valid = false
-                return loop?.removeEverywhereLocked(self) ?? []
+                return guardian.loop?.removeEverywhereLocked(self) ?? []
             }
         }
 

@@ -16,7 +16,6 @@ extension GRunLoop {
 
         let guardian = Guardian()
         // Guarded by the guardian.
-        @exclusivity(unchecked) unowned(unsafe) var loop: GRunLoop?
         @exclusivity(unchecked) var modes: [ModeState] = []
         @exclusivity(unchecked) var isCommonItem = false
         @exclusivity(unchecked) private var valid = true
@@ -53,7 +52,7 @@ extension GRunLoop {
                 valid = false
                 let released = handler
                 handler = nil
-                return (released, loop?.removeEverywhereLocked(self) ?? [])
+                return (released, guardian.loop?.removeEverywhereLocked(self) ?? [])
             }
         }
 

@@ -133,7 +133,7 @@ extension GRunLoop {
                 let wake = guardian.withLock { () -> Kick? in
                     let wanted = Self.slack(for: newValue, period: period)
                     let change = { if wanted != self.slack { self.needExtras().slack = wanted } }
-                    if let loop { return loop.changeLocked(self, change) }
+                    if let loop = guardian.loop { return loop.changeLocked(self, change) }
                     change()
                     return nil
                 }
@@ -172,9 +172,6 @@ extension GRunLoop {
         // MARK: For the loop, which holds its lock
 
         var isValidLocked: Bool { valid }
-
-        /// The loop that it is in.
-        var loop: GRunLoop? { guardian.lockedOwner?.takeUnretainedValue() }
 
         private var period: Nanoseconds { extras?.period ?? 0 }
         var slack: Nanoseconds { extras?.slack ?? 0 }
@@ -227,7 +224,7 @@ extension GRunLoop {
             isFiring = false
             guard valid else { return nil }
             if deadline <= due { advance(from: due) }
-            return loop?.resumeInHeapsLocked(self)
+            return guardian.loop?.resumeInHeapsLocked(self)
         }
 
         /// The first date of the grid after now: phase is kept, what was missed is skipped.
@@ -247,13 +244,13 @@ extension GRunLoop {
         }
 
         /// The present on the clock that its dates are of.
-        fileprivate var nowLocked: Nanoseconds { loop?.time ?? ThreadLoops.time }
+        fileprivate var nowLocked: Nanoseconds { guardian.loop?.time ?? ThreadLoops.time }
 
         private func move(to date: Nanoseconds) {
             let wake = guardian.withLock { () -> Kick? in
                 guard valid else { return nil }
                 let due = Self.deadline(for: date, at: nowLocked)
-                if let loop { return loop.moveLocked(self) { setDates(requested: date, deadline: due) } }
+                if let loop = guardian.loop { return loop.moveLocked(self) { setDates(requested: date, deadline: due) } }
                 setDates(requested: date, deadline: due)
                 return nil
             }

@@ -33,7 +33,6 @@ extension GRunLoop {
             }
             if name == .common {
                 source.isCommonItem = true
-                source.loop = self
                 commonItems.insert(.descriptor(source), for: source)
             }
             return .done(joined)
@@ -95,7 +94,6 @@ extension GRunLoop {
     func joinLocked(_ source: DescriptorSource, _ mode: ModeState) throws(DescriptorError) -> Joined {
         guard !mode.descriptors.contains(source) else { return Joined() }
         let wasClosed = try mode.descriptors.add(source)
-        source.loop = self
         source.join(mode)
         return Joined(kick: descriptorsChangedLocked(in: mode), wasClosed: wasClosed)
     }
@@ -117,7 +115,6 @@ extension GRunLoop {
 
     func unbindIfUnusedLocked(_ source: DescriptorSource) {
         guard source.isInNoMode, !source.isCommonItem else { return }
-        source.loop = nil
         source.guardian.unbind()
     }
 

@@ -57,7 +57,6 @@ extension GRunLoop {
 
     func joinLocked(_ observer: Observer, _ mode: ModeState) {
         guard !observer.modes.contains(where: { $0 === mode }) else { return }
-        observer.loop = self
         observer.modes.append(mode)
         mode.insert(observer)
     }
@@ -80,7 +79,6 @@ extension GRunLoop {
 
     func unbindIfUnusedLocked(_ observer: Observer) {
         guard observer.modes.isEmpty, !observer.isCommonItem else { return }
-        observer.loop = nil
         observer.guardian.unbind()
     }
 }

@@ -111,7 +111,7 @@ struct Guardian: ~Copyable {
     }
 
     /// With what guards the item held: the loop that the item is in.
-    @inline(__always) var lockedOwner: Unmanaged<GRunLoop>? { Lock(at: word.load(ordering: .relaxed))?.owner }
+    @inline(__always) var loop: GRunLoop? { Lock(at: word.load(ordering: .relaxed))?.owner?.takeUnretainedValue() }
 
     /// With `lock` held: whether it is the item's.
     @inline(__always) borrowing func isBound(to lock: Lock) -> Bool {
