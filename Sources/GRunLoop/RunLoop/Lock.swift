@@ -24,6 +24,7 @@ struct Lock: @unchecked Sendable {
     }
 
     static func giveBack(_ lock: Lock) {
+        lock.owner = nil
         poolLock.withLock { pool.append(lock) }
     }
 
