@@ -11,11 +11,13 @@ struct Kept {
     var isEmpty: Bool { first == nil && others.isEmpty }
 
     @inline(__always) mutating func keep(_ object: AnyObject) {
-        if first == nil { first = object } else { others.append(object) }
+        if first == nil { first = object } else { keepMore(object) }
     }
 
-    mutating func keep(all list: [some AnyObject]) {
-        others.append(list)
+    mutating func keep(all list: [some AnyObject]) { keepMore(list) }
+
+    @inline(never) private mutating func keepMore(_ called: Any) {
+        others.append(called)
     }
 
     /// Without the lock: what was called before goes, and this is called now.

@@ -123,7 +123,7 @@ extension GRunLoop {
 
     // MARK: 10
 
-    func dispatchLocked(_ served: ServedContext, _ run: Activation) {
+    @inline(never) func dispatchLocked(_ served: ServedContext, _ run: Activation) {
         run.kept.keep(served)
         lock.unlock()
         let outerDepth = ownDispatchDepth
