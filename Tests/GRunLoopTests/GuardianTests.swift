@@ -41,16 +41,22 @@ import Testing
         let rounds = 50_000
         let items = (0..<rounds).map { _ in Item() }
         let wins = (0..<2).map { _ in Counter() }
+        let locks = (0..<2).map { _ in Lock.take() }
         let go = Flag()
         let threads = (0..<2).map { number in
             LoopThread { _ in
-                let lock = Lock.take()
                 go.wait()
-                for item in items { lock.withLock { if item.guardian.bind(to: lock) { wins[number].increment() } } }
+                for item in items {
+                    locks[number].withLock { if item.guardian.bind(to: locks[number]) { wins[number].increment() } }
+                }
             }
         }
         go.set()
         for thread in threads { thread.join() }
         #expect(wins[0].value + wins[1].value == rounds)
+        for lock in locks {
+            lock.withLock { for item in items where item.guardian.isBound(to: lock) { item.guardian.unbind() } }
+            Lock.giveBack(lock)
+        }
     }
 }
