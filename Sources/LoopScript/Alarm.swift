@@ -20,7 +20,7 @@ final class ActiveRuns: Sendable {
         }
     }
 
-    /// Whether the innermost run was stopped by another thread.
+    /// Whether the innermost run was stopped.
     var isStopped: Bool { stack.withLock { $0.last?.isStopped ?? false } }
 }
 

@@ -8,7 +8,6 @@ struct Activation {
     let returnsAfterSource: Bool
     /// Its deadline on the grid; nil without one, and once exit has been observed.
     var deadline: UInt64?
-    var isStopped = false
     /// The version-0 sources that this pass collected and that still wait their turn (`Rule.lastSourceDecides`).
     var pendingSources: [Int] = []
 }

@@ -27,8 +27,7 @@ extension Executor {
             face.makeReady(port: port)
         case .wakeUp: face.wakeUp()
         case .stop:
-            if !activations.isEmpty { activations[activations.count - 1].isStopped = true }
-            face.stop()
+            if let run = activations.last { activeRuns.stop(run.id) { face.stop() } } else { face.stop() }
         case .perform(let block, let modes):
             face.perform(inModes: modes) { [unowned self] in performed(block: block) }
         case .move(let timer, let gaps): move(timer, gaps)

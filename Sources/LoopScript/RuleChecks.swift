@@ -47,10 +47,7 @@ extension Executor {
             let waits = activations.contains { $0.pendingSources.contains(source) && touched.contains($0.mode) }
             return waits ? .removedSourcePerforms : nil
         case .timer(let timer):
-            let inBatch = callouts.contains { frame in
-                guard case .timer? = frame.item, frame.depth > 0 else { return false }
-                return touched.contains(activations[frame.depth - 1].mode)
-            }
+            let inBatch = batchModes.contains(where: touched.contains)
             let stays = modes(of: item).contains { !touched.contains($0) }
             if inBatch, stays, isDue(timer) { return .removedTimerFires }
             return takesWaitedItem(item) ? .waitedItemGone : nil
@@ -63,9 +60,14 @@ extension Executor {
     /// Whether a due timer that is in no mode joins others than that of a batch under way, in which it may have been.
     private func returnsBesideItsBatch(_ timer: Int, to joined: some Sequence<ModeName>) -> Bool {
         guard modes(of: .timer(timer)).isEmpty, isDue(timer) else { return false }
-        return callouts.contains { frame in
-            guard case .timer? = frame.item, frame.depth > 0 else { return false }
-            return !joined.contains(activations[frame.depth - 1].mode)
+        return batchModes.contains { !joined.contains($0) }
+    }
+
+    /// The modes whose due timers are being called.
+    private var batchModes: [ModeName] {
+        callouts.compactMap { frame in
+            guard case .timer? = frame.item, frame.depth > 0 else { return nil }
+            return activations[frame.depth - 1].mode
         }
     }
 
@@ -165,7 +167,7 @@ extension Executor {
     public func wouldOversleep() -> Bool {
         guard let activation = activations.last else { return false }
         let isOver = activation.deadline.map { $0 < Grid.now } ?? false
-        guard activation.isStopped || activeRuns.isStopped || isOver && !isItemReady(in: activation.mode) else { return false }
+        guard activeRuns.isStopped || isOver && !isItemReady(in: activation.mode) else { return false }
         count(.wakeUpEaten)
         return true
     }
