@@ -4,7 +4,8 @@ import os
 import subprocess
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-OURS = os.path.join(HERE, ".build", "release", "grun-bench")
+RELEASE = os.path.join(HERE, ".build", "release")
+OURS = os.path.join(RELEASE, "grun-bench")
 PEERS = os.path.join(HERE, ".build", "peers")
 # What the peers are called, where the program's name does not say it.
 NAMES = {"uv": "libuv", "ev": "libev", "le": "libevent", "sdev": "sd-event", "glib": "GLib", "foundation": "Foundation"}
