@@ -1,9 +1,48 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the hub and the carriers of further contexts know of each other.
+// What the hub, its sentinels and the carriers of further contexts know of each other.
 #ifndef CGRUN_HUB_H
 #define CGRUN_HUB_H
 
 #include "cgrun.h"
+
+#include <pthread.h>
+
+typedef struct {
+    GSource source;
+    cgrun_hub_funcs funcs;
+    void *loop;
+    pthread_t thread;
+    bool is_main;
+    GPollFD records[CGRUN_HUB_RECORDS];
+    bool dormant;
+    bool saw_check;
+
+    // Fairness: iterations in which the hub still steps back, and whether it does in this one.
+    unsigned yields;
+    bool is_yielding;
+
+    // The host's sleep, as far as observers are told of it.
+    GSource *first, *last; // the sentinels, while somebody observes; each holds the hub
+    bool is_waiting;       // beforeWaiting was sent, afterWaiting was not
+    bool has_slept;        // while waiting, the poll of this iteration took time
+    bool is_spoilt;        // this poll ends at once: a record of ours came or went, which writes to GLib's wakeup descriptor
+    bool has_woken;        // while waiting, something foreign was dispatched
+    bool is_stale;         // something foreign was dispatched since the last head of a pass
+    bool is_unsure;        // perhaps it was: GLib has not checked the last sentinel, which was ready already
+    bool was_unsure;       // that was taken for a yes, once
+    bool first_checked, last_checked, was_ours;
+    bool last_is_ready;
+    int depth;
+    gint64 prepared;
+} Hub;
+
+/// Another thread iterates the context, our own driver does, or the hub is a canary only: then nothing of ours happens.
+static inline bool cgrun_hub_is_silent(const Hub *hub)
+{
+    if (hub->dormant || hub->loop == NULL || cgrun_has_forked())
+        return true;
+    return hub->is_main ? !cgrun_is_main_thread() : !pthread_equal(hub->thread, pthread_self());
+}
 
 /// Whether nothing of ours may become ready in this iteration: our own driver iterates the context, another thread does, or the hub yields.
 bool cgrun_hub_steps_back(const GSource *hub);

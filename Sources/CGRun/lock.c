@@ -39,13 +39,15 @@ static void relax(void)
 #endif
 }
 
-void cgrun_lock_relax(int looks)
+void cgrun_lock_relax(int *looks)
 {
-    if (looks < LOOKS)
+    if (*looks < LOOKS) {
+        *looks += 1;
         relax();
-    else
+    } else {
         // Not sched_yield(): a thread of a lower real-time priority would never get to give it up.
         nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
+    }
 }
 
 void cgrun_lock_wait(cgrun_lock *lock)

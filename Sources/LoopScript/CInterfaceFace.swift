@@ -115,7 +115,7 @@ public final class CInterfaceFace: LoopFace {
         case .timers: .timers
         case .mainQueue: .other
         case .descriptor(let source):
-            ports.firstIndex(of: OpaquePointer(Unmanaged.passUnretained(source).toOpaque())).map(ReadyKind.port) ?? .other
+            ports.firstIndex(of: OpaquePointer(source.toOpaque())).map(ReadyKind.port) ?? .other
         }
     }
 

@@ -83,7 +83,7 @@ public final class GRunLoopFace: LoopFace {
         case .wakeUp: .wakeUp
         case .timers: .timers
         case .mainQueue: .other
-        case .descriptor(let source): ports.firstIndex { $0 === source }.map(ReadyKind.port) ?? .other
+        case .descriptor(let source): ports.firstIndex { source === $0 }.map(ReadyKind.port) ?? .other
         }
     }
 

@@ -151,6 +151,31 @@ private func callEverything(_ loop: GRunLoop) {
         }
     }
 
+    @Test("item 196: and when a source that was found ready goes before its turn")
+    func goneBeforeItsTurn() async throws {
+        try await onFreshThread { loop in
+            let released = Counter()
+            let found = Weak<GRunLoop.DescriptorSource>()
+            func addAndForget() throws {
+                let event = EventDescriptor()
+                let witness = Witness {
+                    useEverything(loop)
+                    released.increment()
+                }
+                event.makeReady()
+                let source = GRunLoop.DescriptorSource(descriptor: event.descriptor) { _, _ in
+                    withExtendedLifetime((witness, event)) {}
+                }
+                found.object = source
+                try loop.add(source, forMode: .default)
+            }
+            try addAndForget()
+            loop.on(.afterWaiting, repeats: false) { _ in found.object?.invalidate() }
+            loop.run(for: .seconds(1))
+            #expect(released.value == 1)
+        }
+    }
+
     @Test("item 196: and in what a context dispatches, and in performs")
     func contextsAndPerforms() async throws {
         try await onFreshThread { loop in

@@ -45,8 +45,8 @@ __attribute__((always_inline)) static inline void cgrun_lock_give(cgrun_lock *lo
         cgrun_lock_wake(lock);
 }
 
-/// Waits a moment for a bit that another thread holds for a few instructions; after many `looks` that thread was preempted.
-void cgrun_lock_relax(int looks);
+/// Waits a moment for a bit that another thread holds for a few instructions. Counts the looks: after many that thread was preempted.
+void cgrun_lock_relax(int *looks);
 
 // MARK: The hub
 

@@ -117,7 +117,6 @@ extension Nanoseconds {
         let (product, overflow) = Nanoseconds(microseconds).multipliedReportingOverflow(by: 1000)
         self = overflow ? (microseconds < 0 ? .min : .max) : product
     }
-
 }
 
 extension Duration {

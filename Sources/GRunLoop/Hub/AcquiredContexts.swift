@@ -9,7 +9,8 @@ struct AcquiredContexts {
     private(set) var list: [ServedContext] = []
     private var version = -1
     private var isComplete = false
-    private var pushed: ServedContext?
+    /// GLib holds it as long as it is pushed.
+    private var pushed: OpaquePointer?
 
     /// Whether ``update(to:version:)`` would change anything.
     func isCurrent(_ version: Int) -> Bool {
@@ -35,10 +36,10 @@ struct AcquiredContexts {
 
     /// What this thread starts from now on with GIO completes in the first of them.
     mutating func pushThreadDefault() {
-        guard pushed == nil, let first = list.first else { return }
+        guard pushed == nil, let first = list.first?.context else { return }
         let current = g_main_context_get_thread_default() ?? g_main_context_default()
-        guard current != first.context else { return }
-        g_main_context_push_thread_default(first.context)
+        guard current != first else { return }
+        g_main_context_push_thread_default(first)
         pushed = first
     }
 
@@ -50,8 +51,8 @@ struct AcquiredContexts {
 
     mutating func releaseAll() {
         if let pushed {
-            if g_main_context_get_thread_default() == pushed.context {
-                g_main_context_pop_thread_default(pushed.context)
+            if g_main_context_get_thread_default() == pushed {
+                g_main_context_pop_thread_default(pushed)
             } else {
                 Log.misuse(
                     "run",

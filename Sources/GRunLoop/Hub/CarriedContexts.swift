@@ -19,7 +19,7 @@ struct CarriedContexts {
 
     /// Those that no other thread owns.
     var served: [ServedContext] {
-        list.isEmpty ? [] : list.compactMap { cgrun_carrier_owns_context($0.carrier) ? $0.served : nil }
+        list.compactMap { cgrun_carrier_owns_context($0.carrier) ? $0.served : nil }
     }
 
     func isCurrent(_ mode: ModeState) -> Bool {
@@ -27,11 +27,12 @@ struct CarriedContexts {
     }
 
     /// Makes what `wanted` names what is carried. Answers what has gone, to be released without the lock.
-    mutating func update(to wanted: [ServedContext], of mode: ModeState, into home: ServedContext) -> [ServedContext] {
+    mutating func update(to wanted: [ServedContext], of mode: ModeState, into hub: UnsafeMutablePointer<GSource>) -> [ServedContext]
+    {
         let former = list
         list = wanted.map { served in
             former.first { $0.served === served }
-                ?? Carried(served: served, carrier: cgrun_carrier_new(home.hub, served.context, served.hub))
+                ?? Carried(served: served, carrier: cgrun_carrier_new(hub, served.context, served.hub))
         }
         self.mode = mode
         version = mode.contextsVersion

@@ -3,6 +3,7 @@
 //
 // prepare and check run no user code, and what prepare leaves for check is only a hint: GLib may leave check() out.
 
+import CGLib
 import CGRun
 
 /// Guarded by the loop's lock.
@@ -99,23 +100,23 @@ extension GRunLoop {
     ///   blocks behind is over, even if the host did not sleep in it.
     func prepareForHost(isWaiting: Bool, isStale: Bool, _ watched: inout UInt32) -> Bool {
         lock.withLock {
-            guard !isDead, let home else { return false }
+            guard !isDead, let hub = home?.hub, let context = home?.context else { return false }
             if !host.isInnermost { takeOverLocked() }
             let mode = host.ambientMode
             // Attaching is no business of another thread, and not for free: here, and only when it has changed.
             let isObserved = !mode.observed.isDisjoint(with: [.beforeWaiting, .afterWaiting])
-            cgrun_hub_set_sentinels(home.hub, isObserved || isWaiting)
+            cgrun_hub_set_sentinels(hub, isObserved || isWaiting)
             if !host.carried.isCurrent(mode) {
-                let wanted = contextsLocked(of: mode).filter { $0 !== home }
-                host.gone += host.carried.update(to: wanted, of: mode, into: home)
+                let wanted = contextsLocked(of: mode).filter { $0.hub != hub }
+                host.gone += host.carried.update(to: wanted, of: mode, into: hub)
             }
             if hasWorkLocked(mode, isWaiting: isWaiting) || isStale && hasLeftoversLocked(mode) { return true }
-            watched = watchLocked(mode, home)
+            watched = watchLocked(mode, hub)
             if host.shortage == .toBeSaid || mustExplainStrandedLocked(mode) { return true }
             // The write that ended the last sleep may come as late as in this one.
             if sleep.takeKicked() { host.isRearmed = true }
             sleep.begin(
-                in: mode, wokenBy: .context(home.context), until: mode.heap.wakeUpTime(),
+                in: mode, wokenBy: .context(context), until: mode.heap.wakeUpTime(),
                 watchesDescriptors: watched & Record.descriptors.bit != 0)
             return false
         }
@@ -126,7 +127,7 @@ extension GRunLoop {
         lock.withLock {
             // Somebody ended the sleep only to have it begin again with another deadline or another descriptor (items 76 and 80).
             let wasRearmed = sleep.takeKicked() || host.isRearmed
-            if wasRearmed, let home { cgrun_hub_note_rearmed(home.hub) }
+            if wasRearmed, let hub = home?.hub { cgrun_hub_note_rearmed(hub) }
             if hasSlept { host.isRearmed = false }
             sleep.end()
             if found & Record.timer.bit != 0 { host.armedFor = .min }
@@ -137,13 +138,14 @@ extension GRunLoop {
         }
     }
 
-    /// Says, without a lock, what prepare has found to be wrong.
-    func explainToHost() {
-        let (hasShortage, isStranded) = lock.withLock { () -> (Bool, Bool) in
-            let hasShortage = host.shortage == .toBeSaid
-            if hasShortage { host.shortage = .said }
-            return (hasShortage, mustExplainStrandedLocked(host.ambientMode))
-        }
+    /// With the lock held before and after: says, without it, what prepare has found to be wrong.
+    func explainToHostLocked() {
+        let hasShortage = host.shortage == .toBeSaid
+        let isStranded = mustExplainStrandedLocked(host.ambientMode)
+        guard hasShortage || isStranded else { return }
+        if hasShortage { host.shortage = .said }
+        lock.unlock()
+        defer { lock.lock() }
         if isStranded { MainQueue.explainStranded() }
         if hasShortage {
             Log.critical(
@@ -176,7 +178,7 @@ extension GRunLoop {
 
     private func hasWorkLocked(_ mode: ModeState, isWaiting: Bool) -> Bool {
         if host.isWakePending || sleep.isWakePending || host.mustPass || !host.gone.isEmpty { return true }
-        if mode.heap.earliest != .never, mode.heap.earliest <= time { return true }
+        if mode.heap.earliest <= timeForTimersLocked(mode) { return true }
         return (host.owesPass || host.hasNews && !isWaiting) && hasLeftoversLocked(mode)
     }
 
@@ -186,18 +188,18 @@ extension GRunLoop {
     }
 
     /// Brings the hub's records up to date, and answers which of them this poll is to watch. GLib is told only of what has changed.
-    private func watchLocked(_ mode: ModeState, _ home: ServedContext) -> UInt32 {
+    private func watchLocked(_ mode: ModeState, _ hub: UnsafeMutablePointer<GSource>) -> UInt32 {
         var watched: UInt32 = 0
         if mode.descriptors.watched >= 0, duplicateEpollLocked(of: mode) {
-            cgrun_hub_set_record(home.hub, Record.descriptors.rawValue, host.epollDescriptor)
+            cgrun_hub_set_record(hub, Record.descriptors.rawValue, host.epollDescriptor)
             watched |= Record.descriptors.bit
         }
         if armTimerLocked(for: mode.heap.wakeUpTime()) {
-            cgrun_hub_set_record(home.hub, Record.timer.rawValue, host.timerDescriptor)
+            cgrun_hub_set_record(hub, Record.timer.rawValue, host.timerDescriptor)
             watched |= Record.timer.bit
         }
         if servesMainQueueLocked(mode) {
-            cgrun_hub_set_record(home.hub, Record.mainQueue.rawValue, MainQueue.handle)
+            cgrun_hub_set_record(hub, Record.mainQueue.rawValue, MainQueue.handle)
             watched |= Record.mainQueue.bit
         }
         return watched

@@ -33,28 +33,31 @@ final class ServedContext {
     }
 }
 
-private func loop(_ pointer: UnsafeMutableRawPointer) -> GRunLoop {
-    Unmanaged<GRunLoop>.fromOpaque(pointer).takeUnretainedValue()
+/// GLib calls with its hold on the hub, and the hub holds the loop: no reference is counted.
+private func with<Result>(_ pointer: UnsafeMutableRawPointer, _ body: (GRunLoop) -> Result) -> Result {
+    Unmanaged<GRunLoop>.fromOpaque(pointer)._withUnsafeGuaranteedRef(body)
 }
 
 private let hubPrepare: @convention(c) (UnsafeMutableRawPointer?, Bool, Bool, UnsafeMutablePointer<UInt32>?) -> Bool = {
-    guard let pointer = $0, let watched = $3 else { return false }
-    return loop(pointer).prepareForHost(isWaiting: $1, isStale: $2, &watched.pointee)
+    pointer, isWaiting, isStale, watched in
+    guard let pointer, let watched else { return false }
+    return with(pointer) { $0.prepareForHost(isWaiting: isWaiting, isStale: isStale, &watched.pointee) }
 }
 
 private let hubCheck: @convention(c) (UnsafeMutableRawPointer?, Bool, Bool, UInt32) -> Bool = {
-    guard let pointer = $0 else { return false }
-    return loop(pointer).checkForHost(isWaiting: $1, hasSlept: $2, found: $3)
+    pointer, isWaiting, hasSlept, found in
+    guard let pointer else { return false }
+    return with(pointer) { $0.checkForHost(isWaiting: isWaiting, hasSlept: hasSlept, found: found) }
 }
 
-private let hubDispatch: @convention(c) (UnsafeMutableRawPointer?) -> Void = {
-    guard let pointer = $0 else { return }
-    loop(pointer).serveHost()
+private let hubDispatch: @convention(c) (UnsafeMutableRawPointer?) -> Void = { pointer in
+    guard let pointer else { return }
+    with(pointer) { $0.serveHost() }
 }
 
-private let hubIdle: @convention(c) (UnsafeMutableRawPointer?, Bool) -> Void = {
-    guard let pointer = $0 else { return }
-    loop(pointer).hostIsIdle(isFresh: $1)
+private let hubIdle: @convention(c) (UnsafeMutableRawPointer?, Bool) -> Void = { pointer, isFresh in
+    guard let pointer else { return }
+    with(pointer) { $0.hostIsIdle(isFresh: isFresh) }
 }
 
 private let hubRelease: @convention(c) (UnsafeMutableRawPointer?) -> Void = {

@@ -54,8 +54,7 @@ extension GRunLoop {
             deadline = Self.deadline(for: first, at: now)
             self.handler = Handler(body: handler)
             guard span > 0 || tolerance > .zero || deadline != first else { return }
-            let extras = TimerExtras()
-            extras.period = Swift.min(Swift.max(0, span), .longest)
+            let extras = TimerExtras(period: Swift.min(Swift.max(0, span), .longest))
             extras.slack = Self.slack(for: tolerance, period: extras.period)
             if deadline != first { extras.requested = first }
             self.extras = extras
@@ -195,7 +194,7 @@ extension GRunLoop {
         var shownDateLocked: Nanoseconds { requested }
 
         /// With the lock held before and after: calls the closure without it, and computes the next date.
-        func fireLocked(in mode: ModeState, of loop: GRunLoop) {
+        func fireLocked(of loop: GRunLoop) {
             var body = handler?.body
             isFiring = true
             let due = deadline

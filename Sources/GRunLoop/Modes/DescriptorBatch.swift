@@ -91,13 +91,13 @@ struct DescriptorBatch: ~Copyable {
         return kept < count
     }
 
-    /// Takes the event that `source` is called for out of the batch, or what of it is the source's: the rest waits behind the others. Nil if
-    /// there is none any more. It is the first event, unless a test has chosen.
-    mutating func take(for source: GRunLoop.DescriptorSource, in mode: ModeState) -> GRunLoop.DescriptorSource.Conditions? {
+    /// Takes the event that a source is called for out of the batch, or what of it is the source's: the rest waits behind the others. Nil if
+    /// there is none any more, and the source perhaps gone. It is the first event, unless a test has chosen.
+    mutating func take(_ source: Unmanaged<GRunLoop.DescriptorSource>, in mode: ModeState) -> DescriptorSet.Receiver? {
         guard !isEmpty(in: mode) else { return nil }
         for index in 0..<count {
-            guard let (receiver, ready) = mode.descriptors.receiver(of: slot(index).pointee),
-                receiver.toOpaque() == Unmanaged.passUnretained(source).toOpaque()
+            guard let receiver = mode.descriptors.receiver(of: slot(index).pointee),
+                receiver.source.toOpaque() == source.toOpaque()
             else { continue }
             var event = slot(index).pointee
             if index == 0 {
@@ -106,12 +106,15 @@ struct DescriptorBatch: ~Copyable {
                 for later in index..<(count - 1) { slot(later).pointee = slot(later + 1).pointee }
                 count -= 1
             }
-            event.events &= ~source.conditions.union([.hangUp, .error]).rawValue
+            // The next fetch begins behind it.
+            mode.lastDescriptor = event.descriptor
+            let conditions = receiver.source._withUnsafeGuaranteedRef { $0.conditions }
+            event.events &= ~conditions.union([.hangUp, .error]).rawValue
             if event.events != 0 {
                 slot(count).pointee = event
                 count += 1
             }
-            return ready
+            return receiver
         }
         return nil
     }

@@ -17,10 +17,6 @@ final class DescriptorSet {
         var generation: UInt32 = 0
         /// All of them are in `shared`.
         var isShared = false
-
-        func isOf(_ other: GRunLoop.DescriptorSource) -> Bool {
-            source?.toOpaque() == Unmanaged.passUnretained(other).toOpaque()
-        }
     }
 
     @exclusivity(unchecked) private(set) var epoll: Int32 = -1
@@ -69,7 +65,7 @@ final class DescriptorSet {
 
     func contains(_ source: GRunLoop.DescriptorSource) -> Bool {
         let watch = watch(of: source.descriptor)
-        return watch.isOf(source) || watch.isShared && sources(of: source.descriptor).contains { $0 === source }
+        return watch.source === source || watch.isShared && sources(of: source.descriptor).contains { $0 === source }
     }
 
     /// Answers whether the number had been closed while it was watched: the caller says so, without the lock.
@@ -112,7 +108,7 @@ final class DescriptorSet {
         guard contains(source) else { return false }
         let watch = watch(of: descriptor)
         let left = watch.isShared ? sources(of: descriptor).filter { $0 !== source } : []
-        if left.first.map(watch.isOf) != true {
+        if left.first.map({ watch.source === $0 }) != true {
             watches[Int(descriptor)].source = left.first.map(Unmanaged.passRetained)
             if left.isEmpty { watches[Int(descriptor)].generation = 0 }
             watch.source?.release()

@@ -1,23 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The modes that a timer is in, and where it stands in the heap of each.
 
-/// What few timers have: a grid, a tolerance, a date that is not the one at which they fire, several modes. Made when it is needed, it
-/// keeps all others small. Guarded as the timer is.
-final class TimerExtras {
-    struct Place {
-        let mode: Unmanaged<ModeState>
-        var index: Int32
-    }
-
-    /// 0 in a timer that fires once.
-    @exclusivity(unchecked) var period: Nanoseconds = 0
-    @exclusivity(unchecked) var slack: Nanoseconds = 0
-    /// What `fireDate` answers, if it is not the deadline.
-    @exclusivity(unchecked) var requested: Nanoseconds?
-    /// The modes but the first.
-    @exclusivity(unchecked) var others: [Place] = []
-}
-
 /// Modes live as long as their loop, and are neither retained nor released here.
 extension GRunLoop.Timer {
     var isInNoMode: Bool { firstMode == nil }
@@ -64,11 +47,11 @@ extension GRunLoop.Timer {
     }
 
     @inline(__always) private func isFirst(_ mode: ModeState) -> Bool {
-        firstMode?.toOpaque() == Unmanaged.passUnretained(mode).toOpaque()
+        firstMode === mode
     }
 
     private func position(of mode: ModeState) -> Int? {
-        extras?.others.firstIndex { $0.mode.toOpaque() == Unmanaged.passUnretained(mode).toOpaque() }
+        extras?.others.firstIndex { $0.mode === mode }
     }
 
     @inline(never) private func setOther(_ index: Int32, in mode: ModeState) {

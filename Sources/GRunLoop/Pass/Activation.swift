@@ -3,7 +3,8 @@
 
 /// Guarded by the loop's lock, but for what says otherwise.
 final class Activation {
-    @exclusivity(unchecked) private(set) var mode: ModeState
+    /// Modes live as long as their loop.
+    @exclusivity(unchecked) unowned(unsafe) private(set) var mode: ModeState
     let parent: Activation?
     let isOutermost: Bool
     /// How long the run may last; zero and less: one pass without sleeping. `.never`: no limit.

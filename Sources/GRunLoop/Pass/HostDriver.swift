@@ -13,10 +13,12 @@ extension GRunLoop {
     func serveHost() {
         guard let run = beginHosted() else { return }
         endHostWaitLocked()  // 9
-        if host.tailMode === run.mode {
-            let found = Found(contexts: readyContextsLocked(run), item: lookLocked(run, mainQueueFirst: !run.servedMainQueueLast))
-            if !found.isEmpty || hasLeftoversLocked(run.mode) {
-                _ = runTailLocked(run, run.mode, found)
+        let mode = run.mode
+        if host.tailMode === mode {
+            let found = Found(
+                contexts: readyContextsLocked(run), item: lookLocked(run, mode, mainQueueFirst: !run.servedMainQueueLast))
+            if !found.isEmpty || hasLeftoversLocked(mode) {
+                _ = runTailLocked(run, mode, found)
             } else if !host.mustPass {
                 // Somebody else was woken, or READY was left over: the tail waits for something to do, or for the next head.
                 return endHosted(run)
@@ -46,33 +48,34 @@ extension GRunLoop {
             if run.mode !== host.ambientMode { run.move(to: host.ambientMode) }
             host.tailMode = nil
             host.mustPass = false
-            let handled = runHeadLocked(run, run.mode)
-            if let home { cgrun_hub_note_head(home.hub) }
-            let polls = handled && !sleepsAtOnceLocked(run, run.mode)
-            guard let found = takeReadyForHostLocked(run, polls: polls) else {
-                host.tailMode = run.mode
+            let mode = run.mode
+            let handled = runHeadLocked(run, mode)
+            if let hub = home?.hub { cgrun_hub_note_head(hub) }
+            let polls = handled && !sleepsAtOnceLocked(run, mode)
+            guard let found = takeReadyForHostLocked(run, mode, polls: polls) else {
+                host.tailMode = mode
                 return
             }
-            _ = runTailLocked(run, run.mode, found)
+            _ = runTailLocked(run, mode, found)
             if run.slice.isSpentNow(timeSlice) { run.isCut = true }
         }
         host.mustPass = true
         run.slice.restart()
-        if let home { cgrun_hub_yield(home.hub, Self.yieldedIterations) }
+        if let hub = home?.hub { cgrun_hub_yield(hub, Self.yieldedIterations) }
     }
 
     /// beforeWaiting was sent, and the wait is the host's.
     private func beginHostWaitLocked(_ mode: ModeState) {
-        guard let home else { return }
+        guard let hub = home?.hub else { return }
         host.waitMode = mode
-        cgrun_hub_set_waiting(home.hub, true)
+        cgrun_hub_set_waiting(hub, true)
     }
 
     /// The host has slept, or somebody else was dispatched, since beforeWaiting: afterWaiting comes before anything else of ours.
     func endHostWaitLocked() {
         guard let mode = host.waitMode else { return }
         host.waitMode = nil
-        if let home { cgrun_hub_set_waiting(home.hub, false) }
+        if let hub = home?.hub { cgrun_hub_set_waiting(hub, false) }
         // As after any wait: a pass comes before the next one (item 70).
         activation?.ignoresWakeUps = true
         notifyLocked(.afterWaiting, mode)
@@ -92,8 +95,7 @@ extension GRunLoop {
     }
 
     /// Stages 6 to 9 where a host has done the waiting. Nil if there is nothing to serve: the pass then waits for the host.
-    private func takeReadyForHostLocked(_ run: Activation, polls: Bool) -> Found? {
-        let mode = run.mode
+    private func takeReadyForHostLocked(_ run: Activation, _ mode: ModeState, polls: Bool) -> Found? {
         let mainQueueFirst = !run.servedMainQueueLast
         let isObserved = !mode.observed.isDisjoint(with: [.beforeWaiting, .afterWaiting])
         if isObserved, !polls, mainQueueFirst, servesMainQueueLocked(mode), MainQueue.isReady { return Found(item: .mainQueue) }
@@ -101,12 +103,12 @@ extension GRunLoop {
         run.passesFromMemory = Activation.longestRowFromMemory
         let contexts = readyContextsLocked(run)
         if polls || run.isCut || !isObserved || !contexts.isEmpty {
-            let found = Found(contexts: contexts, item: lookLocked(run, mainQueueFirst: mainQueueFirst))
+            let found = Found(contexts: contexts, item: lookLocked(run, mode, mainQueueFirst: mainQueueFirst))
             return polls || run.isCut || !found.isEmpty ? found : nil
         }
-        guard hasReadyLocked(run) else { return nil }
+        guard hasReadyLocked(run, mode) else { return nil }
         notifyLocked(.beforeWaiting, mode)  // 7
-        guard let item = lookLocked(run, mainQueueFirst: mainQueueFirst) else {
+        guard let item = lookLocked(run, mode, mainQueueFirst: mainQueueFirst) else {
             // A run in an observer has served it.
             beginHostWaitLocked(mode)
             return nil
@@ -146,8 +148,8 @@ extension GRunLoop {
         // run of ours is under way, in its own mode.
         guard !refuses("hub"), Contexts.depth != ownDispatchDepth else { return nil }
         if isMain { MainQueue.explainIfLost() }
-        explainToHost()
         lock.lock()
+        explainToHostLocked()
         guard !isDead, home != nil else {
             lock.unlock()
             return nil

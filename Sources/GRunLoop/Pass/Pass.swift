@@ -159,7 +159,7 @@ extension GRunLoop {
         if let timer = mode.heap.onlyOneDue(by: now) {
             // As nearly always where timers have no tolerance: no list.
             run.kept.keep(timer)
-            timer.fireLocked(in: mode, of: self)
+            timer.fireLocked(of: self)
             _ = isCutLocked(run)
             return
         }
@@ -169,17 +169,18 @@ extension GRunLoop {
             guard timer.guardian.isBound(to: lock), timer.isValidLocked, timer.isIn(mode), !timer.isFiring,
                 timer.deadline <= time
             else { continue }
-            timer.fireLocked(in: mode, of: self)
+            timer.fireLocked(of: self)
             if isCutLocked(run) { break }
         }
     }
 
-    private func performLocked(_ source: DescriptorSource, _ run: Activation, _ mode: ModeState) -> Bool {
-        guard let ready = batch.take(for: source, in: mode) else { return false }
-        mode.lastDescriptor = source.descriptor
+    private func performLocked(_ wanted: Unmanaged<DescriptorSource>, _ run: Activation, _ mode: ModeState) -> Bool {
+        guard let (source, ready) = batch.take(wanted, in: mode) else { return false }
+        // The one count of a reference in this: the run keeps it.
+        _ = source.retain()
         lock.unlock()
-        run.kept.replace(by: source)
-        callOutToDescriptorSource(source, ready, of: self)
+        run.kept.replace(by: source.takeRetainedValue())
+        source._withUnsafeGuaranteedRef { callOutToDescriptorSource($0, ready, of: self) }
         lock.lock()
         return true
     }

@@ -3,15 +3,15 @@
 
 extension GRunLoop {
     /// The items of stage 10: exactly one is serviced in a pass.
-    package enum ReadyItem: Equatable {
+    package enum ReadyItem {
         /// A wake-up alone: nothing is called.
         case wakeUp
         /// Every timer that is due.
         case timers
         /// One snapshot of the main dispatch queue.
         case mainQueue
-        /// One version-1 source.
-        case descriptor(DescriptorSource)
+        /// One version-1 source. Not counted: user code may be called before its turn, and it may be gone then. It is only looked for.
+        case descriptor(Unmanaged<DescriptorSource>)
 
         /// In the order in which they take turns.
         enum Kind: Int {
@@ -25,11 +25,6 @@ extension GRunLoop {
             case .mainQueue: .mainQueue
             case .descriptor: .descriptor
             }
-        }
-
-        package static func == (left: ReadyItem, right: ReadyItem) -> Bool {
-            if case .descriptor(let one) = left, case .descriptor(let other) = right { return one === other }
-            return left.kind == right.kind
         }
     }
 

@@ -30,7 +30,7 @@ extension GRunLoop {
         }
         notifyLocked(.entry, mode)  // 1
         run.startClock(at: time)
-        let result = runPassesLocked(run)
+        let result = runPassesLocked(run, mode)
         run.isDeadlineSpent = true
         notifyLocked(.exit, mode)
 
@@ -44,9 +44,8 @@ extension GRunLoop {
     }
 
     /// Passes, until one of them ends the run.
-    private func runPassesLocked(_ run: Activation) -> RunResult {
+    private func runPassesLocked(_ run: Activation, _ mode: ModeState) -> RunResult {
         if run.isStopped { return .stopped }
-        let mode = run.mode
         while true {
             let handled = runPassLocked(run, mode)
             if let result = endCheckLocked(run, mode, handled) { return result }  // 12

@@ -102,6 +102,7 @@ extension GRunLoop {
     /// With the lock held before and after: a look at the contexts that does not wait. Under a host, which looks at the home context
     /// itself, at the further ones.
     func readyContextsLocked(_ run: Activation) -> [ServedContext] {
+        if run.isHosted, host.carried.isEmpty { return [] }
         let contexts = run.isHosted ? host.carried.served : run.contexts.list
         guard !contexts.isEmpty else { return [] }
         lock.unlock()

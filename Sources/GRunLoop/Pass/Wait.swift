@@ -45,7 +45,7 @@ extension GRunLoop {
             run.kept.drop()
             let ready = poller.poll(contexts, own: OwnDescriptors(), deadline: .min).readyContexts
             lock.lock()
-            if !ready.isEmpty { return Found(contexts: ready, item: lookLocked(run, mainQueueFirst: mainQueueFirst)) }
+            if !ready.isEmpty { return Found(contexts: ready, item: lookLocked(run, mode, mainQueueFirst: mainQueueFirst)) }
         }
         notifyLocked(.beforeWaiting, mode)  // 7
         recallWakeUpLocked(run)
@@ -68,18 +68,23 @@ extension GRunLoop {
     }
 
     /// What is ready of the loop's own, without looking at the contexts again.
-    func lookLocked(_ run: Activation, mainQueueFirst: Bool) -> ReadyItem? {
-        let mode = run.mode
+    func lookLocked(_ run: Activation, _ mode: ModeState, mainQueueFirst: Bool) -> ReadyItem? {
         if !run.hasLooked { refillBatchLocked(mode) }
         let mainQueue = servesMainQueueLocked(mode) && MainQueue.isReady
-        return chooseLocked(run, mode, mainQueue: mainQueue, mainQueueFirst: mainQueueFirst, now: time)
+        return chooseLocked(
+            run, mode, mainQueue: mainQueue, mainQueueFirst: mainQueueFirst, now: timeForTimersLocked(mode))
+    }
+
+    /// The present, as far as the mode's timers are concerned: `.min`, at which nothing is due, if there are none. Then no clock is read.
+    @inline(__always) func timeForTimersLocked(_ mode: ModeState) -> Nanoseconds {
+        mode.heap.earliest == .never ? .min : time
     }
 
     /// Whether anything of the loop's own is ready, without choosing it.
-    func hasReadyLocked(_ run: Activation) -> Bool {
-        if sleep.isWakePending || run.mode.heap.earliest <= time { return true }
-        if !run.hasLooked { refillBatchLocked(run.mode) }
-        return !batch.isEmpty(in: run.mode) || servesMainQueueLocked(run.mode) && MainQueue.isReady
+    func hasReadyLocked(_ run: Activation, _ mode: ModeState) -> Bool {
+        if sleep.isWakePending || mode.heap.earliest <= timeForTimersLocked(mode) { return true }
+        if !run.hasLooked { refillBatchLocked(mode) }
+        return !batch.isEmpty(in: mode) || servesMainQueueLocked(mode) && MainQueue.isReady
     }
 
     /// What is in memory already, a wake-up or a descriptor's event, is the live item without the kernel being asked, but not for more than 16
@@ -94,7 +99,7 @@ extension GRunLoop {
             run.hasLooked = true
         }
         // Beside a wake-up no clock is read: what is due may wait for these few passes. Descriptors take turns with timers.
-        let now = sleep.isWakePending || mode.heap.earliest == .never ? .min : time
+        let now = sleep.isWakePending ? .min : timeForTimersLocked(mode)
         guard let item = chooseLocked(run, mode, mainQueue: false, mainQueueFirst: false, now: now) else { return nil }
         run.passesFromMemory -= 1
         return item
@@ -132,8 +137,9 @@ extension GRunLoop {
                 MainQueue.explainStranded()
                 lock.lock()
             }
-            // Whoever only looks reads the clock afterwards.
-            let now = deadline == .min ? .min : time
+            // Whoever only looks reads the clock afterwards, and where nothing has a date nobody needs the present.
+            let hasDates = mode.heap.earliest != .never || run.nextAncestorDeadline != .never
+            let now = deadline == .min || !hasDates ? .min : time
             if run.nextAncestorDeadline <= now, run.takePassedAncestorDeadlines(at: now) { sleep.isWakePending = true }
             var until = wakeUpTimeLocked(run, mode, deadline, now)
             let contexts = run.contexts.list
@@ -141,7 +147,7 @@ extension GRunLoop {
                 // Other threads have taken or own every context since the run began. Without any descriptor to be woken by, and only
                 // then, the loop looks for itself.
                 wakeDescriptor = cgrun_event_new()
-                if wakeDescriptor < 0 { until = min(until, now + 50_000_000) }
+                if wakeDescriptor < 0 { until = min(until, time + 50_000_000) }
             }
             let descriptors = mode.descriptors.watched
             // The first context ends it, or, where other threads own them all, a descriptor of the loop's own. A look is over before anybody could end it.
@@ -217,7 +223,7 @@ extension GRunLoop {
             case .wakeUp where sleep.isWakePending: return .wakeUp
             case .mainQueue where mainQueue: return .mainQueue
             case .timers where hasTimers: return .timers
-            case .descriptor: if let (source, _) = batch.first(in: mode) { return .descriptor(source.takeUnretainedValue()) }
+            case .descriptor: if let (source, _) = batch.first(in: mode) { return .descriptor(source) }
             default: break
             }
         }
@@ -234,7 +240,7 @@ extension GRunLoop {
         if hasTimers { ready.append(.timers) }
         _ = batch.dropOrphans(of: mode)
         ready += batch.pending(in: mode).compactMap {
-            mode.descriptors.receiver(of: $0).map { .descriptor($0.source.takeUnretainedValue()) }
+            mode.descriptors.receiver(of: $0).map { .descriptor($0.source) }
         }
         guard ready.count > 1, let index = chooser(ready), ready.indices.contains(index) else { return nil }
         return ready[index]

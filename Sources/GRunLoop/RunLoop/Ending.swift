@@ -25,7 +25,6 @@ extension GRunLoop {
         defer { withExtendedLifetime(forgotten) {} }
         endTracing()
         for membership in remains.sources {
-            membership.source.leave(membership)
             membership.source.cancel?(self, membership.mode.name)
         }
         for case .context(let context) in remains.items { Contexts.release(context) }
@@ -93,12 +92,7 @@ extension GRunLoop {
     }
 
     private func emptyLocked(_ mode: ModeState, into remains: inout Remains) {
-        for membership in mode.sources.values {
-            membership.isIn = false
-            mode.signalled.remove(membership)
-            remains.sources.append(membership)
-        }
-        mode.sources = [:]
+        remains.sources += mode.sources.values.compactMap { leaveLocked($0.source, mode) }
         for timer in mode.heap.all { remains.released += [timer, removeEverywhereLocked(timer) as Any] }
         for observer in mode.observers {
             remains.released.append(observer)

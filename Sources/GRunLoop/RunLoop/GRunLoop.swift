@@ -117,7 +117,7 @@ public final class GRunLoop: @unchecked Sendable {
     /// Whether the calling thread is the loop's own.
     @inline(__always) var isCurrent: Bool {
         if let known = cgrun_get_current_loop() { return known == Unmanaged.passUnretained(self).toOpaque() }
-        return isMain && cgrun_is_main_thread() && ThreadLoops.currentIfAny === self
+        return isMain && ThreadLoops.currentIfAny === self
     }
 
     // MARK: Whether it can be called at all

@@ -91,7 +91,7 @@ struct Guardian: ~Copyable {
     }
 
     @inline(__always) borrowing func lock() -> Held {
-        var looks = 0
+        var looks: Int32 = 0
         while true {
             let found = word.load(ordering: .acquiring)
             if let lock = Lock(at: found) {
@@ -101,8 +101,7 @@ struct Guardian: ~Copyable {
             } else if found == Self.free, take(for: Self.taken) {
                 return nil
             } else {
-                looks += 1
-                cgrun_lock_relax(Int32(clamping: looks))
+                cgrun_lock_relax(&looks)
             }
         }
     }
@@ -121,7 +120,7 @@ struct Guardian: ~Copyable {
 
     /// With `lock` held: makes it the item's, unless another loop's lock is. Answers whether it is the item's now.
     @inline(__always) borrowing func bind(to lock: Lock) -> Bool {
-        var looks = 0
+        var looks: Int32 = 0
         while true {
             let found = word.load(ordering: .acquiring)
             if found == lock.address { return true }
@@ -130,8 +129,7 @@ struct Guardian: ~Copyable {
             } else if found != Self.taken {
                 return false
             }
-            looks += 1
-            cgrun_lock_relax(Int32(clamping: looks))
+            cgrun_lock_relax(&looks)
         }
     }
 
