@@ -68,7 +68,7 @@ struct GRunOracle: ParsableCommand {
             let scripts =
                 Scenario.all.map { ($0.name, $0.program) }
                 + makeSeeds().map { ("seed \($0)", Generator.program(seed: $0, steps: steps)) }
-            let run = HostedRun(slots: Slots(first: UInt64(slot) * 1000), isVerbose: verbose)
+            let run = HostedRun(slots: Slots(first: UInt64(slot) * 1000), jobs: jobs, isVerbose: verbose)
             guard run.run(scripts: scripts) else { throw ExitCode(1) }
             return
         }

@@ -2,42 +2,59 @@
 // Runs scripts under a host and under our own driver, and compares the order of callouts.
 
 import LoopScript
+import Synchronization
 
 /// A host cannot be told to make one pass, nor to end with a source, a stop or an empty mode. So a script is compared if each of its
 /// outermost runs ends because its time is up, while nothing is nested in it; it is made so as far as that changes nothing else: the modes of these runs become common ones, as
 /// an ambient mode is, and keep an item that never gets ready.
 struct HostedRun {
     let comparer: Comparer
+    let jobs: Int
     let isVerbose: Bool
 
-    init(slots: Slots, isVerbose: Bool) {
+    init(slots: Slots, jobs: Int, isVerbose: Bool) {
         comparer = Comparer(makeFace: { GRunLoopFace(isHosted: true) }, slots: slots, makeReference: { GRunLoopFace() })
+        self.jobs = jobs
         self.isVerbose = isVerbose
+    }
+
+    private enum Verdict: Sendable {
+        case ownsRun, agrees
+        case differs(Program, Comparison)
     }
 
     /// Whether all of them agree.
     func run(scripts: [(name: String, program: Program)]) -> Bool {
-        var (compared, owning, differences) = (0, 0, 0)
-        for (name, program) in scripts {
-            guard let hosted = program.forHost else {
-                owning += 1
-                continue
-            }
-            var comparison = comparer.compare(hosted, slot: comparer.slots.first)
-            guard comparison.oracle.ownsNoRun else {
-                owning += 1
-                if isVerbose { print("owns a run: \(name)") }
-                continue
-            }
-            compared += 1
-            guard !comparison.agrees else { continue }
-            guard let divergence = comparer.divergence(of: hosted) else { continue }
-            comparison = divergence
-            differences += 1
-            print("\"\(name)\" differs under a host\n\(hosted)\n\(sideBySide(comparison))\n")
+        let verdicts = Mutex([Verdict](repeating: .ownsRun, count: scripts.count))
+        concurrently(Array(scripts.indices), jobs: jobs) { index in
+            let verdict = verdict(on: scripts[index].program)
+            verdicts.withLock { $0[index] = verdict }
         }
-        print("hosted: scripts=\(compared) differences=\(differences) (\(owning) own an outermost run)")
+        var (owning, differences) = (0, 0)
+        for (script, verdict) in zip(scripts, verdicts.withLock { $0 }) {
+            switch verdict {
+            case .agrees: break
+            case .ownsRun:
+                owning += 1
+                if isVerbose { print("owns a run: \(script.name)") }
+            case .differs(let program, let comparison):
+                differences += 1
+                print("\"\(script.name)\" differs under a host\n\(program)\n\(sideBySide(comparison))\n")
+            }
+        }
+        print("hosted: scripts=\(scripts.count - owning) differences=\(differences) (\(owning) own an outermost run)")
         return differences == 0
+    }
+
+    private func verdict(on program: Program) -> Verdict {
+        guard let hosted = program.forHost else { return .ownsRun }
+        // A run that came to its end late looks as if something else had ended it.
+        let comparisons = ([comparer.slots.first] + comparer.slots.patient.prefix(1)).lazy.map {
+            comparer.compare(hosted, slot: $0)
+        }
+        guard let comparison = comparisons.first(where: \.oracle.ownsNoRun) else { return .ownsRun }
+        guard !comparison.agrees, let divergence = comparer.divergence(of: hosted) else { return .agrees }
+        return .differs(hosted, divergence)
     }
 }
 

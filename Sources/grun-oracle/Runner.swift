@@ -83,19 +83,20 @@ struct Runner: Sendable {
         }
         return shrunk.withLock { $0.sorted { $0.seed < $1.seed } }
     }
+}
 
-    private func concurrently(_ seeds: [UInt64], jobs: Int, _ body: @escaping @Sendable (UInt64) -> Void) {
-        let next = Mutex(0)
-        // A worker waits while its programs run on threads of their own.
-        onFreshThreads(jobs) {
-            while true {
-                let index = next.withLock { next in
-                    next += 1
-                    return next - 1
-                }
-                guard index < seeds.count else { return }
-                body(seeds[index])
+/// Calls `body` with each element, on as many threads as there are jobs, and returns when all calls have.
+func concurrently<Element: Sendable>(_ elements: [Element], jobs: Int, _ body: @escaping @Sendable (Element) -> Void) {
+    let next = Mutex(0)
+    // A worker waits while its programs run on threads of their own.
+    onFreshThreads(jobs) {
+        while true {
+            let index = next.withLock { next in
+                next += 1
+                return next - 1
             }
+            guard index < elements.count else { return }
+            body(elements[index])
         }
     }
 }
