@@ -19,6 +19,8 @@ import Testing
         let mode = ModeState(name: "M", isCommon: false)
         private(set) var entries: [Entry] = []
         private var additions = 0
+        private var firing: [GRunLoop.Timer] = []
+        var random = SeededRandom(seed: 0)
 
         func add(_ timer: GRunLoop.Timer) {
             mode.insert(timer)
@@ -38,6 +40,36 @@ import Testing
             change(timer)
             mode.heap.insert(timer, in: mode)
             note(timer)
+        }
+
+        /// Fires a batch as a pass does, and compares each turn with a list that was made at first. `change` is called in each turn, with the
+        /// depth of the batch.
+        func fireBatch(by limit: Nanoseconds, depth: Int = 0, _ comment: Comment, change: (Model, Int) -> Void) {
+            var turns = entries.prefix { $0.deadline <= limit }.map(\.timer)[...]
+            let canFire = { (timer: GRunLoop.Timer) in
+                timer.isValidLocked && timer.isIn(self.mode) && timer.deadline <= limit && !self.firing.contains { $0 === timer }
+            }
+            let outer = mode.heap.beginBatch(by: limit)
+            while let timer = mode.heap.nextOfBatch(in: mode)?.takeUnretainedValue() {
+                guard canFire(timer) else { continue }
+                while let next = turns.first, !canFire(next) { turns.removeFirst() }
+                #expect(turns.popFirst() === timer, comment)
+                mode.takeOut(timer)
+                entries.removeAll { $0.timer === timer }
+                firing.append(timer)
+                change(self, depth)
+                firing.removeLast()
+                if Bool.random(using: &random) {
+                    mode.remove(timer).release()
+                } else {
+                    // It repeats.
+                    timer.deadline += 10_000_000
+                    mode.heap.insert(timer, in: mode)
+                    note(timer)
+                }
+            }
+            #expect(!turns.contains(where: canFire), comment)
+            _ = mode.heap.endBatch(resuming: outer)
         }
 
         private func note(_ timer: GRunLoop.Timer) {
@@ -104,6 +136,42 @@ import Testing
             _ = model.remove(at: Int.random(in: 0..<model.entries.count, using: &random))
             model.check(Self.date(&random), "seed \(seed), emptying")
         }
+    }
+
+    @Test("a batch is what was due at first, whatever its timers do to each other", arguments: 0..<40)
+    func batches(seed: UInt64) {
+        let model = Model()
+        model.random = SeededRandom(seed: seed)
+        func random(_ range: Range<Int>) -> Int { .random(in: range, using: &model.random) }
+        func change(_ model: Model, depth: Int) {
+            for _ in 0..<random(0..<3) {
+                guard !model.entries.isEmpty else { break }
+                // The first ones are those that are due.
+                let index = random(0..<min(12, model.entries.count))
+                switch random(0..<6) {
+                case 0: model.add(Self.timer(&model.random, tolerant: true))
+                case 1: model.change(at: index) { $0.deadline = Self.date(&model.random) }
+                case 2: _ = model.remove(at: index)
+                case 3:
+                    // Out, and in again.
+                    model.add(model.remove(at: index))
+                case 4 where depth < 2:
+                    model.fireBatch(by: Self.date(&model.random), depth: depth + 1, "seed \(seed), nested", change: change)
+                default:
+                    model.entries[index].timer.invalidate()
+                    _ = model.remove(at: index)
+                }
+            }
+        }
+        // Every other one is left alone at first: there its batch is no list.
+        for round in 0..<20 {
+            while model.entries.count < 30 { model.add(Self.timer(&model.random, tolerant: seed % 2 == 0)) }
+            model.fireBatch(by: Self.date(&model.random), "seed \(seed), round \(round)") { model, depth in
+                if round % 4 != 0, depth > 0 || random(0..<4) == 0 { change(model, depth: depth) }
+            }
+            model.checkAll("seed \(seed), round \(round)")
+        }
+        while !model.entries.isEmpty { _ = model.remove(at: 0) }
     }
 
     @Test("timers with one deadline come out in the order in which they went in, whatever goes meanwhile", arguments: 0..<8)

@@ -209,4 +209,28 @@ final class HostFairnessTests: MainThreadTestCase {
             idle?.destroy()
         }
     }
+
+    /// What one of `count` due timers costs of the thread's time, where each has a pass of its own.
+    private func costOfATurn(among count: Int) -> Double {
+        loop.hostTimeSlice = .zero
+        let calls = Counter()
+        let date = GRunLoop.now
+        for _ in 0..<count { loop.add(GRunLoop.Timer(fireAt: date) { _ in calls.increment() }, forMode: .default) }
+        let start = threadTime()
+        while calls.value < count { g_main_context_iteration(nil, 1) }
+        return Double(threadTime() - start) / Double(count)
+    }
+
+    private func threadTime() -> Int {
+        var time = timespec()
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+        return time.tv_sec * 1_000_000_000 + time.tv_nsec
+    }
+
+    /// Were they listed in each pass, a slice would end before it has served anything: 100,000 that were due at once were never done.
+    func testManyDueTimersAreNotListedInEachPass() {
+        let few = costOfATurn(among: 500)
+        let many = costOfATurn(among: 8000)
+        XCTAssertLessThan(many, few * 5, "\(few) ns among 500, \(many) ns among 8,000")
+    }
 }

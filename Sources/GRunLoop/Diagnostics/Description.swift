@@ -27,7 +27,7 @@ extension GRunLoop: CustomStringConvertible {
                     name: mode.name.rawValue, epoll: mode.descriptors.epoll,
                     contexts: contextsLocked(of: mode).map { hexAddress($0.context) }, isCommon: mode.isCommon,
                     sources: mode.sources.values.map(\.source), descriptors: mode.descriptors.all, observers: mode.observers,
-                    timers: mode.heap.due(by: .never) + firing.filter { $0.isIn(mode) },
+                    timers: mode.heap.due(by: .never) + firingTimersLocked(in: mode),
                     blocks: mode.blocks.live, softDeadline: mode.heap.earliest, hardDeadline: mode.heap.wakeUpTime()))
         }
         return loop

@@ -193,22 +193,29 @@ extension GRunLoop {
         /// The date that `nextFireDate(forMode:)` shows.
         var shownDateLocked: Nanoseconds { requested }
 
-        /// With the lock held before and after: calls the closure without it, and computes the next date.
-        func fireLocked(of loop: GRunLoop) {
+        /// With the lock held: whether it is the mode's, and due: when its batch began, or now if it was moved since.
+        @inline(__always) func canFireLocked(in mode: ModeState, of loop: GRunLoop, by limit: Nanoseconds) -> Bool {
+            guardian.isBound(to: loop.lock) && valid && isIn(mode) && !isFiring && (deadline <= limit || deadline <= loop.time)
+        }
+
+        /// With the lock held before and after: calls the closure without it, and computes the next date. The run takes over a reference of
+        /// the caller's.
+        func fireLocked(of loop: GRunLoop, in run: Activation) {
             var body = handler?.body
             isFiring = true
             let due = deadline
             let isOneShot = period == 0
             loop.suspendInHeapsLocked(self)
-            loop.firing.append(self)
+            loop.firing.append(.passUnretained(self))
             loop.lock.unlock()
 
+            run.kept.replace(by: Unmanaged.passUnretained(self).takeRetainedValue())
             callOutToTimer(&body, self, of: loop)
             if isOneShot { invalidate() }
 
             loop.lock.lock()
             // The last one, unless the thread has ended meanwhile.
-            if loop.firing.last === self { loop.firing.removeLast() }
+            if let last = loop.firing.last, last === self { loop.firing.removeLast() }
             if guardian.isBound(to: loop.lock) {
                 endFiringLocked(due)
             } else {

@@ -155,23 +155,18 @@ extension GRunLoop {
     /// Fires every timer that is due at this instant, in order. Each is looked at again before its call: an earlier one may have
     /// invalidated, removed or moved it, and a nested run may have fired it.
     private func fireTimersLocked(_ run: Activation, _ mode: ModeState) {
-        let now = time
-        if let timer = mode.heap.onlyOneDue(by: now) {
-            // As nearly always where timers have no tolerance: no list.
-            run.kept.keep(timer)
-            timer.fireLocked(of: self)
-            _ = isCutLocked(run)
-            return
-        }
-        let due = mode.heap.due(by: now)
-        run.kept.keep(all: due)
-        for timer in due {
-            guard timer.guardian.isBound(to: lock), timer.isValidLocked, timer.isIn(mode), !timer.isFiring,
-                timer.deadline <= time
-            else { continue }
-            timer.fireLocked(of: self)
+        let limit = time
+        let outer = mode.heap.beginBatch(by: limit)
+        while let timer = mode.heap.nextOfBatch(in: mode) {
+            let isDue = timer._withUnsafeGuaranteedRef { $0.canFireLocked(in: mode, of: self, by: limit) }
+            guard isDue else { continue }
+            // As of a descriptor source: the run keeps it.
+            _ = timer.retain()
+            timer._withUnsafeGuaranteedRef { $0.fireLocked(of: self, in: run) }
             if isCutLocked(run) { break }
         }
+        let rest = mode.heap.endBatch(resuming: outer)
+        if !rest.isEmpty { run.kept.keep(all: rest) }
     }
 
     private func performLocked(_ wanted: Unmanaged<DescriptorSource>, _ run: Activation, _ mode: ModeState) -> Bool {

@@ -55,7 +55,7 @@ extension GRunLoop {
     private func takeRemainsLocked() -> Remains {
         var remains = Remains()
         remains.performs = performs.close()
-        for timer in firing { remains.released += [timer, removeEverywhereLocked(timer) as Any] }
+        for timer in firing.map({ $0.takeUnretainedValue() }) { remains.released += [timer, removeEverywhereLocked(timer) as Any] }
         firing = []
         for mode in modes.values { emptyLocked(mode, into: &remains) }
         remains.blocks += commonBlocks.removeAll()

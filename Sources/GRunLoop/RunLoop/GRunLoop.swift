@@ -43,8 +43,8 @@ public final class GRunLoop: @unchecked Sendable {
     }
     /// The same, to be asked without counting a reference.
     @exclusivity(unchecked) private(set) var innermost: Unmanaged<Activation>?
-    /// The timers whose closures are on the stack, outermost first.
-    @exclusivity(unchecked) var firing: [Timer] = []
+    /// The timers whose closures are on the stack, outermost first. Their runs keep them.
+    @exclusivity(unchecked) var firing: [Unmanaged<Timer>] = []
     @exclusivity(unchecked) var batch = DescriptorBatch()
     /// Where several kinds of items are ready, the next one in their order after this is taken: in the next run as well, or a program that
     /// runs the loop a source at a time would serve the first kind only.
@@ -200,9 +200,14 @@ public final class GRunLoop: @unchecked Sendable {
         lock.withLock { () -> Nanoseconds? in
             guard let mode = modes[name], mode.timerCount > 0 else { return nil }
             // A timer whose closure is running still stands at its old place (item 142).
-            let candidates = firing.filter { $0.isIn(mode) } + mode.heap.due(by: mode.heap.earliest).prefix(1)
+            let candidates = firingTimersLocked(in: mode) + [mode.heap.first].compactMap(\.self)
             return candidates.min { $0.deadline < $1.deadline }?.shownDateLocked
         }?.instant
+    }
+
+    /// With the lock held: the timers of the mode that have left its heap, since their closures are on the stack.
+    func firingTimersLocked(in mode: ModeState) -> [Timer] {
+        firing.map { $0.takeUnretainedValue() }.filter { $0.isIn(mode) }
     }
 
     /// With the lock held: whether a run of `mode` has nothing to wait for (items 16 to 23).
