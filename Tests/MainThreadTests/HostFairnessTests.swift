@@ -210,15 +210,28 @@ final class HostFairnessTests: MainThreadTestCase {
         }
     }
 
-    /// What one of `count` due timers costs of the thread's time, where each has a pass of its own.
-    private func costOfATurn(among count: Int) -> Double {
+    /// What one of `count` items costs of the thread's time, where each has a pass of its own.
+    private func costOfATurn(of kind: String, among count: Int) throws -> Double {
         loop.hostTimeSlice = .zero
         let calls = Counter()
         let date = GRunLoop.now
-        for _ in 0..<count { loop.add(GRunLoop.Timer(fireAt: date) { _ in calls.increment() }, forMode: .default) }
+        var sources: [GRunLoop.Source] = []
+        for index in 0..<count {
+            switch kind {
+            case "timer": loop.add(GRunLoop.Timer(fireAt: date) { _ in calls.increment() }, forMode: .default)
+            case "source":
+                sources.append(GRunLoop.Source(order: index % 7) { calls.increment() })
+                loop.add(sources[index], forMode: .default)
+                sources[index].signal()
+            case "perform": try loop.performOnThread { calls.increment() }
+            default: loop.perform { calls.increment() }
+            }
+        }
         let start = threadTime()
         while calls.value < count { g_main_context_iteration(nil, 1) }
-        return Double(threadTime() - start) / Double(count)
+        let end = threadTime()
+        for source in sources { source.invalidate() }
+        return Double(end - start) / Double(count)
     }
 
     private func threadTime() -> Int {
@@ -227,10 +240,29 @@ final class HostFairnessTests: MainThreadTestCase {
         return time.tv_sec * 1_000_000_000 + time.tv_nsec
     }
 
-    /// Were they listed in each pass, a slice would end before it has served anything: 100,000 that were due at once were never done.
-    func testManyDueTimersAreNotListedInEachPass() {
-        let few = costOfATurn(among: 500)
-        let many = costOfATurn(among: 8000)
-        XCTAssertLessThan(many, few * 5, "\(few) ns among 500, \(many) ns among 8,000")
+    /// Were they listed or sorted in each pass, a slice would end before it has served anything: 100,000 timers that were due at once were
+    /// never done.
+    func testTurnsOfManyCostNoMore() throws {
+        for kind in ["timer", "source", "perform", "block"] {
+            let few = try costOfATurn(of: kind, among: 500)
+            let many = try costOfATurn(of: kind, among: 8000)
+            XCTAssertLessThan(many, few * 5, "\(kind): \(few) ns among 500, \(many) ns among 8,000")
+        }
+    }
+
+    /// A flood of performs leaves the host its turns as any other does.
+    func testPerformsAreCut() throws {
+        for _ in 0..<4 { settleHost() }
+        let trace = Recorder()
+        let idle = foreignIdle { trace("idle") }
+        for name in ["one", "two", "three"] {
+            try loop.performOnThread {
+                trace(name)
+                work(for: .milliseconds(5))
+            }
+        }
+        iterateHost { trace.lines.contains("three") && trace.lines.last == "idle" }
+        idle.destroy()
+        XCTAssertEqual(stretches(trace).suffix(6), ["one", "idle", "two", "idle", "three", "idle"])
     }
 }

@@ -167,10 +167,3 @@ final class JobQueue: @unchecked Sendable {
                 + "(actors, tasks with its executor) before its thread")
     }
 }
-
-extension GRunLoop {
-    /// Between two jobs: whether the rest is left for a later pass.
-    fileprivate func isSliceSpent() -> Bool {
-        lock.withLock { activation.map(isCutLocked) ?? false }
-    }
-}

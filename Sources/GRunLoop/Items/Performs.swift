@@ -5,7 +5,7 @@ extension GRunLoop {
     // MARK: On the loop's thread
 
     /// Has the closure performed on the loop's thread, in the first of the modes that runs, and wakes the loop. What was queued is
-    /// performed in one pass, in order. An empty list of modes means never.
+    /// performed in one pass, in order, as far as ``hostTimeSlice`` lets it. An empty list of modes means never.
     ///
     /// Unlike ``async(inModes:_:)`` it is a source: it keeps its modes from being finished until it was performed, counts as a handled
     /// source, and throws when it can never happen.
@@ -57,6 +57,7 @@ extension GRunLoop {
         // As many as there are now: what they queue themselves is for the next pass.
         for _ in 0..<lock.withLock({ performs.count(for: names) }) {
             lock.withLock { performs.take(for: names) }?.perform()
+            if isSliceSpent() { break }
         }
         // A mode that waits for nothing else is finished (a source that stays would keep it alive for ever).
         if let idle = lock.withLock({ performs.removeIfIdle(names) }) {

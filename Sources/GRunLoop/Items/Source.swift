@@ -107,12 +107,12 @@ extension GRunLoop {
 
         var signalOrder: UInt64 { lock.withLock { signalNumber } }
 
-        /// Clears the signal; answers whether the source is to be performed.
-        @discardableResult func takeSignal() -> Bool {
+        /// Clears the signal. Nil if there was none, else where the source is, if that is not one mode only.
+        @discardableResult func takeSignal() -> [SourceMembership]? {
             lock.withLock {
-                guard signalNumber != 0 else { return false }
+                guard signalNumber != 0 else { return nil }
                 signalNumber = 0
-                return valid
+                return memberships.count > 1 ? memberships : []
             }
         }
 

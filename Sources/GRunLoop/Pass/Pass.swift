@@ -79,46 +79,50 @@ extension GRunLoop {
     /// Performs what is signalled now, in order; only the first if the run returns after a source. Answers whether any was.
     @inline(never) func performSourcesLocked(_ run: Activation, _ mode: ModeState) -> Bool {
         guard !mode.signalled.isEmpty else { return false }
-        if mode.signalled.list.count == 1 {
-            // As nearly always: nothing to sort.
-            guard performLocked(mode.signalled.list[0], run) else { return false }
+        if let only = mode.signalled.takeOnly() {
+            guard performLocked(only, run, mode) else { return false }
             _ = isCutLocked(run)
             return true
         }
-        let listed = mode.signalled.list
-        var collected: [(membership: SourceMembership, signal: UInt64)] = []
-        for membership in listed {
-            let signal = membership.source.signalOrder
-            if signal != 0 {
-                collected.append((membership, signal))
-            } else {
-                // Performed in another mode since. A new signal from a callout of this pass is for the next one (item 91).
-                mode.signalled.remove(membership)
-            }
-        }
-        collected.sort { ($0.membership.source.order, $0.signal) < ($1.membership.source.order, $1.signal) }
+        let outer = mode.signalled.beginBatch()
         var handled = false
-        for (membership, _) in collected {
-            // What is not performed stays in the mode's list, where a nested run finds it.
-            if handled && run.returnsAfterSource { break }
-            // Removed since: it does not perform, and keeps its signal.
-            guard membership.isListed, performLocked(membership, run) else { continue }
+        // What is not performed stays in the mode's list, where a nested run finds it. What was removed has left it, and keeps its signal.
+        while let membership = mode.signalled.nextOfBatch() {
+            guard performLocked(membership, run, mode) else { continue }
             handled = true
+            if run.returnsAfterSource { break }
             if isCutLocked(run) { break }
         }
-        run.kept.keep(all: listed)
+        let rest = mode.signalled.endBatch(resuming: outer)
+        if !rest.isEmpty { run.kept.keep(all: rest) }
         return handled
     }
 
-    /// Performs a source of the mode's list; answers whether it was still signalled.
-    private func performLocked(_ membership: SourceMembership, _ run: Activation) -> Bool {
-        membership.mode.signalled.remove(membership)
-        guard membership.source.takeSignal() else { return false }
+    /// Performs a source of the mode; answers whether it was still signalled.
+    private func performLocked(_ membership: Unmanaged<SourceMembership>, _ run: Activation, _ mode: ModeState) -> Bool {
+        let memberships = membership._withUnsafeGuaranteedRef {
+            mode.signalled.remove($0)
+            return $0.source.takeSignal()
+        }
+        guard let memberships else { return false }
+        // The one count of a reference in this: the run keeps it.
+        _ = membership.retain()
         lock.unlock()
-        run.kept.replace(by: membership)
-        callOutToSource(membership.source, of: self)
+        run.kept.replace(by: membership.takeRetainedValue())
+        if !memberships.isEmpty { notePerformed(memberships, run) }
+        membership._withUnsafeGuaranteedRef { callOutToSource($0.source, of: self) }
         lock.lock()
         return true
+    }
+
+    /// Before it is performed a source leaves the lists of all its modes, in whatever loop: a signal from its callout is a new one there too.
+    @inline(never) private func notePerformed(_ memberships: [SourceMembership], _ run: Activation) {
+        run.kept.keep(all: memberships)
+        for membership in memberships {
+            membership.loop.lock.withLock {
+                if !membership.source.isSignalled { membership.mode.signalled.removePerformed(membership) }
+            }
+        }
     }
 
     // MARK: 10
@@ -160,7 +164,7 @@ extension GRunLoop {
         while let timer = mode.heap.nextOfBatch(in: mode) {
             let isDue = timer._withUnsafeGuaranteedRef { $0.canFireLocked(in: mode, of: self, by: limit) }
             guard isDue else { continue }
-            // As of a descriptor source: the run keeps it.
+            // As of a source: the run keeps it.
             _ = timer.retain()
             timer._withUnsafeGuaranteedRef { $0.fireLocked(of: self, in: run) }
             if isCutLocked(run) { break }
@@ -171,7 +175,7 @@ extension GRunLoop {
 
     private func performLocked(_ wanted: Unmanaged<DescriptorSource>, _ run: Activation, _ mode: ModeState) -> Bool {
         guard let (source, ready) = batch.take(wanted, in: mode) else { return false }
-        // The one count of a reference in this: the run keeps it.
+        // As of any source: the run keeps it.
         _ = source.retain()
         lock.unlock()
         run.kept.replace(by: source.takeRetainedValue())

@@ -80,6 +80,11 @@ extension GRunLoop {
         return run.isCut
     }
 
+    /// The same without the lock, in a callout of ours that is several items: jobs, performs.
+    func isSliceSpent() -> Bool {
+        lock.withLock { activation.map(isCutLocked) ?? false }
+    }
+
     @inline(never) func cutLocked(_ run: Activation) {
         if run.isHosted {
             run.isCut = true
