@@ -43,6 +43,22 @@ extension Bench {
         bench_join()
     }
 
+    /// Version-0 sources that signal themselves again.
+    func signalAgain(sources: Int) {
+        keepAlive()
+        for _ in 0..<sources {
+            nonisolated(unsafe) let own = UnsafeMutablePointer<Unmanaged<GRunLoop.Source>>.allocate(capacity: 1)
+            let source = GRunLoop.Source {
+                count += 1
+                if count >= n { stop() } else { own.pointee._withUnsafeGuaranteedRef { $0.signal() } }
+            }
+            own.initialize(to: .passUnretained(source))
+            loop.add(source, forMode: .default)
+            source.signal()
+        }
+        report(measure(drive))
+    }
+
     /// Two loops, each with a version-0 source that signals the other's and wakes it.
     func pingPong() {
         nonisolated(unsafe) var other: GRunLoop?

@@ -52,6 +52,19 @@ extension Bench {
         bench_report_lateness(caseName, n, bench_cpu() - cpu, late)
     }
 
+    /// All at once. Making them is not measured.
+    func timersDue() {
+        let date = GRunLoop.now
+        for _ in 0..<n {
+            loop.add(
+                GRunLoop.Timer(fireAt: date) { _ in
+                    count += 1
+                    if count >= n { stop() }
+                }, forMode: .default)
+        }
+        report(measure(drive))
+    }
+
     /// What a pass costs beside `n` timers that are far away.
     func timersIdleTax() {
         for _ in 0..<n {
