@@ -56,11 +56,15 @@ extension GRunLoop {
         ///
         /// The corresponding Core Foundation function is `CFRunLoopSourceSignal`.
         public func signal() {
-            signalAnsweringLoop()
+            _ = signalAnsweringMembership()
         }
 
         /// Answers a loop that it is in.
-        @discardableResult func signalAnsweringLoop() -> GRunLoop? {
+        func signalAnsweringLoop() -> GRunLoop? {
+            signalAnsweringMembership()?.loop
+        }
+
+        private func signalAnsweringMembership() -> SourceMembership? {
             lock.lock()
             guard valid else {
                 lock.unlock()
@@ -74,12 +78,12 @@ extension GRunLoop {
                 let only = memberships[0]
                 lock.unlock()
                 only.noteSignal()
-                return only.loop
+                return only
             }
             let all = memberships
             lock.unlock()
             for membership in all { membership.noteSignal() }
-            return all.first?.loop
+            return all.first
         }
 
         /// Whether it was signalled and has not been performed since. False once it is invalid.

@@ -48,8 +48,9 @@ final class Activation {
     /// The main queue is not asked first when it was the previous pass's item, nor in the first pass (item 53).
     @exclusivity(unchecked) var servedMainQueueLast = true
 
+    /// - Parameter mode: borrowed, as an initializer's parameters are not by themselves: handed over it would be counted, and let go.
     init(
-        mode: ModeState, parent: Activation?, span: Nanoseconds = .never, returnsAfterSource: Bool = false,
+        mode: __shared ModeState, parent: Activation?, span: Nanoseconds = .never, returnsAfterSource: Bool = false,
         isHosted: Bool = false, isInsideHost: Bool = true
     ) {
         self.mode = mode
