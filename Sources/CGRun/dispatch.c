@@ -5,10 +5,19 @@
 #include "cgrun.h"
 
 #include <string.h>
+#include <unistd.h>
 
 extern int _dispatch_get_main_queue_handle_4CF(void) __attribute__((weak));
 extern void _dispatch_main_queue_callback_4CF(void *message) __attribute__((weak));
 extern char _dispatch_main_q[] __attribute__((weak));
+
+uint32_t cgrun_main_thread_id;
+
+// Before anything can ask: each pass of the main loop does, and a constant of Swift's would be asked first whether it was made.
+__attribute__((constructor)) static void note_main_thread(void)
+{
+    cgrun_main_thread_id = (uint32_t)getpid();
+}
 
 int cgrun_main_queue_handle(void)
 {

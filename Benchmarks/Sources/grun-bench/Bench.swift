@@ -47,8 +47,9 @@ struct Bench {
 
 /// The one that is measured, for callbacks that capture no more than those of the peers. Set before anything runs.
 nonisolated(unsafe) var bench: Bench! = nil
-/// Its loop: a pointer, as the peers have one. What is read of a global object counts references otherwise.
-nonisolated(unsafe) var benchLoop = Unmanaged.passUnretained(GRunLoop.main)
+/// Its loop: a pointer, as the peers have one. What is read of a global object counts references otherwise, and a global with a value of its
+/// own is asked at each use whether it was made already.
+nonisolated(unsafe) var benchLoop: Unmanaged<GRunLoop>! = nil
 
 /// What the callbacks of a case count. Of one thread at a time.
 nonisolated(unsafe) var count = 0

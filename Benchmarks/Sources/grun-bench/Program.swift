@@ -14,6 +14,7 @@ import CGLib
         bench_pin(0)
         bench_raise_descriptor_limit()
         bench = Bench(n)
+        benchLoop = .passUnretained(bench.loop)
         left = n
         switch caseName {
         case "post-local": bench.postLocal()

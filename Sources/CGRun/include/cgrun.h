@@ -144,6 +144,10 @@ void cgrun_main_queue_drain(void);
 /// The thread id that libdispatch has bound the main queue to; 0 where it is bound to none or cannot be told.
 uint32_t cgrun_main_queue_owner(void);
 
+extern uint32_t cgrun_main_thread_id __attribute__((visibility("hidden")));
+/// The main thread, as libdispatch notes it.
+static inline uint32_t cgrun_main_thread(void) { return cgrun_main_thread_id; }
+
 /// The same when this library was loaded.
 uint32_t cgrun_main_queue_owner_at_load(void);
 

@@ -25,9 +25,6 @@ enum MainQueue {
         return made
     }
 
-    /// The main thread's id, as libdispatch notes it.
-    private static let mainThread = UInt32(bitPattern: getpid())
-
     /// A drain is on the stack of the main thread: libdispatch would do nothing in a second one, and the descriptor would spin.
     private static let draining = Atomic(false)
     private static let saidLost = Atomic(false)
@@ -36,7 +33,7 @@ enum MainQueue {
 
     /// Whether a drain would be accepted on the main thread now: three reads of memory.
     static var isOurs: Bool {
-        handle >= 0 && cgrun_main_queue_owner() == mainThread && !isLeft(cgrun_async_main_state())
+        handle >= 0 && cgrun_main_queue_owner() == cgrun_main_thread() && !isLeft(cgrun_async_main_state())
     }
 
     /// An async main has given the main thread away, though libdispatch may not have it yet.
@@ -57,7 +54,7 @@ enum MainQueue {
         if hasLooked.load(ordering: .relaxed) || hasLooked.exchange(true, ordering: .relaxed) { return }
         // From now on it is said when it happens.
         let state = cgrun_watch_async_main { MainQueue.explainIfLost() }
-        if cgrun_main_queue_owner() != mainThread || isLeft(state) { explainIfLost() }
+        if cgrun_main_queue_owner() != cgrun_main_thread() || isLeft(state) { explainIfLost() }
     }
 
     private static var lossInWords: String {
@@ -65,10 +62,10 @@ enum MainQueue {
             return "the program's async main has suspended, and Swift's runtime has given the main thread to libdispatch; call "
                 + "GRunLoop.hostAsyncMain() before the first await of main()"
         }
-        if cgrun_main_queue_owner() == mainThread {
+        if cgrun_main_queue_owner() == cgrun_main_thread() {
             return "libdispatch has no handle of it for a foreign run loop, or no descriptor is left for one"
         }
-        if cgrun_main_queue_owner_at_load() == mainThread {
+        if cgrun_main_queue_owner_at_load() == cgrun_main_thread() {
             return "dispatchMain() was called, which gives the main thread to libdispatch for good; run the main run loop instead"
         }
         return "libdispatch was first loaded on a thread that is not the main one, which it has taken for the main thread (or "

@@ -14,7 +14,7 @@ struct TimeSlice {
     private var stride = 1
     private var untilLook = 1
 
-    private static let longestStride = 4
+    private static let longestStride = 8
     /// A stretch between two looks at the clock is not to take longer.
     private static let stretch: Nanoseconds = 100_000
 
@@ -62,7 +62,7 @@ struct TimeSlice {
 
 extension GRunLoop {
     /// How long the loop serves its own items in a row before whatever else is ready in its contexts has its turn: GTK's drawing, other
-    /// sources of GLib. Each step of a pass overruns it by one item, or by four where those before them were short. 4 ms at first, at which GTK draws
+    /// sources of GLib. Each step of a pass overruns it by one item, or by eight where those before them were short. 4 ms at first, at which GTK draws
     /// every frame under any load of ours; more than 8 costs frames. Zero and negative: a step is one item. One that is too long is no limit.
     ///
     /// A snapshot of the main dispatch queue is one item: libdispatch runs it to its end.

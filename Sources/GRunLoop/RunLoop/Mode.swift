@@ -19,8 +19,8 @@ extension GRunLoop {
             }
         }
 
-        private static let defaultName = "kCFRunLoopDefaultMode"
-        private static let commonName = "kCFRunLoopCommonModes"
+        private static var defaultName: String { "kCFRunLoopDefaultMode" }
+        private static var commonName: String { "kCFRunLoopCommonModes" }
 
         /// A mode of that name. An empty name traps.
         public init(_ name: String) {
@@ -28,6 +28,11 @@ extension GRunLoop {
                 !name.isEmpty, "GRunLoop.Mode: the name of a mode is empty; give it a name, or use .default")
             rawValue = name
             kind = Kind(name)
+        }
+
+        private init(_ name: String, _ kind: Kind) {
+            rawValue = name
+            self.kind = kind
         }
 
         public init(rawValue: String) {
@@ -48,15 +53,17 @@ extension GRunLoop {
 
         public var description: String { rawValue }
 
+        // Computed: a stored one is asked for whether it was made already, each time, by a call.
+
         /// The mode in which a program spends its idle time. `kCFRunLoopDefaultMode`.
-        public static let `default` = Mode(defaultName)
+        public static var `default`: Mode { Mode(defaultName, .default) }
 
         /// Not a mode to run, but the name of all common modes together: what is added here is served in each of them.
         /// `kCFRunLoopCommonModes`.
-        public static let common = Mode(commonName)
+        public static var common: Mode { Mode(commonName, .common) }
 
         /// For tracking a drag or a scroll: items of the default mode wait meanwhile. It is not common until it is made so by
         /// ``GRunLoop/addCommonMode(_:)``. AppKit's `NSEventTrackingRunLoopMode`.
-        public static let tracking = Mode("GRunLoopTrackingMode")
+        public static var tracking: Mode { Mode("GRunLoopTrackingMode", .other) }
     }
 }
