@@ -6,6 +6,8 @@
 #include "cgrun.h"
 
 #include <linux/futex.h>
+#include <linux/membarrier.h>
+#include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -17,14 +19,28 @@
 #define IS_SANITIZED 0
 #endif
 
-const bool cgrun_locks_are_mutexes = IS_SANITIZED;
+bool cgrun_locks_are_special = true;
+
+#if IS_SANITIZED
+static bool has_barriers(void) { return false; }
+#else
+static bool has_barriers(void) { return syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0; }
+#endif
+
+// Before anybody has a lock. Linux 4.14 has what it asks for; a sandbox may forbid it.
+__attribute__((constructor)) static void choose(void)
+{
+    cgrun_locks_are_special = !has_barriers();
+}
 
 void cgrun_lock_init(cgrun_lock *lock)
 {
-    if (cgrun_locks_are_mutexes)
-        pthread_mutex_init(&lock->mutex, NULL);
-    else
-        lock->word = CGRUN_LOCK_FREE;
+    *lock = (cgrun_lock){.word = CGRUN_LOCK_FREE};
+    if (!IS_SANITIZED)
+        return;
+    lock->word = CGRUN_LOCK_TAKEN;
+    lock->mutex = malloc(sizeof *lock->mutex);
+    pthread_mutex_init(lock->mutex, NULL);
 }
 
 // What is done under a lock takes less than a microsecond, unless its thread was preempted. With one processor it always was.
@@ -50,28 +66,61 @@ void cgrun_lock_relax(int *looks)
     }
 }
 
+// The holder stores that the lock is free, then looks whether a wake-up is owed; its processor may do the two in the other order. Whoever
+// sleeps does the opposite: says that a wake-up is owed, has every processor finish what it began, and looks whether the lock is free.
+// Either the holder sees the debt, or the sleeper sees the lock. The price is the sleeper's, who pays for a sleep anyway.
+static void finish_everywhere(void)
+{
+    if (cgrun_locks_are_special)
+        // Their stores and looks are in order.
+        __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    else
+        syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
+}
+
 void cgrun_lock_wait(cgrun_lock *lock)
 {
-    if (cgrun_locks_are_mutexes) {
-        pthread_mutex_lock(&lock->mutex);
+    if (IS_SANITIZED) {
+        pthread_mutex_lock(lock->mutex);
         return;
     }
     for (int look = 0; look < LOOKS; look++) {
-        uint32_t state = CGRUN_LOCK_FREE;
-        if (__atomic_load_n(&lock->word, __ATOMIC_RELAXED) == CGRUN_LOCK_FREE &&
-            __atomic_compare_exchange_n(&lock->word, &state, CGRUN_LOCK_TAKEN, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+        if (__atomic_load_n(&lock->word, __ATOMIC_RELAXED) == CGRUN_LOCK_FREE && cgrun_lock_try(lock))
             return;
         relax();
     }
-    // From here on it is taken as one that others wait for: whether they do is not known, and a wake-up too many does no harm.
-    while (__atomic_exchange_n(&lock->word, CGRUN_LOCK_AWAITED, __ATOMIC_ACQUIRE) != CGRUN_LOCK_FREE)
-        syscall(SYS_futex, &lock->word, FUTEX_WAIT_PRIVATE, CGRUN_LOCK_AWAITED, NULL, NULL, 0);
+    for (;;) {
+        // Read before the debt is made: whoever pays it counts on, and then there is no sleep.
+        uint32_t turn = __atomic_load_n(&lock->turn, __ATOMIC_SEQ_CST);
+        __atomic_fetch_add(&lock->owed, 1, __ATOMIC_SEQ_CST);
+        finish_everywhere();
+        // The debt of one who gets it here stays: a wake-up too many does no harm, one too few would.
+        if (cgrun_lock_try(lock))
+            return;
+        syscall(SYS_futex, &lock->turn, FUTEX_WAIT_PRIVATE, turn, NULL, NULL, 0);
+        if (cgrun_lock_try(lock))
+            return;
+    }
 }
 
 void cgrun_lock_wake(cgrun_lock *lock)
 {
-    if (cgrun_locks_are_mutexes)
-        pthread_mutex_unlock(&lock->mutex);
-    else
-        syscall(SYS_futex, &lock->word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+    uint32_t owed = __atomic_load_n(&lock->owed, __ATOMIC_RELAXED);
+    do {
+        if (owed == 0)
+            return;
+    } while (!__atomic_compare_exchange_n(&lock->owed, &owed, owed - 1, true, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
+    __atomic_fetch_add(&lock->turn, 1, __ATOMIC_SEQ_CST);
+    syscall(SYS_futex, &lock->turn, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+
+void cgrun_lock_give_specially(cgrun_lock *lock)
+{
+    if (IS_SANITIZED) {
+        pthread_mutex_unlock(lock->mutex);
+        return;
+    }
+    __atomic_store_n(&lock->word, CGRUN_LOCK_FREE, __ATOMIC_SEQ_CST);
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    cgrun_lock_wake(lock);
 }

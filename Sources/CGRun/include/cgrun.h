@@ -17,31 +17,47 @@ G_BEGIN_DECLS
 
 // MARK: Locks
 
-// A word: taken and given up without a call where nobody else wants it. Under the Thread Sanitizer, which understands those, a mutex.
-typedef union {
+// Taken by one atomic instruction and given up by a plain store where nobody else wants it: whoever is about to sleep for it has a barrier
+// executed in every thread of the process first (lock.c). Under the Thread Sanitizer a mutex, which it understands.
+typedef struct {
     uint32_t word;
-    pthread_mutex_t mutex;
+    /// How many wake-ups are owed: at least one for each thread that sleeps.
+    uint32_t owed;
+    /// Counts the wake-ups. What is slept on.
+    uint32_t turn;
+    /// Under the Thread Sanitizer. Then the word is never free.
+    pthread_mutex_t *mutex;
 } cgrun_lock;
-enum { CGRUN_LOCK_FREE, CGRUN_LOCK_TAKEN, CGRUN_LOCK_AWAITED };
-extern const bool cgrun_locks_are_mutexes __attribute__((visibility("hidden")));
+enum { CGRUN_LOCK_FREE, CGRUN_LOCK_TAKEN };
+/// Whether a plain store does not give a lock up.
+extern bool cgrun_locks_are_special __attribute__((visibility("hidden")));
 void cgrun_lock_init(cgrun_lock *lock);
 void cgrun_lock_wait(cgrun_lock *lock);
 void cgrun_lock_wake(cgrun_lock *lock);
+void cgrun_lock_give_specially(cgrun_lock *lock);
+
+__attribute__((always_inline)) static inline bool cgrun_lock_try(cgrun_lock *lock)
+{
+    uint32_t state = CGRUN_LOCK_FREE;
+    return __atomic_compare_exchange_n(&lock->word, &state, CGRUN_LOCK_TAKEN, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+}
 
 __attribute__((always_inline)) static inline void cgrun_lock_take(cgrun_lock *lock)
 {
-    uint32_t state = CGRUN_LOCK_FREE;
-    if (__builtin_expect(
-            cgrun_locks_are_mutexes ||
-                !__atomic_compare_exchange_n(&lock->word, &state, CGRUN_LOCK_TAKEN, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED),
-            false))
+    if (__builtin_expect(!cgrun_lock_try(lock), false))
         cgrun_lock_wait(lock);
 }
 
 __attribute__((always_inline)) static inline void cgrun_lock_give(cgrun_lock *lock)
 {
-    if (__builtin_expect(
-            cgrun_locks_are_mutexes || __atomic_exchange_n(&lock->word, CGRUN_LOCK_FREE, __ATOMIC_RELEASE) == CGRUN_LOCK_AWAITED, false))
+    if (__builtin_expect(cgrun_locks_are_special, false)) {
+        cgrun_lock_give_specially(lock);
+        return;
+    }
+    __atomic_store_n(&lock->word, CGRUN_LOCK_FREE, __ATOMIC_RELEASE);
+    // The processor may look first, the compiler may not.
+    __asm__ volatile("" ::: "memory");
+    if (__builtin_expect(__atomic_load_n(&lock->owed, __ATOMIC_RELAXED) != 0, false))
         cgrun_lock_wake(lock);
 }
 
