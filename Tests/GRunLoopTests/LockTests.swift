@@ -2,6 +2,7 @@
 // The lock itself: nobody is let in beside another, and whoever sleeps for it is woken.
 
 import Glibc
+import Synchronization
 import TestSupport
 import Testing
 
@@ -61,5 +62,46 @@ import Testing
         }
         for thread in threads { thread.join() }
         #expect(guarded.count == sleepers * rounds)
+    }
+
+    /// As long as stores wait for memory, a processor looks further ahead than it has stored: what the sleeper's barrier is for.
+    @Test(
+        "whoever is just about to sleep for it when it is given up does not sleep on",
+        .enabled(if: sysconf(Int32(_SC_NPROCESSORS_ONLN)) > 1))
+    func givenUpJustNow() {
+        let guarded = Guarded()
+        let wanted = Atomic(0)
+        let had = Atomic(0)
+        let other = LoopThread { _ in
+            var round = 0
+            while true {
+                round += 1
+                while wanted.load(ordering: .acquiring) == round - 1 {}
+                if wanted.load(ordering: .acquiring) < 0 { return }
+                guarded.lock.withLock { guarded.count += 1 }
+                had.store(round, ordering: .releasing)
+            }
+        }
+        let size = 16 << 20
+        let memory = UnsafeMutablePointer<UInt8>.allocate(capacity: size)
+        memory.initialize(repeating: 0, count: size)
+        var random: UInt64 = 1
+        var round = 0
+        let end = GRunLoop.now + .seconds(1)
+        while GRunLoop.now < end {
+            round += 1
+            guarded.lock.lock()
+            wanted.store(round, ordering: .releasing)
+            random = random &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+            // Somewhere in here the other one has looked often enough.
+            for _ in 0..<(random >> 40) % 400 { _ = had.load(ordering: .relaxed) }
+            for line in 0..<8 as Range<UInt64> { memory[Int((random >> (8 + 5 * line)) & 0x3FFF) * 1024] = 1 }
+            guarded.lock.unlock()
+            while had.load(ordering: .acquiring) < round {}
+        }
+        wanted.store(-1, ordering: .releasing)
+        other.join()
+        memory.deallocate()
+        #expect(guarded.count == round)
     }
 }
