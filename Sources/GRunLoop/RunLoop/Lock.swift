@@ -138,7 +138,10 @@ struct Guardian: ~Copyable {
         word.store(Self.free, ordering: .releasing)
     }
 
+    /// Releasing, too: whoever finds a lock here locks it, and must find it made.
     @inline(__always) private borrowing func take(for value: UInt) -> Bool {
-        word.compareExchange(expected: Self.free, desired: value, successOrdering: .acquiring, failureOrdering: .relaxed).exchanged
+        word.compareExchange(
+            expected: Self.free, desired: value, successOrdering: .acquiringAndReleasing, failureOrdering: .relaxed
+        ).exchanged
     }
 }
