@@ -57,7 +57,7 @@ extension GRunLoop {
                 return
             }
             _ = runTailLocked(run, mode, found)
-            if run.slice.isSpentNow(timeSlice) { run.isCut = true }
+            if run.slice.isSpent(timeSlice) { run.isCut = true }
         }
         host.mustPass = true
         run.slice.restart()

@@ -13,6 +13,8 @@ struct TimeSlice {
     /// The clock is read after so many items: each time at first and while they are long, rarely once they have been short.
     private var stride = 1
     private var untilLook = 1
+    /// Found at the last look: whoever asks next, who may look for another reason, is to know.
+    private var isOver = false
 
     private static let longestStride = 8
     /// A stretch between two looks at the clock is not to take longer.
@@ -24,6 +26,7 @@ struct TimeSlice {
         lastLook = now
         stride = 1
         untilLook = 1
+        isOver = false
     }
 
     /// Our work ends, for the time being.
@@ -35,13 +38,14 @@ struct TimeSlice {
     /// There was nothing of ours to do, or the others have had their turn.
     mutating func restart() {
         used = 0
+        isOver = false
         if start != .never { start = .now() }
     }
 
-    /// After each item: whether a slice of `length` is used up.
+    /// After each item, and each pass of a host's: whether a slice of `length` is used up.
     mutating func isSpent(_ length: Nanoseconds) -> Bool {
         untilLook -= 1
-        guard untilLook <= 0 else { return false }
+        guard untilLook <= 0, !isOver else { return isOver }
         let now = Nanoseconds.now()
         let taken = now - lastLook
         lastLook = now
@@ -51,12 +55,8 @@ struct TimeSlice {
             stride = max(1, stride / 4)
         }
         untilLook = stride
-        return used + (now - start) >= length
-    }
-
-    /// After a pass, which has read the clock more often than this.
-    func isSpentNow(_ length: Nanoseconds) -> Bool {
-        used + (.now() - start) >= length
+        isOver = used + (now - start) >= length
+        return isOver
     }
 }
 
