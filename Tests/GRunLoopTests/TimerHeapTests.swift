@@ -138,7 +138,7 @@ import Testing
         }
     }
 
-    @Test("items 127 to 129: a batch is what was due at first, whatever its timers do to each other", arguments: 0..<40)
+    @Test("items 127-129: a batch is what was due at first, whatever its timers do to each other", arguments: 0..<40)
     func batches(seed: UInt64) {
         let model = Model()
         model.random = SeededRandom(seed: seed)
