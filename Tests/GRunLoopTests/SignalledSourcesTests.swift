@@ -97,7 +97,7 @@ import Testing
         }
     }
 
-    @Test("items 90-93, 95: a pass performs what was signalled before, in order, whatever its callouts do", arguments: 0..<60)
+    @Test("items 90, 91, 93, 95: a pass performs what was signalled before, in order, whatever its callouts do", arguments: 0..<60)
     func againstModel(seed: UInt64) async throws {
         try await onFreshThread { loop in
             let model = Model(loop: loop, seed: seed)
