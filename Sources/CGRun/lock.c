@@ -21,16 +21,10 @@
 
 bool cgrun_locks_are_special = true;
 
-#if IS_SANITIZED
-static bool has_barriers(void) { return false; }
-#else
-static bool has_barriers(void) { return syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0; }
-#endif
-
 // Before anybody has a lock. Linux 4.14 has what it asks for; a sandbox may forbid it.
 __attribute__((constructor)) static void choose(void)
 {
-    cgrun_locks_are_special = !has_barriers();
+    cgrun_locks_are_special = IS_SANITIZED || syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) != 0;
 }
 
 void cgrun_lock_init(cgrun_lock *lock)

@@ -198,8 +198,7 @@ extension GRunLoop {
             guardian.isBound(to: loop.lock) && valid && isIn(mode) && !isFiring && (deadline <= limit || deadline <= loop.time)
         }
 
-        /// With the lock held before and after: calls the closure without it, and computes the next date. The run takes over a reference of
-        /// the caller's.
+        /// With the lock held before and after: calls the closure without it, and computes the next date.
         func fireLocked(of loop: GRunLoop, in run: Activation) {
             var body = handler?.body
             isFiring = true
@@ -207,15 +206,14 @@ extension GRunLoop {
             let isOneShot = period == 0
             loop.suspendInHeapsLocked(self)
             loop.firing.append(.passUnretained(self))
-            loop.lock.unlock()
+            loop.unlock(toCall: .passUnretained(self), in: run)
 
-            run.kept.replace(by: Unmanaged.passUnretained(self).takeRetainedValue())
             callOutToTimer(&body, self, of: loop)
             if isOneShot { invalidate() }
 
             loop.lock.lock()
             // The last one, unless the thread has ended meanwhile.
-            if let last = loop.firing.last, last === self { loop.firing.removeLast() }
+            if loop.firing.last === self { loop.firing.removeLast() }
             if guardian.isBound(to: loop.lock) {
                 endFiringLocked(due)
             } else {

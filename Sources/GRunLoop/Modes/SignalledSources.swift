@@ -159,7 +159,7 @@ struct SignalledSources {
         for membership in fresh {
             let signal = membership._withUnsafeGuaranteedRef { $0.source.signalOrder }
             if signal == 0 {
-                // Another loop is about to perform it. A new signal from a callout of this pass is for the next one (item 91).
+                // It was taken back, or another loop is about to perform it. A new signal from a callout of this pass is for the next one (item 91).
                 membership._withUnsafeGuaranteedRef { $0.place = .nowhere }
                 count -= 1
             } else {

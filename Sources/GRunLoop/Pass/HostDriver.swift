@@ -182,7 +182,7 @@ extension GRunLoop {
         host.servedMainQueueLast = run.servedMainQueueLast
         host.isInnermost = true
         batch.discard()
-        if !host.gone.isEmpty { run.kept.keep(all: host.gone) }
+        run.kept.keep(all: host.gone)
         host.gone.removeAll()
         activation = run.parent
         // What is left of a wake-up is the host's, not the next run's (item 68).

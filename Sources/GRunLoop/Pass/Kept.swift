@@ -12,7 +12,9 @@ struct Kept {
         if first == nil { first = object } else { keepMore(object) }
     }
 
-    mutating func keep(all list: [some AnyObject]) { keepMore(list) }
+    @inline(__always) mutating func keep(all list: [some AnyObject]) {
+        if !list.isEmpty { keepMore(list) }
+    }
 
     @inline(never) private mutating func keepMore(_ called: Any) {
         others.append(called)
@@ -28,5 +30,14 @@ struct Kept {
     @inline(__always) mutating func drop() {
         if first != nil { first = nil }
         if !others.isEmpty { others.removeAll(keepingCapacity: true) }
+    }
+}
+
+extension GRunLoop {
+    /// With the lock held, which is given up: `item` is about to be called. Counted once, before anybody can take it away; the run keeps it.
+    @inline(__always) func unlock(toCall item: Unmanaged<some AnyObject>, in run: Activation) {
+        _ = item.retain()
+        lock.unlock()
+        run.kept.replace(by: item.takeRetainedValue())
     }
 }

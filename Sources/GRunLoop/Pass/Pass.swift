@@ -93,8 +93,7 @@ extension GRunLoop {
             if run.returnsAfterSource { break }
             if isCutLocked(run) { break }
         }
-        let rest = mode.signalled.endBatch(resuming: outer)
-        if !rest.isEmpty { run.kept.keep(all: rest) }
+        run.kept.keep(all: mode.signalled.endBatch(resuming: outer))
         return handled
     }
 
@@ -105,10 +104,7 @@ extension GRunLoop {
             return $0.source.takeSignal()
         }
         guard let memberships else { return false }
-        // The one count of a reference in this: the run keeps it.
-        _ = membership.retain()
-        lock.unlock()
-        run.kept.replace(by: membership.takeRetainedValue())
+        unlock(toCall: membership, in: run)
         if !memberships.isEmpty { notePerformed(memberships, run) }
         membership._withUnsafeGuaranteedRef { callOutToSource($0.source, of: self) }
         lock.lock()
@@ -164,21 +160,15 @@ extension GRunLoop {
         while let timer = mode.heap.nextOfBatch(in: mode) {
             let isDue = timer._withUnsafeGuaranteedRef { $0.canFireLocked(in: mode, of: self, by: limit) }
             guard isDue else { continue }
-            // As of a source: the run keeps it.
-            _ = timer.retain()
             timer._withUnsafeGuaranteedRef { $0.fireLocked(of: self, in: run) }
             if isCutLocked(run) { break }
         }
-        let rest = mode.heap.endBatch(resuming: outer)
-        if !rest.isEmpty { run.kept.keep(all: rest) }
+        run.kept.keep(all: mode.heap.endBatch(resuming: outer))
     }
 
     private func performLocked(_ wanted: Unmanaged<DescriptorSource>, _ run: Activation, _ mode: ModeState) -> Bool {
         guard let (source, ready) = batch.take(wanted, in: mode) else { return false }
-        // As of any source: the run keeps it.
-        _ = source.retain()
-        lock.unlock()
-        run.kept.replace(by: source.takeRetainedValue())
+        unlock(toCall: source, in: run)
         source._withUnsafeGuaranteedRef { callOutToDescriptorSource($0, ready, of: self) }
         lock.lock()
         return true

@@ -253,7 +253,7 @@ extension GRunLoop {
 
     @inline(never) private func acquireOtherContextsLocked(_ run: Activation, _ mode: ModeState) {
         let wanted = contextsLocked(of: mode)
-        if !run.contexts.list.isEmpty { run.kept.keep(all: run.contexts.list) }
+        run.kept.keep(all: run.contexts.list)
         run.contexts.update(to: wanted, version: mode.contextsVersion)
     }
 }
