@@ -85,17 +85,17 @@ import Testing
         let size = 16 << 20
         let memory = UnsafeMutablePointer<UInt8>.allocate(capacity: size)
         memory.initialize(repeating: 0, count: size)
-        var random: UInt64 = 1
+        var random = SeededRandom(seed: 1)
         var round = 0
         let end = GRunLoop.now + .seconds(1)
         while GRunLoop.now < end {
             round += 1
             guarded.lock.lock()
             wanted.store(round, ordering: .releasing)
-            random = random &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+            let number = random.next()
             // Somewhere in here the other one has looked often enough.
-            for _ in 0..<(random >> 40) % 400 { _ = had.load(ordering: .relaxed) }
-            for line in 0..<8 as Range<UInt64> { memory[Int((random >> (8 + 5 * line)) & 0x3FFF) * 1024] = 1 }
+            for _ in 0..<(number >> 40) % 400 { _ = had.load(ordering: .relaxed) }
+            for line in 0..<8 as Range<UInt64> { memory[Int((number >> (8 + 5 * line)) & 0x3FFF) * 1024] = 1 }
             guarded.lock.unlock()
             while had.load(ordering: .acquiring) < round {}
         }

@@ -120,10 +120,14 @@ final class HostFairnessTests: MainThreadTestCase {
         trace.take().reduce(into: []) { if $0.last != $1 { $0.append($1) } }
     }
 
+    /// A slice that was used up is followed by iterations without us.
+    private func settleSlice() {
+        for _ in 0..<4 { settleHost() }
+    }
+
     /// In which order three blocks of one step are called that each work for `span`, beside idle work of the host's that is always ready.
     private func turns(of span: Duration) -> [String] {
-        // A slice that a test before this one used up is followed by iterations without us.
-        for _ in 0..<4 { settleHost() }
+        settleSlice()
         let trace = Recorder()
         let idle = foreignIdle { trace("idle") }
         for name in ["one", "two", "three"] {
@@ -156,8 +160,7 @@ final class HostFairnessTests: MainThreadTestCase {
 
     /// A snapshot of the main queue is run to its end, and counts: what comes after it waits for the others.
     func testMainQueueSnapshotCounts() {
-        // A slice that a test before this one used up is followed by iterations without us.
-        for _ in 0..<4 { settleHost() }
+        settleSlice()
         let trace = Recorder()
         let idle = foreignIdle { trace("idle") }
         for _ in 0..<5 {
@@ -179,14 +182,14 @@ final class HostFairnessTests: MainThreadTestCase {
     func testPassFollowsALongItem() {
         let trace = Recorder()
         observe(trace, .default, .beforeTimers)
-        for _ in 0..<4 { settleHost() }
+        settleSlice()
         _ = trace.take()
         after(.milliseconds(2)) {
             trace("timer")
             work(for: .milliseconds(6))
         }
         iterateHost { trace.lines.contains("timer") }
-        for _ in 0..<4 { settleHost() }
+        settleSlice()
         XCTAssertEqual(trace.lines, ["timer", "beforeTimers"])
     }
 
@@ -227,17 +230,11 @@ final class HostFairnessTests: MainThreadTestCase {
             default: loop.perform { calls.increment() }
             }
         }
-        let start = threadTime()
+        let start = threadProcessorTime()
         while calls.value < count { g_main_context_iteration(nil, 1) }
-        let end = threadTime()
+        let end = threadProcessorTime()
         for source in sources { source.invalidate() }
-        return Double(end - start) / Double(count)
-    }
-
-    private func threadTime() -> Int {
-        var time = timespec()
-        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
-        return time.tv_sec * 1_000_000_000 + time.tv_nsec
+        return (end - start) / .nanoseconds(1) / Double(count)
     }
 
     /// Were they listed or sorted in each pass, a slice would end before it has served anything: 100,000 timers that were due at once were
@@ -252,7 +249,7 @@ final class HostFairnessTests: MainThreadTestCase {
 
     /// A flood of performs leaves the host its turns as any other does.
     func testPerformsAreCut() throws {
-        for _ in 0..<4 { settleHost() }
+        settleSlice()
         let trace = Recorder()
         let idle = foreignIdle { trace("idle") }
         for name in ["one", "two", "three"] {
