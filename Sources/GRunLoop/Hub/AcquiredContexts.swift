@@ -18,14 +18,17 @@ struct AcquiredContexts {
     }
 
     /// Makes what `wanted` names now what is acquired. One that another thread owns is left out, and tried again next time.
-    mutating func update(to wanted: [ServedContext], version: Int) {
+    mutating func update(to wanted: __owned [ServedContext], version: Int) {
         self.version = version
         if list.isEmpty {
             // A run begins, as a rule, and gets all of them.
             let refusing = wanted.firstIndex { g_main_context_acquire($0.context) == 0 }
-            list = refusing.map { Array(wanted[..<$0]) } ?? wanted
             isComplete = refusing == nil
-            if isComplete { return }
+            guard let refusing else {
+                list = wanted
+                return
+            }
+            list = Array(wanted[..<refusing])
         }
         for served in list where !wanted.contains(where: { $0 === served }) { g_main_context_release(served.context) }
         list = wanted.filter { served in

@@ -10,20 +10,19 @@ import CGRun
 struct HostState {
     // MARK: The one, endless run of the host
 
-    /// The mode in which a host is served.
-    unowned(unsafe) var ambientMode: ModeState
+    /// The mode in which a host is served. Modes live as long as their loop: no reference to one is counted here.
+    var ambient: Unmanaged<ModeState>
+    /// The same.
+    var ambientMode: ModeState { ambient.takeUnretainedValue() }
     /// What was pushed as such, the current one last.
     var ambientStack: [GRunLoop.AmbientMode] = []
     /// The entry observers have been told, and exit observers will be.
     var hasEntered = false
     /// A head of a pass has found nothing to do in this mode: the wait that follows is the host's, and the tail comes next.
-    unowned(unsafe) var tailMode: ModeState?
+    var tailMode: Unmanaged<ModeState>?
     /// beforeWaiting was sent to the observers of this mode, and afterWaiting was not.
-    unowned(unsafe) var waitMode: ModeState? {
-        didSet { isWaitTold = waitMode != nil }
-    }
-    /// The same, to be asked without counting a reference.
-    private(set) var isWaitTold = false
+    var waitMode: Unmanaged<ModeState>?
+    var isWaitTold: Bool { waitMode != nil }
     var servedMainQueueLast = true
     var slice = TimeSlice()
     /// The hub was taken out of this context, which is the home context still.
@@ -67,7 +66,7 @@ struct HostState {
     }
 
     init(ambientMode: ModeState) {
-        self.ambientMode = ambientMode
+        ambient = .passUnretained(ambientMode)
     }
 
     /// The mode's epoll is another one.
@@ -102,24 +101,28 @@ extension GRunLoop {
         lock.withLock {
             guard !isDead, let hub = home?.hub, let context = home?.context else { return false }
             if !host.isInnermost { takeOverLocked() }
-            let mode = host.ambientMode
-            // Attaching is no business of another thread, and not for free: here, and only when it has changed.
-            let isObserved = !mode.observed.isDisjoint(with: [.beforeWaiting, .afterWaiting])
-            cgrun_hub_set_sentinels(hub, isObserved || isWaiting)
-            if !host.carried.isCurrent(mode) {
-                let wanted = contextsLocked(of: mode).filter { $0.hub != hub }
-                host.gone += host.carried.update(to: wanted, of: mode, into: hub)
+            return host.ambient._withUnsafeGuaranteedRef { mode in
+                // Attaching is no business of another thread, and not for free: here, and only when it has changed.
+                let isObserved = !mode.observed.isDisjoint(with: [.beforeWaiting, .afterWaiting])
+                cgrun_hub_set_sentinels(hub, isObserved || isWaiting)
+                if !host.carried.isCurrent(mode) { carryLocked(mode, hub) }
+                if hasWorkLocked(mode, isWaiting: isWaiting) || isStale && hasLeftoversLocked(mode) { return true }
+                watched = watchLocked(mode, hub)
+                if host.shortage == .toBeSaid || mustExplainStrandedLocked(mode) { return true }
+                // The write that ended the last sleep may come as late as in this one.
+                if sleep.takeKicked() { host.isRearmed = true }
+                sleep.begin(
+                    in: mode, wokenBy: .context(context), until: mode.heap.wakeUpTime(),
+                    watchesDescriptors: watched & Record.descriptors.bit != 0)
+                return false
             }
-            if hasWorkLocked(mode, isWaiting: isWaiting) || isStale && hasLeftoversLocked(mode) { return true }
-            watched = watchLocked(mode, hub)
-            if host.shortage == .toBeSaid || mustExplainStrandedLocked(mode) { return true }
-            // The write that ended the last sleep may come as late as in this one.
-            if sleep.takeKicked() { host.isRearmed = true }
-            sleep.begin(
-                in: mode, wokenBy: .context(context), until: mode.heap.wakeUpTime(),
-                watchesDescriptors: watched & Record.descriptors.bit != 0)
-            return false
         }
+    }
+
+    /// With the lock held: the mode's further contexts are carried into the home context, and no other's.
+    @inline(never) private func carryLocked(_ mode: ModeState, _ hub: UnsafeMutablePointer<GSource>) {
+        let wanted = contextsLocked(of: mode).filter { $0.hub != hub }
+        host.gone += host.carried.update(to: wanted, of: mode, into: hub)
     }
 
     /// Whether there is work, `found` being the records that the poll has found ready.
@@ -131,7 +134,8 @@ extension GRunLoop {
             if hasSlept { host.isRearmed = false }
             sleep.end()
             if found & Record.timer.bit != 0 { host.armedFor = .min }
-            if found & ~Record.timer.bit != 0 || hasWorkLocked(host.ambientMode, isWaiting: isWaiting) { return true }
+            if found & ~Record.timer.bit != 0 { return true }
+            if host.ambient._withUnsafeGuaranteedRef({ hasWorkLocked($0, isWaiting: isWaiting) }) { return true }
             // Nothing to do: whatever of our own work comes next is not in a row with what came before.
             host.slice.restart()
             return hasSlept && !wasRearmed
@@ -141,7 +145,7 @@ extension GRunLoop {
     /// With the lock held before and after: says, without it, what prepare has found to be wrong.
     func explainToHostLocked() {
         let hasShortage = host.shortage == .toBeSaid
-        let isStranded = mustExplainStrandedLocked(host.ambientMode)
+        let isStranded = host.ambient._withUnsafeGuaranteedRef(mustExplainStrandedLocked)
         guard hasShortage || isStranded else { return }
         if hasShortage { host.shortage = .said }
         lock.unlock()

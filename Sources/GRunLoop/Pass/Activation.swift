@@ -1,23 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 // One run that is under way: its mode, its limit, its stop. Nesting is the link to the parent.
 
+/// The record of a run. Whoever makes the run owns it: the loop's innermost run and a run's parent are not counted. It is used again
+/// (``GRunLoop/makeActivation()``), and ``begin(_:nestedIn:for:returningAfterSource:isHosted:isInsideHost:)`` makes it as new.
+///
 /// Guarded by the loop's lock, but for what says otherwise.
 final class Activation {
-    /// Modes live as long as their loop.
-    @exclusivity(unchecked) unowned(unsafe) private(set) var mode: ModeState
-    let parent: Activation?
-    let isOutermost: Bool
+    /// Modes live as long as their loop: no reference to one is counted here.
+    @exclusivity(unchecked) private(set) var modeReference: Unmanaged<ModeState>
+    /// The same.
+    var mode: ModeState { modeReference.takeUnretainedValue() }
+    @exclusivity(unchecked) unowned(unsafe) private(set) var parent: Activation?
+    @exclusivity(unchecked) private(set) var isOutermost = true
     /// How long the run may last; zero and less: one pass without sleeping. `.never`: no limit.
-    private let span: Nanoseconds
+    @exclusivity(unchecked) private var span = Nanoseconds.never
     /// `.min`: one pass without sleeping. `.never`: no limit, or not begun.
     @exclusivity(unchecked) private(set) var deadline = Nanoseconds.never
-    let returnsAfterSource: Bool
+    @exclusivity(unchecked) private(set) var returnsAfterSource = false
     /// A host drives: the run does not sleep.
-    let isHosted: Bool
+    @exclusivity(unchecked) private(set) var isHosted = false
     /// How many GLib dispatches were on the thread's stack when it began.
-    let depth = Contexts.depth
+    @exclusivity(unchecked) private(set) var depth = 0
     /// It began in the callback of a host, which goes on when it ends.
-    let isInsideHost: Bool
+    @exclusivity(unchecked) private(set) var isInsideHost = false
 
     /// A stop belongs to one activation: neither its parent's nor the next run's (items 58 to 62).
     @exclusivity(unchecked) var isStopped = false
@@ -48,23 +53,38 @@ final class Activation {
     /// The main queue is not asked first when it was the previous pass's item, nor in the first pass (item 53).
     @exclusivity(unchecked) var servedMainQueueLast = true
 
-    /// - Parameter mode: borrowed, as an initializer's parameters are not by themselves: handed over it would be counted, and let go.
-    init(
-        mode: __shared ModeState, parent: Activation?, span: Nanoseconds = .never, returnsAfterSource: Bool = false,
-        isHosted: Bool = false, isInsideHost: Bool = true
+    init(mode: ModeState) {
+        modeReference = .passUnretained(mode)
+    }
+
+    /// A run begins: nothing is left of the one that the record was of. That one has given up its contexts, and what it kept.
+    func begin(
+        _ mode: Unmanaged<ModeState>, nestedIn parent: Activation?, for span: Nanoseconds = .never,
+        returningAfterSource: Bool = false, isHosted: Bool, isInsideHost: Bool
     ) {
-        self.mode = mode
+        modeReference = mode
         self.parent = parent
         isOutermost = parent == nil
         self.span = span
-        self.returnsAfterSource = returnsAfterSource
+        deadline = .never
+        returnsAfterSource = returningAfterSource
         self.isHosted = isHosted
+        depth = Contexts.depth
         self.isInsideHost = isInsideHost
+        isStopped = false
+        ignoresWakeUps = false
+        isDeadlineSpent = false
+        isCut = false
+        passesFromMemory = 0
+        hasLooked = false
+        owesPass = false
+        slice = TimeSlice()
+        servedMainQueueLast = true
     }
 
     /// The host's endless run goes on in another mode, between two passes.
-    func move(to mode: ModeState) {
-        self.mode = mode
+    func move(to mode: Unmanaged<ModeState>) {
+        modeReference = mode
     }
 
     /// The time counts from the first pass, after the entry observers.
@@ -100,5 +120,17 @@ final class Activation {
             ancestor = run.parent
         }
         return found
+    }
+}
+
+extension GRunLoop {
+    /// With the lock held: the record of a run that is about to begin.
+    @inline(__always) func makeActivation() -> Activation {
+        spareActivation.take() ?? Activation(mode: defaultMode)
+    }
+
+    /// Without the lock, when the run is over, and all that it kept has gone: the deinit of that may have begun other runs.
+    @inline(__always) func keepForNextRun(_ run: consuming Activation) {
+        if spareActivation == nil { spareActivation = run }
     }
 }

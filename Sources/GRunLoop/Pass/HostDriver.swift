@@ -13,19 +13,19 @@ extension GRunLoop {
     func serveHost() {
         guard let run = beginHosted() else { return }
         endHostWaitLocked()  // 9
-        let mode = run.mode
-        if host.tailMode === mode {
-            let found = Found(
-                contexts: readyContextsLocked(run), item: lookLocked(run, mode, mainQueueFirst: !run.servedMainQueueLast))
-            if !found.isEmpty || hasLeftoversLocked(mode) {
-                _ = runTailLocked(run, mode, found)
-            } else if !host.mustPass {
-                // Somebody else was woken, or READY was left over: the tail waits for something to do, or for the next head.
-                return endHosted(run)
-            }
-        }
-        runHostedPassesLocked(run)
+        if run.modeReference._withUnsafeGuaranteedRef({ runHostedTailLocked(run, $0) }) { runHostedPassesLocked(run) }
         endHosted(run)
+    }
+
+    /// The tail of the pass whose head found nothing to do. Answers whether passes follow.
+    private func runHostedTailLocked(_ run: Activation, _ mode: ModeState) -> Bool {
+        guard host.tailMode === mode else { return true }
+        let found = Found(
+            contexts: readyContextsLocked(run), item: lookLocked(run, mode, mainQueueFirst: !run.servedMainQueueLast))
+        // Somebody else was woken, or READY was left over: the tail waits for something to do, or for the next head.
+        if found.isEmpty, !hasLeftoversLocked(mode) { return host.mustPass }
+        _ = runTailLocked(run, mode, found)
+        return true
     }
 
     /// Nothing is ready in the host's context, and somebody wants to know when the host sleeps. A head of a pass comes directly before
@@ -45,18 +45,8 @@ extension GRunLoop {
     /// Whole passes, until one of them has nothing to do or the slice is used up.
     private func runHostedPassesLocked(_ run: Activation) {
         while !run.isCut {
-            if run.mode !== host.ambientMode { run.move(to: host.ambientMode) }
-            host.tailMode = nil
-            host.mustPass = false
-            let mode = run.mode
-            let handled = runHeadLocked(run, mode)
-            if let hub = home?.hub { cgrun_hub_note_head(hub) }
-            let polls = handled && !sleepsAtOnceLocked(run, mode)
-            guard let found = takeReadyForHostLocked(run, mode, polls: polls) else {
-                host.tailMode = mode
-                return
-            }
-            _ = runTailLocked(run, mode, found)
+            run.move(to: host.ambient)
+            guard host.ambient._withUnsafeGuaranteedRef({ runHostedPassLocked(run, $0) }) else { return }
             if run.slice.isSpent(timeSlice) { run.isCut = true }
         }
         host.mustPass = true
@@ -64,10 +54,25 @@ extension GRunLoop {
         if let hub = home?.hub { cgrun_hub_yield(hub, Self.yieldedIterations) }
     }
 
+    /// One pass. False if it has nothing to do: its tail waits for the host.
+    private func runHostedPassLocked(_ run: Activation, _ mode: ModeState) -> Bool {
+        host.tailMode = nil
+        host.mustPass = false
+        let handled = runHeadLocked(run, mode)
+        if let hub = home?.hub { cgrun_hub_note_head(hub) }
+        let polls = handled && !sleepsAtOnceLocked(run, mode)
+        guard let found = takeReadyForHostLocked(run, mode, polls: polls) else {
+            host.tailMode = .passUnretained(mode)
+            return false
+        }
+        _ = runTailLocked(run, mode, found)
+        return true
+    }
+
     /// beforeWaiting was sent, and the wait is the host's.
     private func beginHostWaitLocked(_ mode: ModeState) {
         guard let hub = home?.hub else { return }
-        host.waitMode = mode
+        host.waitMode = .passUnretained(mode)
         cgrun_hub_set_waiting(hub, true)
     }
 
@@ -78,12 +83,13 @@ extension GRunLoop {
         if let hub = home?.hub { cgrun_hub_set_waiting(hub, false) }
         // As after any wait: a pass comes before the next one (item 70).
         activation?.ignoresWakeUps = true
-        notifyLocked(.afterWaiting, mode)
+        notifyLocked(.afterWaiting, mode.takeUnretainedValue())
     }
 
     /// The same, where a callback of the host begins a run: its observers' closures are kept by an activation, as in every pass.
     func endHostWaitBeforeRunLocked() {
-        let stand = Activation(mode: host.ambientMode, parent: activation, isHosted: true, isInsideHost: host.isInnermost)
+        let stand = makeActivation()
+        stand.begin(host.ambient, nestedIn: activation, isHosted: true, isInsideHost: host.isInnermost)
         activation = stand
         host.isInnermost = false
         endHostWaitLocked()
@@ -91,6 +97,7 @@ extension GRunLoop {
         host.isInnermost = stand.isInsideHost
         lock.unlock()
         stand.kept.drop()
+        keepForNextRun(stand)
         lock.lock()
     }
 
@@ -124,10 +131,11 @@ extension GRunLoop {
     func endHostedRunLocked(finishesPass: Bool) {
         guard host.hasEntered else { return }
         host.hasEntered = false
-        let isInTail = host.tailMode === host.ambientMode
+        let isInTail = host.tailMode?.toOpaque() == host.ambient.toOpaque()
         host.tailMode = nil
         let mode = host.ambientMode
-        let run = Activation(mode: mode, parent: activation, isHosted: true, isInsideHost: host.isInnermost)
+        let run = makeActivation()
+        run.begin(host.ambient, nestedIn: activation, isHosted: true, isInsideHost: host.isInnermost)
         activation = run
         host.isInnermost = false
         endHostWaitLocked()
@@ -137,6 +145,7 @@ extension GRunLoop {
         host.isInnermost = run.isInsideHost
         lock.unlock()
         run.kept.drop()
+        keepForNextRun(run)
         lock.lock()
     }
 
@@ -155,7 +164,8 @@ extension GRunLoop {
             return nil
         }
         sleep.end()
-        let run = Activation(mode: host.ambientMode, parent: activation, isHosted: true)
+        let run = makeActivation()
+        run.begin(host.ambient, nestedIn: activation, isHosted: true, isInsideHost: true)
         run.servedMainQueueLast = host.servedMainQueueLast
         activation = run
         host.isInnermost = false
@@ -182,8 +192,10 @@ extension GRunLoop {
         host.servedMainQueueLast = run.servedMainQueueLast
         host.isInnermost = true
         batch.discard()
-        run.kept.keep(all: host.gone)
-        host.gone.removeAll()
+        if !host.gone.isEmpty {
+            run.kept.keep(all: host.gone)
+            host.gone.removeAll()
+        }
         activation = run.parent
         // What is left of a wake-up is the host's, not the next run's (item 68).
         if activation == nil, sleep.isWakePending {
@@ -192,5 +204,6 @@ extension GRunLoop {
         }
         lock.unlock()
         run.kept.drop()
+        keepForNextRun(run)
     }
 }

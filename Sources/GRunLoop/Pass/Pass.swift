@@ -24,7 +24,7 @@ extension GRunLoop {
         notifyLocked(.beforeSources, mode)  // 3
         runBlocksLocked(run, mode)  // 4
         mark(.sources)
-        let handled = performSourcesLocked(run, mode)  // 5
+        let handled = !mode.signalled.isEmpty && performSourcesLocked(run, mode)  // 5
         if handled { runBlocksLocked(run, mode) }
         return handled
     }
@@ -78,7 +78,6 @@ extension GRunLoop {
 
     /// Performs what is signalled now, in order; only the first if the run returns after a source. Answers whether any was.
     @inline(never) func performSourcesLocked(_ run: Activation, _ mode: ModeState) -> Bool {
-        guard !mode.signalled.isEmpty else { return false }
         if let only = mode.signalled.takeOnly() {
             guard performLocked(only, run, mode) else { return false }
             _ = isCutLocked(run)

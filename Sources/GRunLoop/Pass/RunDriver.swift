@@ -15,17 +15,27 @@ extension GRunLoop {
     func runMode(_ name: Mode, for span: Nanoseconds, returningAfterSource: Bool) -> RunResult? {
         lock.lock()
         if host.isWaitTold { endHostWaitBeforeRunLocked() }
-        guard let mode = knownModeLocked(name), !isFinishedLocked(mode) else {
+        // Nobody counts a reference to the loop's own mode.
+        if name == .default { return runOnceLocked(defaultMode, for: span, returningAfterSource: returningAfterSource) }
+        if let mode = modes[name] { return runOnceLocked(mode, for: span, returningAfterSource: returningAfterSource) }
+        lock.unlock()
+        if name == .common { explainCommon() }
+        return nil
+    }
+
+    /// With the lock held before it only.
+    @inline(never) private func runOnceLocked(_ mode: ModeState, for span: Nanoseconds, returningAfterSource: Bool) -> RunResult? {
+        guard !isFinishedLocked(mode) else {
             lock.unlock()
-            if name == .common { explainCommon() }
             return nil
         }
-        let run = Activation(
-            mode: mode, parent: activation, span: span, returnsAfterSource: returningAfterSource,
+        let run = makeActivation()
+        run.begin(
+            .passUnretained(mode), nestedIn: activation, for: span, returningAfterSource: returningAfterSource, isHosted: false,
             isInsideHost: host.isInnermost)
         guard beginLocked(run, mode) else {
             lock.unlock()
-            explainExhaustion(name)
+            explainExhaustion(mode.name)
             return nil
         }
         notifyLocked(.entry, mode)  // 1
@@ -40,6 +50,7 @@ extension GRunLoop {
         lock.unlock()
         run.contexts.releaseAll()
         run.kept.drop()
+        keepForNextRun(run)
         return result
     }
 
@@ -80,7 +91,7 @@ extension GRunLoop {
     /// Whether the mode has a context to sleep with. A private mode gets its own when it first runs; what GIO starts there completes
     /// only while the mode runs.
     private func hasContextLocked(_ mode: ModeState) -> Bool {
-        fixHomeLocked()
+        if home == nil { fixHomeLocked() }
         if mode.isCommon ? home != nil : mode.ownContext != nil { return true }
         guard !mode.isCommon, let context = Contexts.make() else { return false }
         mode.ownContext = ServedContext(context, carrying: nil)

@@ -152,7 +152,7 @@ extension GRunLoop {
             let descriptors = mode.descriptors.watched
             // The first context ends it, or, where other threads own them all, a descriptor of the loop's own. A look is over before anybody could end it.
             if until != .min {
-                let waker = contexts.first.map { SleepState.Waker.context($0.context) } ?? .descriptor(wakeDescriptor)
+                let waker: SleepState.Waker = contexts.isEmpty ? .descriptor(wakeDescriptor) : .context(contexts[0].context)
                 sleep.begin(in: mode, wokenBy: waker, until: until, watchesDescriptors: descriptors >= 0)
             }
             let own = OwnDescriptors(
@@ -214,9 +214,7 @@ extension GRunLoop {
     ) -> ReadyItem? {
         if mainQueue && mainQueueFirst { return .mainQueue }
         let hasTimers = mode.heap.earliest <= now
-        if let itemChooser, let item = chosenLocked(by: itemChooser, mode, mainQueue: mainQueue, hasTimers: hasTimers) {
-            return item
-        }
+        if itemChooser != nil, let item = chosenLocked(mode, mainQueue: mainQueue, hasTimers: hasTimers) { return item }
         // Nobody is starved: the kinds take turns, and descriptors among themselves in the kernel's order.
         for step in 1...4 {
             switch ReadyItem.Kind(rawValue: (lastKind.rawValue + step) & 3) {
@@ -231,9 +229,7 @@ extension GRunLoop {
     }
 
     /// What a test takes of several items; nil leaves it to the loop.
-    @inline(never) private func chosenLocked(
-        by chooser: ([ReadyItem]) -> Int?, _ mode: ModeState, mainQueue: Bool, hasTimers: Bool
-    ) -> ReadyItem? {
+    @inline(never) private func chosenLocked(_ mode: ModeState, mainQueue: Bool, hasTimers: Bool) -> ReadyItem? {
         var ready: [ReadyItem] = []
         if sleep.isWakePending { ready.append(.wakeUp) }
         if mainQueue { ready.append(.mainQueue) }
@@ -242,7 +238,7 @@ extension GRunLoop {
         ready += batch.pending(in: mode).compactMap {
             mode.descriptors.receiver(of: $0).map { .descriptor($0.source) }
         }
-        guard ready.count > 1, let index = chooser(ready), ready.indices.contains(index) else { return nil }
+        guard ready.count > 1, let index = itemChooser?(ready), ready.indices.contains(index) else { return nil }
         return ready[index]
     }
 
@@ -252,8 +248,7 @@ extension GRunLoop {
     }
 
     @inline(never) private func acquireOtherContextsLocked(_ run: Activation, _ mode: ModeState) {
-        let wanted = contextsLocked(of: mode)
         run.kept.keep(all: run.contexts.list)
-        run.contexts.update(to: wanted, version: mode.contextsVersion)
+        run.contexts.update(to: contextsLocked(of: mode), version: mode.contextsVersion)
     }
 }

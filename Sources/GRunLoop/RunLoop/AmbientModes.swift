@@ -63,7 +63,7 @@ extension GRunLoop {
         try addCommonMode(name)
         lock.withLock {
             host.ambientStack.append(token)
-            host.ambientMode = modeLocked(name)
+            host.ambient = .passUnretained(modeLocked(name))
             // What was enqueued for it before counts now.
             host.owesPass = true
         }
@@ -91,7 +91,7 @@ extension GRunLoop {
         let isPopped = lock.withLock {
             guard let index = host.ambientStack.firstIndex(where: { $0 === token }) else { return false }
             host.ambientStack.remove(at: index)
-            host.ambientMode = modeLocked(host.ambientStack.last?.mode ?? .default)
+            host.ambient = .passUnretained(modeLocked(host.ambientStack.last?.mode ?? .default))
             host.owesPass = true
             return true
         }

@@ -28,11 +28,7 @@ extension GRunLoop {
             membership.source.cancel?(self, membership.mode.name)
         }
         for case .context(let context) in remains.items { Contexts.release(context) }
-        // A callout that ended the thread left its runs on the stack.
-        while let run = remains.activation {
-            run.contexts.abandon()
-            remains.activation = run.parent
-        }
+        for run in remains.runs { run.contexts.abandon() }
         // The hub goes before its descriptors: GLib must not poll a number that belongs to something else.
         remains.home = nil
         for descriptor in remains.descriptors { close(descriptor) }
@@ -46,7 +42,8 @@ extension GRunLoop {
         var contexts: [ServedContext] = []
         var items: [Item] = []
         var home: ServedContext?
-        var activation: Activation?
+        /// Innermost first.
+        var runs: [Activation] = []
         var performs: [PerformQueue.Request] = []
         var released: [Any] = []
         var descriptors: [Int32] = []
@@ -70,8 +67,9 @@ extension GRunLoop {
             case .context: break
             }
         }
-        remains.activation = activation
-        while let run = activation {
+        // A callout that ended the thread left its runs on the stack: nobody returns to the frames that own them.
+        while let run = innermost?.takeRetainedValue() {
+            remains.runs.append(run)
             if let taken = run.takenBlocks {
                 remains.blocks += taken.removeAll()
                 taken.deallocate()

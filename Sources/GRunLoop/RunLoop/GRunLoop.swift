@@ -37,12 +37,13 @@ public final class GRunLoop: @unchecked Sendable {
     /// For the next block step: a queue whose memory is there already.
     @exclusivity(unchecked) var spareBlocks: BlockQueue?
 
-    /// The innermost run. Unchecked, since every access is under the lock, and every stage makes some.
-    @exclusivity(unchecked) var activation: Activation? {
-        didSet { innermost = activation.map(Unmanaged.passUnretained) }
-    }
-    /// The same, to be asked without counting a reference.
+    /// The innermost run. Not counted: whoever makes a run owns it. Unchecked, since every access is under the lock, and every stage makes some.
     @exclusivity(unchecked) private(set) var innermost: Unmanaged<Activation>?
+    /// The same.
+    var activation: Activation? {
+        get { innermost?.takeUnretainedValue() }
+        set { innermost = newValue.map(Unmanaged.passUnretained) }
+    }
     /// The timers whose closures are on the stack, outermost first. Their runs keep them.
     @exclusivity(unchecked) var firing: [Unmanaged<Timer>] = []
     @exclusivity(unchecked) var batch = DescriptorBatch()
@@ -65,6 +66,8 @@ public final class GRunLoop: @unchecked Sendable {
 
     // MARK: Own thread only
 
+    /// For the next run: a record whose memory is there already.
+    @exclusivity(unchecked) var spareActivation: Activation?
     let poller = ContextPoller()
     /// `g_main_depth()` inside the context dispatch that a pass of ours is making, 0 without one.
     @exclusivity(unchecked) var ownDispatchDepth = 0
