@@ -89,16 +89,20 @@ void tax_timers(void)
 static gboolean count_tick(GRunTimer *timer, gpointer data)
 {
     (void)timer;
-    (void)data;
-    count_one();
+    int64_t *cpu = data;
+    if (*cpu == 0)
+        *cpu = bench_cpu();
+    else
+        count_one();
     return G_SOURCE_CONTINUE;
 }
 
+// What ticks take behind a first one, in which a program touches most of its code and memory for the first time.
 void tick(void)
 {
-    g_autoptr(GRunTimer) timer = grun_timer_new(1, TRUE, count_tick, NULL, NULL);
+    int64_t cpu = 0;
+    g_autoptr(GRunTimer) timer = grun_timer_new(1, TRUE, count_tick, &cpu, NULL);
     grun_loop_add_timer(bench_loop, timer, GRUN_MODE_DEFAULT);
-    int64_t cpu = bench_cpu();
     drive();
     bench_report(bench_case, bench_n, (double)(bench_cpu() - cpu) / bench_n, "cpu_ns_per_tick");
 }
