@@ -190,6 +190,9 @@ bool cgrun_set_async_main_driver(void (*drive)(void));
 /// Keeps a callout's frame on the stack: without it the call of the user's closure becomes a jump.
 static inline void cgrun_keep_frame(void) { __asm__ volatile("" ::: "memory"); }
 
+/// Has a line of memory fetched into the cache while something else is done.
+static inline void cgrun_prefetch(const void *address) { __builtin_prefetch(address); }
+
 /// How many loops of the process are traced.
 extern int cgrun_traced_loops __attribute__((visibility("hidden")));
 void cgrun_count_tracing(int change);

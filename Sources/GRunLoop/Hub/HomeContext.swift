@@ -5,8 +5,12 @@ extension GRunLoop {
     /// With the lock held: fixes the home context if it is not fixed yet and can be now. The main loop's is GLib's default
     /// context. On another thread it is the one that is pushed there when the first item or block is added or the loop first runs, else one of
     /// its own; what another thread adds before that does not fix it, since nobody else can ask.
-    func fixHomeLocked() {
-        guard home == nil, host.detachedFrom == nil, !isDead, isMain || isCurrent else { return }
+    @inline(__always) func fixHomeLocked() {
+        if home == nil { fixHomeNowLocked() }
+    }
+
+    @inline(never) private func fixHomeNowLocked() {
+        guard host.detachedFrom == nil, !isDead, isMain || isCurrent else { return }
         guard let context = isMain ? Contexts.ofMainThread() : Contexts.pushedOnThisThread() ?? Contexts.make() else {
             return
         }

@@ -77,7 +77,7 @@ extension GRunLoop {
 
     /// With the lock held: for one queue, which needs no token.
     @inline(__always) private func enqueueLocked(_ body: consuming @escaping @Sendable () -> Void, into queue: BlockQueue) {
-        if home == nil { fixHomeLocked() }
+        fixHomeLocked()
         queue.append(.init(sequence: blockSequence, body: body))
         blockSequence &+= 1
         owePassToHostLocked()

@@ -15,15 +15,22 @@ extension GRunLoop {
     public final class Timer: @unchecked Sendable {
         let guardian = Guardian()
         // Guarded by the guardian.
-        @exclusivity(unchecked) private(set) var extras: TimerExtras?
         @exclusivity(unchecked) var deadline: Nanoseconds
         @exclusivity(unchecked) private var handler: Handler?
         @exclusivity(unchecked) var firstMode: Unmanaged<ModeState>?
-        // The flags stand behind the four bytes of the index: a timer takes 72 bytes, of malloc's 80, and with one more 96.
-        @exclusivity(unchecked) var firstIndex: Int32 = -1
+        // Nine bytes, then three, then four: a timer takes 72 bytes, of malloc's 80, and with one more 96.
+        @exclusivity(unchecked) private var more = More.nothing
         @exclusivity(unchecked) var isCommonItem = false
         @exclusivity(unchecked) private var valid = true
         @exclusivity(unchecked) private(set) var isFiring = false
+        @exclusivity(unchecked) var firstSlot: Int32 = -1
+
+        /// What it has beside a date and a mode.
+        private enum More {
+            case nothing
+            case slack(Nanoseconds)
+            case extras(TimerExtras)
+        }
 
         /// In a struct: taken out of an optional by itself, a closure would be copied, and wrapped.
         private struct Handler {
@@ -54,10 +61,15 @@ extension GRunLoop {
             deadline = Self.deadline(for: first, at: now)
             self.handler = Handler(body: handler)
             guard span > 0 || tolerance > .zero || deadline != first else { return }
-            let extras = TimerExtras(period: Swift.min(Swift.max(0, span), .longest))
-            extras.slack = Self.slack(for: tolerance, period: extras.period)
+            let period = Swift.min(Swift.max(0, span), .longest)
+            let slack = Self.slack(for: tolerance, period: period)
+            guard span > 0 || deadline != first else {
+                more = .slack(slack)
+                return
+            }
+            let extras = TimerExtras(period: period, slack: slack)
             if deadline != first { extras.requested = first }
-            self.extras = extras
+            more = .extras(extras)
         }
 
         /// A timer whose first fire is `interval` from now.
@@ -131,7 +143,7 @@ extension GRunLoop {
             set {
                 let wake = guardian.withLock { () -> Kick? in
                     let wanted = Self.slack(for: newValue, period: period)
-                    let change = { if wanted != self.slack { self.needExtras().slack = wanted } }
+                    let change = { self.setSlack(wanted) }
                     if let loop = guardian.loop { return loop.changeLocked(self, change) }
                     change()
                     return nil
@@ -172,16 +184,31 @@ extension GRunLoop {
 
         var isValidLocked: Bool { valid }
 
+        var extras: TimerExtras? {
+            if case .extras(let extras) = more { extras } else { nil }
+        }
+
         private var period: Nanoseconds { extras?.period ?? 0 }
-        var slack: Nanoseconds { extras?.slack ?? 0 }
+
+        var slack: Nanoseconds {
+            switch more {
+            case .nothing: 0
+            case .slack(let slack): slack
+            case .extras(let extras): extras.slack
+            }
+        }
+
+        private func setSlack(_ slack: Nanoseconds) {
+            if let extras { extras.slack = slack } else { more = .slack(slack) }
+        }
 
         /// What `fireDate` answers: a requested date in the past stays readable until the timer fires (item 112).
         private var requested: Nanoseconds { extras?.requested ?? deadline }
 
         func needExtras() -> TimerExtras {
             if let extras { return extras }
-            let made = TimerExtras()
-            extras = made
+            let made = TimerExtras(slack: slack)
+            more = .extras(made)
             return made
         }
 

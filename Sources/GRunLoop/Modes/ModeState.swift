@@ -69,8 +69,8 @@ final class ModeState {
     }
 
     func takeOut(_ timer: GRunLoop.Timer) {
-        let index = timer.index(in: self)
-        if index >= 0 { heap.remove(at: index, in: self) }
+        let slot = timer.slot(in: self)
+        if slot >= 0 { heap.remove(from: slot, in: self) }
     }
 
     func insert(_ observer: GRunLoop.Observer) {

@@ -1,23 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 // What makes a timer more than one date in one mode.
 
-/// What few timers have: a grid, a tolerance, a date that is not the one at which they fire, several modes. Made when it is needed, it
+/// What few timers have: a grid, a date that is not the one at which they fire, several modes. Made when it is needed, it
 /// keeps all others small. Guarded as the timer is.
 final class TimerExtras {
     struct Place {
         let mode: Unmanaged<ModeState>
-        var index: Int32
+        var slot: Int32
     }
 
     /// 0 in a timer that fires once.
     let period: Nanoseconds
-    @exclusivity(unchecked) var slack: Nanoseconds = 0
+    @exclusivity(unchecked) var slack: Nanoseconds
     /// What `fireDate` answers, if it is not the deadline.
     @exclusivity(unchecked) var requested: Nanoseconds?
     /// The modes but the first.
     @exclusivity(unchecked) var others: [Place] = []
 
-    init(period: Nanoseconds = 0) {
+    init(period: Nanoseconds = 0, slack: Nanoseconds) {
         self.period = period
+        self.slack = slack
     }
 }

@@ -1,79 +1,144 @@
 // SPDX-License-Identifier: Apache-2.0
 // The timers of one mode, ordered by deadline and then by the order of addition: an indexed 4-ary heap with cached keys.
 
-/// Guarded by the loop's lock. It holds the timers unretained: the mode retains them.
-struct TimerHeap: ~Copyable {
-    private struct Entry {
-        var deadline: Nanoseconds
-        /// The order of addition, which decides between equal deadlines.
-        var order: UInt64
-        let timer: Unmanaged<GRunLoop.Timer>
+import CGRun
+import Glibc
 
-        /// The latest point at which the timer may fire: its deadline and its tolerance.
-        var hardDeadline: Nanoseconds { deadline.addingSaturating(timer._withUnsafeGuaranteedRef { $0.slack }) }
+/// Guarded by the loop's lock. It holds the timers unretained: the mode retains them.
+///
+/// A timer does not know where it stands: that changes with every timer that comes and goes, and to write it into the timers would bring a cold
+/// line of memory into the cache for each step of a sift. It knows its slot, which stays, and a table of four bytes a slot knows where it stands.
+struct TimerHeap: ~Copyable {
+    /// What a sift compares and moves: four of them, the children of one, are 64 bytes.
+    private struct Entry {
+        let deadline: Nanoseconds
+        /// The order of addition, which decides between equal deadlines, above the slot.
+        let orderAndSlot: UInt64
+
+        init(deadline: Nanoseconds, order: UInt32, slot: Int) {
+            self.deadline = deadline
+            orderAndSlot = UInt64(order) << 32 | UInt64(UInt32(truncatingIfNeeded: slot))
+        }
+
+        var order: UInt32 { UInt32(truncatingIfNeeded: orderAndSlot >> 32) }
+        var slot: Int { Int(UInt32(truncatingIfNeeded: orderAndSlot)) }
 
         /// Both in one number: of a heap's comparisons a branch would guess half of them wrong.
-        private var key: Int128 { Int128(deadline) << 64 | Int128(order) }
+        private var key: Int128 { Int128(deadline) << 64 | Int128(orderAndSlot) }
 
         func precedes(_ other: Entry) -> Bool { key < other.key }
     }
 
+    /// Of all three tables.
+    private var capacity = 1
     private var entries: UnsafeMutablePointer<Entry>
-    private var capacity: Int
+    /// By slot.
+    private var timers: UnsafeMutablePointer<Unmanaged<GRunLoop.Timer>>
+    /// By slot: where the timer stands in `entries`; of a free slot, the next free one, or -1.
+    private var places: UnsafeMutablePointer<Int32>
+    private var freeSlot = -1
+    /// How many slots were ever taken.
+    private var slots = 0
     /// Read by tests only.
     private(set) var count = 0
-    private var additions: UInt64 = 0
+    /// How many timers were ever added: an entry's order is the number of its addition, counted from `base`.
+    private var additions: UInt64 { base + UInt64(lastOrder) }
+    private var base: UInt64 = 0
+    private var lastOrder: UInt32 = 0
+    private let greatestOrder: UInt32
     /// What ``wakeUpTime()`` computed, until the heap changes.
     private var window: Nanoseconds?
     /// How many of the timers have a tolerance: none is the common case, in which the first timer is the answer.
     private var tolerant = 0
     private var batch = Batch()
 
-    init() {
-        capacity = 0
-        entries = .allocate(capacity: 1)
+    /// - Parameter greatestOrder: for tests. The additions are numbered anew when there have been so many.
+    init(greatestOrder: UInt32 = .max) {
+        self.greatestOrder = greatestOrder
+        entries = Self.table(nil, capacity)
+        timers = Self.table(nil, capacity)
+        places = Self.table(nil, capacity)
     }
 
     deinit {
-        entries.deallocate()
+        free(entries)
+        free(timers)
+        free(places)
+    }
+
+    private func timer(of entry: Entry) -> Unmanaged<GRunLoop.Timer> { timers[entry.slot] }
+
+    private func additionNumber(of entry: Entry) -> UInt64 { base + UInt64(entry.order) }
+
+    /// The latest point at which a timer may fire: its deadline and its tolerance.
+    private func hardDeadline(of entry: Entry) -> Nanoseconds {
+        entry.deadline.addingSaturating(timer(of: entry)._withUnsafeGuaranteedRef { $0.slack })
     }
 
     /// The timer of the earliest deadline.
-    var first: GRunLoop.Timer? { count > 0 ? entries[0].timer.takeUnretainedValue() : nil }
+    var first: GRunLoop.Timer? { count > 0 ? timer(of: entries[0]).takeUnretainedValue() : nil }
 
     /// The earliest deadline.
     var earliest: Nanoseconds { count > 0 ? entries[0].deadline : .never }
 
     mutating func insert(_ timer: GRunLoop.Timer, in mode: ModeState) {
         if count == capacity { grow() }
-        additions += 1
+        if lastOrder >= greatestOrder { numberAnew() }
+        lastOrder += 1
+        let slot = takeSlot()
+        timers[slot] = .passUnretained(timer)
+        timer.setSlot(slot, in: mode)
         count += 1
         window = nil
         if timer.slack > 0 { tolerant += 1 }
-        let entry = Entry(deadline: timer.deadline, order: additions, timer: .passUnretained(timer))
-        siftUp(entry, at: count - 1, in: mode)
+        siftUp(Entry(deadline: timer.deadline, order: lastOrder, slot: slot), at: count - 1)
     }
 
-    mutating func remove(at index: Int, in mode: ModeState) {
+    mutating func remove(from slot: Int, in mode: ModeState) {
+        let index = Int(places[slot])
         if entries[index].deadline <= batch.limit { listBatch(without: index) }
         takeOut(at: index, in: mode)
     }
 
     private mutating func takeOut(at index: Int, in mode: ModeState) {
+        let slot = entries[index].slot
         // A tolerance changes only while the timer is not in here.
-        let isTolerant = entries[index].timer._withUnsafeGuaranteedRef { timer in
-            timer.setIndex(-1, in: mode)
+        let isTolerant = timers[slot]._withUnsafeGuaranteedRef { timer in
+            timer.setSlot(-1, in: mode)
             return timer.slack > 0
         }
         if isTolerant { tolerant -= 1 }
+        places[slot] = Int32(freeSlot)
+        freeSlot = slot
         count -= 1
         window = nil
         guard index < count else { return }
         let last = entries[count]
         if index > 0, last.precedes(entries[(index - 1) >> 2]) {
-            siftUp(last, at: index, in: mode)
+            siftUp(last, at: index)
         } else {
-            siftDown(last, at: index, in: mode)
+            siftDown(last, at: index)
+        }
+    }
+
+    private mutating func takeSlot() -> Int {
+        guard freeSlot >= 0 else {
+            slots += 1
+            return slots - 1
+        }
+        defer { freeSlot = Int(places[freeSlot]) }
+        return freeSlot
+    }
+
+    /// The numbers of additions are used up: those that are in here get new ones, in the same order, and all of them later than any before. No
+    /// batch takes one of them for its own: what is left of the one under way is listed, and those below it have been listed, or have none.
+    @inline(never) private mutating func numberAnew() {
+        listBatch(without: nil)
+        let order = (0..<count).sorted { entries[$0].order < entries[$1].order }
+        base = additions
+        lastOrder = UInt32(count)
+        for (number, index) in order.enumerated() {
+            entries[index] = Entry(deadline: entries[index].deadline, order: UInt32(number + 1), slot: entries[index].slot)
         }
     }
 
@@ -84,7 +149,7 @@ struct TimerHeap: ~Copyable {
     struct Batch {
         fileprivate var limit = Nanoseconds.min
         /// What was added later waits for the next pass.
-        fileprivate var lastOrder: UInt64 = 0
+        fileprivate var lastAddition: UInt64 = 0
         /// What is left of it, once it cannot be told by the keys any more, from `next` on.
         fileprivate var list: [GRunLoop.Timer]?
         fileprivate var next = 0
@@ -94,7 +159,7 @@ struct TimerHeap: ~Copyable {
     mutating func beginBatch(by limit: Nanoseconds) -> Batch {
         if earliest <= batch.limit { listBatch() }
         let outer = batch
-        batch = Batch(limit: limit, lastOrder: additions)
+        batch = Batch(limit: limit, lastAddition: additions)
         return outer
     }
 
@@ -102,9 +167,12 @@ struct TimerHeap: ~Copyable {
     mutating func nextOfBatch(in mode: ModeState) -> Unmanaged<GRunLoop.Timer>? {
         if batch.list == nil {
             guard earliest <= batch.limit else { return nil }
-            if entries[0].order <= batch.lastOrder {
-                defer { takeOut(at: 0, in: mode) }
-                return entries[0].timer
+            if additionNumber(of: entries[0]) <= batch.lastAddition {
+                let timer = timer(of: entries[0])
+                takeOut(at: 0, in: mode)
+                // Its turn comes when this one's callout has returned.
+                if count > 0 { prefetch(entries[0]) }
+                return timer
             }
             // One that was added meanwhile, with an earlier date, hides it.
             listBatch()
@@ -112,6 +180,13 @@ struct TimerHeap: ~Copyable {
         guard let list = batch.list, batch.next < list.count else { return nil }
         batch.next += 1
         return .passUnretained(list[batch.next - 1])
+    }
+
+    /// The sifts do not touch the timers: without this each would be waited for when its turn comes.
+    @inline(__always) private func prefetch(_ entry: Entry) {
+        let timer = timer(of: entry).toOpaque()
+        cgrun_prefetch(timer)
+        cgrun_prefetch(timer + 64)
     }
 
     /// Goes on with the batch that was under way before. Answers what is to be released after the lock.
@@ -124,12 +199,12 @@ struct TimerHeap: ~Copyable {
     /// One that was invalidated has none.
     @inline(never) private mutating func listBatch(without index: Int? = nil) {
         guard batch.list == nil else { return }
-        if let index, !entries[index].timer._withUnsafeGuaranteedRef(\.isValidLocked) { return }
-        batch.list = due(by: batch.limit, addedUpTo: batch.lastOrder)
+        if let index, !timer(of: entries[index])._withUnsafeGuaranteedRef(\.isValidLocked) { return }
+        batch.list = due(by: batch.limit, addedUpTo: batch.lastAddition)
     }
 
     /// The timers whose deadline is `limit` or earlier, in firing order.
-    func due(by limit: Nanoseconds, addedUpTo lastOrder: UInt64 = .max) -> [GRunLoop.Timer] {
+    func due(by limit: Nanoseconds, addedUpTo lastAddition: UInt64 = .max) -> [GRunLoop.Timer] {
         guard earliest <= limit, count > 0 else { return [] }
         var due: [Entry] = []
         var parents = [0]
@@ -137,7 +212,7 @@ struct TimerHeap: ~Copyable {
         while next < parents.count {
             let parent = parents[next]
             next += 1
-            if entries[parent].order <= lastOrder { due.append(entries[parent]) }
+            if additionNumber(of: entries[parent]) <= lastAddition { due.append(entries[parent]) }
             let firstChild = 4 * parent + 1
             for child in firstChild..<Swift.max(firstChild, Swift.min(firstChild + 4, count))
             where entries[child].deadline <= limit {
@@ -145,7 +220,7 @@ struct TimerHeap: ~Copyable {
             }
         }
         due.sort { $0.precedes($1) }
-        return due.map { $0.timer.takeUnretainedValue() }
+        return due.map { timer(of: $0).takeUnretainedValue() }
     }
 
     /// When the loop must wake up for the timers: the earliest point at which one of them may be no later. At that time
@@ -153,7 +228,7 @@ struct TimerHeap: ~Copyable {
     mutating func wakeUpTime() -> Nanoseconds {
         guard tolerant > 0 else { return earliest }
         if let window { return window }
-        var hard = entries[0].hardDeadline
+        var hard = hardDeadline(of: entries[0])
         var next = 0
         var parents = [0]
         // Only timers whose deadline lies inside the window can narrow it, and they fire with it.
@@ -162,7 +237,7 @@ struct TimerHeap: ~Copyable {
             next += 1
             for child in firstChild..<Swift.max(firstChild, Swift.min(firstChild + 4, count))
             where entries[child].deadline <= hard {
-                hard = Swift.min(hard, entries[child].hardDeadline)
+                hard = Swift.min(hard, hardDeadline(of: entries[child]))
                 parents.append(child)
             }
         }
@@ -171,44 +246,52 @@ struct TimerHeap: ~Copyable {
     }
 
     /// Every timer, in no order.
-    var all: [GRunLoop.Timer] { (0..<count).map { entries[$0].timer.takeUnretainedValue() } }
+    var all: [GRunLoop.Timer] { (0..<count).map { timer(of: entries[$0]).takeUnretainedValue() } }
 
     private mutating func grow() {
-        let larger = Swift.max(16, capacity * 2)
-        let copy = UnsafeMutablePointer<Entry>.allocate(capacity: larger)
-        copy.moveInitialize(from: entries, count: count)
-        entries.deallocate()
-        entries = copy
-        capacity = larger
+        capacity = Swift.max(16, capacity + capacity / 2)
+        entries = Self.table(entries, capacity)
+        timers = Self.table(timers, capacity)
+        places = Self.table(places, capacity)
     }
 
-    @inline(__always) private mutating func place(_ entry: Entry, at index: Int, in mode: ModeState) {
-        (entries + index).initialize(to: entry)
-        entry.timer._withUnsafeGuaranteedRef { $0.setIndex(index, in: mode) }
+    /// A table made, or made larger: the kernel moves a large one without copying it.
+    private static func table<Element: BitwiseCopyable>(
+        _ former: UnsafeMutablePointer<Element>?, _ capacity: Int
+    ) -> UnsafeMutablePointer<Element> {
+        guard let memory = realloc(former, capacity * MemoryLayout<Element>.stride) else {
+            fatalError("GRunLoop: no memory is left for \(capacity) timers")
+        }
+        return memory.assumingMemoryBound(to: Element.self)
     }
 
-    private mutating func siftUp(_ entry: Entry, at start: Int, in mode: ModeState) {
+    @inline(__always) private mutating func place(_ entry: Entry, at index: Int) {
+        entries[index] = entry
+        places[entry.slot] = Int32(truncatingIfNeeded: index)
+    }
+
+    private mutating func siftUp(_ entry: Entry, at start: Int) {
         var index = start
         while index > 0 {
             let parent = (index - 1) >> 2
             guard entry.precedes(entries[parent]) else { break }
-            place(entries[parent], at: index, in: mode)
+            place(entries[parent], at: index)
             index = parent
         }
-        place(entry, at: index, in: mode)
+        place(entry, at: index)
     }
 
-    private mutating func siftDown(_ entry: Entry, at start: Int, in mode: ModeState) {
+    private mutating func siftDown(_ entry: Entry, at start: Int) {
         var index = start
         while true {
             let firstChild = 4 * index + 1
             guard firstChild < count else { break }
             let least = firstChild + 3 < count ? leastOfFour(from: firstChild) : least(from: firstChild)
             guard entries[least].precedes(entry) else { break }
-            place(entries[least], at: index, in: mode)
+            place(entries[least], at: index)
             index = least
         }
-        place(entry, at: index, in: mode)
+        place(entry, at: index)
     }
 
     @inline(__always) private func leastOfFour(from first: Int) -> Int {

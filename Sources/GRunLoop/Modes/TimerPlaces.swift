@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The modes that a timer is in, and where it stands in the heap of each.
+// The modes that a timer is in, and its slot in the heap of each.
 
 /// Modes live as long as their loop, and are neither retained nor released here.
 extension GRunLoop.Timer {
@@ -15,21 +15,21 @@ extension GRunLoop.Timer {
         isFirst(mode) || position(of: mode) != nil
     }
 
-    /// Where it stands in the mode's heap. -1 while it is firing: it has left the heap but is still in the mode.
-    @inline(__always) func index(in mode: ModeState) -> Int {
-        Int(isFirst(mode) ? firstIndex : position(of: mode).flatMap { extras?.others[$0].index } ?? -1)
+    /// Its slot in the mode's heap. -1 while it is firing: it has left the heap but is still in the mode.
+    @inline(__always) func slot(in mode: ModeState) -> Int {
+        Int(isFirst(mode) ? firstSlot : position(of: mode).flatMap { extras?.others[$0].slot } ?? -1)
     }
 
-    @inline(__always) func setIndex(_ index: Int, in mode: ModeState) {
-        let index = Int32(truncatingIfNeeded: index)
-        if extras == nil || isFirst(mode) { firstIndex = index } else { setOther(index, in: mode) }
+    @inline(__always) func setSlot(_ slot: Int, in mode: ModeState) {
+        let slot = Int32(truncatingIfNeeded: slot)
+        if extras == nil || isFirst(mode) { firstSlot = slot } else { setOther(slot, in: mode) }
     }
 
     func join(_ mode: ModeState) {
         if firstMode == nil {
             firstMode = .passUnretained(mode)
         } else {
-            needExtras().others.append(TimerExtras.Place(mode: .passUnretained(mode), index: -1))
+            needExtras().others.append(TimerExtras.Place(mode: .passUnretained(mode), slot: -1))
         }
     }
 
@@ -39,10 +39,10 @@ extension GRunLoop.Timer {
         } else if let extras, !extras.others.isEmpty {
             let next = extras.others.removeFirst()
             firstMode = next.mode
-            firstIndex = next.index
+            firstSlot = next.slot
         } else {
             firstMode = nil
-            firstIndex = -1
+            firstSlot = -1
         }
     }
 
@@ -54,7 +54,7 @@ extension GRunLoop.Timer {
         extras?.others.firstIndex { $0.mode === mode }
     }
 
-    @inline(never) private func setOther(_ index: Int32, in mode: ModeState) {
-        if let position = position(of: mode) { extras?.others[position].index = index }
+    @inline(never) private func setOther(_ slot: Int32, in mode: ModeState) {
+        if let position = position(of: mode) { extras?.others[position].slot = slot }
     }
 }

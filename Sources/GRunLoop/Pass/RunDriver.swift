@@ -91,7 +91,7 @@ extension GRunLoop {
     /// Whether the mode has a context to sleep with. A private mode gets its own when it first runs; what GIO starts there completes
     /// only while the mode runs.
     private func hasContextLocked(_ mode: ModeState) -> Bool {
-        if home == nil { fixHomeLocked() }
+        fixHomeLocked()
         if mode.isCommon ? home != nil : mode.ownContext != nil { return true }
         guard !mode.isCommon, let context = Contexts.make() else { return false }
         mode.ownContext = ServedContext(context, carrying: nil)
