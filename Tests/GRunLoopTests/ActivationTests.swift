@@ -27,6 +27,7 @@ import Testing
         used.isCut = true
         used.passesFromMemory = 3
         used.hasLooked = true
+        used.hasLookedAhead = true
         used.owesPass = true
         used.slice.resume(at: 9)
         used.servedMainQueueLast = false

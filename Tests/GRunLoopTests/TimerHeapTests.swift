@@ -239,7 +239,11 @@ import Testing
 struct SeededRandom: RandomNumberGenerator {
     private var state: UInt64
 
-    init(seed: UInt64) { state = seed &* 0x9E37_79B9_7F4A_7C15 &+ 1 }
+    /// Mixed: seeds that are neighbours would give one sequence, each a step behind the other.
+    init(seed: UInt64) {
+        state = seed
+        state = next()
+    }
 
     mutating func next() -> UInt64 {
         state &+= 0x9E37_79B9_7F4A_7C15

@@ -60,7 +60,7 @@ extension GRunLoop {
         ) {
             deadline = Self.deadline(for: first, at: now)
             self.handler = Handler(body: handler)
-            guard span > 0 || tolerance > .zero || deadline != first else { return }
+            guard span > 0 || tolerance.attoseconds > 0 || deadline != first else { return }
             let period = Swift.min(Swift.max(0, span), .longest)
             let slack = Self.slack(for: tolerance, period: period)
             guard span > 0 || deadline != first else {

@@ -36,9 +36,11 @@ final class Activation {
     /// How many passes may still come that do not ask the kernel. None before the first that does: whoever runs the loop a source at a time would
     /// serve nothing else.
     @exclusivity(unchecked) var passesFromMemory = 0
-    static let longestRowFromMemory = 16
+    static let longestRowFromMemory = 64
     /// In this pass the mode's epoll was looked into already.
     @exclusivity(unchecked) var hasLooked = false
+    /// It was looked into for the pass that follows.
+    @exclusivity(unchecked) var hasLookedAhead = false
 
     /// Another thread's wake-up, which counted for this run, was consumed by one that is nested in it.
     @exclusivity(unchecked) var owesPass = false
@@ -77,6 +79,7 @@ final class Activation {
         isCut = false
         passesFromMemory = 0
         hasLooked = false
+        hasLookedAhead = false
         owesPass = false
         slice = TimeSlice()
         servedMainQueueLast = true

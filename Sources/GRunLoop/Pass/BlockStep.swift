@@ -12,6 +12,7 @@ extension GRunLoop {
     @inline(never) private func runBlockStepLocked(_ run: Activation, _ mode: ModeState) {
         let outer = hiddenBlocks
         hiddenBlocks = blockSequence
+        run.hasLookedAhead = false
         if let queue = onlyQueueLocked(mode, from: outer) {
             runAllLocked(queue, run)
         } else {

@@ -48,7 +48,8 @@ extension GRunLoop {
         run.ignoresWakeUps = false
         run.owesPass = false
         run.isCut = false
-        run.hasLooked = false
+        run.hasLooked = run.hasLookedAhead
+        run.hasLookedAhead = false
         // A foreign loop in a callout of the last pass was left in its sleep.
         if host.isWaitTold { endHostWaitLocked() }
         host.isInnermost = false
@@ -147,8 +148,38 @@ extension GRunLoop {
             run.servedMainQueueLast = true
             return drainMainQueueLocked()
         case .descriptor(let source):
-            return performLocked(source, run, mode)
+            let handled = performLocked(source, run, mode)
+            return serviceRowLocked(run, mode) || handled
         }
+    }
+
+    /// The passes that follow, as long as they would do nothing but service a descriptor, and tell nobody: the next item that is in memory is
+    /// serviced at once. Answers whether one counts as a handled source.
+    private func serviceRowLocked(_ run: Activation, _ mode: ModeState) -> Bool {
+        var handled = false
+        while isRowLocked(run, mode) {
+            run.hasLooked = false
+            guard let item = takeFromMemoryLocked(run, mode) else {
+                run.hasLookedAhead = run.hasLooked
+                break
+            }
+            guard case .descriptor(let source) = item else { return serviceLocked(item, run, mode) || handled }
+            if performLocked(source, run, mode) { handled = true }
+        }
+        return handled
+    }
+
+    /// Whether the head and the end of the next pass would do nothing.
+    @inline(__always) private func isRowLocked(_ run: Activation, _ mode: ModeState) -> Bool {
+        isSilentLocked(mode) && run.isOutermost && !run.returnsAfterSource && !run.isStopped && run.deadline == .never
+            && !mode.descriptors.isEmpty && !host.isWaitTold && !host.isInnermost
+            && (!run.isHosted || host.ambient === mode)
+    }
+
+    /// Nothing waits for a head of a pass, and nobody is told of one.
+    @inline(__always) func isSilentLocked(_ mode: ModeState) -> Bool {
+        mode.observed.isEmpty && mode.signalled.isEmpty && mode.blocks.live == 0 && commonBlocks.live == 0 && tracer == nil
+            && virtualTime == nil
     }
 
     /// Fires every timer that is due at this instant, in order. Each is looked at again before its call: an earlier one may have

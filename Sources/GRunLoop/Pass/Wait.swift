@@ -60,9 +60,8 @@ extension GRunLoop {
     /// After a handled source the loop looks, and where nothing is ready another pass leads to its sleep (item 43). If that pass would do
     /// nothing, tell nobody, and end no run, the look and the sleep are one: half the polls of a loop that others signal and wake.
     @inline(never) func sleepsAtOnceLocked(_ run: Activation, _ mode: ModeState) -> Bool {
-        guard mode.observed.isEmpty, mode.signalled.isEmpty, mode.blocks.live == 0, commonBlocks.live == 0 else { return false }
+        guard isSilentLocked(mode), !isFinishedLocked(mode) else { return false }
         guard run.isOutermost, !run.returnsAfterSource, !run.isStopped, !run.owesPass, !host.isWaitTold else { return false }
-        guard tracer == nil, virtualTime == nil, !isFinishedLocked(mode) else { return false }
         // In that pass the main queue would be asked first (item 53).
         return !run.servedMainQueueLast || !servesMainQueueLocked(mode)
     }
@@ -87,14 +86,14 @@ extension GRunLoop {
         return !batch.isEmpty(in: mode) || servesMainQueueLocked(mode) && MainQueue.isReady
     }
 
-    /// What is in memory already, a wake-up or a descriptor's event, is the live item without the kernel being asked, but not for more than 16
-    /// passes in a row: what else is ready has its turn then. After a descriptor's event the epoll is looked into before the loop sleeps:
-    /// where one comes, another does. Whoever observes 7 or 9, or chooses, sees the wait as it is.
+    /// What is in memory already, a wake-up or a descriptor's event, is the live item without the kernel being asked, but not for more than 64
+    /// passes in a row, of which a wake-up counts as four: what else is ready has its turn then. After a descriptor's event the epoll is looked
+    /// into before the loop sleeps: where one comes, another does. Whoever observes 7 or 9, or chooses, sees the wait as it is.
     @inline(__always) func takeFromMemoryLocked(_ run: Activation, _ mode: ModeState) -> ReadyItem? {
         guard sleep.isWakePending || lastKind == .descriptor, run.passesFromMemory > 0, itemChooser == nil, !run.isCut,
             virtualTime == nil, !run.slice.isSpent(timeSlice)
         else { return nil }
-        if lastKind == .descriptor, !sleep.isWakePending {
+        if lastKind == .descriptor, !sleep.isWakePending, !run.hasLooked {
             refillBatchLocked(mode)
             run.hasLooked = true
         }
@@ -205,7 +204,10 @@ extension GRunLoop {
         _ run: Activation, _ mode: ModeState, mainQueue: Bool, mainQueueFirst: Bool, now: Nanoseconds
     ) -> ReadyItem? {
         let item = preferredLocked(mode, mainQueue: mainQueue, mainQueueFirst: mainQueueFirst, now: now)
-        if case .wakeUp = item { consumeWakeUpLocked(run) }
+        if case .wakeUp = item {
+            consumeWakeUpLocked(run)
+            run.passesFromMemory -= 3
+        }
         return item
     }
 
