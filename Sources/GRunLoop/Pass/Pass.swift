@@ -154,7 +154,7 @@ extension GRunLoop {
     }
 
     /// The passes that follow, as long as they would do nothing but service a descriptor, and tell nobody: the next item that is in memory is
-    /// serviced at once. Answers whether one counts as a handled source.
+    /// serviced at once. A trace sees each pass: a traced loop makes no rows. Answers whether an item counts as a handled source.
     private func serviceRowLocked(_ run: Activation, _ mode: ModeState) -> Bool {
         var handled = false
         while isRowLocked(run, mode) {
@@ -169,15 +169,15 @@ extension GRunLoop {
         return handled
     }
 
-    /// Whether the head and the end of the next pass would do nothing.
+    /// Whether the end of this pass and the head of the next would do nothing. A run with a limit looks at the clock between them.
     @inline(__always) private func isRowLocked(_ run: Activation, _ mode: ModeState) -> Bool {
-        isSilentLocked(mode) && run.isOutermost && !run.returnsAfterSource && !run.isStopped && run.deadline == .never
+        isHeadEmptyLocked(mode) && run.isOutermost && !run.returnsAfterSource && !run.isStopped && run.deadline == .never
             && !mode.descriptors.isEmpty && !host.isWaitTold && !host.isInnermost
             && (!run.isHosted || host.ambient === mode)
     }
 
-    /// Nothing waits for a head of a pass, and nobody is told of one.
-    @inline(__always) func isSilentLocked(_ mode: ModeState) -> Bool {
+    /// Whether the head of a pass, stages 2 to 5, would do nothing now and tell nobody. Time that is moved by a test is looked at in each pass.
+    @inline(__always) func isHeadEmptyLocked(_ mode: ModeState) -> Bool {
         mode.observed.isEmpty && mode.signalled.isEmpty && mode.blocks.live == 0 && commonBlocks.live == 0 && tracer == nil
             && virtualTime == nil
     }
