@@ -93,10 +93,7 @@ extension GRunLoop {
         guard sleep.isWakePending || lastKind == .descriptor, run.passesFromMemory > 0, itemChooser == nil, !run.isCut,
             virtualTime == nil, !run.slice.isSpent(timeSlice)
         else { return nil }
-        if lastKind == .descriptor, !sleep.isWakePending, !run.hasLooked {
-            refillBatchLocked(mode)
-            run.hasLooked = true
-        }
+        if lastKind == .descriptor, !sleep.isWakePending, !run.hasLooked { run.hasLooked = refillBatchLocked(mode) }
         // Beside a wake-up no clock is read: what is due may wait for these few passes. Descriptors take turns with timers.
         let now = sleep.isWakePending ? .min : timeForTimersLocked(mode)
         guard let item = chooseLocked(run, mode, mainQueue: false, mainQueueFirst: false, now: now) else { return nil }
@@ -104,9 +101,12 @@ extension GRunLoop {
         return item
     }
 
-    /// Looks into the mode's epoll if what was fetched before is used up.
-    private func refillBatchLocked(_ mode: ModeState) {
-        if batch.isEmpty(in: mode), mode.descriptors.watched >= 0 { fetchLocked(mode) }
+    /// Looks into the mode's epoll if what was fetched before is used up, and answers whether it has. What is left of a batch may be of sources that
+    /// have gone: then nothing is found in it, and there was no look.
+    @discardableResult private func refillBatchLocked(_ mode: ModeState) -> Bool {
+        guard batch.isEmpty(in: mode), mode.descriptors.watched >= 0 else { return false }
+        fetchLocked(mode)
+        return true
     }
 
     /// Asks the mode's epoll what is ready. An event that nobody waits for is of a descriptor that was closed under a copy of it while it
