@@ -2,7 +2,7 @@
 // One run that is under way: its mode, its limit, its stop. Nesting is the link to the parent.
 
 /// The record of a run. Whoever makes the run owns it: the loop's innermost run and a run's parent are not counted. It is used again
-/// (``GRunLoop/makeActivation()``), and ``begin(_:nestedIn:for:returningAfterSource:isHosted:isInsideHost:)`` makes it as new.
+/// (``GRunLoop/spareActivation``), and ``begin(_:nestedIn:for:returningAfterSource:isHosted:isInsideHost:)`` makes it as new.
 ///
 /// Guarded by the loop's lock, but for what says otherwise.
 final class Activation {
@@ -127,9 +127,16 @@ final class Activation {
 }
 
 extension GRunLoop {
-    /// With the lock held: the record of a run that is about to begin.
-    @inline(__always) func makeActivation() -> Activation {
-        spareActivation.take() ?? Activation(mode: defaultMode)
+    /// With the lock held: the record of a run that is about to begin, nested in the innermost one.
+    @inline(__always) func makeActivation(
+        in mode: Unmanaged<ModeState>, for span: Nanoseconds = .never, returningAfterSource: Bool = false, isHosted: Bool,
+        isInsideHost: Bool
+    ) -> Activation {
+        let run = spareActivation.take() ?? Activation(mode: defaultMode)
+        run.begin(
+            mode, nestedIn: activation, for: span, returningAfterSource: returningAfterSource, isHosted: isHosted,
+            isInsideHost: isInsideHost)
+        return run
     }
 
     /// Without the lock, when the run is over, and all that it kept has gone: the deinit of that may have begun other runs.

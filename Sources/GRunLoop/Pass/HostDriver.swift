@@ -88,16 +88,20 @@ extension GRunLoop {
 
     /// The same, where a callback of the host begins a run: its observers' closures are kept by an activation, as in every pass.
     func endHostWaitBeforeRunLocked() {
-        let stand = makeActivation()
-        stand.begin(host.ambient, nestedIn: activation, isHosted: true, isInsideHost: host.isInnermost)
-        activation = stand
+        withStandInLocked { _ in endHostWaitLocked() }
+    }
+
+    /// With the lock held before and after, outside a pass: an activation stands for the host's run while `body` calls observers or blocks of it.
+    private func withStandInLocked(_ body: (Activation) -> Void) {
+        let run = makeActivation(in: host.ambient, isHosted: true, isInsideHost: host.isInnermost)
+        activation = run
         host.isInnermost = false
-        endHostWaitLocked()
-        activation = stand.parent
-        host.isInnermost = stand.isInsideHost
+        body(run)
+        activation = run.parent
+        host.isInnermost = run.isInsideHost
         lock.unlock()
-        stand.kept.drop()
-        keepForNextRun(stand)
+        run.kept.drop()
+        keepForNextRun(run)
         lock.lock()
     }
 
@@ -131,22 +135,14 @@ extension GRunLoop {
     func endHostedRunLocked(finishesPass: Bool) {
         guard host.hasEntered else { return }
         host.hasEntered = false
-        let isInTail = host.tailMode?.toOpaque() == host.ambient.toOpaque()
-        host.tailMode = nil
         let mode = host.ambientMode
-        let run = makeActivation()
-        run.begin(host.ambient, nestedIn: activation, isHosted: true, isInsideHost: host.isInnermost)
-        activation = run
-        host.isInnermost = false
-        endHostWaitLocked()
-        if finishesPass, isInTail { runBlocksLocked(run, mode) }
-        notifyLocked(.exit, mode)
-        activation = run.parent
-        host.isInnermost = run.isInsideHost
-        lock.unlock()
-        run.kept.drop()
-        keepForNextRun(run)
-        lock.lock()
+        let isInTail = host.tailMode === mode
+        host.tailMode = nil
+        withStandInLocked { run in
+            endHostWaitLocked()
+            if finishesPass, isInTail { runBlocksLocked(run, mode) }
+            notifyLocked(.exit, mode)
+        }
     }
 
     // MARK: The activation that stands for the host's endless run
@@ -164,8 +160,7 @@ extension GRunLoop {
             return nil
         }
         sleep.end()
-        let run = makeActivation()
-        run.begin(host.ambient, nestedIn: activation, isHosted: true, isInsideHost: true)
+        let run = makeActivation(in: host.ambient, isHosted: true, isInsideHost: true)
         run.servedMainQueueLast = host.servedMainQueueLast
         activation = run
         host.isInnermost = false

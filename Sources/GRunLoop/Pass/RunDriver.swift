@@ -29,9 +29,8 @@ extension GRunLoop {
             lock.unlock()
             return nil
         }
-        let run = makeActivation()
-        run.begin(
-            .passUnretained(mode), nestedIn: activation, for: span, returningAfterSource: returningAfterSource, isHosted: false,
+        let run = makeActivation(
+            in: .passUnretained(mode), for: span, returningAfterSource: returningAfterSource, isHosted: false,
             isInsideHost: host.isInnermost)
         guard beginLocked(run, mode) else {
             lock.unlock()
