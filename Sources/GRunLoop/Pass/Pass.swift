@@ -169,17 +169,17 @@ extension GRunLoop {
         return handled
     }
 
-    /// Whether the end of this pass and the head of the next would do nothing. A run with a limit looks at the clock between them.
+    /// Whether the passes between two descriptors can be left out. A run with a limit looks at the clock between them.
     @inline(__always) private func isRowLocked(_ run: Activation, _ mode: ModeState) -> Bool {
-        isHeadEmptyLocked(mode) && run.isOutermost && !run.returnsAfterSource && !run.isStopped && run.deadline == .never
-            && !mode.descriptors.isEmpty && !host.isWaitTold && !host.isInnermost
+        isNextHeadEmptyLocked(run, mode) && run.deadline == .never && !mode.descriptors.isEmpty && !host.isInnermost
             && (!run.isHosted || host.ambient === mode)
     }
 
-    /// Whether the head of a pass, stages 2 to 5, would do nothing now and tell nobody. Time that is moved by a test is looked at in each pass.
-    @inline(__always) func isHeadEmptyLocked(_ mode: ModeState) -> Bool {
+    /// Whether the outermost run goes on after this pass, and the head of the next one, stages 2 to 5, would do nothing and tell nobody. Time that
+    /// is moved by a test is looked at in each pass.
+    @inline(__always) func isNextHeadEmptyLocked(_ run: Activation, _ mode: ModeState) -> Bool {
         mode.observed.isEmpty && mode.signalled.isEmpty && mode.blocks.live == 0 && commonBlocks.live == 0 && tracer == nil
-            && virtualTime == nil
+            && virtualTime == nil && run.isOutermost && !run.returnsAfterSource && !run.isStopped && !host.isWaitTold
     }
 
     /// Fires every timer that is due at this instant, in order. Each is looked at again before its call: an earlier one may have

@@ -60,8 +60,7 @@ extension GRunLoop {
     /// After a handled source the loop looks, and where nothing is ready another pass leads to its sleep (item 43). If that pass would do
     /// nothing, tell nobody, and end no run, the look and the sleep are one: half the polls of a loop that others signal and wake.
     @inline(never) func sleepsAtOnceLocked(_ run: Activation, _ mode: ModeState) -> Bool {
-        guard isHeadEmptyLocked(mode), !isFinishedLocked(mode) else { return false }
-        guard run.isOutermost, !run.returnsAfterSource, !run.isStopped, !run.owesPass, !host.isWaitTold else { return false }
+        guard isNextHeadEmptyLocked(run, mode), !run.owesPass, !isFinishedLocked(mode) else { return false }
         // In that pass the main queue would be asked first (item 53).
         return !run.servedMainQueueLast || !servesMainQueueLocked(mode)
     }
