@@ -19,7 +19,7 @@ extension GRunLoop {
         @exclusivity(unchecked) private var handler: Handler?
         @exclusivity(unchecked) var firstMode: Unmanaged<ModeState>?
         // Nine bytes, then three, then four: a timer takes 72 bytes, of malloc's 80, and with one more 96.
-        @exclusivity(unchecked) private var more = More.nothing
+        @exclusivity(unchecked) private var more = More.slack(0)
         @exclusivity(unchecked) var isCommonItem = false
         @exclusivity(unchecked) private var valid = true
         @exclusivity(unchecked) private(set) var isFiring = false
@@ -27,7 +27,6 @@ extension GRunLoop {
 
         /// What it has beside a date and a mode.
         private enum More {
-            case nothing
             case slack(Nanoseconds)
             case extras(TimerExtras)
         }
@@ -192,7 +191,6 @@ extension GRunLoop {
 
         var slack: Nanoseconds {
             switch more {
-            case .nothing: 0
             case .slack(let slack): slack
             case .extras(let extras): extras.slack
             }
