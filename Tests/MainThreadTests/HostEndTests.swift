@@ -45,6 +45,19 @@ final class HostEndTests: MainThreadTestCase {
         XCTAssertEqual(trace.lines, ["entry", "beforeTimers", "beforeSources", "beforeWaiting", "afterWaiting", "exit"])
     }
 
+    /// item 70: a wake-up while the host's run ends is nobody's: no pass of it is left, and the next run does not begin with it.
+    func testWakeUpAtTheEnd() {
+        freshHostedRun()
+        settleHost()
+        once(.exit) { [loop] in loop.wakeUp() }
+        freshHostedRun()
+        let trace = Recorder()
+        observe(trace, .default, .beforeWaiting)
+        source {}
+        XCTAssertEqual(loop.run(for: .milliseconds(5)), .timedOut)
+        XCTAssertEqual(trace.lines, ["beforeWaiting"])
+    }
+
     /// Inside a callout it is refused with a message, whoever drives; a detached loop cannot be run, and says why.
     func testMisuse() {
         let messages = Shared<[String]>([])

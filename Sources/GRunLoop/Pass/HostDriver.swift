@@ -139,6 +139,8 @@ extension GRunLoop {
         let isInTail = host.tailMode === mode
         host.tailMode = nil
         withStandInLocked { run in
+            // As in the tail of any run's last pass: nobody is left whom a wake-up could keep from sleeping.
+            run.ignoresWakeUps = true
             endHostWaitLocked()
             if finishesPass, isInTail { runBlocksLocked(run, mode) }
             notifyLocked(.exit, mode)
