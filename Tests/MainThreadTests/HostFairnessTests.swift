@@ -115,6 +115,36 @@ final class HostFairnessTests: MainThreadTestCase {
         try checkFloods("a run of ours") { loop.run(for: .milliseconds(300)) }
     }
 
+    /// Every kind is always ready, and every item uses its slice up: each must have its part of the calls.
+    private func checkTurns(_ drive: () -> Void) throws {
+        settleSlice()
+        loop.hostTimeSlice = .zero
+        let idle = foreignIdle {}
+        let floods = Flood.kinds.map { (kind: $0, flood: Flood()) }
+        for (kind, flood) in floods { try flood.begin(kind) }
+        drive()
+        let calls = floods.map(\.flood.calls.value)
+        idle.destroy()
+        for (_, flood) in floods { flood.end() }
+        let most = try XCTUnwrap(calls.max())
+        for (index, flood) in floods.enumerated() { XCTAssertGreaterThan(calls[index], most / 20, "\(flood.kind) of \(calls)") }
+    }
+
+    /// items 50, 53, 190: no kind keeps another from its turn.
+    func testEveryKindHasItsTurnUnderAHost() throws {
+        try checkTurns { for _ in 0..<4000 { g_main_context_iteration(nil, 0) } }
+    }
+
+    /// items 50, 53, 190: no kind keeps another from its turn.
+    func testEveryKindHasItsTurnInARunOfOurs() throws {
+        try checkTurns { loop.run(for: .milliseconds(300)) }
+    }
+
+    /// items 50, 53, 190: no kind keeps another from its turn.
+    func testEveryKindHasItsTurnInRunsOfASource() throws {
+        try checkTurns { for _ in 0..<1000 { loop.run(for: .seconds(1), returningAfterSourceHandled: true) } }
+    }
+
     /// The lines, one for each stretch of equal ones.
     private func stretches(_ trace: Recorder) -> [String] {
         trace.take().reduce(into: []) { if $0.last != $1 { $0.append($1) } }

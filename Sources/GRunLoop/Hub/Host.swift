@@ -28,6 +28,11 @@ struct HostState {
     /// The hub was taken out of this context, which is the home context still.
     var detachedFrom: OpaquePointer?
 
+    /// Whether the next pass would leave this as it is: no foreign loop in a callout has changed it.
+    @inline(__always) func isBetweenPasses(in mode: ModeState) -> Bool {
+        ambient === mode && tailMode == nil && !mustPass
+    }
+
     // MARK: Whether it gets a pass
 
     /// Whatever happens on the loop's thread now is the host's doing: no pass of ours is under way, or a callout of one runs a foreign loop.

@@ -24,6 +24,8 @@ extension GRunLoop {
             contexts: readyContextsLocked(run), item: lookLocked(run, mode, mainQueueFirst: !run.servedMainQueueLast))
         // Somebody else was woken, or READY was left over: the tail waits for something to do, or for the next head.
         if found.isEmpty, !hasLeftoversLocked(mode) { return host.mustPass }
+        // A foreign loop in one of its callouts begins with a head.
+        host.tailMode = nil
         _ = runTailLocked(run, mode, found)
         return true
     }

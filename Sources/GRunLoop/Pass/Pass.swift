@@ -36,7 +36,8 @@ extension GRunLoop {
         if run.isCut, !found.contexts.isEmpty { yieldLocked(run) }
         mark(.service)
         let handled = serviceLocked(found.item, run, mode)  // 10
-        runBlocksLocked(run, mode)  // 11
+        // A host whose slice is used up gets its turn first; the next head begins with them.
+        if !run.isCut || !run.isHosted { runBlocksLocked(run, mode) }  // 11
         return handled || !found.contexts.isEmpty
     }
 
@@ -137,7 +138,6 @@ extension GRunLoop {
     @inline(never) func serviceLocked(_ item: ReadyItem?, _ run: Activation, _ mode: ModeState) -> Bool {
         run.servedMainQueueLast = false
         guard let item else { return false }
-        lastKind = item.kind
         switch item {
         case .wakeUp:
             return false
@@ -172,7 +172,7 @@ extension GRunLoop {
     /// Whether the passes between two descriptors can be left out. A run with a limit looks at the clock between them.
     @inline(__always) private func isRowLocked(_ run: Activation, _ mode: ModeState) -> Bool {
         isNextHeadEmptyLocked(run, mode) && run.deadline == .never && !mode.descriptors.isEmpty && !host.isInnermost
-            && (!run.isHosted || host.ambient === mode)
+            && (!run.isHosted || host.isBetweenPasses(in: mode))
     }
 
     /// Whether the outermost run goes on after this pass, and the head of the next one, stages 2 to 5, would do nothing and tell nobody. Time that

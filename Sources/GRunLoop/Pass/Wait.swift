@@ -87,17 +87,22 @@ extension GRunLoop {
 
     /// What is in memory already, a wake-up or a descriptor's event, is the live item without the kernel being asked, but not for more than 64
     /// passes in a row, of which a wake-up counts as four: what else is ready has its turn then. After a descriptor's event the epoll is looked
-    /// into before the loop sleeps: where one comes, another does. Whoever observes 7 or 9, or chooses, sees the wait as it is.
+    /// into before the loop sleeps. Whoever observes 7 or 9, or chooses, sees the wait as it is.
     @inline(__always) func takeFromMemoryLocked(_ run: Activation, _ mode: ModeState) -> ReadyItem? {
-        guard sleep.isWakePending || lastKind == .descriptor, run.passesFromMemory > 0, itemChooser == nil, !run.isCut,
+        guard sleep.isWakePending || servedDescriptorLast(run), run.passesFromMemory > 0, itemChooser == nil, !run.isCut,
             virtualTime == nil, !run.slice.isSpent(timeSlice)
         else { return nil }
-        if lastKind == .descriptor, !sleep.isWakePending, !run.hasLooked { run.hasLooked = refillBatchLocked(mode) }
+        if !sleep.isWakePending, !run.hasLooked { run.hasLooked = refillBatchLocked(mode) }
         // Beside a wake-up no clock is read: what is due may wait for these few passes. Descriptors take turns with timers.
         let now = sleep.isWakePending ? .min : timeForTimersLocked(mode)
         guard let item = chooseLocked(run, mode, mainQueue: false, mainQueueFirst: false, now: now) else { return nil }
         run.passesFromMemory -= 1
         return item
+    }
+
+    /// Where one descriptor's event came, another does.
+    @inline(__always) func servedDescriptorLast(_ run: Activation) -> Bool {
+        lastKind == .descriptor && !run.servedMainQueueLast
     }
 
     /// Looks into the mode's epoll if what was fetched before is used up, and answers whether it has. What is left of a batch may be of sources that
@@ -202,7 +207,10 @@ extension GRunLoop {
     private func chooseLocked(
         _ run: Activation, _ mode: ModeState, mainQueue: Bool, mainQueueFirst: Bool, now: Nanoseconds
     ) -> ReadyItem? {
-        let item = preferredLocked(mode, mainQueue: mainQueue, mainQueueFirst: mainQueueFirst, now: now)
+        // The main queue's precedence is not its turn: if it counted as that, who comes after it would have every turn that is left.
+        if mainQueue && mainQueueFirst { return .mainQueue }
+        guard let item = preferredLocked(mode, mainQueue: mainQueue, now: now) else { return nil }
+        lastKind = item.kind
         if case .wakeUp = item {
             consumeWakeUpLocked(run)
             run.passesFromMemory -= 3
@@ -210,10 +218,7 @@ extension GRunLoop {
         return item
     }
 
-    private func preferredLocked(
-        _ mode: ModeState, mainQueue: Bool, mainQueueFirst: Bool, now: Nanoseconds
-    ) -> ReadyItem? {
-        if mainQueue && mainQueueFirst { return .mainQueue }
+    private func preferredLocked(_ mode: ModeState, mainQueue: Bool, now: Nanoseconds) -> ReadyItem? {
         let hasTimers = mode.heap.earliest <= now
         if itemChooser != nil, let item = chosenLocked(mode, mainQueue: mainQueue, hasTimers: hasTimers) { return item }
         // Nobody is starved: the kinds take turns, and descriptors among themselves in the kernel's order.
