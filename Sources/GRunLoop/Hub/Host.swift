@@ -49,6 +49,15 @@ struct HostState {
     /// Somebody has ended, or will yet end, its sleep only to have it begin again.
     var isRearmed = false
 
+    /// What its poll has found ready, for the dispatch that follows: then a look need not ask again. Nil if it did not look, and as soon as a run
+    /// begins.
+    var polled: Polled?
+
+    struct Polled {
+        let descriptors: Bool
+        let mainQueue: Bool
+    }
+
     // MARK: What it watches
 
     var carried = CarriedContexts()
@@ -105,6 +114,7 @@ extension GRunLoop {
     func prepareForHost(isWaiting: Bool, isStale: Bool, _ watched: inout UInt32) -> Bool {
         lock.withLock {
             guard !isDead, let hub = home?.hub, let context = home?.context else { return false }
+            host.polled = nil
             if !host.isInnermost { takeOverLocked() }
             return host.ambient._withUnsafeGuaranteedRef { mode in
                 // Attaching is no business of another thread, and not for free: here, and only when it has changed.
@@ -139,6 +149,10 @@ extension GRunLoop {
             if hasSlept { host.isRearmed = false }
             sleep.end()
             if found & Record.timer.bit != 0 { host.armedFor = .min }
+            if host.shortage == .none {
+                host.polled = .init(
+                    descriptors: found & Record.descriptors.bit != 0, mainQueue: found & Record.mainQueue.bit != 0)
+            }
             if found & ~Record.timer.bit != 0 { return true }
             if host.ambient._withUnsafeGuaranteedRef({ hasWorkLocked($0, isWaiting: isWaiting) }) { return true }
             // Nothing to do: whatever of our own work comes next is not in a row with what came before.

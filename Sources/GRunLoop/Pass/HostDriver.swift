@@ -20,8 +20,11 @@ extension GRunLoop {
     /// The tail of the pass whose head found nothing to do. Answers whether passes follow.
     private func runHostedTailLocked(_ run: Activation, _ mode: ModeState) -> Bool {
         guard host.tailMode === mode else { return true }
+        let contexts = readyContextsLocked(run)
         let found = Found(
-            contexts: readyContextsLocked(run), item: lookLocked(run, mode, mainQueueFirst: !run.servedMainQueueLast))
+            contexts: contexts,
+            item: lookLocked(run, mode, mainQueueFirst: !run.servedMainQueueLast, polled: host.polled))
+        host.polled = nil
         // Somebody else was woken, or READY was left over: the tail waits for something to do, or for the next head.
         if found.isEmpty, !hasLeftoversLocked(mode) { return host.mustPass }
         // A foreign loop in one of its callouts begins with a head.
@@ -115,6 +118,9 @@ extension GRunLoop {
         if !isObserved, let item = takeFromMemoryLocked(run, mode) { return Found(item: item) }
         run.passesFromMemory = Activation.longestRowFromMemory
         let contexts = readyContextsLocked(run)
+        let polled = host.polled
+        host.polled = nil
+        if !polls, !run.isCut, !isObserved, contexts.isEmpty, leavesLookToHostLocked(run, mode, polled) { return nil }
         if polls || run.isCut || !isObserved || !contexts.isEmpty {
             let found = Found(contexts: contexts, item: lookLocked(run, mode, mainQueueFirst: mainQueueFirst))
             return polls || run.isCut || !found.isEmpty ? found : nil
@@ -129,6 +135,14 @@ extension GRunLoop {
         run.ignoresWakeUps = true
         notifyLocked(.afterWaiting, mode)  // 9
         return Found(item: item)
+    }
+
+    /// Whether nothing is known to be ready, so that the pass is over unless the kernel knows more: the host's poll will ask it. After a descriptor's
+    /// event or the main queue we ask ourselves.
+    private func leavesLookToHostLocked(_ run: Activation, _ mode: ModeState, _ polled: HostState.Polled?) -> Bool {
+        if let polled, polled.descriptors || polled.mainQueue { return false }
+        return !sleep.isWakePending && !run.servedMainQueueLast && !servedDescriptorLast(run) && itemChooser == nil
+            && mode.heap.earliest > timeForTimersLocked(mode)
     }
 
     /// The host's run ends: the loop is detached, or its thread has ended. With the lock held before and after.

@@ -82,8 +82,9 @@ extension GRunLoop {
         run.slice.resume()
         // A wake-up that came while nothing ran was for a host. Where there is none it is forgotten: it does not count for a run (item 68).
         if run.depth == 0 { host.isWakePending = false }
-        // A batch dies at any nested run: what is in it may have been serviced by then.
+        // A batch dies at any nested run, and what a host has found as well: it may have been serviced by then.
         batch.discard()
+        host.polled = nil
         return true
     }
 

@@ -66,9 +66,11 @@ extension GRunLoop {
     }
 
     /// What is ready of the loop's own, without looking at the contexts again.
-    func lookLocked(_ run: Activation, _ mode: ModeState, mainQueueFirst: Bool) -> ReadyItem? {
-        if !run.hasLooked { refillBatchLocked(mode) }
-        let mainQueue = servesMainQueueLocked(mode) && MainQueue.isReady
+    ///
+    /// - Parameter polled: what a poll has just found; nil to ask.
+    func lookLocked(_ run: Activation, _ mode: ModeState, mainQueueFirst: Bool, polled: HostState.Polled? = nil) -> ReadyItem? {
+        if polled?.descriptors ?? !run.hasLooked { refillBatchLocked(mode) }
+        let mainQueue = servesMainQueueLocked(mode) && (polled?.mainQueue ?? MainQueue.isReady)
         return chooseLocked(
             run, mode, mainQueue: mainQueue, mainQueueFirst: mainQueueFirst, now: timeForTimersLocked(mode))
     }
