@@ -35,7 +35,8 @@ final class SourceMembership {
 /// hash. They are not retained: whoever leaves the mode leaves this first.
 ///
 /// A pass performs those that are signalled when it begins, its batch, in order. What it does not come to stays in order for the next one: to
-/// sort ten thousand anew may take longer than a slice of time.
+/// sort ten thousand anew may take longer than a slice of time. What a slice of time did not suffice for comes before whatever was signalled
+/// later, or a source of a low order could keep the others waiting for ever.
 struct SignalledSources {
     fileprivate enum Place: Equatable {
         case nowhere
@@ -65,6 +66,8 @@ struct SignalledSources {
     /// Those before them, from `next` on, in the order in which they are performed.
     private var sorted: [Entry] = []
     private var next = 0
+    /// Nothing is put before this index.
+    private var settled = 0
     private var count = 0
     private var batch = Batch()
 
@@ -137,6 +140,11 @@ struct SignalledSources {
         return nil
     }
 
+    /// The slice of time is used up: what is left of the batch comes before whatever is signalled from now on.
+    mutating func cutBatch() {
+        settled = sorted.count
+    }
+
     /// Goes on with the batch that was under way before. Answers what is to be released after the lock.
     mutating func endBatch(resuming outer: Batch) -> [SourceMembership] {
         defer { batch = outer }
@@ -174,6 +182,7 @@ struct SignalledSources {
 
     private mutating func dropPerformed() {
         sorted.removeFirst(next)
+        settled = max(0, settled - next)
         next = 0
         for index in sorted.indices {
             sorted[index].membership?._withUnsafeGuaranteedRef { $0.place = .sorted(index) }
@@ -183,10 +192,11 @@ struct SignalledSources {
     /// Puts sorted entries where they belong: mostly behind all others, since they were signalled later.
     private mutating func merge(_ entries: [Entry]) {
         var earlier = sorted.count - 1
+        let first = max(next, settled)
         sorted += entries
         var index = sorted.count - 1
         for entry in entries.reversed() {
-            while earlier >= next, entry.precedes(sorted[earlier]) {
+            while earlier >= first, entry.precedes(sorted[earlier]) {
                 place(sorted[earlier], at: index)
                 earlier -= 1
                 index -= 1

@@ -92,7 +92,10 @@ extension GRunLoop {
             guard performLocked(membership, run, mode) else { continue }
             handled = true
             if run.returnsAfterSource { break }
-            if isCutLocked(run) { break }
+            if isCutLocked(run) {
+                mode.signalled.cutBatch()
+                break
+            }
         }
         run.kept.keep(all: mode.signalled.endBatch(resuming: outer))
         return handled
