@@ -120,10 +120,11 @@ extension GRunLoop {
         let contexts = readyContextsLocked(run)
         let polled = host.polled
         host.polled = nil
-        if !polls, !run.isCut, !isObserved, contexts.isEmpty, leavesLookToHostLocked(run, mode, polled) { return nil }
-        if polls || run.isCut || !isObserved || !contexts.isEmpty {
+        let goesOn = polls || run.isCut || !contexts.isEmpty
+        if goesOn || !isObserved {
+            if !goesOn, leavesLookToHostLocked(run, mode, polled) { return nil }
             let found = Found(contexts: contexts, item: lookLocked(run, mode, mainQueueFirst: mainQueueFirst))
-            return polls || run.isCut || !found.isEmpty ? found : nil
+            return goesOn || !found.isEmpty ? found : nil
         }
         guard hasReadyLocked(run, mode) else { return nil }
         notifyLocked(.beforeWaiting, mode)  // 7
