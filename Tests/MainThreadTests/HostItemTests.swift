@@ -84,6 +84,44 @@ final class HostItemTests: MainThreadTestCase {
         XCTAssertEqual(trace.lines, ["afterWaiting", "later"] + pass)
     }
 
+    /// item 48: nor is it forgotten where a sleep was ended only to begin again, in an iteration in which GLib did not check the hub.
+    func testLeftBehindAfterARearm() {
+        freshHostedRun()
+        settleHost()
+        let event = EventDescriptor()
+        let foreign = GLibSource.readable(nil, event.descriptor, priority: -100) {
+            event.consume()
+            return true
+        }
+        defer { foreign.destroy() }
+        let context = g_main_context_default()
+        var (priority, timeout) = (Int32(0), Int32(0))
+        var records = [GPollFD](repeating: GPollFD(), count: 64)
+        XCTAssertNotEqual(g_main_context_acquire(context), 0)
+        g_main_context_prepare(context, &priority)
+        let count = g_main_context_query(context, priority, &timeout, &records, 64)
+        event.makeReady()
+        let timer = GRunLoop.Timer(interval: .seconds(1000), repeats: false) { _ in }
+        defer { timer.invalidate() }
+        join(startThread { [loop] in loop.add(timer, forMode: .default) })
+        g_poll(&records, guint(count), 0)
+        XCTAssertNotEqual(g_main_context_check(context, priority, &records, count), 0)
+        g_main_context_dispatch(context)
+        g_main_context_release(context)
+        settleHost()
+
+        // The last one is enqueued in a head, so that it is for after the host's wait.
+        loop.perform { [loop, trace] in
+            loop.perform { loop.perform { trace("block") } }
+        }
+        settleHost()
+        XCTAssertEqual(trace.lines, [])
+        let idle = GLibSource.idle(nil, priority: 200) { false }
+        defer { idle.destroy() }
+        settleHost()
+        XCTAssertEqual(trace.lines, ["block"])
+    }
+
     /// item 70: a wake-up after the wait is ignored, since another pass comes before the next sleep anyway.
     func testWakeUpAfterTheWait() {
         settle()

@@ -146,7 +146,8 @@ extension GRunLoop {
             // Somebody ended the sleep only to have it begin again with another deadline or another descriptor (items 76 and 80).
             let wasRearmed = sleep.takeKicked() || host.isRearmed
             if wasRearmed, let hub = home?.hub { cgrun_hub_note_rearmed(hub) }
-            if hasSlept { host.isRearmed = false }
+            // Where nobody is told of sleeps it is not known whether this was one.
+            if hasSlept || !isWaiting { host.isRearmed = false }
             sleep.end()
             if found & Record.timer.bit != 0 { host.armedFor = .min }
             if host.shortage == .none {
