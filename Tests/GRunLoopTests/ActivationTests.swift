@@ -26,6 +26,7 @@ import Testing
         used.isDeadlineSpent = true
         used.isCut = true
         used.passesFromMemory = 3
+        used.servedDescriptorLast = true
         used.hasLooked = true
         used.hasLookedAhead = true
         used.owesPass = true

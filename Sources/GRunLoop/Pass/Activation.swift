@@ -37,6 +37,8 @@ final class Activation {
     /// serve nothing else.
     @exclusivity(unchecked) var passesFromMemory = 0
     static let longestRowFromMemory = 64
+    /// Where one descriptor's event came, another does: its epoll is asked before the loop sleeps.
+    @exclusivity(unchecked) var servedDescriptorLast = false
     /// In this pass the mode's epoll was looked into already.
     @exclusivity(unchecked) var hasLooked = false
     /// It was looked into for the pass that follows.
@@ -52,7 +54,8 @@ final class Activation {
     @exclusivity(unchecked) var takenBlocks: BlockQueue?
     @exclusivity(unchecked) var contexts = AcquiredContexts()
     @exclusivity(unchecked) var kept = Kept()
-    /// The main queue is not asked first when it was the previous pass's item, nor in the first pass (item 53).
+    /// The main queue is not asked first when it was the previous pass's item, nor in the first pass (item 53). A pass from memory, which does
+    /// not ask, does not count.
     @exclusivity(unchecked) var servedMainQueueLast = true
 
     init(mode: ModeState) {
@@ -78,6 +81,7 @@ final class Activation {
         isDeadlineSpent = false
         isCut = false
         passesFromMemory = 0
+        servedDescriptorLast = false
         hasLooked = false
         hasLookedAhead = false
         owesPass = false

@@ -115,7 +115,7 @@ extension GRunLoop {
         let mainQueueFirst = !run.servedMainQueueLast
         let isObserved = !mode.observed.isDisjoint(with: [.beforeWaiting, .afterWaiting])
         if isObserved, !polls, mainQueueFirst, servesMainQueueLocked(mode), MainQueue.isReady { return Found(item: .mainQueue) }
-        if !isObserved, let item = takeFromMemoryLocked(run, mode) { return Found(item: item) }
+        if !isObserved, let item = takeFromMemoryLocked(run, mode) { return Found(item: item, isFromMemory: true) }
         run.passesFromMemory = Activation.longestRowFromMemory
         let contexts = readyContextsLocked(run)
         let polled = host.polled
@@ -142,7 +142,7 @@ extension GRunLoop {
     /// event or the main queue we ask ourselves.
     private func leavesLookToHostLocked(_ run: Activation, _ mode: ModeState, _ polled: HostState.Polled?) -> Bool {
         if let polled, polled.descriptors || polled.mainQueue { return false }
-        return !sleep.isWakePending && !run.servedMainQueueLast && !servedDescriptorLast(run) && itemChooser == nil
+        return !sleep.isWakePending && !run.servedMainQueueLast && !run.servedDescriptorLast && itemChooser == nil
             && mode.heap.earliest > timeForTimersLocked(mode)
     }
 

@@ -35,6 +35,7 @@ extension GRunLoop {
         for served in found.contexts { dispatchLocked(served, run) }
         if run.isCut, !found.contexts.isEmpty { yieldLocked(run) }
         mark(.service)
+        if !found.isFromMemory { run.servedMainQueueLast = false }
         let handled = serviceLocked(found.item, run, mode)  // 10
         // A host whose slice is used up gets its turn first; the next head begins with them.
         if !run.isCut || !run.isHosted { runBlocksLocked(run, mode) }  // 11
@@ -139,7 +140,7 @@ extension GRunLoop {
 
     /// Services one item; answers whether that counts as a handled source.
     @inline(never) func serviceLocked(_ item: ReadyItem?, _ run: Activation, _ mode: ModeState) -> Bool {
-        run.servedMainQueueLast = false
+        run.servedDescriptorLast = false
         guard let item else { return false }
         switch item {
         case .wakeUp:
@@ -152,6 +153,7 @@ extension GRunLoop {
             return drainMainQueueLocked()
         case .descriptor(let source):
             let handled = performLocked(source, run, mode)
+            run.servedDescriptorLast = true
             return serviceRowLocked(run, mode) || handled
         }
     }

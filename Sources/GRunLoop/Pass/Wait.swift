@@ -10,6 +10,8 @@ extension GRunLoop {
         var contexts: [ServedContext] = []
         /// The one item that this pass services; nil if the time was up.
         var item: ReadyItem?
+        /// Nobody asked for it: others may be ready that this pass knows nothing of.
+        var isFromMemory = false
 
         var isEmpty: Bool { contexts.isEmpty && item == nil }
     }
@@ -19,7 +21,7 @@ extension GRunLoop {
         let isObserved = !mode.observed.isDisjoint(with: [.beforeWaiting, .afterWaiting])
         if !isObserved, let item = takeFromMemoryLocked(run, mode) {
             mark(.wait)
-            return Found(item: item)
+            return Found(item: item, isFromMemory: true)
         }
         run.passesFromMemory = Activation.longestRowFromMemory
         var mainQueueFirst = false
@@ -91,20 +93,20 @@ extension GRunLoop {
     /// passes in a row, of which a wake-up counts as four: what else is ready has its turn then. After a descriptor's event the epoll is looked
     /// into before the loop sleeps. Whoever observes 7 or 9, or chooses, sees the wait as it is.
     @inline(__always) func takeFromMemoryLocked(_ run: Activation, _ mode: ModeState) -> ReadyItem? {
-        guard sleep.isWakePending || servedDescriptorLast(run), run.passesFromMemory > 0, itemChooser == nil, !run.isCut,
+        guard sleep.isWakePending || run.servedDescriptorLast, run.passesFromMemory > 0, itemChooser == nil, !run.isCut,
             virtualTime == nil, !run.slice.isSpent(timeSlice)
         else { return nil }
-        if !sleep.isWakePending, !run.hasLooked { run.hasLooked = refillBatchLocked(mode) }
-        // Beside a wake-up no clock is read: what is due may wait for these few passes. Descriptors take turns with timers.
-        let now = sleep.isWakePending ? .min : timeForTimersLocked(mode)
+        if sleep.isWakePending {
+            // What else is ready waits for these few passes. They are no turn: beside a thread that wakes the loop for ever others would have none.
+            consumeWakeUpLocked(run)
+            run.passesFromMemory -= 4
+            return .wakeUp
+        }
+        if !run.hasLooked { run.hasLooked = refillBatchLocked(mode) }
+        let now = timeForTimersLocked(mode)
         guard let item = chooseLocked(run, mode, mainQueue: false, mainQueueFirst: false, now: now) else { return nil }
         run.passesFromMemory -= 1
         return item
-    }
-
-    /// Where one descriptor's event came, another does.
-    @inline(__always) func servedDescriptorLast(_ run: Activation) -> Bool {
-        lastKind == .descriptor && !run.servedMainQueueLast
     }
 
     /// Looks into the mode's epoll if what was fetched before is used up, and answers whether it has. What is left of a batch may be of sources that
@@ -212,11 +214,8 @@ extension GRunLoop {
         // The main queue's precedence is not its turn: if it counted as that, who comes after it would have every turn that is left.
         if mainQueue && mainQueueFirst { return .mainQueue }
         guard let item = preferredLocked(mode, mainQueue: mainQueue, now: now) else { return nil }
-        lastKind = item.kind
-        if case .wakeUp = item {
-            consumeWakeUpLocked(run)
-            run.passesFromMemory -= 3
-        }
+        lastTurn = item.kind
+        if case .wakeUp = item { consumeWakeUpLocked(run) }
         return item
     }
 
@@ -225,7 +224,7 @@ extension GRunLoop {
         if itemChooser != nil, let item = chosenLocked(mode, mainQueue: mainQueue, hasTimers: hasTimers) { return item }
         // Nobody is starved: the kinds take turns, and descriptors among themselves in the kernel's order.
         for step in 1...4 {
-            switch ReadyItem.Kind(rawValue: (lastKind.rawValue + step) & 3) {
+            switch ReadyItem.Kind(rawValue: (lastTurn.rawValue + step) & 3) {
             case .wakeUp where sleep.isWakePending: return .wakeUp
             case .mainQueue where mainQueue: return .mainQueue
             case .timers where hasTimers: return .timers

@@ -49,7 +49,7 @@ public final class GRunLoop: @unchecked Sendable {
     @exclusivity(unchecked) var batch = DescriptorBatch()
     /// Where several kinds of items are ready, the next one in their order after this is taken: in the next run as well, or a program that
     /// runs the loop a source at a time would serve the first kind only.
-    @exclusivity(unchecked) var lastKind = ReadyItem.Kind.descriptor
+    @exclusivity(unchecked) var lastTurn = ReadyItem.Kind.descriptor
     @exclusivity(unchecked) var sleep = SleepState()
     @exclusivity(unchecked) var home: ServedContext?
     @exclusivity(unchecked) var host: HostState
