@@ -39,7 +39,7 @@ static void query(cgrun_poller *poller, cgrun_polled *polled, unsigned first, gi
 }
 
 // GLib left the check out. In memory of its own: the slices behind this one have not been checked yet.
-static G_GNUC_NO_INLINE bool check_again(const cgrun_polled *polled)
+static __attribute__((noinline)) bool check_again(const cgrun_polled *polled)
 {
     cgrun_poller own = {NULL, 0};
     bool is_ready, is_checked;
