@@ -132,9 +132,10 @@ extension Bench {
         report(measure(drive))
     }
 
-    /// A mode is finished when nothing waits in it.
+    /// A mode is finished when nothing waits in it. As in the peers, nothing has a date: a sleep that may end by itself arms a timer of the
+    /// kernel's.
     func keepAlive() {
-        loop.add(GRunLoop.Timer(interval: .seconds(3600), repeats: true) { _ in }, forMode: .default)
+        loop.add(GRunLoop.Source {}, forMode: .default)
     }
 
     func onOtherThread(_ body: @escaping @Sendable (Bench) -> Void) {
