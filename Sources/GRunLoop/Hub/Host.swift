@@ -118,7 +118,7 @@ extension GRunLoop {
             if !host.isInnermost { takeOverLocked() }
             return host.ambient._withUnsafeGuaranteedRef { mode in
                 // Attaching is no business of another thread, and not for free: here, and only when it has changed.
-                let isObserved = !mode.observed.isDisjoint(with: [.beforeWaiting, .afterWaiting])
+                let isObserved = mode.areWaitsObserved
                 cgrun_hub_set_sentinels(hub, isObserved || isWaiting)
                 if !host.carried.isCurrent(mode) { carryLocked(mode, hub) }
                 if hasWorkLocked(mode, isWaiting: isWaiting) || isStale && hasLeftoversLocked(mode) { return true }

@@ -24,6 +24,8 @@ final class ModeState {
     @exclusivity(unchecked) var observers: [GRunLoop.Observer] = []
     /// What any of them watches.
     @exclusivity(unchecked) var observed: GRunLoop.Activity = []
+    /// Whether somebody is told of stages 7 and 9.
+    @inline(__always) var areWaitsObserved: Bool { !observed.isDisjoint(with: [.beforeWaiting, .afterWaiting]) }
 
     let blocks = BlockQueue()
 

@@ -20,11 +20,9 @@ extension GRunLoop {
     /// The tail of the pass whose head found nothing to do. Answers whether passes follow.
     private func runHostedTailLocked(_ run: Activation, _ mode: ModeState) -> Bool {
         guard host.tailMode === mode else { return true }
-        let contexts = readyContextsLocked(run)
         let found = Found(
-            contexts: contexts,
-            item: lookLocked(run, mode, mainQueueFirst: !run.servedMainQueueLast, polled: host.polled))
-        host.polled = nil
+            contexts: readyContextsLocked(run),
+            item: lookLocked(run, mode, mainQueueFirst: !run.servedMainQueueLast, polled: host.polled.take()))
         // Somebody else was woken, or READY was left over: the tail waits for something to do, or for the next head.
         if found.isEmpty, !hasLeftoversLocked(mode) { return host.mustPass }
         // A foreign loop in one of its callouts begins with a head.
@@ -113,13 +111,12 @@ extension GRunLoop {
     /// Stages 6 to 9 where a host has done the waiting. Nil if there is nothing to serve: the pass then waits for the host.
     private func takeReadyForHostLocked(_ run: Activation, _ mode: ModeState, polls: Bool) -> Found? {
         let mainQueueFirst = !run.servedMainQueueLast
-        let isObserved = !mode.observed.isDisjoint(with: [.beforeWaiting, .afterWaiting])
+        let isObserved = mode.areWaitsObserved
         if isObserved, !polls, mainQueueFirst, servesMainQueueLocked(mode), MainQueue.isReady { return Found(item: .mainQueue) }
         if !isObserved, let item = takeFromMemoryLocked(run, mode) { return Found(item: item, isFromMemory: true) }
         run.passesFromMemory = Activation.longestRowFromMemory
         let contexts = readyContextsLocked(run)
-        let polled = host.polled
-        host.polled = nil
+        let polled = host.polled.take()
         let goesOn = polls || run.isCut || !contexts.isEmpty
         if goesOn || !isObserved {
             if !goesOn, leavesLookToHostLocked(run, mode, polled) { return nil }

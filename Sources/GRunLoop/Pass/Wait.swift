@@ -18,7 +18,7 @@ extension GRunLoop {
 
     /// With the lock held before and after.
     @inline(never) func takeReadyLocked(_ run: Activation, _ mode: ModeState, polls: Bool) -> Found {
-        let isObserved = !mode.observed.isDisjoint(with: [.beforeWaiting, .afterWaiting])
+        let isObserved = mode.areWaitsObserved
         if !isObserved, let item = takeFromMemoryLocked(run, mode) {
             mark(.wait)
             return Found(item: item, isFromMemory: true)
