@@ -78,17 +78,25 @@ enum Probe {
 
     /// A host that is woken by a timer and a descriptor of ours, whose callouts signal a source and enqueue a block. The program writes one byte
     /// each time; it does not use the main queue, to which libdispatch itself writes.
+    ///
+    /// The block moves the timer: with a grid of its own it could be due in every pass on a slow machine, where the host would never sleep.
     private static func hostedPasses(_ count: Int, _ isObserved: Bool) {
         let loop = GRunLoop.main
         if isObserved { observe() }
         var ends: [Int32] = [-1, -1]
         pipe(&ends)
-        nonisolated(unsafe) var left = count
-        let source = GRunLoop.Source { loop.perform { left -= 1 } }
-        loop.add(source, forMode: .common)
         let write = ends[1]
-        loop.add(
-            GRunLoop.Timer(interval: .milliseconds(1), repeats: true) { _ in _ = Glibc.write(write, "x", 1) }, forMode: .common)
+        let timer = GRunLoop.Timer(interval: .seconds(3600), repeats: true) { _ in _ = Glibc.write(write, "x", 1) }
+        nonisolated(unsafe) var left = count
+        let source = GRunLoop.Source {
+            loop.perform {
+                left -= 1
+                timer.fireDate = GRunLoop.now.advanced(by: .milliseconds(2))
+            }
+        }
+        timer.fireDate = GRunLoop.now
+        loop.add(timer, forMode: .common)
+        loop.add(source, forMode: .common)
         try? loop.add(
             GRunLoop.DescriptorSource(descriptor: ends[0]) { descriptor, _ in
                 var byte: UInt8 = 0
