@@ -64,9 +64,10 @@ void cgrun_get_thread_name(char *name)
 
 int cgrun_poll(GPollFD *records, unsigned count, int64_t nanoseconds)
 {
-    // GPollFD is laid out as pollfd: GLib itself hands it to poll().
-    if (nanoseconds < 0)
-        return ppoll((struct pollfd *)records, count, NULL, NULL);
+    // GPollFD is laid out as pollfd: GLib itself hands it to poll(), which costs the kernel less than ppoll() (a signal mask, a time to copy in
+    // and out), and says as much where there is no time to say.
+    if (nanoseconds <= 0)
+        return poll((struct pollfd *)records, count, nanoseconds < 0 ? -1 : 0);
     struct timespec time = {.tv_sec = nanoseconds / 1000000000, .tv_nsec = nanoseconds % 1000000000};
     return ppoll((struct pollfd *)records, count, &time, NULL);
 }

@@ -102,7 +102,7 @@ public final class LoopThread: @unchecked Sendable {
 /// Whether a loop comes to sleep in the kernel in that time, on its thread.
 public func fallsAsleep(_ loop: GRunLoop, thread: pid_t, within timeout: Duration = Patience.normal) -> Bool {
     // A thread that was woken already shows as "running", whatever call it is in.
-    waitUntil(timeout: timeout) { loop.isWaiting && numbersOfPolls.contains(systemCall(of: thread).first) }
+    waitUntil(timeout: timeout) { loop.isWaiting && isPoll(systemCall(of: thread)) }
 }
 
 /// The state of a thread of this process as the kernel shows it: "S" asleep, "R" running.
@@ -168,12 +168,21 @@ public func threadProcessorTime() -> Duration {
     return .seconds(Int64(time.tv_sec)) + .nanoseconds(Int64(time.tv_nsec))
 }
 
+// Whoever waits for ever calls poll(), which newer architectures do not have, and else ppoll().
 #if arch(x86_64)
-    // GLib calls poll(), which newer architectures do not have, or ppoll().
-    private let numbersOfPolls: [String?] = ["7", "271"]
+    private let (numberOfPoll, numberOfPpoll) = ("7", "271")
 #else
-    private let numbersOfPolls: [String?] = ["73"]
+    private let (numberOfPoll, numberOfPpoll) = ("none", "73")
 #endif
+
+/// Whether a system call is one that waits for descriptors.
+private func isPoll(_ call: [String]) -> Bool { call.first == numberOfPoll || call.first == numberOfPpoll }
+
+/// Whether it is one that waits for them without a limit: `poll(records, count, -1)` or `ppoll(records, count, NULL, ...)`.
+public func isEndlessPoll(_ call: [String]) -> Bool {
+    guard isPoll(call), call.count > 3 else { return false }
+    return call.first == numberOfPpoll ? call[3] == "0x0" : call[3].hasSuffix("ffffffff")
+}
 
 /// The system call that a thread of this process is in, with its arguments, as the kernel shows it: `271 0x7f... 0x2 0x0 ...`.
 public func systemCall(of thread: pid_t) -> [String] {
@@ -202,7 +211,7 @@ extension GRunLoop {
         let thread = threadID
         let hasReturned = Flag()
         let watcher = startThread { [self] in
-            let isAsleep = waitUntil { hasReturned.isSet || (isWaiting && numbersOfPolls.contains(systemCall(of: thread).first)) }
+            let isAsleep = waitUntil { hasReturned.isSet || (isWaiting && isPoll(systemCall(of: thread))) }
             precondition(isAsleep, "the loop does not sleep")
             if !hasReturned.isSet { stop() }
         }
