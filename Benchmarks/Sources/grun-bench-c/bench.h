@@ -12,6 +12,8 @@ extern GRunLoop *bench_loop;
 
 /// Runs the loop until `stop()`.
 void drive(void);
+/// One pass, or one iteration of the host's, that does not wait.
+void look(void);
 void stop(void);
 /// Counts to n, and stops.
 void count_one(void);
@@ -32,7 +34,7 @@ void create_timers(void);
 void fire_timers(gdouble tolerance);
 void tax_timers(void);
 void tick(void);
-void run_for_zero(void);
+void look_only(void);
 void tax_descriptors(void);
 void ring_of_descriptors(int tokens);
 void add_descriptors(void);

@@ -21,6 +21,14 @@ void drive(void)
         grun_loop_run(bench_loop);
 }
 
+void look(void)
+{
+    if (host != NULL)
+        g_main_context_iteration(NULL, FALSE);
+    else
+        grun_loop_run_in_mode(bench_loop, GRUN_MODE_DEFAULT, 0, FALSE);
+}
+
 void stop(void)
 {
     if (host != NULL)
@@ -87,7 +95,7 @@ int main(int argc, char **argv)
     else if (is("idle-wakeups"))
         tick();
     else if (is("run-nowait"))
-        run_for_zero();
+        look_only();
     else if (is("fds-idle-tax"))
         tax_descriptors();
     else if (is("fds-active"))

@@ -107,11 +107,11 @@ void tick(void)
     bench_report(bench_case, bench_n, (double)(bench_cpu() - cpu) / bench_n, "cpu_ns_per_tick");
 }
 
-void run_for_zero(void)
+void look_only(void)
 {
     g_autoptr(GRunTimer) timer = add_far_timer(3600);
     int64_t begin = bench_now();
     for (long i = 0; i < bench_n; i++)
-        grun_loop_run_in_mode(bench_loop, GRUN_MODE_DEFAULT, 0, FALSE);
+        look();
     report_since(begin);
 }

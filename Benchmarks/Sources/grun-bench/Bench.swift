@@ -28,6 +28,11 @@ struct Bench {
         if let host { g_main_loop_run(host) } else { loop.runUntilStopped() }
     }
 
+    /// One pass, or one iteration of the host's, that does not wait.
+    func look() {
+        if host == nil { loop.run(mode: .default, for: .zero) } else { g_main_context_iteration(nil, 0) }
+    }
+
     func stop() {
         if let host { g_main_loop_quit(host) } else { loop.stop() }
     }
@@ -55,6 +60,8 @@ nonisolated(unsafe) var benchLoop: Unmanaged<GRunLoop>! = nil
 
 /// What the callbacks of a case count. Of one thread at a time.
 nonisolated(unsafe) var count = 0
+/// How late each of them was.
+nonisolated(unsafe) var latencies: UnsafeMutablePointer<Int64>! = nil
 
 /// The case. Not part of `Bench`, which blocks capture: it would cost each of them a reference.
 let caseName = CommandLine.arguments.count > 1 ? CommandLine.arguments[1] : ""

@@ -61,37 +61,30 @@ extension Bench {
 
     /// Two loops, each with a version-0 source that signals the other's and wakes it.
     func pingPong() {
-        nonisolated(unsafe) var other: GRunLoop?
-        nonisolated(unsafe) var sources: (here: GRunLoop.Source?, there: GRunLoop.Source?)
-        sources.here = GRunLoop.Source {
+        let here = GRunLoop.Source {
             count += 1
-            if count >= n {
-                other?.stop()
-                return stop()
+            if count >= bench.n {
+                sides.there?.loop._withUnsafeGuaranteedRef { $0.stop() }
+                return bench.stop()
             }
-            sources.there?.signal()
-            other?.wakeUp()
+            sides.there?.throwBall()
         }
-        sources.there = GRunLoop.Source {
-            sources.here?.signal()
-            loop.wakeUp()
-        }
-        guard let here = sources.here, let there = sources.there else { return }
+        let there = GRunLoop.Source { sides.here?.throwBall() }
+        sides.here = Side(loop: benchLoop, source: .passUnretained(here))
         loop.add(here, forMode: .default)
         onOtherThread { bench in
             let loop = GRunLoop.current
-            other = loop
+            sides.there = Side(loop: .passUnretained(loop), source: .passUnretained(there))
             loop.add(there, forMode: .default)
             // It must sleep before the first ball comes.
             loop.perform { left = 0 }
             loop.runUntilStopped()
             _ = bench
         }
-        while left != 0 || other?.isWaiting != true { bench_sleep_microseconds(1000) }
+        while left != 0 || sides.there?.isWaiting != true { bench_sleep_microseconds(1000) }
         let cpu = bench_cpu()
         let time = measure {
-            there.signal()
-            other?.wakeUp()
+            sides.there?.throwBall()
             drive()
         }
         report(time, "cpu_ns:\(shown(Double(bench_cpu() - cpu) / Double(n)))")
@@ -100,17 +93,12 @@ extension Bench {
 
     func wakeLatency() {
         keepAlive()
-        let latencies = UnsafeMutablePointer<Int64>.allocate(capacity: n)
-        nonisolated(unsafe) let times = latencies
+        latencies = .allocate(capacity: n)
         onOtherThread { bench in
             for number in 0..<bench.n {
                 bench_sleep_microseconds(1000)
-                let stamp = bench_now()
-                bench.loop.async {
-                    times[count] = bench_now() - stamp
-                    count += 1
-                    if count >= bench.n { bench.stop() }
-                }
+                stamp = bench_now()
+                benchLoop._withUnsafeGuaranteedRef { $0.async(noteLatency) }
                 while count == number { bench_sleep_microseconds(50) }
             }
         }
@@ -170,4 +158,29 @@ private func postAgain() {
     guard count < bench.n else { return bench.stop() }
     let number = count
     benchLoop._withUnsafeGuaranteedRef { loop in loop.async { if number >= 0 { postAgain() } } }
+}
+
+// MARK: What the callbacks of two threads share: global, as in the peers, so that they capture nothing
+
+/// A loop, and its source that the other side signals.
+private struct Side {
+    let loop: Unmanaged<GRunLoop>
+    let source: Unmanaged<GRunLoop.Source>
+
+    @inline(__always) func throwBall() {
+        source._withUnsafeGuaranteedRef { $0.signal() }
+        loop._withUnsafeGuaranteedRef { $0.wakeUp() }
+    }
+
+    var isWaiting: Bool { loop._withUnsafeGuaranteedRef(\.isWaiting) }
+}
+
+nonisolated(unsafe) private var sides: (here: Side?, there: Side?) = (nil, nil)
+
+nonisolated(unsafe) private var stamp: Int64 = 0
+
+private func noteLatency() {
+    latencies[count] = bench_now() - stamp
+    count += 1
+    if count >= bench.n { bench.stop() }
 }
