@@ -12,7 +12,8 @@ struct CarriedContexts {
     }
 
     private var list: [Carried] = []
-    private unowned(unsafe) var mode: ModeState?
+    /// Of which mode. Not the mode itself: to compare that would count references.
+    private var mode: ObjectIdentifier?
     private var version = -1
 
     var isEmpty: Bool { list.isEmpty }
@@ -23,7 +24,7 @@ struct CarriedContexts {
     }
 
     func isCurrent(_ mode: ModeState) -> Bool {
-        self.mode === mode && version == mode.contextsVersion
+        self.mode == ObjectIdentifier(mode) && version == mode.contextsVersion
     }
 
     /// Makes what `wanted` names what is carried. Answers what has gone, to be released without the lock.
@@ -34,7 +35,7 @@ struct CarriedContexts {
             former.first { $0.served === served }
                 ?? Carried(served: served, carrier: cgrun_carrier_new(hub, served.context, served.hub))
         }
-        self.mode = mode
+        self.mode = ObjectIdentifier(mode)
         version = mode.contextsVersion
         return former.filter { old in !list.contains { $0.served === old.served } }.map(Self.close)
     }

@@ -60,6 +60,9 @@ struct HostState {
 
     // MARK: What it watches
 
+    /// The loop's hub on the home context, which each iteration asks for: to ask the context would count references.
+    var hub: UnsafeMutablePointer<GSource>?
+
     var carried = CarriedContexts()
     /// Contexts that are no longer carried. With the last reference go sources of the program, whose notifications are user code: the next
     /// dispatch gives it up.
@@ -71,7 +74,7 @@ struct HostState {
     fileprivate var armedFor = Nanoseconds.min
     /// A number of our own for the current mode's epoll, constant in the hub's record; -1 before.
     fileprivate var epollDescriptor: Int32 = -1
-    fileprivate unowned(unsafe) var epollMode: ModeState?
+    fileprivate var epollMode: ObjectIdentifier?
     /// No descriptor was left for what the host is to watch: said once, by the next dispatch.
     fileprivate var shortage = Shortage.none
 
@@ -85,7 +88,7 @@ struct HostState {
 
     /// The mode's epoll is another one.
     mutating func forgetEpoll(of mode: ModeState) {
-        if epollMode === mode { epollMode = nil }
+        if epollMode == ObjectIdentifier(mode) { epollMode = nil }
     }
 
     /// The descriptors to be closed, after the hub is gone.
@@ -113,7 +116,7 @@ extension GRunLoop {
     ///   blocks behind is over, even if the host did not sleep in it.
     func prepareForHost(isWaiting: Bool, isStale: Bool, _ watched: inout UInt32) -> Bool {
         lock.withLock {
-            guard !isDead, let hub = home?.hub, let context = home?.context else { return false }
+            guard !isDead, let hub = host.hub else { return false }
             host.polled = nil
             if !host.isInnermost { takeOverLocked() }
             return host.ambient._withUnsafeGuaranteedRef { mode in
@@ -122,12 +125,13 @@ extension GRunLoop {
                 cgrun_hub_set_sentinels(hub, isObserved || isWaiting)
                 if !host.carried.isCurrent(mode) { carryLocked(mode, hub) }
                 if hasWorkLocked(mode, isWaiting: isWaiting) || isStale && hasLeftoversLocked(mode) { return true }
-                watched = watchLocked(mode, hub)
+                let wakeUpTime = mode.heap.wakeUpTime()
+                watched = watchLocked(mode, until: wakeUpTime, hub)
                 if host.shortage == .toBeSaid || mustExplainStrandedLocked(mode) { return true }
                 // The write that ended the last sleep may come as late as in this one.
                 if sleep.takeKicked() { host.isRearmed = true }
                 sleep.begin(
-                    in: mode, wokenBy: .context(context), until: mode.heap.wakeUpTime(),
+                    in: mode, wokenBy: .context(g_source_get_context(hub)), until: wakeUpTime,
                     watchesDescriptors: watched & Record.descriptors.bit != 0)
                 return false
             }
@@ -145,7 +149,7 @@ extension GRunLoop {
         lock.withLock {
             // Somebody ended the sleep only to have it begin again with another deadline or another descriptor (items 76 and 80).
             let wasRearmed = sleep.takeKicked() || host.isRearmed
-            if wasRearmed, let hub = home?.hub { cgrun_hub_note_rearmed(hub) }
+            if wasRearmed, let hub = host.hub { cgrun_hub_note_rearmed(hub) }
             // Where nobody is told of sleeps it is not known whether this was one.
             if hasSlept || !isWaiting { host.isRearmed = false }
             sleep.end()
@@ -202,8 +206,15 @@ extension GRunLoop {
 
     private func hasWorkLocked(_ mode: ModeState, isWaiting: Bool) -> Bool {
         if host.isWakePending || sleep.isWakePending || host.mustPass || !host.gone.isEmpty { return true }
-        if mode.heap.earliest <= timeForTimersLocked(mode) { return true }
+        if hasDueTimersLocked(mode) { return true }
         return (host.owesPass || host.hasNews && !isWaiting) && hasLeftoversLocked(mode)
+    }
+
+    /// Whether timers are due, as far as the host's poll does not tell: it does where the timer descriptor is armed for the first of them, and no
+    /// clock is read twice in each iteration of the host's.
+    private func hasDueTimersLocked(_ mode: ModeState) -> Bool {
+        if host.armedFor == mode.heap.earliest, virtualTime == nil { return false }
+        return mode.heap.earliest <= timeForTimersLocked(mode)
     }
 
     /// What a pass serves but nothing of which ends a wait.
@@ -212,13 +223,13 @@ extension GRunLoop {
     }
 
     /// Brings the hub's records up to date, and answers which of them this poll is to watch. GLib is told only of what has changed.
-    private func watchLocked(_ mode: ModeState, _ hub: UnsafeMutablePointer<GSource>) -> UInt32 {
+    private func watchLocked(_ mode: ModeState, until wakeUpTime: Nanoseconds, _ hub: UnsafeMutablePointer<GSource>) -> UInt32 {
         var watched: UInt32 = 0
         if mode.descriptors.watched >= 0, duplicateEpollLocked(of: mode) {
             cgrun_hub_set_record(hub, Record.descriptors.rawValue, host.epollDescriptor)
             watched |= Record.descriptors.bit
         }
-        if armTimerLocked(for: mode.heap.wakeUpTime()) {
+        if armTimerLocked(for: wakeUpTime) {
             cgrun_hub_set_record(hub, Record.timer.rawValue, host.timerDescriptor)
             watched |= Record.timer.bit
         }
@@ -230,11 +241,11 @@ extension GRunLoop {
     }
 
     private func duplicateEpollLocked(of mode: ModeState) -> Bool {
-        if host.epollMode === mode { return true }
+        if host.epollMode == ObjectIdentifier(mode) { return true }
         host.epollDescriptor =
             host.epollDescriptor < 0
             ? cgrun_duplicate(mode.descriptors.epoll) : cgrun_duplicate_onto(mode.descriptors.epoll, host.epollDescriptor)
-        host.epollMode = host.epollDescriptor < 0 ? nil : mode
+        host.epollMode = host.epollDescriptor < 0 ? nil : ObjectIdentifier(mode)
         if host.epollDescriptor < 0 { noteShortage() }
         return host.epollDescriptor >= 0
     }

@@ -54,7 +54,7 @@ extension GRunLoop {
         }
         host.mustPass = true
         run.slice.restart()
-        if let hub = home?.hub { cgrun_hub_yield(hub, Self.yieldedIterations) }
+        if let hub = host.hub { cgrun_hub_yield(hub, Self.yieldedIterations) }
     }
 
     /// One pass. False if it has nothing to do: its tail waits for the host.
@@ -62,7 +62,7 @@ extension GRunLoop {
         host.tailMode = nil
         host.mustPass = false
         let handled = runHeadLocked(run, mode)
-        if let hub = home?.hub { cgrun_hub_note_head(hub) }
+        if let hub = host.hub { cgrun_hub_note_head(hub) }
         let polls = handled && !sleepsAtOnceLocked(run, mode)
         guard let found = takeReadyForHostLocked(run, mode, polls: polls) else {
             host.tailMode = .passUnretained(mode)
@@ -74,7 +74,7 @@ extension GRunLoop {
 
     /// beforeWaiting was sent, and the wait is the host's.
     private func beginHostWaitLocked(_ mode: ModeState) {
-        guard let hub = home?.hub else { return }
+        guard let hub = host.hub else { return }
         host.waitMode = .passUnretained(mode)
         cgrun_hub_set_waiting(hub, true)
     }
@@ -83,7 +83,7 @@ extension GRunLoop {
     func endHostWaitLocked() {
         guard let mode = host.waitMode else { return }
         host.waitMode = nil
-        if let hub = home?.hub { cgrun_hub_set_waiting(hub, false) }
+        if let hub = host.hub { cgrun_hub_set_waiting(hub, false) }
         // As after any wait: a pass comes before the next one (item 70).
         activation?.ignoresWakeUps = true
         notifyLocked(.afterWaiting, mode.takeUnretainedValue())

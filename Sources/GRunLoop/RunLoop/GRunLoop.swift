@@ -51,7 +51,9 @@ public final class GRunLoop: @unchecked Sendable {
     /// runs the loop a source at a time would serve the first kind only.
     @exclusivity(unchecked) var lastTurn = ReadyItem.Kind.descriptor
     @exclusivity(unchecked) var sleep = SleepState()
-    @exclusivity(unchecked) var home: ServedContext?
+    @exclusivity(unchecked) var home: ServedContext? {
+        didSet { host.hub = home?.hub }
+    }
     @exclusivity(unchecked) var host: HostState
     @exclusivity(unchecked) var timeSlice = TimeSlice.standard
     @exclusivity(unchecked) var performs = PerformQueue()
