@@ -10,12 +10,16 @@
 
 #include "cgrun.h"
 
+static __attribute__((noinline)) void grow(cgrun_poller *poller, unsigned needed)
+{
+    poller->capacity = MAX(MAX(poller->capacity * 2, needed), 32);
+    poller->records = g_renew(GPollFD, poller->records, poller->capacity);
+}
+
 static GPollFD *make_room(cgrun_poller *poller, unsigned needed)
 {
-    if (needed > poller->capacity) {
-        poller->capacity = MAX(MAX(poller->capacity * 2, needed), 32);
-        poller->records = g_renew(GPollFD, poller->records, poller->capacity);
-    }
+    if (G_UNLIKELY(needed > poller->capacity))
+        grow(poller, needed);
     return poller->records;
 }
 
@@ -30,7 +34,7 @@ static void query(cgrun_poller *poller, cgrun_polled *polled, unsigned first, gi
     GPollFD *records = make_room(poller, first + 1);
     gint room = poller->capacity - first;
     gint count;
-    while ((count = g_main_context_query(polled->context, polled->priority, timeout, records + first, room)) > room) {
+    while (G_UNLIKELY((count = g_main_context_query(polled->context, polled->priority, timeout, records + first, room)) > room)) {
         records = make_room(poller, first + count);
         room = poller->capacity - first;
     }
@@ -61,28 +65,35 @@ static bool check(const cgrun_poller *poller, const cgrun_polled *polled)
     cgrun_hub_clear_canary(polled->hub);
     if (g_main_context_check(polled->context, polled->priority, poller->records + polled->first, polled->count))
         return true;
-    return !cgrun_hub_saw_check(polled->hub) && check_again(polled);
+    return G_UNLIKELY(!cgrun_hub_saw_check(polled->hub)) && check_again(polled);
 }
 
-// Waits for whichever comes first: GLib's timeout, which counts in milliseconds, or the deadline, which does not. A signal
-// handler's interruption ends it early; the caller waits again (item 80).
-static void wait_for(cgrun_poller *poller, unsigned count, gint milliseconds, int64_t deadline, GPollFunc foreign)
+// How long, in nanoseconds: whichever comes first, GLib's timeout, which counts in milliseconds, or the deadline, which does not. Negative is for ever.
+static __attribute__((noinline)) int64_t span_until(int64_t deadline, gint milliseconds)
 {
     int64_t span = milliseconds < 0 ? INT64_MAX : milliseconds * INT64_C(1000000);
-    if (deadline == INT64_MIN) {
-        span = 0;
-    } else if (deadline != INT64_MAX && span > 0) {
-        // The clock is read once: what is left must not be negative, which means for ever.
+    if (deadline != INT64_MAX && span > 0) {
+        // The clock is read once: what is left must not be negative.
         int64_t left = deadline - cgrun_now();
         span = CLAMP(left, 0, span);
     }
-    if (foreign != NULL) {
-        // A program put a poll function of its own on a context: it is honoured, and it counts in milliseconds.
-        int64_t rounded = span == INT64_MAX ? -1 : MIN((span + 999999) / 1000000, G_MAXINT);
-        foreign(poller->records, count, rounded);
-        return;
-    }
-    cgrun_poll(poller->records, count, span == INT64_MAX ? -1 : span);
+    return span == INT64_MAX ? -1 : span;
+}
+
+// A program put a poll function of its own on a context: it is honoured, and it counts in milliseconds.
+static __attribute__((noinline)) void wait_by(GPollFunc foreign, cgrun_poller *poller, unsigned count, int64_t span)
+{
+    foreign(poller->records, count, span < 0 ? -1 : MIN((span + 999999) / 1000000, G_MAXINT));
+}
+
+// A signal handler's interruption ends it early; the caller waits again (item 80).
+static void wait_for(cgrun_poller *poller, unsigned count, gint milliseconds, int64_t deadline, GPollFunc foreign)
+{
+    int64_t span = deadline == INT64_MIN ? 0 : deadline == INT64_MAX && milliseconds < 0 ? -1 : span_until(deadline, milliseconds);
+    if (G_UNLIKELY(foreign != NULL))
+        wait_by(foreign, poller, count, span);
+    else
+        cgrun_poll(poller->records, count, span);
 }
 
 // Whether a look has nothing to ask the kernel: there is nothing in the slice but GLib's own wakeup descriptor. That one says only that

@@ -179,15 +179,24 @@ final class HostFairnessTests: MainThreadTestCase {
         for _ in 0..<4 { settleHost() }
     }
 
-    /// In which order three blocks of one step are called that each work for `span`, beside idle work of the host's that is always ready.
-    private func turns(of span: Duration) -> [String] {
+    /// In which order three items of one step are called that each work for `span`, beside idle work of the host's that is always ready.
+    private func turns(of span: Duration, kind: String = "block") -> [String] {
         settleSlice()
         let trace = Recorder()
         let idle = foreignIdle { trace("idle") }
-        for name in ["one", "two", "three"] {
-            loop.perform {
+        let date = GRunLoop.now
+        for (order, name) in ["one", "two", "three"].enumerated() {
+            let body: @Sendable () -> Void = {
                 trace(name)
                 work(for: span)
+            }
+            switch kind {
+            case "source":
+                let source = loop.source(order: order, body)
+                addTeardownBlock { source.invalidate() }
+                source.signal()
+            case "timer": loop.add(GRunLoop.Timer(fireAt: date) { _ in body() }, forMode: .default)
+            default: loop.perform(body)
             }
         }
         iterateHost { trace.lines.contains("three") && trace.lines.last == "idle" }
@@ -195,12 +204,12 @@ final class HostFairnessTests: MainThreadTestCase {
         return stretches(trace)
     }
 
-    /// Items longer than the slice take turns with the host; zero and a negative one are one item each; a long one is no limit.
+    /// items 50, 190: items longer than the slice take turns with the host, the first of them as well; zero and a negative one are one item each; a long one is no limit.
     func testLength() {
         let inTurns = ["one", "idle", "two", "idle", "three", "idle"]
         let atOnce = ["one", "two", "three", "idle"]
         XCTAssertEqual(loop.hostTimeSlice, .milliseconds(4))
-        XCTAssertEqual(turns(of: .milliseconds(5)), inTurns)
+        for kind in ["block", "source", "timer"] { XCTAssertEqual(turns(of: .milliseconds(5), kind: kind), inTurns, kind) }
         for slice in [Duration.zero, .seconds(-1)] {
             loop.hostTimeSlice = slice
             XCTAssertEqual(loop.hostTimeSlice, .zero)

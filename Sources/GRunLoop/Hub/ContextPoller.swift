@@ -33,12 +33,14 @@ final class ContextPoller {
         polled.deallocate()
     }
 
+    @inline(never) private func makeRoom(for count: Int) {
+        polled.deallocate()
+        polled = .allocate(capacity: 2 * count)
+    }
+
     /// - Parameter deadline: when to stop waiting; `.min` to only look.
     func poll(_ contexts: [ServedContext], own: OwnDescriptors, deadline: Nanoseconds) -> PollResult {
-        if contexts.count > polled.count {
-            polled.deallocate()
-            polled = .allocate(capacity: 2 * contexts.count)
-        }
+        if contexts.count > polled.count { makeRoom(for: contexts.count) }
         for index in contexts.indices {
             polled[index] = cgrun_polled(
                 context: contexts[index].context, hub: contexts[index].hub, is_ready: false, priority: 0, first: 0, count: 0)

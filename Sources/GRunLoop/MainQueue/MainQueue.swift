@@ -16,9 +16,12 @@ enum MainQueue {
 
     /// The queue's eventfd, made at first need and valid for as long as the process is; -1 where libdispatch offers none, and as long as no
     /// descriptor is left for it: libdispatch itself would end the process then.
-    static var handle: Int32 {
+    @inline(__always) static var handle: Int32 {
         let handle = known.load(ordering: .relaxed)
-        if handle != unknown { return handle }
+        return handle == unknown ? makeHandle() : handle
+    }
+
+    @inline(never) private static func makeHandle() -> Int32 {
         guard cgrun_has_descriptors_left() else { return -1 }
         let made = cgrun_main_queue_handle()
         known.store(made, ordering: .relaxed)
@@ -76,9 +79,9 @@ enum MainQueue {
     private static let saidInside = Atomic(false)
 
     /// Whether there is something on the queue that a run inside one of its blocks keeps from running, and that is not known yet.
-    fileprivate static var isStrandedUnsaid: Bool {
-        isDraining && !saidInside.load(ordering: .relaxed) && isOurs && isReady
-    }
+    @inline(__always) fileprivate static var isStrandedUnsaid: Bool { isDraining && hasReadyUnsaid }
+
+    @inline(never) private static var hasReadyUnsaid: Bool { !saidInside.load(ordering: .relaxed) && isOurs && isReady }
 
     /// Without a lock.
     static func explainStranded() {

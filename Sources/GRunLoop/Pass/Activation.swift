@@ -101,6 +101,8 @@ final class Activation {
 
     /// The run only looks: one pass, no sleep.
     var onlyPolls: Bool { deadline == .min }
+    /// It sleeps, and ends at a point in time.
+    @inline(__always) var hasLimit: Bool { deadline != .min && deadline != .never }
 
     /// The earliest deadline of the outer runs that has not woken anyone yet.
     @inline(__always) var nextAncestorDeadline: Nanoseconds { isOutermost ? .never : earliestAncestorDeadline }
@@ -116,7 +118,7 @@ final class Activation {
     }
 
     /// Marks the deadlines of outer runs that have passed; answers whether there were any.
-    func takePassedAncestorDeadlines(at now: Nanoseconds) -> Bool {
+    @inline(never) func takePassedAncestorDeadlines(at now: Nanoseconds) -> Bool {
         var found = false
         var ancestor = parent
         while let run = ancestor {

@@ -10,6 +10,7 @@ extension GRunLoop {
     }
 
     @inline(never) private func runBlockStepLocked(_ run: Activation, _ mode: ModeState) {
+        run.slice.begin()
         let outer = hiddenBlocks
         hiddenBlocks = blockSequence
         run.hasLookedAhead = false

@@ -29,7 +29,11 @@ struct Kept {
     /// Without the lock.
     @inline(__always) mutating func drop() {
         if first != nil { first = nil }
-        if !others.isEmpty { others.removeAll(keepingCapacity: true) }
+        if !others.isEmpty { dropOthers() }
+    }
+
+    @inline(never) private mutating func dropOthers() {
+        others.removeAll(keepingCapacity: true)
     }
 }
 

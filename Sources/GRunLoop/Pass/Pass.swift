@@ -32,8 +32,7 @@ extension GRunLoop {
     /// What comes after the wait: stages 10 and 11. Answers whether a source was handled.
     @inline(never) func runTailLocked(_ run: Activation, _ mode: ModeState, _ found: Found) -> Bool {
         run.ignoresWakeUps = true
-        for served in found.contexts { dispatchLocked(served, run) }
-        if run.isCut, !found.contexts.isEmpty { yieldLocked(run) }
+        if !found.contexts.isEmpty { dispatchAllLocked(found.contexts, run) }
         mark(.service)
         if !found.isFromMemory { run.servedMainQueueLast = false }
         let handled = serviceLocked(found.item, run, mode)  // 10
@@ -81,11 +80,14 @@ extension GRunLoop {
 
     /// Performs what is signalled now, in order; only the first if the run returns after a source. Answers whether any was.
     @inline(never) func performSourcesLocked(_ run: Activation, _ mode: ModeState) -> Bool {
-        if let only = mode.signalled.takeOnly() {
-            guard performLocked(only, run, mode) else { return false }
-            _ = isCutLocked(run)
-            return true
-        }
+        run.slice.begin()
+        guard let only = mode.signalled.takeOnly() else { return performBatchLocked(run, mode) }
+        guard performLocked(only, run, mode) else { return false }
+        _ = isCutLocked(run)
+        return true
+    }
+
+    @inline(never) private func performBatchLocked(_ run: Activation, _ mode: ModeState) -> Bool {
         let outer = mode.signalled.beginBatch()
         var handled = false
         // What is not performed stays in the mode's list, where a nested run finds it. What was removed has left it, and keeps its signal.
@@ -128,6 +130,11 @@ extension GRunLoop {
 
     // MARK: 10
 
+    @inline(never) private func dispatchAllLocked(_ ready: [ServedContext], _ run: Activation) {
+        for served in ready { dispatchLocked(served, run) }
+        if run.isCut { yieldLocked(run) }
+    }
+
     @inline(never) func dispatchLocked(_ served: ServedContext, _ run: Activation) {
         run.kept.keep(served)
         lock.unlock()
@@ -142,6 +149,8 @@ extension GRunLoop {
     @inline(never) func serviceLocked(_ item: ReadyItem?, _ run: Activation, _ mode: ModeState) -> Bool {
         run.servedDescriptorLast = false
         guard let item else { return false }
+        if case .wakeUp = item { return false }
+        run.slice.begin()
         switch item {
         case .wakeUp:
             return false

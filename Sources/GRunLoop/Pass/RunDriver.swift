@@ -67,8 +67,7 @@ extension GRunLoop {
         guard hasContextLocked(mode) else { return false }
         acquireContextsLocked(run, mode)
         // Where other threads own every context of the mode, the loop sleeps with a descriptor of its own.
-        if run.contexts.list.isEmpty, wakeDescriptor < 0 { wakeDescriptor = cgrun_event_new() }
-        guard !run.contexts.list.isEmpty || wakeDescriptor >= 0 else { return false }
+        guard !run.contexts.list.isEmpty || canWakeItself() else { return false }
         run.contexts.pushThreadDefault()
 
         // An outer run's deadline that has already passed is a wake-up of that run: pending if wake-ups counted there, else lost.

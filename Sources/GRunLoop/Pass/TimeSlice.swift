@@ -7,7 +7,7 @@ struct TimeSlice {
     static let standard: Nanoseconds = 4_000_000
 
     private var used: Nanoseconds = 0
-    /// When the work under way began, `.never` while none is.
+    /// When the work under way began, `.never` while there is none: a pass that finds nothing to do reads no clock for it.
     private var start = Nanoseconds.never
     private var lastLook: Nanoseconds = 0
     /// The clock is read after so many items: each time at first and while they are long, rarely once they have been short.
@@ -20,8 +20,8 @@ struct TimeSlice {
     /// A stretch between two looks at the clock is not to take longer.
     private static let stretch: Nanoseconds = 100_000
 
-    /// Our work begins.
-    mutating func resume(at now: Nanoseconds = .now()) {
+    /// A wait is over: our work begins with the next item, or, where the present is known, now.
+    mutating func resume(at now: Nanoseconds = .never) {
         start = now
         lastLook = now
         stride = 1
@@ -29,9 +29,19 @@ struct TimeSlice {
         isOver = false
     }
 
+    /// Something of ours is about to be called.
+    @inline(__always) mutating func begin() {
+        if start == .never { begin(at: .now()) }
+    }
+
+    private mutating func begin(at now: Nanoseconds) {
+        start = now
+        lastLook = now
+    }
+
     /// Our work ends, for the time being.
     mutating func pause() {
-        used += .now() - start
+        if start != .never { used += .now() - start }
         start = .never
     }
 
@@ -47,6 +57,7 @@ struct TimeSlice {
         untilLook -= 1
         guard untilLook <= 0, !isOver else { return isOver }
         let now = Nanoseconds.now()
+        if start == .never { begin(at: now) }
         let taken = now - lastLook
         lastLook = now
         if taken * 2 <= Self.stretch {

@@ -19,41 +19,48 @@ extension GRunLoop {
     /// With the lock held before and after.
     @inline(never) func takeReadyLocked(_ run: Activation, _ mode: ModeState, polls: Bool) -> Found {
         let isObserved = mode.areWaitsObserved
+        if isObserved, !polls { return sleepObservedLocked(run, mode) }
         if !isObserved, let item = takeFromMemoryLocked(run, mode) {
             mark(.wait)
             return Found(item: item, isFromMemory: true)
         }
         run.passesFromMemory = Activation.longestRowFromMemory
-        var mainQueueFirst = false
-        if !run.servedMainQueueLast, servesMainQueueLocked(mode) {
-            // 6. A look of its own costs a system call. Serving the queue first when the wait returns is the same to everyone but an
-            // observer of 7 or 9.
-            if isObserved, !polls {
-                mark(.mainQueueCheck)
-                if MainQueue.isReady { return Found(item: .mainQueue) }
-            } else {
-                mainQueueFirst = true
-            }
-        }
+        // 6. A look of its own costs a system call. Serving the queue first when the wait returns is the same to everyone but an observer of 7 or 9.
+        let mainQueueFirst = !run.servedMainQueueLast && servesMainQueueLocked(mode)
         acquireContextsLocked(run, mode)
-        if polls {
+        guard !polls else {
             mark(.wait)
             return findLocked(run, mode, mainQueueFirst: mainQueueFirst, deadline: .min)
         }
-        if isObserved {
-            // beforeWaiting means "about to sleep": a context that is ready now makes this a pass that does not.
-            let contexts = run.contexts.list
-            lock.unlock()
-            run.kept.drop()
-            let ready = poller.poll(contexts, own: OwnDescriptors(), deadline: .min).readyContexts
-            lock.lock()
-            if !ready.isEmpty { return Found(contexts: ready, item: lookLocked(run, mode, mainQueueFirst: mainQueueFirst)) }
+        mark(Activity.beforeWaiting)  // 7
+        recallWakeUpLocked(run)
+        mark(.wait)
+        let found = findLocked(run, mode, mainQueueFirst: mainQueueFirst, deadline: run.deadline)  // 8
+        run.ignoresWakeUps = true
+        mark(Activity.afterWaiting)  // 9
+        return found
+    }
+
+    /// The same where somebody is told of 7 or 9.
+    @inline(never) private func sleepObservedLocked(_ run: Activation, _ mode: ModeState) -> Found {
+        run.passesFromMemory = Activation.longestRowFromMemory
+        if !run.servedMainQueueLast, servesMainQueueLocked(mode) {
+            mark(.mainQueueCheck)
+            if MainQueue.isReady { return Found(item: .mainQueue) }  // 6
         }
+        acquireContextsLocked(run, mode)
+        // beforeWaiting means "about to sleep": a context that is ready now makes this a pass that does not.
+        let contexts = run.contexts.list
+        lock.unlock()
+        run.kept.drop()
+        let ready = poller.poll(contexts, own: OwnDescriptors(), deadline: .min).readyContexts
+        lock.lock()
+        if !ready.isEmpty { return Found(contexts: ready, item: lookLocked(run, mode, mainQueueFirst: false)) }
         notifyLocked(.beforeWaiting, mode)  // 7
         recallWakeUpLocked(run)
         acquireContextsLocked(run, mode)
         mark(.wait)
-        let found = findLocked(run, mode, mainQueueFirst: mainQueueFirst, deadline: run.deadline)  // 8
+        let found = findLocked(run, mode, mainQueueFirst: false, deadline: run.deadline)  // 8
         run.ignoresWakeUps = true
         notifyLocked(.afterWaiting, mode)  // 9
         return found
@@ -65,6 +72,16 @@ extension GRunLoop {
         guard isNextHeadEmptyLocked(run, mode), !run.owesPass, !isFinishedLocked(mode) else { return false }
         // In that pass the main queue would be asked first (item 53).
         return !run.servedMainQueueLast || !servesMainQueueLocked(mode)
+    }
+
+    /// Whether the present matters to a wait: a timer may be due, or an outer run's time be up.
+    @inline(__always) private func hasDatesLocked(_ run: Activation, _ mode: ModeState) -> Bool {
+        mode.heap.earliest != .never || !run.isOutermost
+    }
+
+    /// The time of an outer run is up: that wakes the innermost one.
+    @inline(never) private func endOuterRunsLocked(_ run: Activation, at now: Nanoseconds) {
+        if run.nextAncestorDeadline <= now, run.takePassedAncestorDeadlines(at: now) { sleep.isWakePending = true }
     }
 
     /// What is ready of the loop's own, without looking at the contexts again.
@@ -119,9 +136,12 @@ extension GRunLoop {
 
     /// Asks the mode's epoll what is ready. An event that nobody waits for is of a descriptor that was closed under a copy of it while it
     /// was watched: the kernel would report it for ever, and there is no number left to remove it by. A new epoll does not know it.
-    private func fetchLocked(_ mode: ModeState) {
+    @inline(__always) private func fetchLocked(_ mode: ModeState) {
         batch.fetch(from: mode)
-        guard batch.dropOrphans(of: mode) else { return }
+        if batch.dropOrphans(of: mode) { replaceEpollLocked(of: mode) }
+    }
+
+    @inline(never) private func replaceEpollLocked(of mode: ModeState) {
         let isRebuilt = mode.descriptors.rebuild()
         host.forgetEpoll(of: mode)
         lock.unlock()
@@ -139,23 +159,12 @@ extension GRunLoop {
     {
         while true {
             let servesMainQueue = servesMainQueueLocked(mode)
-            if mustExplainStrandedLocked(mode) {
-                lock.unlock()
-                MainQueue.explainStranded()
-                lock.lock()
-            }
-            // Whoever only looks reads the clock afterwards, and where nothing has a date nobody needs the present.
-            let hasDates = mode.heap.earliest != .never || run.nextAncestorDeadline != .never
-            let now = deadline == .min || !hasDates ? .min : time
-            if run.nextAncestorDeadline <= now, run.takePassedAncestorDeadlines(at: now) { sleep.isWakePending = true }
-            var until = wakeUpTimeLocked(run, mode, deadline, now)
+            if mustExplainStrandedLocked(mode) { explainStrandedLocked() }
+            var until = deadline == .min ? deadline : wakeUpTimeLocked(run, mode, deadline)
             let contexts = run.contexts.list
-            if contexts.isEmpty, wakeDescriptor < 0 {
-                // Other threads have taken or own every context since the run began. Without any descriptor to be woken by, and only
-                // then, the loop looks for itself.
-                wakeDescriptor = cgrun_event_new()
-                if wakeDescriptor < 0 { until = min(until, time + 50_000_000) }
-            }
+            // Other threads have taken or own every context since the run began. Without any descriptor to be woken by, and only then, the loop
+            // looks for itself.
+            if contexts.isEmpty, !canWakeItself() { until = min(until, time + 50_000_000) }
             let descriptors = mode.descriptors.watched
             // The first context ends it, or, where other threads own them all, a descriptor of the loop's own. A look is over before anybody could end it.
             if until != .min {
@@ -171,19 +180,29 @@ extension GRunLoop {
             lock.lock()
             sleep.end()
             if result.wake { _ = cgrun_event_clear(wakeDescriptor) }
-            // A chooser is shown everything that is ready at this moment.
-            if result.descriptors, batch.isEmpty(in: mode) || itemChooser != nil { fetchLocked(mode) }
             if let virtualTime, result.isEmpty { skipLocked(virtualTime, run, deadline) }
-            let end = time
-            run.slice.resume(at: virtualTime == nil ? end : .now())
-            if run.nextAncestorDeadline <= end, run.takePassedAncestorDeadlines(at: end) { sleep.isWakePending = true }
-            if run.deadline <= end, !run.onlyPolls { run.isDeadlineSpent = true }
-            let item = chooseLocked(run, mode, mainQueue: result.mainQueue, mainQueueFirst: mainQueueFirst, now: end)
+            let end = hasDatesLocked(run, mode) || run.hasLimit ? time : .min
+            run.slice.resume(at: virtualTime == nil && end != .min ? end : .never)
+            if !run.isOutermost { endOuterRunsLocked(run, at: end) }
+            if run.hasLimit, run.deadline <= end { run.isDeadlineSpent = true }
+            let item = chooseLocked(run, mode, from: result, mainQueueFirst: mainQueueFirst, now: end)
             if item != nil || !result.readyContexts.isEmpty || deadline <= end {
                 return Found(contexts: result.readyContexts, item: item)
             }
             acquireContextsLocked(run, mode)
         }
+    }
+
+    @inline(never) private func explainStrandedLocked() {
+        lock.unlock()
+        MainQueue.explainStranded()
+        lock.lock()
+    }
+
+    /// Whether there is a descriptor by which a sleep without contexts can be ended.
+    @inline(never) func canWakeItself() -> Bool {
+        if wakeDescriptor < 0 { wakeDescriptor = cgrun_event_new() }
+        return wakeDescriptor >= 0
     }
 
     /// Virtual time is not slept through: the loop looks, and time jumps if there is nothing. Only a wait without an end is one for another thread.
@@ -192,18 +211,17 @@ extension GRunLoop {
     }
 
     /// Nothing is ready: time jumps to what comes next.
-    private func skipLocked(_ clock: VirtualTime.Clock, _ run: Activation, _ deadline: Nanoseconds) {
-        let next = wakeUpTimeLocked(run, run.mode, deadline, clock.now)
+    @inline(never) private func skipLocked(_ clock: VirtualTime.Clock, _ run: Activation, _ deadline: Nanoseconds) {
+        let next = wakeUpTimeLocked(run, run.mode, deadline)
         if next != .never { clock.move(to: next) }
     }
 
     /// How long the sleep may last: `.min` when something is live in memory already.
-    private func wakeUpTimeLocked(
-        _ run: Activation, _ mode: ModeState, _ deadline: Nanoseconds, _ now: Nanoseconds
-    ) -> Nanoseconds {
-        if deadline == .min || sleep.isWakePending || mode.heap.earliest <= now || batch.first(in: mode) != nil {
-            return .min
-        }
+    @inline(never) private func wakeUpTimeLocked(_ run: Activation, _ mode: ModeState, _ deadline: Nanoseconds) -> Nanoseconds {
+        // Where nothing has a date nobody needs the present.
+        let now = hasDatesLocked(run, mode) ? time : .min
+        if !run.isOutermost { endOuterRunsLocked(run, at: now) }
+        if sleep.isWakePending || mode.heap.earliest <= now || batch.first(in: mode) != nil { return .min }
         return min(deadline, mode.heap.wakeUpTime(), run.nextAncestorDeadline)
     }
 
@@ -219,7 +237,17 @@ extension GRunLoop {
         return item
     }
 
-    private func preferredLocked(_ mode: ModeState, mainQueue: Bool, now: Nanoseconds) -> ReadyItem? {
+    /// The same, of what a wait has ended with.
+    @inline(never) private func chooseLocked(
+        _ run: Activation, _ mode: ModeState, from result: PollResult, mainQueueFirst: Bool, now: Nanoseconds
+    ) -> ReadyItem? {
+        // A chooser is shown everything that is ready at this moment.
+        if result.descriptors, batch.isEmpty(in: mode) || itemChooser != nil { fetchLocked(mode) }
+        guard result.mainQueue || sleep.isWakePending || mode.heap.earliest <= now || !batch.isEmpty(in: mode) else { return nil }
+        return chooseLocked(run, mode, mainQueue: result.mainQueue, mainQueueFirst: mainQueueFirst, now: now)
+    }
+
+    @inline(__always) private func preferredLocked(_ mode: ModeState, mainQueue: Bool, now: Nanoseconds) -> ReadyItem? {
         let hasTimers = mode.heap.earliest <= now
         if itemChooser != nil, let item = chosenLocked(mode, mainQueue: mainQueue, hasTimers: hasTimers) { return item }
         // Nobody is starved: the kinds take turns, and descriptors among themselves in the kernel's order.

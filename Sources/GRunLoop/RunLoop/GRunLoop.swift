@@ -122,8 +122,10 @@ public final class GRunLoop: @unchecked Sendable {
     /// Whether the calling thread is the loop's own.
     @inline(__always) var isCurrent: Bool {
         if let known = cgrun_get_current_loop() { return known == Unmanaged.passUnretained(self).toOpaque() }
-        return isMain && ThreadLoops.currentIfAny === self
+        return isMain && isCurrentAtLast
     }
+
+    @inline(never) private var isCurrentAtLast: Bool { ThreadLoops.currentIfAny === self }
 
     // MARK: Whether it can be called at all
 
@@ -163,7 +165,8 @@ public final class GRunLoop: @unchecked Sendable {
     }
 
     /// The present on the loop's clock.
-    var time: Nanoseconds { virtualTime?.now ?? .now() }
+    @inline(__always) var time: Nanoseconds { virtualTime == nil ? .now() : virtualNow }
+    @inline(never) private var virtualNow: Nanoseconds { virtualTime?.now ?? .now() }
 
     // MARK: Modes
 
