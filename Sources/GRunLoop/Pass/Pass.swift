@@ -173,6 +173,11 @@ extension GRunLoop {
         var handled = false
         while isRowLocked(run, mode) {
             run.hasLooked = false
+            if let (source, ready) = takeEventLocked(run, mode) {
+                callOutLocked(to: source, ready, run)
+                handled = true
+                continue
+            }
             guard let item = takeFromMemoryLocked(run, mode) else {
                 run.hasLookedAhead = run.hasLooked
                 break
@@ -212,9 +217,15 @@ extension GRunLoop {
 
     private func performLocked(_ wanted: Unmanaged<DescriptorSource>, _ run: Activation, _ mode: ModeState) -> Bool {
         guard let (source, ready) = batch.take(wanted, in: mode) else { return false }
+        callOutLocked(to: source, ready, run)
+        return true
+    }
+
+    @inline(__always) private func callOutLocked(
+        to source: Unmanaged<DescriptorSource>, _ ready: DescriptorSource.Conditions, _ run: Activation
+    ) {
         unlock(toCall: source, in: run)
         source._withUnsafeGuaranteedRef { callOutToDescriptorSource($0, ready, of: self) }
         lock.lock()
-        return true
     }
 }

@@ -110,9 +110,7 @@ extension GRunLoop {
     /// passes in a row, of which a wake-up counts as four: what else is ready has its turn then. After a descriptor's event the epoll is looked
     /// into before the loop sleeps. Whoever observes 7 or 9, or chooses, sees the wait as it is.
     @inline(__always) func takeFromMemoryLocked(_ run: Activation, _ mode: ModeState) -> ReadyItem? {
-        guard sleep.isWakePending || run.servedDescriptorLast, run.passesFromMemory > 0, itemChooser == nil, !run.isCut,
-            virtualTime == nil, !run.slice.isSpent(timeSlice)
-        else { return nil }
+        guard sleep.isWakePending || run.servedDescriptorLast, servesFromMemoryLocked(run) else { return nil }
         if sleep.isWakePending {
             // What else is ready waits for these few passes. They are no turn: beside a thread that wakes the loop for ever others would have none.
             consumeWakeUpLocked(run)
@@ -124,6 +122,26 @@ extension GRunLoop {
         guard let item = chooseLocked(run, mode, mainQueue: false, mainQueueFirst: false, now: now) else { return nil }
         run.passesFromMemory -= 1
         return item
+    }
+
+    /// The same where nothing but a descriptor can be the live item: its event, taken. Nil if something else may be, or nothing is ready.
+    @inline(__always) func takeEventLocked(_ run: Activation, _ mode: ModeState) -> DescriptorSet.Receiver? {
+        guard !sleep.isWakePending, mode.heap.earliest > timeForTimersLocked(mode), servesFromMemoryLocked(run) else { return nil }
+        if batch.isEmpty(in: mode), mode.descriptors.watched >= 0 {
+            batch.fetch(from: mode)
+            run.hasLooked = true
+        }
+        guard let receiver = batch.takeFirst(in: mode) else {
+            if run.hasLooked { endFetchLocked(mode) }
+            return nil
+        }
+        lastTurn = .descriptor
+        run.passesFromMemory -= 1
+        return receiver
+    }
+
+    @inline(__always) private func servesFromMemoryLocked(_ run: Activation) -> Bool {
+        run.passesFromMemory > 0 && itemChooser == nil && !run.isCut && virtualTime == nil && !run.slice.isSpent(timeSlice)
     }
 
     /// Looks into the mode's epoll if what was fetched before is used up, and answers whether it has. What is left of a batch may be of sources that
@@ -138,6 +156,10 @@ extension GRunLoop {
     /// was watched: the kernel would report it for ever, and there is no number left to remove it by. A new epoll does not know it.
     @inline(__always) private func fetchLocked(_ mode: ModeState) {
         batch.fetch(from: mode)
+        endFetchLocked(mode)
+    }
+
+    @inline(__always) private func endFetchLocked(_ mode: ModeState) {
         if batch.dropOrphans(of: mode) { replaceEpollLocked(of: mode) }
     }
 
