@@ -160,6 +160,11 @@ extension GRunLoop {
         public func invalidate() {
             let held = guardian.lock()
             guard valid else { return guardian.unlock(held) }
+            invalidate(holding: held)
+        }
+
+        /// With what guards the timer held, which is given up.
+        @inline(__always) private func invalidate(holding held: Guardian.Held) {
             valid = false
             let released = handler.take()
             let item = held?.owner?._withUnsafeGuaranteedRef { $0.removeEverywhereLocked(self) }
@@ -234,19 +239,30 @@ extension GRunLoop {
             loop.unlock(toCall: .passUnretained(self), in: run)
 
             callOutToTimer(&body, self, of: loop)
-            if isOneShot { invalidate() }
 
             loop.lock.lock()
             // The last one, unless the thread has ended meanwhile.
             if loop.firing.last === self { loop.firing.removeLast() }
-            if guardian.isBound(to: loop.lock) {
-                endFiringLocked(due)
-            } else {
+            guard guardian.isBound(to: loop.lock) else {
                 // Its own closure took it out, and may have put it into another loop: what guards it is not our lock.
                 loop.lock.unlock()
+                if isOneShot { invalidate() }
                 guardian.withLock { endFiringLocked(due) }?.send()
-                loop.lock.lock()
+                return loop.lock.lock()
             }
+            guard isOneShot else {
+                endFiringLocked(due)
+                return
+            }
+            endLocked(in: loop)
+            loop.lock.lock()
+        }
+
+        /// One that fires once has fired. With the lock held, which is given up. A function of its own: what is taken out of the timer must be gone when
+        /// the caller locks again.
+        @inline(never) private func endLocked(in loop: GRunLoop) {
+            isFiring = false
+            invalidate(holding: loop.lock)
         }
 
         @discardableResult private func endFiringLocked(_ due: Nanoseconds) -> Kick? {
