@@ -62,12 +62,25 @@ void cgrun_get_thread_name(char *name)
     pthread_getname_np(pthread_self(), name, CGRUN_THREAD_NAME);
 }
 
+// poll() costs the kernel less than ppoll(), which copies a time in and out and sees to a signal mask, and says as much where there is no time to
+// say. A look does not wait, so that it is no point at which a thread is cancelled: libc's function would see to that.
+static int look(struct pollfd *records, unsigned count)
+{
+#ifdef SYS_poll
+    return syscall(SYS_poll, records, count, 0);
+#else
+    struct timespec none = {0};
+    return syscall(SYS_ppoll, records, count, &none, NULL, (size_t)0);
+#endif
+}
+
 int cgrun_poll(GPollFD *records, unsigned count, int64_t nanoseconds)
 {
-    // GPollFD is laid out as pollfd: GLib itself hands it to poll(), which costs the kernel less than ppoll() (a signal mask, a time to copy in
-    // and out), and says as much where there is no time to say.
-    if (nanoseconds <= 0)
-        return poll((struct pollfd *)records, count, nanoseconds < 0 ? -1 : 0);
+    // GPollFD is laid out as pollfd: GLib itself hands it to poll().
+    if (nanoseconds == 0)
+        return look((struct pollfd *)records, count);
+    if (nanoseconds < 0)
+        return poll((struct pollfd *)records, count, -1);
     struct timespec time = {.tv_sec = nanoseconds / 1000000000, .tv_nsec = nanoseconds % 1000000000};
     return ppoll((struct pollfd *)records, count, &time, NULL);
 }
@@ -109,14 +122,17 @@ bool cgrun_event_clear(int event)
 
 int cgrun_epoll_look(int epoll, struct epoll_event *events, int capacity)
 {
+#ifdef SYS_epoll_wait
+    return syscall(SYS_epoll_wait, epoll, events, capacity, 0);
+#else
     return syscall(SYS_epoll_pwait, epoll, events, capacity, 0, NULL, (size_t)0);
+#endif
 }
 
 bool cgrun_is_readable(int descriptor)
 {
     struct pollfd record = {.fd = descriptor, .events = POLLIN};
-    struct timespec none = {0};
-    return syscall(SYS_ppoll, &record, 1, &none, NULL, (size_t)0) > 0;
+    return look(&record, 1) > 0;
 }
 
 void cgrun_close(int descriptor)
