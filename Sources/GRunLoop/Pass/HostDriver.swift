@@ -189,11 +189,14 @@ extension GRunLoop {
         batch.discard()
         run.slice = host.slice
         run.slice.resume()
-        if !host.hasEntered {
-            host.hasEntered = true
-            notifyLocked(.entry, run.mode)  // 1
-        }
+        if !host.hasEntered { enterHostedLocked(run) }
         return run
+    }
+
+    /// The host's endless run begins.
+    @inline(never) private func enterHostedLocked(_ run: Activation) {
+        host.hasEntered = true
+        notifyLocked(.entry, run.mode)  // 1
     }
 
     /// Gives the lock up.

@@ -28,16 +28,16 @@ extension GRunLoop {
         // 6. A look of its own costs a system call. Serving the queue first when the wait returns is the same to everyone but an observer of 7 or 9.
         let mainQueueFirst = !run.servedMainQueueLast && servesMainQueueLocked(mode)
         acquireContextsLocked(run, mode)
-        guard !polls else {
-            mark(.wait)
-            return findLocked(run, mode, mainQueueFirst: mainQueueFirst, deadline: .min)
+        if !polls {
+            mark(Activity.beforeWaiting)  // 7
+            recallWakeUpLocked(run)
         }
-        mark(Activity.beforeWaiting)  // 7
-        recallWakeUpLocked(run)
         mark(.wait)
-        let found = findLocked(run, mode, mainQueueFirst: mainQueueFirst, deadline: run.deadline)  // 8
-        run.ignoresWakeUps = true
-        mark(Activity.afterWaiting)  // 9
+        let found = findLocked(run, mode, mainQueueFirst: mainQueueFirst, deadline: polls ? .min : run.deadline)  // 8
+        if !polls {
+            run.ignoresWakeUps = true
+            mark(Activity.afterWaiting)  // 9
+        }
         return found
     }
 
