@@ -250,19 +250,19 @@ extension GRunLoop {
                 guardian.withLock { endFiringLocked(due) }?.send()
                 return loop.lock.lock()
             }
-            guard isOneShot else {
+            if isOneShot {
+                endOneShot(holding: loop.lock)
+                loop.lock.lock()
+            } else {
                 endFiringLocked(due)
-                return
             }
-            endLocked(in: loop)
-            loop.lock.lock()
         }
 
-        /// One that fires once has fired. With the lock held, which is given up. A function of its own: what is taken out of the timer must be gone when
-        /// the caller locks again.
-        @inline(never) private func endLocked(in loop: GRunLoop) {
+        /// One that fires once has fired. The lock is given up. A function of its own: what is taken out of the timer must be gone when the caller locks
+        /// again.
+        @inline(never) private func endOneShot(holding lock: Lock) {
             isFiring = false
-            invalidate(holding: loop.lock)
+            invalidate(holding: lock)
         }
 
         @discardableResult private func endFiringLocked(_ due: Nanoseconds) -> Kick? {

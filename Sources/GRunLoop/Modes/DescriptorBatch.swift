@@ -99,14 +99,7 @@ struct DescriptorBatch: ~Copyable {
             guard let receiver = mode.descriptors.receiver(of: slot(index).pointee),
                 receiver.source.toOpaque() == source.toOpaque()
             else { continue }
-            let event = slot(index).pointee
-            if index == 0 {
-                dropHead()
-            } else {
-                for later in index..<(count - 1) { slot(later).pointee = slot(later + 1).pointee }
-                count -= 1
-            }
-            note(event, takenBy: receiver, in: mode)
+            takeOut(at: index, for: receiver, in: mode)
             return receiver
         }
         return nil
@@ -115,20 +108,25 @@ struct DescriptorBatch: ~Copyable {
     /// The same of the first event, whoever waits for it; nil if it is nobody.
     @inline(__always) mutating func takeFirst(in mode: ModeState) -> DescriptorSet.Receiver? {
         guard !isEmpty(in: mode), let receiver = mode.descriptors.receiver(of: slot(0).pointee) else { return nil }
-        let event = slot(0).pointee
-        dropHead()
-        note(event, takenBy: receiver, in: mode)
+        takeOut(at: 0, for: receiver, in: mode)
         return receiver
     }
 
-    /// The next fetch begins behind it, and what is left of it waits behind the others.
-    @inline(__always) private mutating func note(_ event: Event, takenBy receiver: DescriptorSet.Receiver, in mode: ModeState) {
+    /// What of the event is not the receiver's waits behind the others.
+    @inline(__always) private mutating func takeOut(at index: Int, for receiver: DescriptorSet.Receiver, in mode: ModeState) {
+        var event = slot(index).pointee
+        if index == 0 {
+            dropHead()
+        } else {
+            for later in index..<(count - 1) { slot(later).pointee = slot(later + 1).pointee }
+            count -= 1
+        }
+        // The next fetch begins behind it.
         mode.lastDescriptor = event.descriptor
         let conditions = receiver.source._withUnsafeGuaranteedRef { $0.conditions }
-        var rest = event
-        rest.events &= ~conditions.union([.hangUp, .error]).rawValue
-        if rest.events != 0 {
-            slot(count).pointee = rest
+        event.events &= ~conditions.union([.hangUp, .error]).rawValue
+        if event.events != 0 {
+            slot(count).pointee = event
             count += 1
         }
     }

@@ -83,7 +83,7 @@ extension GRunLoop {
     }
 
     func hasVisibleBlocksLocked(_ mode: ModeState) -> Bool {
-        mode.blocks.live > 0 && mode.blocks.first(from: hiddenBlocks) != nil
-            || mode.isCommon && commonBlocks.live > 0 && commonBlocks.first(from: hiddenBlocks) != nil
+        mode.blocks.first(from: hiddenBlocks) != nil
+            || (mode.isCommon && commonBlocks.first(from: hiddenBlocks) != nil)
     }
 }

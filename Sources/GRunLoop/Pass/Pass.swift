@@ -149,8 +149,7 @@ extension GRunLoop {
     @inline(never) func serviceLocked(_ item: ReadyItem?, _ run: Activation, _ mode: ModeState) -> Bool {
         run.servedDescriptorLast = false
         guard let item else { return false }
-        if case .wakeUp = item { return false }
-        run.slice.begin()
+        if item.kind != .wakeUp { run.slice.begin() }
         switch item {
         case .wakeUp:
             return false
