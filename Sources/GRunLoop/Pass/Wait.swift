@@ -19,51 +19,44 @@ extension GRunLoop {
     /// With the lock held before and after.
     @inline(never) func takeReadyLocked(_ run: Activation, _ mode: ModeState, polls: Bool) -> Found {
         let isObserved = mode.areWaitsObserved
-        if isObserved, !polls { return sleepObservedLocked(run, mode) }
         if !isObserved, let item = takeFromMemoryLocked(run, mode) {
             mark(.wait)
             return Found(item: item, isFromMemory: true)
         }
         run.passesFromMemory = Activation.longestRowFromMemory
         // 6. A look of its own costs a system call. Serving the queue first when the wait returns is the same to everyone but an observer of 7 or 9.
-        let mainQueueFirst = !run.servedMainQueueLast && servesMainQueueLocked(mode)
+        var mainQueueFirst = !run.servedMainQueueLast && servesMainQueueLocked(mode)
         acquireContextsLocked(run, mode)
+        if isObserved, !polls {
+            if let found = lookBeforeWaitingLocked(run, mode, asksMainQueue: mainQueueFirst) { return found }
+            mainQueueFirst = false
+        }
         if !polls {
-            mark(Activity.beforeWaiting)  // 7
+            notifyLocked(.beforeWaiting, mode)  // 7
             recallWakeUpLocked(run)
+            acquireContextsLocked(run, mode)
         }
         mark(.wait)
         let found = findLocked(run, mode, mainQueueFirst: mainQueueFirst, deadline: polls ? .min : run.deadline)  // 8
         if !polls {
             run.ignoresWakeUps = true
-            mark(Activity.afterWaiting)  // 9
+            notifyLocked(.afterWaiting, mode)  // 9
         }
         return found
     }
 
-    /// The same where somebody is told of 7 or 9.
-    @inline(never) private func sleepObservedLocked(_ run: Activation, _ mode: ModeState) -> Found {
-        run.passesFromMemory = Activation.longestRowFromMemory
-        if !run.servedMainQueueLast, servesMainQueueLocked(mode) {
+    /// beforeWaiting means "about to sleep": what is ready now, in the main queue or a context, makes this a pass that does not.
+    @inline(never) private func lookBeforeWaitingLocked(_ run: Activation, _ mode: ModeState, asksMainQueue: Bool) -> Found? {
+        if asksMainQueue {
             mark(.mainQueueCheck)
             if MainQueue.isReady { return Found(item: .mainQueue) }  // 6
         }
-        acquireContextsLocked(run, mode)
-        // beforeWaiting means "about to sleep": a context that is ready now makes this a pass that does not.
         let contexts = run.contexts.list
         lock.unlock()
         run.kept.drop()
         let ready = poller.poll(contexts, own: OwnDescriptors(), deadline: .min).readyContexts
         lock.lock()
-        if !ready.isEmpty { return Found(contexts: ready, item: lookLocked(run, mode, mainQueueFirst: false)) }
-        notifyLocked(.beforeWaiting, mode)  // 7
-        recallWakeUpLocked(run)
-        acquireContextsLocked(run, mode)
-        mark(.wait)
-        let found = findLocked(run, mode, mainQueueFirst: false, deadline: run.deadline)  // 8
-        run.ignoresWakeUps = true
-        notifyLocked(.afterWaiting, mode)  // 9
-        return found
+        return ready.isEmpty ? nil : Found(contexts: ready, item: lookLocked(run, mode, mainQueueFirst: false))
     }
 
     /// After a handled source the loop looks, and where nothing is ready another pass leads to its sleep (item 43). If that pass would do
@@ -76,12 +69,12 @@ extension GRunLoop {
 
     /// Whether the present matters to a wait: a timer may be due, or an outer run's time be up.
     @inline(__always) private func hasDatesLocked(_ run: Activation, _ mode: ModeState) -> Bool {
-        mode.heap.earliest != .never || !run.isOutermost
+        mode.heap.earliest != .never || run.nextAncestorDeadline != .never
     }
 
     /// The time of an outer run is up: that wakes the innermost one.
     @inline(never) private func endOuterRunsLocked(_ run: Activation, at now: Nanoseconds) {
-        if run.nextAncestorDeadline <= now, run.takePassedAncestorDeadlines(at: now) { sleep.isWakePending = true }
+        if run.takePassedAncestorDeadlines(at: now) { sleep.isWakePending = true }
     }
 
     /// What is ready of the loop's own, without looking at the contexts again.
@@ -127,10 +120,7 @@ extension GRunLoop {
     /// The same where nothing but a descriptor can be the live item: its event, taken. Nil if something else may be, or nothing is ready.
     @inline(__always) func takeEventLocked(_ run: Activation, _ mode: ModeState) -> DescriptorSet.Receiver? {
         guard !sleep.isWakePending, mode.heap.earliest > timeForTimersLocked(mode), servesFromMemoryLocked(run) else { return nil }
-        if batch.isEmpty(in: mode), mode.descriptors.watched >= 0 {
-            batch.fetch(from: mode)
-            run.hasLooked = true
-        }
+        run.hasLooked = fetchIfUsedUpLocked(mode)
         guard let receiver = batch.takeFirst(in: mode) else {
             if run.hasLooked { endFetchLocked(mode) }
             return nil
@@ -147,18 +137,25 @@ extension GRunLoop {
     /// Looks into the mode's epoll if what was fetched before is used up, and answers whether it has. What is left of a batch may be of sources that
     /// have gone: then nothing is found in it, and there was no look.
     @discardableResult private func refillBatchLocked(_ mode: ModeState) -> Bool {
-        guard batch.isEmpty(in: mode), mode.descriptors.watched >= 0 else { return false }
-        fetchLocked(mode)
+        guard fetchIfUsedUpLocked(mode) else { return false }
+        endFetchLocked(mode)
         return true
     }
 
-    /// Asks the mode's epoll what is ready. An event that nobody waits for is of a descriptor that was closed under a copy of it while it
-    /// was watched: the kernel would report it for ever, and there is no number left to remove it by. A new epoll does not know it.
+    @inline(__always) private func fetchIfUsedUpLocked(_ mode: ModeState) -> Bool {
+        guard batch.isEmpty(in: mode), mode.descriptors.watched >= 0 else { return false }
+        batch.fetch(from: mode)
+        return true
+    }
+
+    /// Asks the mode's epoll what is ready.
     @inline(__always) private func fetchLocked(_ mode: ModeState) {
         batch.fetch(from: mode)
         endFetchLocked(mode)
     }
 
+    /// An event that nobody waits for is of a descriptor that was closed under a copy of it while it was watched: the kernel would report it for ever,
+    /// and there is no number left to remove it by. A new epoll does not know it.
     @inline(__always) private func endFetchLocked(_ mode: ModeState) {
         if batch.dropOrphans(of: mode) { replaceEpollLocked(of: mode) }
     }
@@ -265,6 +262,7 @@ extension GRunLoop {
     ) -> ReadyItem? {
         // A chooser is shown everything that is ready at this moment.
         if result.descriptors, batch.isEmpty(in: mode) || itemChooser != nil { fetchLocked(mode) }
+        // Most looks find nothing: nobody's turn is asked then.
         guard result.mainQueue || sleep.isWakePending || mode.heap.earliest <= now || !batch.isEmpty(in: mode) else { return nil }
         return chooseLocked(run, mode, mainQueue: result.mainQueue, mainQueueFirst: mainQueueFirst, now: now)
     }
