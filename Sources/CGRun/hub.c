@@ -10,6 +10,23 @@
 
 #include "hub.h"
 
+/// Whether this iteration is for the others. They have had their turn when there were so many iterations, or when those took so long: each
+/// of them may be a frame that takes 25 ms to draw.
+static bool takes_yield(Hub *hub)
+{
+    if (hub->yields == 0)
+        return false;
+    gint64 now = g_get_monotonic_time();
+    if (hub->yield_end == 0) {
+        hub->yield_end = now + hub->yield_span;
+    } else if (now >= hub->yield_end) {
+        hub->yields = 0;
+        return false;
+    }
+    hub->yields--;
+    return true;
+}
+
 static gboolean hub_prepare(GSource *source, gint *timeout)
 {
     Hub *hub = (Hub *)source;
@@ -24,9 +41,8 @@ static gboolean hub_prepare(GSource *source, gint *timeout)
             hub->is_stale |= !hub->was_ours && !hub->is_spoilt;
             hub->was_ours = hub->is_spoilt = false;
         }
-        if (hub->yields > 0) {
-            // There is work, but this iteration is for the others: it must neither sleep nor see us.
-            hub->yields--;
+        if (takes_yield(hub)) {
+            // There is work, but this iteration must neither sleep nor see us.
             hub->is_yielding = true;
             *timeout = 0;
         } else {
@@ -126,9 +142,12 @@ void cgrun_hub_set_dormant(GSource *source, bool dormant)
         g_atomic_int_and(&source->flags, ~(guint)READY);
 }
 
-void cgrun_hub_yield(GSource *source, unsigned iterations)
+void cgrun_hub_yield(GSource *source, unsigned iterations, gint64 span)
 {
-    ((Hub *)source)->yields = iterations;
+    Hub *hub = (Hub *)source;
+    hub->yields = iterations;
+    hub->yield_span = span;
+    hub->yield_end = 0;
 }
 
 // MARK: The canary, and the records

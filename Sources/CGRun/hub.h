@@ -19,6 +19,7 @@ typedef struct {
 
     // Fairness: iterations in which the hub still steps back, and whether it does in this one.
     unsigned yields;
+    gint64 yield_span, yield_end; // how long they may take, and when they have; the latter is 0 until the first
     bool is_yielding;
 
     // The host's sleep, as far as observers are told of it.

@@ -92,12 +92,19 @@ static gboolean once(void *data)
     return G_SOURCE_REMOVE;
 }
 
-static void add_idle(GMainContext *context, unsigned *count)
+static void add_idle(GMainContext *context, GSourceFunc body, void *data)
 {
     GSource *source = g_idle_source_new();
-    g_source_set_callback(source, once, count, NULL);
+    g_source_set_callback(source, body, data, NULL);
     g_source_attach(source, context);
     g_source_unref(source);
+}
+
+static gboolean take_long(void *data)
+{
+    (void)data;
+    g_usleep(2000);
+    return G_SOURCE_REMOVE;
 }
 
 static void nested(void *data)
@@ -105,13 +112,25 @@ static void nested(void *data)
     Loop *loop = data;
     GMainContext *context = g_source_get_context(loop->hub);
     unsigned foreign = 0;
-    add_idle(context, &foreign);
+    add_idle(context, once, &foreign);
     loop->has_work = true;
     iterate(context, 10);
     g_assert_cmpuint(foreign, ==, 1);
     cgrun_hub_set_sentinels(loop->hub, false);
     iterate(context, 3);
     cgrun_hub_set_sentinels(loop->hub, true);
+}
+
+/// It steps back for so many iterations: three, or fewer that take as long as all of them may.
+static void check_yield(Loop *loop, GMainContext *context, gint64 span, unsigned iterations)
+{
+    cgrun_hub_yield(loop->hub, 3, span);
+    loop->has_work = true;
+    unsigned before = loop->dispatched;
+    iterate(context, iterations);
+    g_assert_cmpuint(loop->dispatched, ==, before);
+    iterate(context, 1);
+    g_assert_cmpuint(loop->dispatched, ==, before + 1);
 }
 
 static void closing(void *data)
@@ -143,17 +162,14 @@ static void check_hub(void)
         loop.body = nested;
         loop.has_work = true;
         iterate(context, 5);
-        cgrun_hub_yield(loop.hub, 3);
-        loop.has_work = true;
+        check_yield(&loop, context, G_USEC_PER_SEC, 3);
+        add_idle(context, take_long, NULL);
+        check_yield(&loop, context, 1000, 1);
         before = loop.dispatched;
-        iterate(context, 3);
-        g_assert_cmpuint(loop.dispatched, ==, before);
-        iterate(context, 1);
-        g_assert_cmpuint(loop.dispatched, ==, before + 1);
         cgrun_hub_set_dormant(loop.hub, true);
         loop.has_work = true;
         iterate(context, 3);
-        g_assert_cmpuint(loop.dispatched, ==, before + 1);
+        g_assert_cmpuint(loop.dispatched, ==, before);
         cgrun_hub_set_dormant(loop.hub, false);
         cgrun_hub_set_record(loop.hub, 0, -1);
         loop.watched = 0;
@@ -194,7 +210,7 @@ static void check_carrier(void)
     GSource *carrier = cgrun_carrier_new(loop.hub, further, canary.hub);
     unsigned foreign = 0;
     for (int i = 0; i < 20; i++) {
-        add_idle(further, &foreign);
+        add_idle(further, once, &foreign);
         iterate(home, 2);
         g_assert_cmpuint(loop.dispatched, >, 0);
         iterate(further, 2);

@@ -204,6 +204,39 @@ final class HostFairnessTests: MainThreadTestCase {
         return stretches(trace)
     }
 
+    /// Frames of the host's that take long, one directly after another, take turns with an item that takes longer than the slice: their turn is not
+    /// three of them.
+    private func checkTurnsWithFrames(_ drive: () -> Void) {
+        let trace = Recorder()
+        let frames = GLibSource.idle(nil, priority: 120) {
+            trace("frame")
+            work(for: .milliseconds(8))
+            return true
+        }
+        let own = Shared<GRunLoop.Source?>(nil)
+        let source = loop.source {
+            trace("source")
+            work(for: .milliseconds(5))
+            own.value?.signal()
+        }
+        own.value = source
+        source.signal()
+        drive()
+        source.invalidate()
+        own.value = nil
+        frames.destroy()
+        let lines = trace.take().drop { $0 == "frame" }
+        let pairs = zip(lines, lines.dropFirst())
+        XCTAssertGreaterThan(lines.count, 8)
+        XCTAssertFalse(pairs.contains { $0 == $1 }, "\(Array(lines))")
+    }
+
+    /// items 50, 190: the host's turn is over once it has taken long.
+    func testTurnsWithFramesUnderAHost() { checkTurnsWithFrames { iterateHost(for: .milliseconds(200)) } }
+
+    /// items 50, 190: so is that of GLib's sources in a run of ours.
+    func testTurnsWithFramesInARunOfOurs() { checkTurnsWithFrames { loop.run(for: .milliseconds(200)) } }
+
     /// items 50, 190: items longer than the slice take turns with the host, the first of them as well; zero and a negative one are one item each; a long one is no limit.
     func testLength() {
         let inTurns = ["one", "idle", "two", "idle", "three", "idle"]

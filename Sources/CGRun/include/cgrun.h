@@ -94,9 +94,9 @@ void cgrun_hub_close(GSource *hub);
 /// While dormant the hub and its sentinels never become ready and keep no state: our own driver iterates the context itself.
 void cgrun_hub_set_dormant(GSource *hub, bool dormant);
 
-/// For so many iterations of the host the hub is not ready, watches nothing and lets nobody sleep, so that sources of any lower
-/// priority have their turn.
-void cgrun_hub_yield(GSource *hub, unsigned iterations);
+/// For so many iterations of the host, or fewer once they have taken `span` microseconds, but one at least, the hub is not ready, watches
+/// nothing and lets nobody sleep, so that sources of any lower priority have their turn.
+void cgrun_hub_yield(GSource *hub, unsigned iterations, gint64 span);
 
 /// Puts the sentinels into the hub's context, or takes them out. Attaching is not for free: only while somebody observes the waits.
 void cgrun_hub_set_sentinels(GSource *hub, bool wanted);

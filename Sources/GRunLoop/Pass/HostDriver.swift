@@ -5,8 +5,8 @@
 import CGRun
 
 extension GRunLoop {
-    /// How many iterations of the host are left to others once our slice is used up: one for each of GTK's events, resizing and
-    /// redrawing. Where nobody else is ready, each costs a microsecond or two.
+    /// How many iterations of the host are left to others once our slice is used up, unless fewer take as long as that: one for each of GTK's
+    /// events, resizing and redrawing. Where nobody else is ready, each costs a microsecond or two.
     private static let yieldedIterations: UInt32 = 3
 
     /// The hub is dispatched: there is work, or the host has woken. It looks at everything anew, since READY survives iterations.
@@ -54,7 +54,7 @@ extension GRunLoop {
         }
         host.mustPass = true
         run.slice.restart()
-        if let hub = host.hub { cgrun_hub_yield(hub, Self.yieldedIterations) }
+        if let hub = host.hub { cgrun_hub_yield(hub, Self.yieldedIterations, Int(timeSlice) / 1000) }
     }
 
     /// One pass. False if it has nothing to do: its tail waits for the host.

@@ -131,8 +131,9 @@ extension GRunLoop {
     // MARK: 10
 
     @inline(never) private func dispatchAllLocked(_ ready: [ServedContext], _ run: Activation) {
+        let end = run.isCut ? Nanoseconds.now().addingSaturating(timeSlice) : .min
         for served in ready { dispatchLocked(served, run) }
-        if run.isCut { yieldLocked(run) }
+        if run.isCut { yieldLocked(run, until: end) }
     }
 
     @inline(never) func dispatchLocked(_ served: ServedContext, _ run: Activation) {

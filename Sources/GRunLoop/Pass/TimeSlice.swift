@@ -73,8 +73,9 @@ struct TimeSlice {
 
 extension GRunLoop {
     /// How long the loop serves its own items in a row before whatever else is ready in its contexts has its turn: GTK's drawing, other
-    /// sources of GLib. Each step of a pass overruns it by one item, or by eight where those before them were short. 4 ms at first, at which GTK draws
-    /// every frame under any load of ours; more than 8 costs frames. Zero and negative: a step is one item. One that is too long is no limit.
+    /// sources of GLib; their turn is up to three dispatches, fewer once they have taken as long. Each step of a pass overruns the slice by one item, or
+    /// by eight where those before them were short. 4 ms at first, at which GTK draws every frame under any load of ours; more than 8 costs
+    /// frames. Zero and negative: a step is one item. One that is too long is no limit.
     ///
     /// A snapshot of the main dispatch queue is one item: libdispatch runs it to its end.
     ///
@@ -106,9 +107,11 @@ extension GRunLoop {
     }
 
     /// With the lock held, the pass was cut and the contexts that were ready were dispatched: once more, and again, so that the lower
-    /// priorities of a context have their turn as well. A dispatch serves one.
-    func yieldLocked(_ run: Activation) {
+    /// priorities of a context have their turn as well. A dispatch serves one; it may be a frame that takes 25 ms to draw, and our timers would be
+    /// late for each of three.
+    func yieldLocked(_ run: Activation, until end: Nanoseconds) {
         for _ in 0..<2 {
+            guard .now() < end else { return }
             let ready = readyContextsLocked(run)
             guard !ready.isEmpty else { return }
             for served in ready { dispatchLocked(served, run) }
