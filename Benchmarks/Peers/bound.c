@@ -54,7 +54,7 @@ static void *bthread(void *a) { pin_side(1); begin(&B); while (!over) serve(&B);
 
 static int64_t *lat; static volatile int64_t stamp; static volatile long seen;
 static void lat_fn(void) { lat[seen] = now_ns() - stamp; seen++; }
-static void *lat_thread(void *a) { pin_side(1); for (long i = 0; i < N; i++) { usleep(1000); stamp = now_ns(); post(&A, lat_fn); while (seen == i) usleep(50); } return NULL; }
+static void *lat_thread(void *a) { pin_side(1); for (long i = 0; i < N; i++) { usleep(1000); stamp = now_ns(); post(&A, lat_fn); note_posted(i, seen != i); while (seen == i) usleep(50); } return NULL; }
 
 int main(int argc, char **argv) {
   if (argc < 3) return 2;
@@ -77,8 +77,7 @@ int main(int argc, char **argv) {
   } else if (IS("wake-latency")) {
     lat = calloc(N, 8); pthread_create(&t, NULL, lat_thread, NULL);
     begin(&A); while (seen < N) serve(&A); end(&A);
-    pthread_join(t, NULL); qsort(lat, N, 8, cmp_i64);
-    report(CASE, N, lat[N / 2], "p99_us:%.1f", lat[(long)(N * .99)] / 1e3);
+    pthread_join(t, NULL); report_latencies(CASE, N, lat);
   } else if (IS("idle-wakeups")) {
     begin(&A);
     int64_t next = now_ns();

@@ -135,6 +135,7 @@ static void post_rarely(void *data)
         bench_sleep_microseconds(1000);
         stamps[i] = bench_now();
         grun_loop_async(bench_loop, GRUN_MODE_COMMON, note_latency, &stamps[i], NULL);
+        bench_note_posted(i, *(volatile long *)&bench_count != i);
         while (*(volatile long *)&bench_count == i)
             bench_sleep_microseconds(50);
     }

@@ -99,6 +99,7 @@ extension Bench {
                 bench_sleep_microseconds(1000)
                 stamp = bench_now()
                 benchLoop._withUnsafeGuaranteedRef { $0.async(noteLatency) }
+                bench_note_posted(number, count != number)
                 while count == number { bench_sleep_microseconds(50) }
             }
         }

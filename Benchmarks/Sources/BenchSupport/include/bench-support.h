@@ -27,6 +27,9 @@ void bench_pin(int side);
 void bench_report(const char *name, long n, double nanoseconds, const char *extra);
 /// Sorts `late`, and reports the processor time of a fire, and how late fires were.
 void bench_report_lateness(const char *name, long n, int64_t cpu, int64_t *late);
+/// Post `number` was made, and ran before whoever made it went on.
+void bench_note_posted(long number, bool at_once);
+/// Sorts `latencies`, and reports their median and those of posts that ran at once and later.
 void bench_report_latencies(const char *name, long n, int64_t *latencies);
 /// What the line names.
 void bench_set_peer(const char *peer);
