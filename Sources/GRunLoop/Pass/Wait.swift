@@ -262,8 +262,13 @@ extension GRunLoop {
     ) -> ReadyItem? {
         // A chooser is shown everything that is ready at this moment.
         if result.descriptors, batch.isEmpty(in: mode) || itemChooser != nil { fetchLocked(mode) }
-        // Most looks find nothing: nobody's turn is asked then.
-        guard result.mainQueue || sleep.isWakePending || mode.heap.earliest <= now || !batch.isEmpty(in: mode) else { return nil }
+        guard result.mainQueue || mode.heap.earliest <= now || !batch.isEmpty(in: mode) else {
+            // Most looks find nothing, and most waits end with a wake-up: nobody's turn is asked then.
+            guard sleep.isWakePending else { return nil }
+            lastTurn = .wakeUp
+            consumeWakeUpLocked(run)
+            return .wakeUp
+        }
         return chooseLocked(run, mode, mainQueue: result.mainQueue, mainQueueFirst: mainQueueFirst, now: now)
     }
 
