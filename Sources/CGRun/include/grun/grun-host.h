@@ -95,7 +95,7 @@ gdouble grun_loop_get_host_time_slice (GRunLoop *loop);
  * @seconds: how long: 0.004 at first, at which GTK draws every frame; more than 0.008 costs frames; zero and negative: one item
  *
  * Sets how long the loop serves its own items in a row before whatever else is ready in its contexts has its turn: GTK's drawing, other sources
- * of GLib. Threads: any; it takes effect at the next item.
+ * of GLib; their turn is up to three dispatches, fewer once they have taken as long. Threads: any; it takes effect at the next item.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_loop_set_host_time_slice (GRunLoop *loop,
