@@ -27,11 +27,11 @@ extension GRunLoop {
         // 6. A look of its own costs a system call. Serving the queue first when the wait returns is the same to everyone but an observer of 7 or 9.
         var mainQueueFirst = !run.servedMainQueueLast && servesMainQueueLocked(mode)
         acquireContextsLocked(run, mode)
+        if isObserved, !polls {
+            if let found = lookBeforeWaitingLocked(run, mode, asksMainQueue: mainQueueFirst) { return found }
+            mainQueueFirst = false
+        }
         if !polls {
-            if isObserved {
-                if let found = lookBeforeWaitingLocked(run, mode, asksMainQueue: mainQueueFirst) { return found }
-                mainQueueFirst = false
-            }
             notifyLocked(.beforeWaiting, mode)  // 7
             recallWakeUpLocked(run)
             acquireContextsLocked(run, mode)
