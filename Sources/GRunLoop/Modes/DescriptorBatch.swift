@@ -91,8 +91,8 @@ struct DescriptorBatch: ~Copyable {
         return kept < count
     }
 
-    /// Takes the event that a source is called for out of the batch, or what of it is the source's: the rest waits behind the others. Nil if
-    /// there is none any more, and the source perhaps gone. It is the first event, unless a test has chosen.
+    /// Takes the event that a source is called for out of the batch. Nil if there is none any more, and the source perhaps gone. It is the first
+    /// event, unless a test has chosen.
     mutating func take(_ source: Unmanaged<GRunLoop.DescriptorSource>, in mode: ModeState) -> DescriptorSet.Receiver? {
         guard !isEmpty(in: mode) else { return nil }
         for index in 0..<count {
@@ -112,22 +112,16 @@ struct DescriptorBatch: ~Copyable {
         return receiver
     }
 
-    /// What of the event is not the receiver's waits behind the others.
+    /// What of the event is other sources' is left as well: the kernel reports it again, and then they have their turn.
     @inline(__always) private mutating func takeOut(at index: Int, for receiver: DescriptorSet.Receiver, in mode: ModeState) {
-        var event = slot(index).pointee
+        // The next fetch begins behind it.
+        mode.lastDescriptor = slot(index).pointee.descriptor
+        mode.descriptors.noteTurn(of: receiver, on: mode.lastDescriptor)
         if index == 0 {
             dropHead()
         } else {
             for later in index..<(count - 1) { slot(later).pointee = slot(later + 1).pointee }
             count -= 1
-        }
-        // The next fetch begins behind it.
-        mode.lastDescriptor = event.descriptor
-        let conditions = receiver.source._withUnsafeGuaranteedRef { $0.conditions }
-        event.events &= ~conditions.union([.hangUp, .error]).rawValue
-        if event.events != 0 {
-            slot(count).pointee = event
-            count += 1
         }
     }
 }

@@ -15,16 +15,14 @@ final class DescriptorSet {
         var source: Unmanaged<GRunLoop.DescriptorSource>?
         /// Distinguishes this watch from an earlier one of the same number whose event may still be about. 0 where nobody watches.
         var generation: UInt32 = 0
-        /// All of them are in `shared`.
+        /// Several do: all of them are in `shared`.
         var isShared = false
     }
 
     @exclusivity(unchecked) private(set) var epoll: Int32 = -1
     /// By descriptor: their numbers are small, since the system gives the lowest that is free.
     @exclusivity(unchecked) private var watches = UnsafeMutableBufferPointer<Watch>(start: nil, count: 0)
-    /// Of those that several sources watch, all: in the order of addition. Where several want the same condition the last one gets it
-    /// (item 109).
-    @exclusivity(unchecked) private var shared: [Int32: [GRunLoop.DescriptorSource]] = [:]
+    @exclusivity(unchecked) private var shared: [Int32: SharedDescriptor] = [:]
     @exclusivity(unchecked) private var count = 0
     @exclusivity(unchecked) private var generations: UInt32 = 0
 
@@ -59,7 +57,7 @@ final class DescriptorSet {
 
     private func sources(of descriptor: Int32) -> [GRunLoop.DescriptorSource] {
         let watch = watch(of: descriptor)
-        if watch.isShared { return shared[descriptor] ?? [] }
+        if watch.isShared { return shared[descriptor]?.sources ?? [] }
         return watch.source.map { [$0.takeUnretainedValue()] } ?? []
     }
 
@@ -97,8 +95,12 @@ final class DescriptorSet {
             try control(EPOLL_CTL_ADD, descriptor, Self.union(sources), known.generation)
             wasClosed = true
         }
-        shared[descriptor] = sources
-        watches[Int(descriptor)].isShared = true
+        if known.isShared {
+            shared[descriptor]?.add(source)
+        } else {
+            shared[descriptor] = SharedDescriptor(sources[0], source)
+            watches[Int(descriptor)].isShared = true
+        }
         return wasClosed
     }
 
@@ -114,7 +116,7 @@ final class DescriptorSet {
             watch.source?.release()
         }
         if watch.isShared {
-            shared[descriptor] = left.count > 1 ? left : nil
+            if left.count > 1 { shared[descriptor]?.remove(source) } else { shared[descriptor] = nil }
             watches[Int(descriptor)].isShared = left.count > 1
         }
         do throws(GRunLoop.DescriptorError) {
@@ -160,17 +162,22 @@ final class DescriptorSet {
     @inline(__always) func receiver(of event: DescriptorBatch.Event) -> Receiver? {
         let watch = watch(of: event.descriptor)
         guard watch.generation == event.generation, let source = watch.source else { return nil }
-        guard !watch.isShared else { return sharedReceiver(of: event) }
+        guard !watch.isShared else { return receiverOfShared(event) }
         let ready = source._withUnsafeGuaranteedRef { $0.conditions.happened(in: event.events) }
         return ready.isEmpty ? nil : (source, ready)
     }
 
-    @inline(never) private func sharedReceiver(of event: DescriptorBatch.Event) -> Receiver? {
-        for source in sources(of: event.descriptor).reversed() {
-            let ready = source.conditions.happened(in: event.events)
-            if !ready.isEmpty { return (.passUnretained(source), ready) }
-        }
-        return nil
+    @inline(never) private func receiverOfShared(_ event: DescriptorBatch.Event) -> Receiver? {
+        shared[event.descriptor]?.receiver(of: event.events)
+    }
+
+    /// The receiver is about to be called: of several sources of one descriptor another has the next turn.
+    @inline(__always) func noteTurn(of receiver: Receiver, on descriptor: Int32) {
+        if watch(of: descriptor).isShared { noteSharedTurn(of: receiver, on: descriptor) }
+    }
+
+    @inline(never) private func noteSharedTurn(of receiver: Receiver, on descriptor: Int32) {
+        receiver.source._withUnsafeGuaranteedRef { shared[descriptor]?.noteTurn(of: $0) }
     }
 
     private static func union(_ sources: [GRunLoop.DescriptorSource]) -> GRunLoop.DescriptorSource.Conditions {
