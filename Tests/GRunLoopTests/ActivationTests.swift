@@ -24,13 +24,13 @@ import Testing
         used.isStopped = true
         used.ignoresWakeUps = true
         used.isDeadlineSpent = true
-        used.isCut = true
+        used.owed = .timers
         used.passesFromMemory = 3
         used.servedDescriptorLast = true
         used.hasLooked = true
         used.hasLookedAhead = true
         used.owesPass = true
-        used.slice.resume(at: 9)
+        used.slice.begin(at: 9)
         used.servedMainQueueLast = false
 
         new.begin(.passUnretained(first), nestedIn: nil, isHosted: false, isInsideHost: false)

@@ -1,37 +1,76 @@
 // SPDX-License-Identifier: Apache-2.0
-// The slice of time: who asks, and what the next one is told.
+// The slice of time: when a row of items begins and ends, who asks, and what the next one is told.
 
 import Testing
 
 @testable import GRunLoop
 
 @Suite("The time slice") struct TimeSliceTests {
+    private static let second: Nanoseconds = 1_000_000_000
+
+    /// A row that has lasted for a second and a half, until now.
+    private func longRow() -> TimeSlice {
+        var slice = TimeSlice()
+        slice.begin(at: .now() - Self.second * 3 / 2)
+        _ = slice.isSpent(.never, after: .blocks)
+        return slice
+    }
+
     @Test("that it is used up is known to everyone who asks, until it begins anew")
     func staysUsedUp() {
         var slice = TimeSlice()
-        slice.resume()
+        slice.begin()
         #expect(answers(of: &slice, 0) == Array(repeating: true, count: 20))
         slice.restart()
         // The clock is read after a few items: until then nobody knows.
         #expect(answers(of: &slice, 0).last == true)
-        slice.resume()
+        slice.restart()
         #expect(!answers(of: &slice, .never).contains(true))
     }
 
     @Test("the first item is looked at, and where items are short every eighth")
     func shortItems() {
         var slice = TimeSlice()
-        slice.resume(at: .now() - 2_000_000_000)
-        #expect(answers(of: &slice, 1_000_000_000).first == true)
-        slice.resume()
-        #expect(!answers(of: &slice, 1_000_000_000).contains(true))
+        slice.begin(at: .now() - 2 * Self.second)
+        #expect(answers(of: &slice, Self.second).first == true)
+        slice.end()
+        slice.begin()
+        #expect(!answers(of: &slice, Self.second).contains(true))
         // Used up between two looks.
         #expect(answers(of: &slice, 0).prefix(8).contains(true))
     }
 
-    private func answers(of slice: inout TimeSlice, _ length: Nanoseconds) -> [Bool] {
+    @Test("short items of one kind do not hide a long one of another")
+    func kindsAreLookedAtApart() {
+        var slice = longRow()
+        #expect(!answers(of: &slice, .never, after: .timers).contains(true))
+        #expect(answers(of: &slice, Self.second, after: .descriptors).first == true)
+    }
+
+    @Test("a short wait between two items belongs to the row, and a long one ends it")
+    func waits() {
+        var slice = longRow()
+        slice.noteWait()
+        slice.begin(at: .now())
+        #expect(answers(of: &slice, Self.second).contains(true))
+        slice = longRow()
+        slice.noteWait()
+        slice.begin(at: .now() + Self.second / 2)
+        #expect(!answers(of: &slice, Self.second).contains(true))
+    }
+
+    @Test("while nothing of ours is called nothing is used up, and no clock is read")
+    func nothingCalled() {
+        var slice = TimeSlice()
+        #expect(!answers(of: &slice, 0).contains(true))
+        slice.begin()
+        slice.noteWait()
+        #expect(!answers(of: &slice, 0).contains(true))
+    }
+
+    private func answers(of slice: inout TimeSlice, _ length: Nanoseconds, after kind: Turns = .blocks) -> [Bool] {
         var answers: [Bool] = []
-        for _ in 0..<20 { answers.append(slice.isSpent(length)) }
+        for _ in 0..<20 { answers.append(slice.isSpent(length, after: kind)) }
         return answers
     }
 }

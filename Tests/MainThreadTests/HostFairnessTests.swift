@@ -8,12 +8,6 @@ import Glibc
 import TestSupport
 import XCTest
 
-/// Uses the processor for a time.
-private func work(for span: Duration) {
-    let end = GRunLoop.now.advanced(by: span)
-    while GRunLoop.now < end {}
-}
-
 /// Work that never ends, until it is told to.
 private final class Flood: Sendable {
     static let kinds = ["source", "block", "timer", "descriptor", "main queue"]

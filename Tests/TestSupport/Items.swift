@@ -83,3 +83,9 @@ public final class Weak<Object: AnyObject>: @unchecked Sendable {
         set { lock.update { _ in stored = newValue } }
     }
 }
+
+/// Uses the processor for a time.
+public func work(for span: Duration) {
+    let end = GRunLoop.now.advanced(by: span)
+    while GRunLoop.now < end {}
+}

@@ -25,6 +25,7 @@ struct HostState {
     var isWaitTold: Bool { waitMode != nil }
     var servedMainQueueLast = true
     var slice = TimeSlice()
+    var owed: Turns = []
     /// The hub was taken out of this context, which is the home context still.
     var detachedFrom: OpaquePointer?
 
@@ -41,7 +42,7 @@ struct HostState {
     var owesPass = false
     /// The same on another thread: it does not keep from sleeping a host that is about to (items 74 and 75).
     var hasNews = false
-    /// It gets a pass in any case: the first one of its run, and after one that was cut.
+    /// It gets a pass in any case: the first one of its run, if somebody observes it, and after one that was cut.
     var mustPass = true
     /// ``GRunLoop/wakeUp()`` was called while nothing of ours was under way: a host that sleeps makes a pass.
     var isWakePending = false
@@ -103,10 +104,10 @@ struct HostState {
 }
 
 /// The hub's poll records.
-private enum Record: UInt32 {
+enum Record: UInt32 {
     case descriptors, timer, mainQueue
 
-    var bit: UInt32 { 1 << rawValue }
+    fileprivate var bit: UInt32 { 1 << rawValue }
 }
 
 extension GRunLoop {
@@ -161,7 +162,7 @@ extension GRunLoop {
             if found & ~Record.timer.bit != 0 { return true }
             if host.ambient._withUnsafeGuaranteedRef({ hasWorkLocked($0, isWaiting: isWaiting) }) { return true }
             // Nothing to do: whatever of our own work comes next is not in a row with what came before.
-            host.slice.restart()
+            host.slice.end()
             return hasSlept && !wasRearmed
         }
     }
@@ -205,9 +206,14 @@ extension GRunLoop {
     }
 
     private func hasWorkLocked(_ mode: ModeState, isWaiting: Bool) -> Bool {
-        if host.isWakePending || sleep.isWakePending || host.mustPass || !host.gone.isEmpty { return true }
+        if host.isWakePending || sleep.isWakePending || mustPassLocked(mode) || !host.gone.isEmpty { return true }
         if hasDueTimersLocked(mode) { return true }
         return (host.owesPass || host.hasNews && !isWaiting) && hasLeftoversLocked(mode)
+    }
+
+    /// A loop that was only touched owes nobody its first pass.
+    private func mustPassLocked(_ mode: ModeState) -> Bool {
+        host.mustPass && (host.hasEntered || !mode.observed.isEmpty)
     }
 
     /// Whether timers are due, as far as the host's poll does not tell: it does where the timer descriptor is armed for the first of them, and no

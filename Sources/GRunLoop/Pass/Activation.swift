@@ -31,8 +31,8 @@ final class Activation {
     /// This run's deadline has woken the innermost run once, or this run has returned: it wakes nobody any more.
     @exclusivity(unchecked) var isDeadlineSpent = false
 
-    /// The pass ends early: its time slice is used up, and others are ready. What it has not served waits for the next one.
-    @exclusivity(unchecked) var isCut = false
+    /// Whose turn it is before anybody else's: the kinds that were ready when the slice was used up. Empty: everybody's.
+    @exclusivity(unchecked) var owed: Turns = []
     /// How many passes may still come that do not ask the kernel. None before the first that does: whoever runs the loop a source at a time would
     /// serve nothing else.
     @exclusivity(unchecked) var passesFromMemory = 0
@@ -79,7 +79,7 @@ final class Activation {
         isStopped = false
         ignoresWakeUps = false
         isDeadlineSpent = false
-        isCut = false
+        owed = []
         passesFromMemory = 0
         servedDescriptorLast = false
         hasLooked = false
@@ -103,6 +103,12 @@ final class Activation {
     var onlyPolls: Bool { deadline == .min }
     /// It sleeps, and ends at a point in time.
     @inline(__always) var hasLimit: Bool { deadline != .min && deadline != .never }
+
+    /// The slice of a host's run is used up: the dispatch ends, in whatever stage, and the host has its turn.
+    @inline(__always) var isCut: Bool { isHosted && slice.isOver }
+
+    /// Whether a step of this kind may begin.
+    @inline(__always) func mayServe(_ kind: Turns) -> Bool { (owed.isEmpty || owed.contains(kind)) && !isCut }
 
     /// The earliest deadline of the outer runs that has not woken anyone yet.
     @inline(__always) var nextAncestorDeadline: Nanoseconds { isOutermost ? .never : earliestAncestorDeadline }

@@ -6,7 +6,11 @@ extension GRunLoop {
     /// step; a nested run does not see the rest of this one.
     @inline(__always) func runBlocksLocked(_ run: Activation, _ mode: ModeState) {
         mark(.blocks)
-        if mode.blocks.live > 0 || (mode.isCommon && commonBlocks.live > 0) { runBlockStepLocked(run, mode) }
+        guard mode.blocks.live > 0 || (mode.isCommon && commonBlocks.live > 0) else {
+            // A nested run may have run them.
+            return endTurnLocked(run, of: .blocks)
+        }
+        if run.mayServe(.blocks) { runBlockStepLocked(run, mode) }
     }
 
     @inline(never) private func runBlockStepLocked(_ run: Activation, _ mode: ModeState) {
@@ -20,6 +24,7 @@ extension GRunLoop {
             runMergedLocked(run, mode, from: outer, before: hiddenBlocks)
         }
         hiddenBlocks = outer
+        endTurnLocked(run, of: .blocks)
     }
 
     /// The one of the mode's two queues in which blocks wait, if nothing else stands in it than what this step runs. A block may make the
@@ -43,10 +48,9 @@ extension GRunLoop {
             // Handed on in place: a copy of the body that outlives its callout would be released with the lock held.
             var body = taken.removeFirst()
             callOutToBlock(&body, of: self)
-            guard run.isCut || run.slice.isSpent(limit) else { continue }
+            guard run.slice.isSpent(limit, after: .blocks) else { continue }
             lock.lock()
-            if !run.isCut { cutLocked(run) }
-            if run.isCut, taken.live > 0 {
+            if cutLocked(run, after: .blocks), taken.live > 0 {
                 // What was enqueued meanwhile comes behind it.
                 taken.appendAll(of: queue)
                 taken.exchange(with: queue)
@@ -67,7 +71,7 @@ extension GRunLoop {
             lock.unlock()
             callOutToBlock(&body, of: self)
             lock.lock()
-            if isCutLocked(run) { break }
+            if isCutLocked(run, after: .blocks) { break }
         }
     }
 

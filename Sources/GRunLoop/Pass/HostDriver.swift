@@ -22,7 +22,7 @@ extension GRunLoop {
         guard host.tailMode === mode else { return true }
         let found = Found(
             contexts: readyContextsLocked(run),
-            item: lookLocked(run, mode, mainQueueFirst: !run.servedMainQueueLast, polled: host.polled.take()))
+            item: lookLocked(run, mode, mainQueueFirst: prefersMainQueue(run), polled: host.polled.take()))
         // Somebody else was woken, or READY was left over: the tail waits for something to do, or for the next head.
         if found.isEmpty, !hasLeftoversLocked(mode) { return host.mustPass }
         // A foreign loop in one of its callouts begins with a head.
@@ -50,20 +50,21 @@ extension GRunLoop {
         while !run.isCut {
             run.move(to: host.ambient)
             guard host.ambient._withUnsafeGuaranteedRef({ runHostedPassLocked(run, $0) }) else { return }
-            if run.slice.isSpent(timeSlice) { run.isCut = true }
         }
         host.mustPass = true
-        run.slice.restart()
+        run.slice.end()
         if let hub = host.hub { cgrun_hub_yield(hub, Self.yieldedIterations, Int(timeSlice) / 1000) }
     }
 
-    /// One pass. False if it has nothing to do: its tail waits for the host.
+    /// One pass. False if it has nothing to do: its tail waits for the host. One whose head has used the slice up has none: what it would
+    /// find has its turn after the host's.
     private func runHostedPassLocked(_ run: Activation, _ mode: ModeState) -> Bool {
         host.tailMode = nil
         host.mustPass = false
         let handled = runHeadLocked(run, mode)
         if let hub = host.hub { cgrun_hub_note_head(hub) }
-        let polls = handled && !sleepsAtOnceLocked(run, mode)
+        if run.isCut { return true }
+        let polls = !run.owed.isEmpty || (handled && !sleepsAtOnceLocked(run, mode))
         guard let found = takeReadyForHostLocked(run, mode, polls: polls) else {
             host.tailMode = .passUnretained(mode)
             return false
@@ -108,16 +109,19 @@ extension GRunLoop {
         lock.lock()
     }
 
+    /// 6. The main queue goes first, but not twice in a row (items 52 and 53).
+    private func prefersMainQueue(_ run: Activation) -> Bool { !run.servedMainQueueLast && run.mayServe(.mainQueue) }
+
     /// Stages 6 to 9 where a host has done the waiting. Nil if there is nothing to serve: the pass then waits for the host.
     private func takeReadyForHostLocked(_ run: Activation, _ mode: ModeState, polls: Bool) -> Found? {
-        let mainQueueFirst = !run.servedMainQueueLast
+        let mainQueueFirst = prefersMainQueue(run)
         let isObserved = mode.areWaitsObserved
         if isObserved, !polls, mainQueueFirst, servesMainQueueLocked(mode), MainQueue.isReady { return Found(item: .mainQueue) }
         if !isObserved, let item = takeFromMemoryLocked(run, mode) { return Found(item: item, isFromMemory: true) }
         run.passesFromMemory = Activation.longestRowFromMemory
         let contexts = readyContextsLocked(run)
         let polled = host.polled.take()
-        let goesOn = polls || run.isCut || !contexts.isEmpty
+        let goesOn = polls || !contexts.isEmpty
         if goesOn || !isObserved {
             if !goesOn, leavesLookToHostLocked(run, mode, polled) { return nil }
             let found = Found(contexts: contexts, item: lookLocked(run, mode, mainQueueFirst: mainQueueFirst))
@@ -188,7 +192,7 @@ extension GRunLoop {
         }
         batch.discard()
         run.slice = host.slice
-        run.slice.resume()
+        run.owed = host.owed
         if !host.hasEntered { enterHostedLocked(run) }
         return run
     }
@@ -201,8 +205,9 @@ extension GRunLoop {
 
     /// Gives the lock up.
     private func endHosted(_ run: Activation) {
-        run.slice.pause()
+        run.slice.noteWait()
         host.slice = run.slice
+        host.owed = run.owed
         host.servedMainQueueLast = run.servedMainQueueLast
         host.isInnermost = true
         batch.discard()

@@ -12,7 +12,7 @@ extension GRunLoop {
     /// code.
     @inline(never) func runPassLocked(_ run: Activation, _ mode: ModeState) -> Bool {
         let handled = runHeadLocked(run, mode)
-        let polls = run.onlyPolls || run.isCut || (handled && !sleepsAtOnceLocked(run, mode))
+        let polls = run.onlyPolls || (handled && !sleepsAtOnceLocked(run, mode))
         let found = takeReadyLocked(run, mode, polls: polls)
         return runTailLocked(run, mode, found) || handled
     }
@@ -24,7 +24,11 @@ extension GRunLoop {
         notifyLocked(.beforeSources, mode)  // 3
         runBlocksLocked(run, mode)  // 4
         mark(.sources)
-        let handled = !mode.signalled.isEmpty && performSourcesLocked(run, mode)  // 5
+        guard !mode.signalled.isEmpty else {
+            endTurnLocked(run, of: .sources)
+            return false
+        }
+        let handled = run.mayServe(.sources) && performSourcesLocked(run, mode)  // 5
         if handled { runBlocksLocked(run, mode) }
         return handled
     }
@@ -32,13 +36,17 @@ extension GRunLoop {
     /// What comes after the wait: stages 10 and 11. Answers whether a source was handled.
     @inline(never) func runTailLocked(_ run: Activation, _ mode: ModeState, _ found: Found) -> Bool {
         run.ignoresWakeUps = true
-        if !found.contexts.isEmpty { dispatchAllLocked(found.contexts, run) }
+        let dispatches = !found.contexts.isEmpty && run.mayServe(.contexts)
+        if dispatches { dispatchAllLocked(found.contexts, run) }
         mark(.service)
         if !found.isFromMemory { run.servedMainQueueLast = false }
         let handled = serviceLocked(found.item, run, mode)  // 10
-        // A host whose slice is used up gets its turn first; the next head begins with them.
-        if !run.isCut || !run.isHosted { runBlocksLocked(run, mode) }  // 11
-        return handled || !found.contexts.isEmpty
+        let served = Turns(found.item)
+        // What was not found was not ready any more.
+        endTurnLocked(run, of: served.isEmpty ? .found : served.union(.contexts))
+        runBlocksLocked(run, mode)  // 11
+        if !served.isEmpty { _ = isCutLocked(run, after: served) }
+        return handled || dispatches
     }
 
     /// Wake-ups count again. An outer run's deadline that passed while they did not is spent: it was one of the ignored.
@@ -48,7 +56,6 @@ extension GRunLoop {
         }
         run.ignoresWakeUps = false
         run.owesPass = false
-        run.isCut = false
         run.hasLooked = run.hasLookedAhead
         run.hasLookedAhead = false
         // A foreign loop in a callout of the last pass was left in its sleep.
@@ -81,9 +88,10 @@ extension GRunLoop {
     /// Performs what is signalled now, in order; only the first if the run returns after a source. Answers whether any was.
     @inline(never) func performSourcesLocked(_ run: Activation, _ mode: ModeState) -> Bool {
         run.slice.begin()
+        defer { endTurnLocked(run, of: .sources) }
         guard let only = mode.signalled.takeOnly() else { return performBatchLocked(run, mode) }
         guard performLocked(only, run, mode) else { return false }
-        _ = isCutLocked(run)
+        _ = isCutLocked(run, after: .sources)
         return true
     }
 
@@ -95,7 +103,7 @@ extension GRunLoop {
             guard performLocked(membership, run, mode) else { continue }
             handled = true
             if run.returnsAfterSource { break }
-            if isCutLocked(run) {
+            if isCutLocked(run, after: .sources) {
                 mode.signalled.cutBatch()
                 break
             }
@@ -131,9 +139,11 @@ extension GRunLoop {
     // MARK: 10
 
     @inline(never) private func dispatchAllLocked(_ ready: [ServedContext], _ run: Activation) {
-        let end = run.isCut ? Nanoseconds.now().addingSaturating(timeSlice) : .min
+        let isOwed = run.owed.contains(.contexts)
+        let end = isOwed ? Nanoseconds.now().addingSaturating(timeSlice) : .min
+        run.slice.noteWait()
         for served in ready { dispatchLocked(served, run) }
-        if run.isCut { yieldLocked(run, until: end) }
+        if isOwed { yieldLocked(run, until: end) }
     }
 
     @inline(never) func dispatchLocked(_ served: ServedContext, _ run: Activation) {
@@ -191,7 +201,7 @@ extension GRunLoop {
     /// Whether the passes between two descriptors can be left out. A run with a limit looks at the clock between them.
     @inline(__always) private func isRowLocked(_ run: Activation, _ mode: ModeState) -> Bool {
         isNextHeadEmptyLocked(run, mode) && run.deadline == .never && !mode.descriptors.isEmpty && !host.isInnermost
-            && (!run.isHosted || host.isBetweenPasses(in: mode))
+            && (!run.isHosted || host.isBetweenPasses(in: mode)) && !run.slice.isSpent(timeSlice, after: .descriptors)
     }
 
     /// Whether the outermost run goes on after this pass, and the head of the next one, stages 2 to 5, would do nothing and tell nobody. Time that
@@ -210,7 +220,7 @@ extension GRunLoop {
             let isDue = timer._withUnsafeGuaranteedRef { $0.canFireLocked(in: mode, of: self, by: limit) }
             guard isDue else { continue }
             timer._withUnsafeGuaranteedRef { $0.fireLocked(of: self, in: run) }
-            if isCutLocked(run) { break }
+            if isCutLocked(run, after: .timers) { break }
         }
         run.kept.keep(all: mode.heap.endBatch(resuming: outer))
     }

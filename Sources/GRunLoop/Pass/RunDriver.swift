@@ -78,7 +78,6 @@ extension GRunLoop {
         }
         activation = run
         host.isInnermost = false
-        run.slice.resume()
         // A wake-up that came while nothing ran was for a host. Where there is none it is forgotten: it does not count for a run (item 68).
         if run.depth == 0 { host.isWakePending = false }
         // A batch dies at any nested run, and what a host has found as well: it may have been serviced by then.

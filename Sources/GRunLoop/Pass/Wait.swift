@@ -25,7 +25,7 @@ extension GRunLoop {
         }
         run.passesFromMemory = Activation.longestRowFromMemory
         // 6. A look of its own costs a system call. Serving the queue first when the wait returns is the same to everyone but an observer of 7 or 9.
-        var mainQueueFirst = !run.servedMainQueueLast && servesMainQueueLocked(mode)
+        var mainQueueFirst = !run.servedMainQueueLast && run.mayServe(.mainQueue) && servesMainQueueLocked(mode)
         acquireContextsLocked(run, mode)
         if isObserved, !polls {
             if let found = lookBeforeWaitingLocked(run, mode, asksMainQueue: mainQueueFirst) { return found }
@@ -37,7 +37,9 @@ extension GRunLoop {
             acquireContextsLocked(run, mode)
         }
         mark(.wait)
-        let found = findLocked(run, mode, mainQueueFirst: mainQueueFirst, deadline: polls ? .min : run.deadline)  // 8
+        // While others have their turn, what the slice has left undone waits for them, and for nobody else.
+        let deadline = polls || !run.owed.isEmpty ? .min : run.deadline
+        let found = findLocked(run, mode, mainQueueFirst: mainQueueFirst, deadline: deadline)  // 8
         if !polls {
             run.ignoresWakeUps = true
             notifyLocked(.afterWaiting, mode)  // 9
@@ -131,7 +133,7 @@ extension GRunLoop {
     }
 
     @inline(__always) private func servesFromMemoryLocked(_ run: Activation) -> Bool {
-        run.passesFromMemory > 0 && itemChooser == nil && !run.isCut && virtualTime == nil && !run.slice.isSpent(timeSlice)
+        run.passesFromMemory > 0 && itemChooser == nil && run.owed.isEmpty && virtualTime == nil && !run.slice.isOver
     }
 
     /// Looks into the mode's epoll if what was fetched before is used up, and answers whether it has. What is left of a batch may be of sources that
@@ -201,7 +203,8 @@ extension GRunLoop {
             if result.wake { _ = cgrun_event_clear(wakeDescriptor) }
             if let virtualTime, result.isEmpty { skipLocked(virtualTime, run, deadline) }
             let end = hasDatesLocked(run, mode) || run.hasLimit ? time : .min
-            run.slice.resume(at: virtualTime == nil && end != .min ? end : .never)
+            run.slice.noteWait()
+            if virtualTime == nil, end != .min { run.slice.begin(at: end) }
             if !run.isOutermost { endOuterRunsLocked(run, at: end) }
             if run.hasLimit, run.deadline <= end { run.isDeadlineSpent = true }
             let item = chooseLocked(run, mode, from: result, mainQueueFirst: mainQueueFirst, now: end)
@@ -250,7 +253,7 @@ extension GRunLoop {
     ) -> ReadyItem? {
         // The main queue's precedence is not its turn: if it counted as that, who comes after it would have every turn that is left.
         if mainQueue && mainQueueFirst { return .mainQueue }
-        guard let item = preferredLocked(mode, mainQueue: mainQueue, now: now) else { return nil }
+        guard let item = preferredLocked(run, mode, mainQueue: mainQueue, now: now) else { return nil }
         lastTurn = item.kind
         if case .wakeUp = item { consumeWakeUpLocked(run) }
         return item
@@ -272,16 +275,19 @@ extension GRunLoop {
         return chooseLocked(run, mode, mainQueue: result.mainQueue, mainQueueFirst: mainQueueFirst, now: now)
     }
 
-    @inline(__always) private func preferredLocked(_ mode: ModeState, mainQueue: Bool, now: Nanoseconds) -> ReadyItem? {
+    @inline(__always) private func preferredLocked(
+        _ run: Activation, _ mode: ModeState, mainQueue: Bool, now: Nanoseconds
+    ) -> ReadyItem? {
         let hasTimers = mode.heap.earliest <= now
         if itemChooser != nil, let item = chosenLocked(mode, mainQueue: mainQueue, hasTimers: hasTimers) { return item }
         // Nobody is starved: the kinds take turns, and descriptors among themselves in the kernel's order.
         for step in 1...4 {
             switch ReadyItem.Kind(rawValue: (lastTurn.rawValue + step) & 3) {
-            case .wakeUp where sleep.isWakePending: return .wakeUp
-            case .mainQueue where mainQueue: return .mainQueue
-            case .timers where hasTimers: return .timers
-            case .descriptor: if let (source, _) = batch.first(in: mode) { return .descriptor(source) }
+            case .wakeUp where sleep.isWakePending && run.owed.isEmpty: return .wakeUp
+            case .mainQueue where mainQueue && run.mayServe(.mainQueue): return .mainQueue
+            case .timers where hasTimers && run.mayServe(.timers): return .timers
+            case .descriptor where run.mayServe(.descriptors):
+                if let (source, _) = batch.first(in: mode) { return .descriptor(source) }
             default: break
             }
         }

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whose turn it is once a slice of time is used up.
+
+/// The kinds of work that a pass does. Each has its turn: see ``GRunLoop/isCutLocked(_:after:)``.
+struct Turns: OptionSet {
+    let rawValue: UInt8
+
+    static let blocks = Turns(rawValue: 1 << 0)
+    static let sources = Turns(rawValue: 1 << 1)
+    static let contexts = Turns(rawValue: 1 << 2)
+    static let mainQueue = Turns(rawValue: 1 << 3)
+    static let timers = Turns(rawValue: 1 << 4)
+    static let descriptors = Turns(rawValue: 1 << 5)
+
+    /// What a wait ends with.
+    static let found: Turns = [.contexts, .mainQueue, .timers, .descriptors]
+
+    init(rawValue: UInt8) {
+        self.rawValue = rawValue
+    }
+
+    /// For a wake-up nothing is called.
+    init(_ item: GRunLoop.ReadyItem?) {
+        switch item {
+        case nil, .wakeUp: self = []
+        case .mainQueue: self = .mainQueue
+        case .timers: self = .timers
+        case .descriptor: self = .descriptors
+        }
+    }
+}
+
+extension GRunLoop {
+    /// With the lock held, after each item of a step: whether the rest of the step is left for later, because the slice is used up and it is
+    /// others' turn. Where we drive that is so only if others really are ready: then the order of a pass depends on no clock otherwise.
+    ///
+    /// - Parameter kind: what the step serves. Of the other kinds those that are ready now come before it, each once: `Activation.owed`.
+    @inline(__always) func isCutLocked(_ run: Activation, after kind: Turns) -> Bool {
+        run.slice.isSpent(timeSlice, after: kind) && cutLocked(run, after: kind)
+    }
+
+    @inline(never) func cutLocked(_ run: Activation, after kind: Turns) -> Bool {
+        // Those whose turn it is share a slice; where that is used up as well, each has one item.
+        guard run.owed.isEmpty else { return true }
+        run.owed = readyTurnsLocked(run).subtracting(kind)
+        if run.isHosted { return true }
+        run.slice.restart()
+        return !run.owed.isEmpty
+    }
+
+    /// The same without the lock, in a callout of ours that is several items: jobs, performs.
+    func isSliceSpent() -> Bool {
+        lock.withLock { activation.map { isCutLocked($0, after: .sources) } ?? false }
+    }
+
+    /// With the lock held, which it gives up meanwhile: what is ready now, found without waiting and without taking anything. Under a host, which
+    /// looks at the home context itself, only the further ones are looked at.
+    private func readyTurnsLocked(_ run: Activation) -> Turns {
+        let mode = run.mode
+        var ready: Turns = []
+        if hasVisibleBlocksLocked(mode) { ready.insert(.blocks) }
+        if !mode.signalled.isEmpty { ready.insert(.sources) }
+        if mode.heap.earliest <= timeForTimersLocked(mode) { ready.insert(.timers) }
+        let found = pollLocked(
+            run,
+            own: OwnDescriptors(
+                descriptors: mode.descriptors.watched, mainQueue: servesMainQueueLocked(mode) ? MainQueue.handle : -1))
+        if !found.readyContexts.isEmpty { ready.insert(.contexts) }
+        if found.mainQueue { ready.insert(.mainQueue) }
+        if found.descriptors { ready.insert(.descriptors) }
+        return ready
+    }
+
+    /// With the lock held: these have had their turn. When all have, everybody's slice begins anew.
+    @inline(__always) func endTurnLocked(_ run: Activation, of kinds: Turns) {
+        if !run.owed.isEmpty { endOwedTurnLocked(run, of: kinds) }
+    }
+
+    @inline(never) private func endOwedTurnLocked(_ run: Activation, of kinds: Turns) {
+        run.owed.subtract(kinds)
+        if run.owed.isEmpty, !run.isHosted { run.slice.restart() }
+    }
+
+    /// With the lock held, the contexts that were ready were dispatched because the slice was used up: once more, and again, so that the lower
+    /// priorities of a context have their turn as well. A dispatch serves one; it may be a frame that takes 25 ms to draw, and our timers would be
+    /// late for each of three.
+    func yieldLocked(_ run: Activation, until end: Nanoseconds) {
+        for _ in 0..<2 {
+            guard .now() < end else { return }
+            let ready = readyContextsLocked(run)
+            guard !ready.isEmpty else { return }
+            for served in ready { dispatchLocked(served, run) }
+        }
+    }
+
+    /// With the lock held before and after: the run's contexts that are ready.
+    func readyContextsLocked(_ run: Activation) -> [ServedContext] {
+        let hasContexts = run.isHosted ? !host.carried.isEmpty : !run.contexts.list.isEmpty
+        return hasContexts ? pollLocked(run, own: OwnDescriptors()).readyContexts : []
+    }
+
+    /// With the lock held before and after: a look at the run's contexts and descriptors that does not wait.
+    private func pollLocked(_ run: Activation, own: OwnDescriptors) -> PollResult {
+        let contexts = run.isHosted ? host.carried.served : run.contexts.list
+        lock.unlock()
+        defer { lock.lock() }
+        return poller.poll(contexts, own: own, deadline: .min)
+    }
+}
