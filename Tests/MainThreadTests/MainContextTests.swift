@@ -57,6 +57,48 @@ final class MainContextTests: MainThreadTestCase {
         XCTAssertEqual(early + trace.lines, ["private"])
     }
 
+    /// A run of the default mode inside a private one leaves the thread's default context as it found it: GLib calls
+    /// its own default context "none".
+    func testDefaultRunInsidePrivateRun() {
+        let trace = Recorder()
+        let contexts = Shared<[OpaquePointer?]>([])
+        source("private") {}
+        let (_, messages) = capturingLog {
+            loop.perform(inModes: ["private"]) {
+                contexts.update { $0.append(threadDefaultContext()) }
+                GRunLoop.main.perform { contexts.update { $0.append(threadDefaultContext()) } }
+                GRunLoop.main.run(for: .zero)
+                contexts.update { $0.append(threadDefaultContext()) }
+                startTask { trace(GRunLoop.main.currentMode?.rawValue ?? "none") }
+            }
+            loop.run(mode: "private", for: .zero)
+            let end = GRunLoop.now.advanced(by: .seconds(20))
+            while trace.lines.isEmpty, GRunLoop.now < end {
+                loop.run(for: .milliseconds(5))
+                loop.run(mode: "private", for: .milliseconds(5))
+            }
+        }
+        XCTAssertEqual(messages, [])
+        XCTAssertEqual(trace.lines, ["private"])
+        XCTAssertNil(threadDefaultContext())
+        let found = contexts.value
+        XCTAssertEqual(found.count, 3)
+        XCTAssertNotNil(found[0])
+        XCTAssertNil(found[1])
+        XCTAssertEqual(found[2], found[0])
+        // Nobody owns it any more.
+        let address = UInt(bitPattern: found[0])
+        let isFree = Flag()
+        onPlainThread {
+            let context = OpaquePointer(bitPattern: address)
+            if g_main_context_acquire(context) != 0 {
+                isFree.set()
+                g_main_context_release(context)
+            }
+        }
+        XCTAssertTrue(isFree.isSet, "the private mode's context is still owned")
+    }
+
     /// The main queue, GLib's sources and the loop's own items share one run.
     func testAllTogether() {
         let trace = Recorder()

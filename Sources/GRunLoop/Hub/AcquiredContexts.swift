@@ -39,9 +39,7 @@ struct AcquiredContexts {
 
     /// What this thread starts from now on with GIO completes in the first of them.
     mutating func pushThreadDefault() {
-        guard pushed == nil, let first = list.first?.context else { return }
-        let current = g_main_context_get_thread_default() ?? g_main_context_default()
-        guard current != first else { return }
+        guard pushed == nil, let first = list.first?.context, !Contexts.isThreadDefault(first) else { return }
         g_main_context_push_thread_default(first)
         pushed = first
     }
@@ -54,7 +52,7 @@ struct AcquiredContexts {
 
     mutating func releaseAll() {
         if let pushed {
-            if g_main_context_get_thread_default() == pushed {
+            if Contexts.isThreadDefault(pushed) {
                 g_main_context_pop_thread_default(pushed)
             } else {
                 Log.misuse(

@@ -40,7 +40,13 @@ enum Contexts {
         return g_main_context_ref(g_main_context_default())
     }
 
-    /// The context that was pushed on this thread, referenced; nil if none was.
+    /// Whether what GIO starts on this thread now completes in that context. Of the default context GLib says that
+    /// there is none, also where it was pushed over another.
+    static func isThreadDefault(_ context: OpaquePointer) -> Bool {
+        context == g_main_context_get_thread_default() ?? g_main_context_default()
+    }
+
+    /// The context that was pushed on this thread, referenced; nil if none was, or GLib's default one.
     static func pushedOnThisThread() -> OpaquePointer? {
         g_main_context_get_thread_default().map { g_main_context_ref($0) }
     }
