@@ -114,8 +114,7 @@ extension Bool {
 
 extension Nanoseconds {
     init(microseconds: gint64) {
-        let (product, overflow) = Nanoseconds(microseconds).multipliedReportingOverflow(by: 1000)
-        self = overflow ? (microseconds < 0 ? .min : .max) : product
+        self = Nanoseconds(microseconds).multipliedSaturating(by: 1000)
     }
 }
 

@@ -54,7 +54,7 @@ extension GRunLoop {
         let timer = Timer(fireAt: deadline, tolerance: tolerance) { _ in mailbox.send(()) }
         mailbox.open(for: timer)
         // A timer fires after 16 years at the latest.
-        if end.addingSaturating(-time) < .longest {
+        if end.subtractingSaturating(time) < .longest {
             for name in names { add(timer, forMode: name) }
         }
         if await mailbox.next() != nil { return }

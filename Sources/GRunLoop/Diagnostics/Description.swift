@@ -102,7 +102,7 @@ private struct LoopSnapshot {
     }
 
     private func deadline(_ date: Nanoseconds) -> String {
-        date == .never ? "never" : "\(seconds(date.addingSaturating(-time))) s (@ \(date))"
+        date == .never ? "never" : "\(seconds(date.subtractingSaturating(time))) s (@ \(date))"
     }
 }
 

@@ -274,18 +274,21 @@ extension GRunLoop {
 
         /// The first date of the grid after now: phase is kept, what was missed is skipped.
         private func advance(from due: Nanoseconds) {
-            let next = due.addingSaturating((missedDatesLocked(since: due) &+ 1).multipliedSaturating(by: period))
+            let dates = missedDatesLocked(since: due).addingSaturating(1)
+            let next = due.addingSaturating(dates.multipliedSaturating(by: period))
             setDates(requested: next, deadline: next)
         }
 
         /// In the closure of one that repeats: the latest date of its grid that has come.
         var latestDate: Instant {
-            guardian.withLock { requested + missedDatesLocked(since: requested) * period }.instant
+            guardian.withLock {
+                requested.addingSaturating(missedDatesLocked(since: requested).multipliedSaturating(by: period))
+            }.instant
         }
 
         /// How many dates of the grid have come since that one.
         private func missedDatesLocked(since due: Nanoseconds) -> Nanoseconds {
-            Swift.max(0, (nowLocked &- due) / period)
+            Swift.max(0, nowLocked.subtractingSaturating(due) / period)
         }
 
         /// The present on the clock that its dates are of.
@@ -303,7 +306,7 @@ extension GRunLoop {
         }
 
         private static func deadline(for date: Nanoseconds, at now: Nanoseconds) -> Nanoseconds {
-            Swift.min(Swift.max(date, now), now + .longest)
+            Swift.min(Swift.max(date, now), now.addingSaturating(.longest))
         }
 
         private static func slack(for tolerance: Duration, period: Nanoseconds) -> Nanoseconds {
@@ -318,15 +321,8 @@ extension GRunLoop.Timer: CustomStringConvertible {
         let (valid, firing, date, now) = guardian.withLock {
             (isValidLocked, isFiring, shownDateLocked, nowLocked)
         }
-        let ahead = seconds(date.addingSaturating(-now))
+        let ahead = seconds(date.subtractingSaturating(now))
         let state = "valid = \(yesNo(valid)), firing = \(yesNo(firing)), interval = \(interval), tolerance = \(tolerance)"
         return "<GRunLoop.Timer \(hexAddress(self))>{\(state), next fire date = \(ahead) s from now (@ \(date)), callout = closure}"
-    }
-}
-
-extension Nanoseconds {
-    fileprivate func multipliedSaturating(by other: Nanoseconds) -> Nanoseconds {
-        let (product, overflow) = multipliedReportingOverflow(by: other)
-        return overflow ? .max : product
     }
 }

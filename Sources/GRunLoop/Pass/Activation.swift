@@ -94,9 +94,10 @@ final class Activation {
         modeReference = mode
     }
 
-    /// The time counts from the first pass, after the entry observers.
+    /// The time counts from the first pass, after the entry observers. A limit is never none: where the clock ends, so
+    /// does the run.
     func startClock(at now: @autoclosure () -> Nanoseconds) {
-        deadline = span <= 0 ? .min : span > .longest ? .never : now().addingSaturating(span)
+        deadline = span <= 0 ? .min : span > .longest ? .never : min(now().addingSaturating(span), .last)
     }
 
     /// The run only looks: one pass, no sleep.

@@ -7,7 +7,7 @@ import Synchronization
 extension GRunLoop {
     /// Runs a mode once, until a point in time. Nil if nothing was run: see ``runMode(_:for:returningAfterSource:)``.
     func runMode(_ name: Mode, until limit: Nanoseconds, returningAfterSource: Bool) -> RunResult? {
-        let span = limit == .never ? limit : limit.addingSaturating(-time)
+        let span = limit == .never ? limit : limit.subtractingSaturating(time)
         return runMode(name, for: span, returningAfterSource: returningAfterSource)
     }
 

@@ -185,7 +185,7 @@ extension GRunLoop {
             let contexts = run.contexts.list
             // Other threads have taken or own every context since the run began. Without any descriptor to be woken by, and only then, the loop
             // looks for itself.
-            if contexts.isEmpty, !canWakeItself() { until = min(until, time + 50_000_000) }
+            if contexts.isEmpty, !canWakeItself() { until = min(until, time.addingSaturating(50_000_000)) }
             let descriptors = mode.descriptors.watched
             // The first context ends it, or, where other threads own them all, a descriptor of the loop's own. A look is over before anybody could end it.
             if until != .min {

@@ -8,6 +8,8 @@ typealias Nanoseconds = Int64
 
 extension Nanoseconds {
     static let never = Nanoseconds.max
+    /// What a clock reads at last: what would be later never comes.
+    static var last: Nanoseconds { .max - 1 }
 
     /// 16 years: what is further away than this is no limit, or fires then (items 34 and 116).
     static let longest: Nanoseconds = 504_911_232 * 1_000_000_000
@@ -45,9 +47,21 @@ extension Nanoseconds {
         self.init(saturating: GRunLoop.epoch.duration(to: instant))
     }
 
+    // A clock of virtual time reads anything, and a span is of any length: times are added, subtracted and multiplied by these.
+
     func addingSaturating(_ other: Nanoseconds) -> Nanoseconds {
         let (sum, overflow) = addingReportingOverflow(other)
         return overflow ? (other < 0 ? .min : .max) : sum
+    }
+
+    func subtractingSaturating(_ other: Nanoseconds) -> Nanoseconds {
+        let (difference, overflow) = subtractingReportingOverflow(other)
+        return overflow ? (other < 0 ? .max : .min) : difference
+    }
+
+    func multipliedSaturating(by other: Nanoseconds) -> Nanoseconds {
+        let (product, overflow) = multipliedReportingOverflow(by: other)
+        return overflow ? ((self < 0) == (other < 0) ? .max : .min) : product
     }
 
     var duration: Duration { .nanoseconds(self) }

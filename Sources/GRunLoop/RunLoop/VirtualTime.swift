@@ -41,10 +41,13 @@ extension GRunLoop {
             advance(to: Nanoseconds(saturating: end), mode)
         }
 
-        /// Moves the clock to the date of the mode's first timer, and fires it. False if there is none.
+        /// Moves the clock to where the mode's first timer is due, and fires it. False if there is none whose time comes: the clock ends
+        /// 1 ns before ``GRunLoop/distantFuture``.
         @discardableResult public func advanceToNextTimer(inMode mode: Mode = .default) -> Bool {
-            guard let date = loop.nextFireDate(forMode: mode) else { return false }
-            advance(to: date, inMode: mode)
+            // Not its date: that may be later than the 16 years after which a timer fires.
+            let due = loop.lock.withLock { loop.modes[mode]?.heap.earliest ?? .never }
+            guard due != .never else { return false }
+            advance(to: due, mode)
             return true
         }
 
@@ -107,9 +110,6 @@ extension GRunLoop.VirtualTime {
         /// Whether any loop of the process has one.
         static var isInUse: Bool { count.load(ordering: .relaxed) > 0 }
 
-        /// `never` is no reading: what has no date would be due then.
-        private static let range = 0...(Nanoseconds.never - 1)
-
         private let reading: Atomic<Nanoseconds>
 
         init(at start: Nanoseconds) {
@@ -128,8 +128,9 @@ extension GRunLoop.VirtualTime {
             if time > now { reading.store(Self.limited(time), ordering: .relaxed) }
         }
 
+        /// `never` is no reading: what has no date would be due then.
         static func limited(_ time: Nanoseconds) -> Nanoseconds {
-            min(max(time, range.lowerBound), range.upperBound)
+            min(max(0, time), .last)
         }
     }
 }
