@@ -47,6 +47,7 @@ void check_blocks(void);
 void check_performs(void);
 void check_thread(void);
 void check_virtual_time(void);
+void check_times(void);
 void check_types(void);
 
 #endif

@@ -89,6 +89,7 @@ int main(int count, char **arguments)
     add("/performs", check_performs);
     add("/thread", check_thread);
     add("/virtual-time", check_virtual_time);
+    add("/times", check_times);
     add("/types", check_types);
     // The main loop, and who drives it, are the process's.
     g_test_add_func("/host", check_host);

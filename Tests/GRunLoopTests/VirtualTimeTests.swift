@@ -137,6 +137,41 @@ import Testing
         }
     }
 
+    @Test("a fraction of a second is the nearest nanosecond, wherever it comes in; and the shortest time is one")
+    func fractions() {
+        GRunLoop.withVirtualTime { time in
+            let loop = time.loop
+            let start = time.now
+            let count = Counter()
+            loop.after(.milliseconds(1900)) { count.increment() }
+            time.advance(by: .seconds(1.9))
+            #expect(count.value == 1)
+            #expect(start.duration(to: time.now) == .milliseconds(1900))
+
+            let shortest = Duration(attoseconds: 1)
+            let repeating = GRunLoop.Timer(fireAt: time.now, interval: shortest, tolerance: .seconds(1.9)) { _ in }
+            #expect(repeating.interval == .nanoseconds(1))
+            #expect(GRunLoop.Timer(fireAt: time.now, interval: .seconds(0.3)) { _ in }.interval == .milliseconds(300))
+            for (tolerance, whole) in [(.seconds(1.9), .milliseconds(1900)), (shortest, Duration.nanoseconds(1))] {
+                #expect(GRunLoop.Timer(fireAt: time.now, tolerance: tolerance) { _ in }.tolerance == whole)
+            }
+            loop.hostTimeSlice = shortest
+            #expect(loop.hostTimeSlice == .nanoseconds(1))
+
+            // Not due yet: a nanosecond has to pass.
+            loop.after(shortest) { count.increment() }
+            loop.perform(after: shortest) { count.increment() }
+            time.advance(by: .zero)
+            #expect(count.value == 1)
+            time.advance(by: shortest)
+            #expect(count.value == 3)
+            loop.keepAlive()
+            loop.run(for: .seconds(1.9))
+            loop.run(for: shortest)
+            #expect(start.duration(to: time.now) == .milliseconds(3800) + .nanoseconds(2))
+        }
+    }
+
     @Test("a late callback skips the dates that it missed, by the loop's clock")
     func grid() {
         GRunLoop.withVirtualTime { time in

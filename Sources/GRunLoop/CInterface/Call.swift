@@ -76,10 +76,12 @@ struct Call {
         return modes
     }
 
-    /// A span in seconds. Infinite ones are the longest there are.
+    /// A span in seconds, to the nearest nanosecond, but at least one if it is positive. Infinite ones are the longest
+    /// there are.
     func seconds(_ seconds: gdouble) -> Nanoseconds? {
         guard requires(!seconds.isNaN, "!isnan (seconds)") else { return nil }
-        return Nanoseconds(exactly: (seconds * 1e9).rounded()) ?? (seconds < 0 ? .min : .max)
+        let nearest = Nanoseconds(exactly: (seconds * 1e9).rounded()) ?? (seconds < 0 ? .min : .max)
+        return nearest == 0 && seconds > 0 ? 1 : nearest
     }
 
     /// Where an error is to go, if the caller wants it.

@@ -14,40 +14,41 @@ extension Nanoseconds {
     /// 16 years: what is further away than this is no limit, or fires then (items 34 and 116).
     static let longest: Nanoseconds = 504_911_232 * 1_000_000_000
 
-    private static let longestDuration = Duration.nanoseconds(Int64.max)
-    private static let shortestDuration = Duration.nanoseconds(Int64.min)
-
     static func now() -> Nanoseconds {
         cgrun_now()
     }
 
-    /// A span saturates: one that does not fit is the longest or the shortest there is.
+    /// The nearest one, halves upwards; but a span that is longer than none is never none. It saturates: what does not
+    /// fit is the longest or the shortest there is.
     init(saturating duration: Duration) {
-        // Nearly all: three multiplications, where the rest is divisions of 128 bits. 2^64 is 18,446,744,073 times 10^9, and 709,551,616.
         let attoseconds = duration.attoseconds
-        let high = UInt64(truncatingIfNeeded: attoseconds >> 64)
-        if high < 1 << 28 {
-            let low = UInt64(truncatingIfNeeded: attoseconds).quotientAndRemainder(dividingBy: 1_000_000_000)
-            let rest = (high &* 709_551_616 &+ low.remainder) / 1_000_000_000
-            self = Nanoseconds(truncatingIfNeeded: high &* 18_446_744_073 &+ low.quotient &+ rest)
+        // Of the greatest this is negative, and left to the division.
+        let rounded = attoseconds &+ 500_000_000
+        let high = UInt64(truncatingIfNeeded: rounded >> 64)
+        // Nearly all: three multiplications, where the rest is a division of 128 bits.
+        // 2^64 is 18,446,744,073 times 10^9, and 709,551,616.
+        guard high < 1 << 28 else {
+            self.init(dividing: attoseconds)
             return
         }
-        // Compared first: the components of a longer one do not fit into 64 bits, and trap.
-        if duration >= Self.longestDuration {
-            self = .max
-        } else if duration <= Self.shortestDuration {
-            self = .min
-        } else {
-            let (seconds, attoseconds) = duration.components
-            self = seconds * 1_000_000_000 + attoseconds / 1_000_000_000
-        }
+        let low = UInt64(truncatingIfNeeded: rounded).quotientAndRemainder(dividingBy: 1_000_000_000)
+        let rest = (high &* 709_551_616 &+ low.remainder) / 1_000_000_000
+        let nearest = Nanoseconds(truncatingIfNeeded: high &* 18_446_744_073 &+ low.quotient &+ rest)
+        self = nearest == 0 && attoseconds > 0 ? 1 : nearest
+    }
+
+    /// Negative ones, and those of more than 150 years.
+    @inline(never) private init(dividing attoseconds: Int128) {
+        let (quotient, remainder) = attoseconds.quotientAndRemainder(dividingBy: 1_000_000_000)
+        self.init(clamping: quotient + (remainder >= 500_000_000 ? 1 : remainder < -500_000_000 ? -1 : 0))
     }
 
     init(saturating instant: GRunLoop.Instant) {
         self.init(saturating: GRunLoop.epoch.duration(to: instant))
     }
 
-    // A clock of virtual time reads anything, and a span is of any length: times are added, subtracted and multiplied by these.
+    // A clock of virtual time reads anything, and a span is of any length: times are added, subtracted and multiplied
+    // by these.
 
     func addingSaturating(_ other: Nanoseconds) -> Nanoseconds {
         let (sum, overflow) = addingReportingOverflow(other)
@@ -70,7 +71,8 @@ extension Nanoseconds {
 
 extension GRunLoop {
     /// A point on the loop's clock: `CLOCK_MONOTONIC`, which is also what `g_get_monotonic_time` counts. `.now + .seconds(2)` is a
-    /// point in two seconds; the two ends are ``distantFuture`` and ``distantPast``.
+    /// point in two seconds; the two ends are ``distantFuture`` and ``distantPast``. A loop counts whole nanoseconds:
+    /// of what it is given it takes the nearest one, and of a span that is longer than none at least one.
     public typealias Instant = SuspendingClock.Instant
 
     static let epoch = SuspendingClock().systemEpoch

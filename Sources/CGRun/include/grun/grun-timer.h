@@ -11,7 +11,8 @@
 
 G_BEGIN_DECLS
 
-/* Spans are in seconds (gdouble). Dates are in microseconds (gint64) of the clock of g_get_monotonic_time(); what is finer is lost. */
+/* Spans are in seconds (gdouble), to the nearest nanosecond; a positive one is at least that long. Dates are in
+ * microseconds (gint64) of the clock of g_get_monotonic_time(); what is finer is lost. */
 
 /**
  * GRunTimerFunc:
