@@ -175,8 +175,23 @@ static void pass_an_hour(GRunLoop *loop, gpointer data)
     g_assert_false(grun_loop_advance_to_next_timer(loop, "other"));
 }
 
+// The loop that the thread has otherwise.
+static void use_hidden_loop(GRunLoop *loop, gpointer data)
+{
+    Count *count = data;
+    g_assert_true(loop != count->loop);
+    g_assert_true(grun_loop_perform_and_wait(count->loop, MODE, count_func, count, NULL));
+    g_assert_cmpuint(count->calls, ==, 1);
+    g_test_expect_message("GRunLoop", G_LOG_LEVEL_CRITICAL, "grun_loop_run: *its thread is in virtual time*");
+    g_assert_cmpint(grun_loop_run(count->loop), ==, GRUN_RESULT_FINISHED);
+    g_test_assert_expected_messages();
+}
+
 void check_virtual_time(void)
 {
+    Count hidden = count_of(grun_loop_get_current());
+    grun_with_virtual_time(-1, use_hidden_loop, &hidden);
+
     Count count = count_of(NULL);
     gint64 begin = g_get_monotonic_time();
     grun_with_virtual_time(1000, pass_an_hour, &count);

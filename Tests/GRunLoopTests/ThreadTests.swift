@@ -79,9 +79,9 @@ import Testing
         #expect(joined.value == 6)
     }
 
-    @Test("a thread that waits for its own end stops the process, with a message")
-    func joinsItself() {
-        let child = runChild("join-itself")
+    @Test("a thread that waits for its own end stops the process, with a message", arguments: ["", "-in-virtual-time"])
+    func joinsItself(where place: String) {
+        let child = runChild("join-itself" + place)
         #expect(child.signal != nil)
         #expect(child.errors.contains("a thread cannot wait for its own end"), "\(child.errors)")
     }

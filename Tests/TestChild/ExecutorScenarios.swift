@@ -53,6 +53,12 @@ func joinItself() throws {
     sleep(5)
 }
 
+func joinItselfInVirtualTime() throws {
+    let worker = try GRunLoop.Thread()
+    worker.loop.async { GRunLoop.withVirtualTime { _ in worker.join() } }
+    sleep(5)
+}
+
 /// One after the other; what the process holds is compared after the first thousand and at the end.
 func tenThousandThreads() throws {
     func start(_ count: Int) throws {

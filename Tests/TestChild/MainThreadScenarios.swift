@@ -45,6 +45,22 @@ func mainThreadEnds() {
     pthread_exit(nil)
 }
 
+/// An item of the main loop in the loop of another thread.
+func mainItemElsewhere() {
+    onPlainThread { callMainItem(in: .current) }
+}
+
+func mainItemElsewhereInVirtualTime() {
+    onPlainThread { GRunLoop.withVirtualTime { callMainItem(in: $0.loop) } }
+}
+
+private func callMainItem(in loop: GRunLoop) {
+    loop.add(GRunLoop.Timer(interval: .zero, repeats: false, onMain: { _ in say("called") }), forMode: .default)
+    say("before")
+    loop.run(for: .zero)
+    say("after")
+}
+
 func forked() {
     let loop = GRunLoop.current
     let ran = Counter()

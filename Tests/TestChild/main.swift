@@ -7,6 +7,8 @@ import TestSupport
 let scenarios: [String: () throws -> Void] = [
     "main-loop-first-touched-elsewhere": mainLoopFirstTouchedElsewhere,
     "main-thread-ends": mainThreadEnds,
+    "main-item-elsewhere-in-real-time": mainItemElsewhere,
+    "main-item-elsewhere-in-virtual-time": mainItemElsewhereInVirtualTime,
     "forked": forked,
     "run-in-common-modes": runInCommonModes,
     "drain-on-another-thread": drainOnAnotherThread,
@@ -19,6 +21,7 @@ let scenarios: [String: () throws -> Void] = [
     "check-isolated-elsewhere": checkIsolatedElsewhere,
     "two-tasks-one-iterator": twoTasksOneIterator,
     "join-itself": joinItself,
+    "join-itself-in-virtual-time": joinItselfInVirtualTime,
     "million-jobs": millionJobs,
     "ten-thousand-threads": tenThousandThreads,
 ]

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Items of the main loop: the same initializers for closures of the main actor, which may touch what belongs to it.
 //
-// The main loop runs on the thread of the main actor, so nothing is scheduled: the closure is called where it stands. An item that
-// was made with `onMain:` and added to another loop stops the program at its first callout, with a message.
+// The main loop runs on the thread of the main actor, so nothing is scheduled: the closure is called where it stands.
+// So it is in a loop of virtual time whose closure is on the main actor, wherever that is. An item that was made with
+// `onMain:` and added to another loop stops the program at its first callout, with a message.
 
 extension GRunLoop.Source {
     /// A source of the main loop. See ``init(order:schedule:cancel:perform:)``.
@@ -67,8 +68,14 @@ extension GRunLoop {
 
 private func callOnMain(_ body: @MainActor () -> Void) {
     precondition(
-        ThreadLoops.currentIfAny?.isMain ?? false,
-        "GRunLoop: an onMain closure was called on another thread than the main one: its item is in a run loop that is not the "
-            + "main one, or a timer was fired there by hand; use the initializer with a @Sendable closure for it")
+        isOnMain,
+        "GRunLoop: an onMain closure was called where the main actor is not: its item is in a run loop of another "
+            + "thread, or a timer was fired there by hand; use the initializer with a @Sendable closure for it")
     MainActor.assumeIsolated(body)
+}
+
+/// The main loop is on the main actor; a loop of virtual time is if its test is. Elsewhere nobody asks libdispatch.
+private var isOnMain: Bool {
+    guard let loop = ThreadLoops.currentIfAny else { return false }
+    return loop.isMain || loop.virtualTime != nil && MainQueue.isCurrent
 }

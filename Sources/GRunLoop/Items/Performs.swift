@@ -19,8 +19,8 @@ extension GRunLoop {
         try enqueue(PerformQueue.Request(waits: false, body), modes: Set(names))
     }
 
-    /// Has the closure performed on the loop's thread and waits until that is done; on the loop's own thread it is
-    /// performed at once. While it waits this thread serves nothing.
+    /// Has the closure performed on the loop's thread and waits until that is done; on the loop's own thread, also
+    /// while that is in virtual time, it is performed at once. While it waits this thread serves nothing.
     ///
     /// Threads: any. It throws what the closure throws, and ``LoopEnded`` when the loop's thread has ended or ends before the closure
     /// was performed. The corresponding Foundation method is `perform(_:on:with:waitUntilDone:modes:)`.
@@ -30,7 +30,7 @@ extension GRunLoop {
         inModes names: [Mode] = [.common], _ body: @escaping @Sendable () throws(Failure) -> Value
     ) throws -> Value {
         precondition(!names.isEmpty, "GRunLoop.performAndWait: an empty list of modes would wait for ever; name a mode")
-        if isCurrent { return try body() }
+        if isOfThisThread { return try body() }
         let box = ResultBox<Value, Failure>()
         let request = PerformQueue.Request(waits: true) { box.fill(with: body) }
         try enqueue(request, modes: Set(names))

@@ -32,6 +32,17 @@ enum MainQueue {
     private static let draining = Atomic(false)
     private static let saidLost = Atomic(false)
 
+    private static let ownMark: DispatchSpecificKey<Bool> = {
+        let key = DispatchSpecificKey<Bool>()
+        DispatchQueue.main.setSpecific(key: key, value: true)
+        return key
+    }()
+
+    /// Whether what runs now is the main queue's: on the main thread, or, in a program that has given that away,
+    /// wherever libdispatch drains the queue. Asked beforehand, since `MainActor.assumeIsolated` ends the process
+    /// without a word.
+    static var isCurrent: Bool { cgrun_is_main_thread() || DispatchQueue.getSpecific(key: ownMark) != nil }
+
     static var isDraining: Bool { draining.load(ordering: .relaxed) }
 
     /// Whether a drain would be accepted on the main thread now: three reads of memory.

@@ -127,6 +127,18 @@ public final class GRunLoop: @unchecked Sendable {
 
     @inline(never) private var isCurrentAtLast: Bool { ThreadLoops.currentIfAny === self }
 
+    /// Whether the calling thread is the loop's, also while virtual time has another loop be the current one.
+    var isOfThisThread: Bool { isCurrent || isHidden }
+
+    /// Of a loop that is not the current one: whether it will be, when virtual time is over on this thread.
+    @inline(never) private var isHidden: Bool {
+        // It may have been touched for the first time in there.
+        if isMain { return cgrun_is_main_thread() }
+        var hidden = ThreadLoops.peek?.virtualTime?.hidden
+        while let loop = hidden, loop !== self { hidden = loop.virtualTime?.hidden }
+        return hidden != nil
+    }
+
     // MARK: Whether it can be called at all
 
     var isDead: Bool { dead.load(ordering: .relaxed) }
@@ -154,6 +166,12 @@ public final class GRunLoop: @unchecked Sendable {
 
     func requireOwnThread(_ call: StaticString) -> Bool {
         if isCurrent { return true }
+        guard !isHidden else {
+            Log.misuse(
+                call,
+                "ignored: its thread is in virtual time, where another loop stands in for this one; call it afterwards")
+            return false
+        }
         let remedy = cgrun_get_caller() == nil ? "async(inModes:_:)" : "grun_loop_async()"
         Log.misuse(call, "called on another thread than the loop's own, and ignored; call it there, by \(remedy)")
         return false

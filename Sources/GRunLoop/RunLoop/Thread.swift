@@ -73,7 +73,8 @@ extension GRunLoop {
         /// Threads: any but the thread itself, which would wait for ever: that stops the program, with a message.
         @available(*, noasync, message: "it blocks its thread; await ended() instead")
         public func join() {
-            precondition(!loop.isCurrent, "GRunLoop.Thread.join: a thread cannot wait for its own end; call stop() there")
+            precondition(
+                !loop.isOfThisThread, "GRunLoop.Thread.join: a thread cannot wait for its own end; call stop() there")
             let ended = Semaphore()
             body.whenEnded { ended.signal() }
             ended.wait()

@@ -41,8 +41,8 @@ extension GRunLoop {
             advance(to: Nanoseconds(saturating: end), mode)
         }
 
-        /// Moves the clock to where the mode's first timer is due, and fires it. False if there is none whose time comes: the clock ends
-        /// 1 ns before ``GRunLoop/distantFuture``.
+        /// Moves the clock to where the mode's first timer is due, and fires it. False if there is none whose time
+        /// comes: the clock ends 1 ns before ``GRunLoop/distantFuture``.
         @discardableResult public func advanceToNextTimer(inMode mode: Mode = .default) -> Bool {
             // Not its date: that may be later than the 16 years after which a timer fires.
             let due = loop.lock.withLock { loop.modes[mode]?.heap.earliest ?? .never }
@@ -79,13 +79,23 @@ extension GRunLoop {
     /// `Task.sleep`) goes on in real time; ``sleep(for:tolerance:inModes:)`` and ``clock`` of the loop are virtual. The main dispatch queue is
     /// not served. A run with nothing to come waits in earnest, for other threads.
     ///
+    /// **The main actor.** Where the closure is on the main actor, so are the callouts of the loop: items that were
+    /// made with `onMain:` can be added to it. That is so on the main thread, as in a test of XCTest's, and in a
+    /// `@MainActor` test of Swift Testing's, whose main actor lives on threads of libdispatch. ``main`` stays the main
+    /// loop, which does not run meanwhile: what is added to it waits for its own, real time. So code that is to be
+    /// tested is given its loop, ``main`` unless told otherwise. A task of the main actor runs when the test has
+    /// returned or awaits.
+    ///
+    /// The loop that the thread has otherwise, the main one included, cannot be run in there, which is logged;
+    /// ``performAndWait(inModes:_:)`` of it performs at once, since who would wait is on its thread.
+    ///
     /// - Parameter start: the first reading of the clock.
     ///
     /// Threads: any; the loop ends with the closure, as with a thread. It throws what the closure throws.
     public static func withVirtualTime<Result, Failure: Error>(
         from start: Instant = now, _ body: (VirtualTime) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        let clock = VirtualTime.Clock(at: Nanoseconds(saturating: start))
+        let clock = VirtualTime.Clock(at: Nanoseconds(saturating: start), hiding: ThreadLoops.peek)
         let loop = GRunLoop(isMain: false, virtualTime: clock)
         return try ThreadLoops.withCurrent(loop) { () throws(Failure) -> Result in
             defer { loop.endWithThread() }
@@ -111,8 +121,14 @@ extension GRunLoop.VirtualTime {
         static var isInUse: Bool { count.load(ordering: .relaxed) > 0 }
 
         private let reading: Atomic<Nanoseconds>
+        /// The loop that is the thread's again when virtual time is over: the thread keeps it.
+        private let former: Unmanaged<GRunLoop>?
 
-        init(at start: Nanoseconds) {
+        /// By the loop's thread only, and while virtual time lasts.
+        var hidden: GRunLoop? { former?.takeUnretainedValue() }
+
+        init(at start: Nanoseconds, hiding former: GRunLoop?) {
+            self.former = former.map(Unmanaged.passUnretained)
             reading = Atomic(Self.limited(start))
             Self.count.add(1, ordering: .relaxed)
         }

@@ -32,7 +32,11 @@ typedef void (*GRunVirtualTimeFunc) (GRunLoop *loop,
  * loop's clock and in its order. It is the same run loop, with another clock and without a host. It ends with the function.
  *
  * What GLib and the kernel time by themselves goes on in real time. The main dispatch queue is not served. A run with nothing to come waits in
- * earnest, for other threads. Threads: any.
+ * earnest, for other threads.
+ *
+ * The loop that the thread has otherwise, the main one included, cannot be run meanwhile: a g_critical(), and nothing
+ * is run. What is added to it waits for its own, real time. grun_loop_perform_and_wait() of it performs at once, since
+ * who would wait is on its thread. Threads: any.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_with_virtual_time (gint64 start,
@@ -71,9 +75,10 @@ void grun_loop_advance_time (GRunLoop *loop,
  * @loop: the loop that grun_with_virtual_time() has given
  * @mode: the mode to run in, not %GRUN_MODE_COMMON
  *
- * Moves the clock to the date of the mode's first timer, and fires it. Threads: the loop's own, as grun_loop_advance_time().
+ * Moves the clock to where the mode's first timer is due, and fires it. Threads: the loop's own, as
+ * grun_loop_advance_time().
  *
- * Returns: %FALSE if there is none
+ * Returns: %FALSE if there is none whose time comes: the clock ends at 9,223,372,036,854,775 microseconds
  */
 GRUN_AVAILABLE_IN_1_0
 gboolean grun_loop_advance_to_next_timer (GRunLoop *loop,

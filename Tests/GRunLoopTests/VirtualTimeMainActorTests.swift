@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0 A model of the main actor in virtual time: here its tests run wherever
+// libdispatch runs the main queue. MainThreadTests has the same with XCTest, on the main thread.
+
+import GRunLoop
+import TestSupport
+import Testing
+
+/// A model as an application has it: of the main actor, with timers of the main loop, and a loop that a test can give
+/// it.
+@MainActor private final class Countdown {
+    private(set) var remaining: Int
+    private let loop: GRunLoop
+
+    init(from seconds: Int, loop: GRunLoop = .main) {
+        remaining = seconds
+        self.loop = loop
+    }
+
+    func start() {
+        let timer = GRunLoop.Timer(
+            interval: .seconds(1), repeats: true,
+            onMain: { [weak self] timer in
+                guard let self, remaining > 0 else { return timer.invalidate() }
+                remaining -= 1
+            })
+        loop.add(timer, forMode: .common)
+    }
+}
+
+@Suite("Virtual time: the main actor") struct VirtualTimeMainActorTests {
+    @MainActor @Test("a model of the main actor, with timers of the main loop, in an hour that takes no time")
+    func model() {
+        GRunLoop.withVirtualTime { time in
+            let countdown = Countdown(from: 3600, loop: time.loop)
+            countdown.start()
+            time.advance(by: .seconds(3599))
+            #expect(countdown.remaining == 1)
+            time.advance(by: .seconds(10))
+            #expect(countdown.remaining == 0)
+            #expect(time.loop.nextFireDate(forMode: .default) == nil)
+        }
+    }
+
+    @MainActor @Test("every item of the main loop may be in a loop of virtual time that is on the main actor")
+    func everyItem() throws {
+        try GRunLoop.withVirtualTime { time in
+            let loop = time.loop
+            let trace = Recorder()
+            let pipe = Pipe()
+            let descriptor = GRunLoop.DescriptorSource(
+                descriptor: pipe.readEnd,
+                onMain: { source, _ in
+                    trace("descriptor")
+                    source.invalidate()
+                })
+            try loop.add(descriptor, forMode: .default)
+            pipe.send()
+            let source = GRunLoop.Source(onMain: { trace("source") })
+            loop.add(source, forMode: .default)
+            source.signal()
+            loop.add(GRunLoop.Timer(fireAt: time.now, onMain: { _ in trace("timer") }), forMode: .default)
+            loop.add(
+                GRunLoop.Timer(interval: .seconds(1), repeats: false, onMain: { _ in trace("later") }),
+                forMode: .default)
+            loop.add(
+                GRunLoop.Observer(activities: .entry, repeats: false, onMain: { _, _ in trace("observer") }),
+                forMode: .default)
+            GRunLoop.Timer(fireAt: time.now, onMain: { _ in trace("by hand") }).fire()
+            loop.perform { MainActor.assumeIsolated { trace("block") } }
+            time.advance(by: .seconds(1))
+            #expect(trace.lines.sorted() == ["block", "by hand", "descriptor", "later", "observer", "source", "timer"])
+        }
+    }
+
+    @Test(
+        "elsewhere an item of the main loop stops the program, and says why, in virtual time as well",
+        arguments: ["virtual", "real"])
+    func elsewhere(time: String) {
+        let child = runChild("main-item-elsewhere-in-\(time)-time")
+        #expect(child.output == ["before"])
+        #expect(child.signal != nil)
+        #expect(
+            child.errorCount(of: "an onMain closure was called where the main actor is not") == 1, "\(child.errors)")
+    }
+}
+
+@Suite("Virtual time: the loop that it hides") struct HiddenLoopTests {
+    @Test("what is to be performed on the thread of a hidden loop is performed at once: who waits is on it")
+    func performAndWait() async throws {
+        try await onFreshThread { loop in
+            func currentLoop(on loop: GRunLoop) -> GRunLoop? { try? loop.performAndWait { GRunLoop.current } }
+            GRunLoop.withVirtualTime { outer in
+                #expect(currentLoop(on: loop) === outer.loop)
+                GRunLoop.withVirtualTime { inner in
+                    #expect(currentLoop(on: loop) === inner.loop)
+                    #expect(currentLoop(on: outer.loop) === inner.loop)
+                }
+            }
+            #expect(currentLoop(on: loop) === loop)
+        }
+    }
+
+    @Test("it does not run meanwhile, and says why; afterwards it does")
+    func runs() async throws {
+        try await onFreshThread { loop in
+            loop.keepAlive()
+            let (_, messages) = capturingLog {
+                GRunLoop.withVirtualTime { _ in
+                    #expect(loop.run(for: .zero) == .finished)
+                    loop.perform(after: .zero) { Issue.record("performed") }
+                }
+            }
+            #expect(messages.count == 2)
+            #expect(messages.allSatisfy { $0.contains("its thread is in virtual time") }, "\(messages)")
+            #expect(loop.run(for: .zero) == .timedOut)
+        }
+    }
+
+    @Test("another thread is told apart")
+    func otherThread() async throws {
+        try await onFreshThread { loop in
+            let other = LoopThread.running()
+            GRunLoop.withVirtualTime { _ in
+                let (_, messages) = capturingLog { other.loop.perform(after: .zero) { Issue.record("performed") } }
+                #expect(
+                    messages.count == 1 && messages[0].contains("called on another thread than the loop's own"),
+                    "\(messages)")
+                #expect(throws: Never.self) {
+                    try other.loop.performAndWait { #expect(GRunLoop.current === other.loop) }
+                }
+            }
+            other.finish()
+        }
+    }
+}
