@@ -9,60 +9,104 @@ import Glibc
 /// Endless work of one kind.
 private struct Flood: Sendable {
     let name: String
+    var isLong = false
     /// Starts it; answers how it is ended.
     let start: @Sendable (Shared) -> () -> Void
 }
 
-private let floods = [
-    Flood(name: "source") { stop in
-        let source = Slot<GRunLoop.Source>()
-        source.value = GRunLoop.Source { if !stop.isSet { source.value?.signal() } }
-        if let flooding = source.value {
-            GRunLoop.main.add(flooding, forMode: .default)
-            flooding.signal()
+/// One of each kind, each item of which uses the processor for so many milliseconds.
+private func floods(of milliseconds: Int) -> [Flood] {
+    let suffix = milliseconds == 0 ? "" : " of \(milliseconds) ms"
+    return [
+        Flood(name: "source" + suffix, isLong: milliseconds > 0) { stop in
+            let source = Slot<GRunLoop.Source>()
+            source.value = GRunLoop.Source {
+                work(milliseconds)
+                if !stop.isSet { source.value?.signal() }
+            }
+            if let flooding = source.value {
+                GRunLoop.main.add(flooding, forMode: .default)
+                flooding.signal()
+            }
+            GRunLoop.main.wakeUp()
+            return {
+                source.value?.invalidate()
+                source.value = nil
+            }
+        },
+        Flood(name: "blocks" + suffix, isLong: milliseconds > 0) { stop in
+            @Sendable func enqueue() {
+                guard !stop.isSet else { return }
+                GRunLoop.main.async {
+                    work(milliseconds)
+                    enqueue()
+                }
+            }
+            enqueue()
+            return {}
+        },
+        Flood(name: "zero timers" + suffix, isLong: milliseconds > 0) { stop in
+            @Sendable func arm() {
+                guard !stop.isSet else { return }
+                let timer = GRunLoop.Timer(interval: .zero, repeats: false) { _ in
+                    work(milliseconds)
+                    arm()
+                }
+                GRunLoop.main.add(timer, forMode: .default)
+            }
+            arm()
+            return {}
+        },
+        Flood(name: "descriptor" + suffix, isLong: milliseconds > 0) { _ in
+            var ends: [Int32] = [-1, -1]
+            pipe(&ends)
+            let (readEnd, writeEnd) = (ends[0], ends[1])
+            write(writeEnd, "x", 1)
+            let source = GRunLoop.DescriptorSource(descriptor: readEnd) { _, _ in work(milliseconds) }
+            try? GRunLoop.main.add(source, forMode: .default)
+            return {
+                source.invalidate()
+                close(readEnd)
+                close(writeEnd)
+            }
+        },
+        Flood(name: "main queue" + suffix, isLong: milliseconds > 0) { stop in
+            @Sendable func enqueue() {
+                guard !stop.isSet else { return }
+                DispatchQueue.main.async {
+                    work(milliseconds)
+                    enqueue()
+                }
+            }
+            enqueue()
+            return {}
+        },
+    ]
+}
+
+/// Timers with an empty callback, beside timeouts of the host's that only make each of its iterations dearer.
+private func shortTimers(
+    _ count: Int, every interval: Duration, apart: Duration = .zero, besideTimeouts timeouts: Int
+) -> Flood {
+    Flood(name: "\(count) timers of \(interval) beside \(timeouts) timeouts") { _ in
+        let ids = (0..<timeouts).map { _ in Host.addTimeout(milliseconds: 3_600_000) { false } }
+        let timers = (0..<count).map { index in
+            GRunLoop.Timer(fireAt: GRunLoop.now.advanced(by: apart * index), interval: interval) { _ in }
         }
-        GRunLoop.main.wakeUp()
+        for timer in timers { GRunLoop.main.add(timer, forMode: .default) }
         return {
-            source.value?.invalidate()
-            source.value = nil
+            for timer in timers { timer.invalidate() }
+            for id in ids { Host.remove(id) }
         }
-    },
-    Flood(name: "blocks") { stop in
-        @Sendable func enqueue() {
-            if !stop.isSet { GRunLoop.main.async { enqueue() } }
-        }
-        enqueue()
-        return {}
-    },
-    Flood(name: "zero timers") { stop in
-        @Sendable func arm() {
-            guard !stop.isSet else { return }
-            GRunLoop.main.add(GRunLoop.Timer(interval: .zero, repeats: false) { _ in arm() }, forMode: .default)
-        }
-        arm()
-        return {}
-    },
-    Flood(name: "descriptor") { _ in
-        var ends: [Int32] = [-1, -1]
-        pipe(&ends)
-        let (readEnd, writeEnd) = (ends[0], ends[1])
-        write(writeEnd, "x", 1)
-        let source = GRunLoop.DescriptorSource(descriptor: readEnd) { _, _ in }
-        try? GRunLoop.main.add(source, forMode: .default)
-        return {
-            source.invalidate()
-            close(readEnd)
-            close(writeEnd)
-        }
-    },
-    Flood(name: "main queue") { stop in
-        @Sendable func enqueue() {
-            if !stop.isSet { DispatchQueue.main.async { enqueue() } }
-        }
-        enqueue()
-        return {}
-    },
-]
+    }
+}
+
+/// Uses the processor.
+private func work(_ milliseconds: Int) {
+    guard milliseconds > 0 else { return }
+    let end = GRunLoop.now.advanced(by: .milliseconds(milliseconds))
+    while GRunLoop.now < end {}
+}
 
 /// A value that closures of the main thread share.
 private final class Slot<Value>: @unchecked Sendable {
@@ -74,11 +118,17 @@ extension HostChecks {
     func checkFloods() {
         toolkit.setAnimating(true)
         defer { toolkit.setAnimating(false) }
+        let short = floods(of: 0)
         let all = Flood(name: "all at once") { stop in
-            let ends = floods.map { $0.start(stop) }
+            let ends = short.map { $0.start(stop) }
             return { for end in ends { end() } }
         }
-        for flood in floods + [all] {
+        let timers = [
+            shortTimers(1, every: .microseconds(1), besideTimeouts: 0),
+            shortTimers(1, every: .microseconds(10), besideTimeouts: 2000),
+            shortTimers(100, every: .milliseconds(1), apart: .microseconds(10), besideTimeouts: 300),
+        ]
+        for flood in short + [all] + timers + floods(of: 5) {
             Watchdog.shared.feed("flood: \(flood.name)")
             let unloaded = framesInASecond()
             let stop = Shared()
@@ -88,8 +138,9 @@ extension HostChecks {
             end()
             Host.settle()
             let ratio = Double(loaded) / Double(max(1, unloaded))
+            // 57 of 60; 55 where an item of ours may take a third of a frame.
             report.fact(
-                "frames under a flood: \(flood.name)", ratio >= 0.95,
+                "frames under a flood: \(flood.name)", ratio >= (flood.isLong ? 0.916 : 0.95),
                 "\(loaded) of \(unloaded), ratio \((ratio * 100).rounded() / 100)",
                 isGate: gatesFrames)
             // Without any gate on the rate: it must not stand still.

@@ -2,8 +2,8 @@
 // How long the loop serves its own items in a row before GLib's other sources have their turn.
 
 /// A row of our own items, and how long it has lasted: from its first item on, with whatever lies between two of them. A host whose every iteration
-/// serves one short timer spends its time on iterations, and sources of a lower priority wait for all of it. The row ends with a sleep. Guarded by the
-/// loop's lock.
+/// serves one short timer spends its time on iterations, and sources of a lower priority wait for all of it. It ends when there is nothing of ours to
+/// do, or the others have had their turn. Sleeps do not count. Guarded by the loop's lock.
 struct TimeSlice {
     static let standard: Nanoseconds = 4_000_000
 
@@ -11,7 +11,7 @@ struct TimeSlice {
         case none
         /// An item is being called, or the pass goes on to the next.
         case underWay
-        /// A wait, a host's iteration or another's callback has come between. Whether it was a sleep the next item will know.
+        /// A wait, a host's iteration or another's callback comes between. How long it takes the next item will know.
         case interrupted
     }
 
@@ -28,7 +28,8 @@ struct TimeSlice {
     private static let longestStride: Int8 = 8
     /// A stretch between two looks at the clock is not to take longer.
     private static let stretch: Nanoseconds = 100_000
-    /// What lay between two items and took so long was a sleep, or somebody else's turn.
+    /// What lies between two items and takes so long is a sleep, or another process has the processor: no time of the row's. It does not end the row:
+    /// on a busy machine none would last.
     private static let pause: Nanoseconds = 1_000_000
 
     /// Something of ours is about to be called.
@@ -37,10 +38,12 @@ struct TimeSlice {
     }
 
     @inline(never) mutating func begin(at now: Nanoseconds) {
-        if row == .none || now - lastLook >= Self.pause {
+        if row == .none {
             start = now
             strides = InlineArray(repeating: 1)
-            isOver = false
+        } else if now - lastLook >= Self.pause {
+            start += now - lastLook
+            strides = InlineArray(repeating: 1)
         }
         untilLook = InlineArray(repeating: 1)
         row = .underWay
