@@ -161,9 +161,14 @@ bool cgrun_has_descriptors_left(void)
     return true;
 }
 
-void cgrun_log(GLogLevelFlags level, const char *message)
+void cgrun_log_critical(const char *message)
 {
-    g_log("GRunLoop", level, "%s", message);
+    g_log("GRunLoop", G_LOG_LEVEL_CRITICAL, "%s", message);
+}
+
+void cgrun_log_warning(const char *message)
+{
+    g_log("GRunLoop", G_LOG_LEVEL_WARNING, "%s", message);
 }
 
 const char *cgrun_own_file(void)

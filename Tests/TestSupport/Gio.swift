@@ -88,9 +88,7 @@ public final class DBusPair: @unchecked Sendable {
 
     private static func connect(_ descriptor: Int32, guid: String?) -> OpaquePointer? {
         let connection = GioConnection(adopting: descriptor)
-        let flags =
-            guid == nil
-            ? G_DBUS_CONNECTION_FLAGS_AUTHENTICATION_CLIENT : G_DBUS_CONNECTION_FLAGS_AUTHENTICATION_SERVER
+        let flags = guid == nil ? cglib_dbus_connection_client : cglib_dbus_connection_server
         return g_dbus_connection_new_sync(connection.ioStream, guid, flags, nil, nil, nil)
     }
 
@@ -122,7 +120,7 @@ public final class DBusPair: @unchecked Sendable {
             g_variant_unref(reply)
         }
         g_dbus_connection_call(
-            client, nil, "/t", "t.T", "Ask", nil, nil, G_DBUS_CALL_FLAGS_NONE, -1, nil, callReady,
+            client, nil, "/t", "t.T", "Ask", nil, nil, cglib_dbus_call_none, -1, nil, callReady,
             Unmanaged.passRetained(callback).toOpaque())
     }
 }

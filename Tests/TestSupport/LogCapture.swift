@@ -49,8 +49,8 @@ enum LogCapture {
     }
 
     private static func name(of level: GLogLevelFlags) -> String {
-        if level.rawValue & G_LOG_LEVEL_CRITICAL.rawValue != 0 { return "critical" }
-        if level.rawValue & G_LOG_LEVEL_WARNING.rawValue != 0 { return "warning" }
+        if level.rawValue & cglib_log_level_critical.rawValue != 0 { return "critical" }
+        if level.rawValue & cglib_log_level_warning.rawValue != 0 { return "warning" }
         return "level \(level.rawValue)"
     }
 }

@@ -30,7 +30,7 @@ struct Gtk4Window: ParsableCommand {
 @MainActor
 final class Application {
     private let options: CheckOptions?
-    private let application = gtk_application_new("org.example.grunloop", G_APPLICATION_NON_UNIQUE)
+    private let application = gtk_application_new("org.example.grunloop", cgtk4_application_non_unique)
     private var window: Window?
     private var check: Check?
 

@@ -214,8 +214,9 @@ int cgrun_epoll_look(int epoll, struct epoll_event *events, int capacity);
 bool cgrun_is_readable(int descriptor);
 void cgrun_close(int descriptor);
 
-/// Logs to GLib's log under the domain "GRunLoop".
-void cgrun_log(GLogLevelFlags level, const char *message);
+/// Log to GLib's log under the domain "GRunLoop". One for each level: Swift finds its name in some versions of GLib only.
+void cgrun_log_critical(const char *message);
+void cgrun_log_warning(const char *message);
 
 /// The function of the C interface that the calling thread is in, for messages; NULL for none. Every call of C's sets it twice.
 extern __thread const char *cgrun_caller __attribute__((tls_model("initial-exec"), visibility("hidden")));

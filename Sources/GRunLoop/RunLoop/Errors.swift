@@ -64,12 +64,12 @@ enum Log {
 
     /// Something is wrong that is nobody's call.
     static func critical(_ message: String) {
-        cgrun_log(G_LOG_LEVEL_CRITICAL, message)
+        cgrun_log_critical(message)
     }
 
     /// The call did what it could.
     static func warning(_ message: String) {
-        cgrun_log(G_LOG_LEVEL_WARNING, message)
+        cgrun_log_warning(message)
     }
 
     /// A function's name without its argument labels.

@@ -28,7 +28,7 @@ enum AsyncMain {
         let strings = ["/proc/self/exe", command].map { (word: String) in strdup(word) }
         defer { for string in strings { free(string) } }
         var arguments = strings.map { UnsafePointer($0) } + [nil]
-        let child: OpaquePointer = try GLibError.check { g_subprocess_newv(&arguments, G_SUBPROCESS_FLAGS_STDOUT_PIPE, $0) }
+        let child: OpaquePointer = try GLibError.check { g_subprocess_newv(&arguments, cglib_subprocess_stdout_pipe, $0) }
         defer { g_object_unref(UnsafeMutableRawPointer(child)) }
         var output: UnsafeMutablePointer<CChar>?
         guard g_subprocess_communicate_utf8(child, nil, nil, &output, nil, nil) != 0, let output else {

@@ -28,8 +28,7 @@ enum Application {
 
     /// Calls `g_application_run`, which returns when `body`'s argument is called on the main thread. `body` is called when the application is activated.
     static func run(_ body: @escaping (@escaping @Sendable () -> Void) -> Void) throws {
-        let flags = GApplicationFlags(rawValue: 1 << 5)  // G_APPLICATION_NON_UNIQUE
-        guard let application = g_application_new(nil, flags) else { throw ScenarioError("no GApplication") }
+        guard let application = g_application_new(nil, cglib_application_non_unique) else { throw ScenarioError("no GApplication") }
         defer { g_object_unref(application) }
         let activate: @convention(c) (UnsafeMutablePointer<GApplication>, gpointer?) -> Void = { application, data in
             guard let data else { return }

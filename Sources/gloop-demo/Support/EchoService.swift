@@ -50,7 +50,7 @@ final class EchoService {
         g_socket_service_stop(service)
         g_socket_listener_close(UnsafeMutableRawPointer(service).assumingMemoryBound(to: GSocketListener.self))
         g_signal_handlers_disconnect_matched(
-            service, G_SIGNAL_MATCH_DATA, 0, 0, nil, nil, Unmanaged.passUnretained(self).toOpaque())
+            service, cglib_signal_match_data, 0, 0, nil, nil, Unmanaged.passUnretained(self).toOpaque())
     }
 
     private func accept(_ connection: UnsafeMutablePointer<GSocketConnection>) {
