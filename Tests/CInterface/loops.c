@@ -167,6 +167,12 @@ void check_contexts(void)
     grun_loop_remove_context(loop, context, MODE);
     g_assert_false(grun_loop_contains_context(loop, context, MODE));
     g_assert_cmpint(pass(loop), ==, GRUN_RESULT_FINISHED);
+    // The home context, added, keeps no mode from being finished.
+    GMainContext *home = grun_loop_get_home_context(loop);
+    grun_loop_add_context(loop, home, GRUN_MODE_DEFAULT);
+    grun_loop_add_context(loop, home, MODE);
+    g_assert_cmpint(grun_loop_run_in_mode(loop, GRUN_MODE_DEFAULT, 60, FALSE), ==, GRUN_RESULT_FINISHED);
+    g_assert_cmpint(grun_loop_run_in_mode(loop, MODE, 60, FALSE), ==, GRUN_RESULT_FINISHED);
 }
 
 void check_tracing(void)

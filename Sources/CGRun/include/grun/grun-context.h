@@ -32,8 +32,10 @@ GMainContext *grun_loop_get_home_context (GRunLoop *loop);
  * @context: a context
  * @mode: the mode
  *
- * Has a mode, or all common modes, serve a context; it keeps the mode from being finished. The loop takes a reference. A context that another
- * thread owns is left out, and tried again in the next pass: call grun_loop_wake_up() when that thread has let it go.
+ * Has a mode, or all common modes, serve a context; it keeps the mode from being finished. The loop takes a reference.
+ * Adding it again does nothing, nor does adding the loop's home context, which keeps no mode from being finished. A
+ * context that another thread owns is left out, and tried again in the next pass: call grun_loop_wake_up() when that
+ * thread has let it go.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_loop_add_context (GRunLoop *loop,
