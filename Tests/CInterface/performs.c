@@ -10,7 +10,7 @@ static gpointer enqueue_when_asleep(gpointer data)
     Count *count = data;
     while (!grun_loop_is_waiting(count->loop))
         g_thread_yield();
-    grun_loop_async(count->loop, MODE, count_func, count, let_go);
+    grun_loop_post(count->loop, MODE, count_func, count, let_go);
     return NULL;
 }
 

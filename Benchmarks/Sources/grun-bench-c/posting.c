@@ -6,7 +6,7 @@
 static void post_again(gpointer data)
 {
     if (++bench_count < bench_n)
-        grun_loop_async(bench_loop, GRUN_MODE_COMMON, post_again, data, NULL);
+        grun_loop_post(bench_loop, GRUN_MODE_COMMON, post_again, data, NULL);
     else
         stop();
 }
@@ -14,7 +14,7 @@ static void post_again(gpointer data)
 void post_local(void)
 {
     int64_t begin = bench_now();
-    grun_loop_async(bench_loop, GRUN_MODE_COMMON, post_again, NULL, NULL);
+    grun_loop_post(bench_loop, GRUN_MODE_COMMON, post_again, NULL, NULL);
     drive();
     report_since(begin);
 }
@@ -28,7 +28,7 @@ static void count_down(gpointer data)
 static void post_all(void *data)
 {
     for (long i = 0; i < bench_n; i++)
-        grun_loop_async(bench_loop, GRUN_MODE_COMMON, count_down, data, NULL);
+        grun_loop_post(bench_loop, GRUN_MODE_COMMON, count_down, data, NULL);
 }
 
 void post_burst(void)
@@ -134,7 +134,7 @@ static void post_rarely(void *data)
     for (long i = 0; i < bench_n; i++) {
         bench_sleep_microseconds(1000);
         stamps[i] = bench_now();
-        grun_loop_async(bench_loop, GRUN_MODE_COMMON, note_latency, &stamps[i], NULL);
+        grun_loop_post(bench_loop, GRUN_MODE_COMMON, note_latency, &stamps[i], NULL);
         bench_note_posted(i, *(volatile long *)&bench_count != i);
         while (*(volatile long *)&bench_count == i)
             bench_sleep_microseconds(50);

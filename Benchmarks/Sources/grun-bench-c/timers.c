@@ -71,7 +71,7 @@ void fire_timers(gdouble tolerance)
 static void post_step(gpointer data)
 {
     if (bench_step())
-        grun_loop_async(bench_loop, GRUN_MODE_COMMON, post_step, data, NULL);
+        grun_loop_post(bench_loop, GRUN_MODE_COMMON, post_step, data, NULL);
     else
         stop();
 }
@@ -81,7 +81,7 @@ void tax_timers(void)
     for (long i = 0; i < bench_n; i++)
         grun_timer_unref(add_far_timer(3600 + bench_random() % 3600));
     bench_begin_steps();
-    grun_loop_async(bench_loop, GRUN_MODE_COMMON, post_step, NULL, NULL);
+    grun_loop_post(bench_loop, GRUN_MODE_COMMON, post_step, NULL, NULL);
     drive();
     bench_report(bench_case, bench_n, bench_step_time(), "-");
 }

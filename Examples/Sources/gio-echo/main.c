@@ -64,7 +64,7 @@ static gpointer talk(gpointer user_data)
         g_print("client: %s\n", reply);
     }
     // From another thread: enqueues and wakes.
-    grun_loop_async(server->loop, MODE_NETWORK, client_is_done, server, NULL);
+    grun_loop_post(server->loop, MODE_NETWORK, client_is_done, server, NULL);
     return NULL;
 }
 

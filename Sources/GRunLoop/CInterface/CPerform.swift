@@ -46,7 +46,7 @@ public func grun_loop_perform_block_in_modes(
 }
 
 @c @implementation
-public func grun_loop_async(
+public func grun_loop_post(
     _ loop: OpaquePointer?, _ mode: UnsafePointer<CChar>?, _ function: GRunFunc?, _ data: gpointer?, _ notify: GDestroyNotify?
 ) {
     Call.of(loop, { $0.modes(mode) }, function, otherwise: ()) { loop, modes, function in

@@ -172,7 +172,7 @@ public final class GRunLoop: @unchecked Sendable {
                 "ignored: its thread is in virtual time, where another loop stands in for this one; call it afterwards")
             return false
         }
-        let remedy = cgrun_get_caller() == nil ? "async(inModes:_:)" : "grun_loop_async()"
+        let remedy = cgrun_get_caller() == nil ? "async(inModes:_:)" : "grun_loop_post()"
         Log.misuse(call, "called on another thread than the loop's own, and ignored; call it there, by \(remedy)")
         return false
     }

@@ -23,7 +23,7 @@ G_BEGIN_DECLS
  * @user_data: (nullable): what to give to @func
  * @notify: (nullable): called with @user_data after @func, or when it is dropped
  *
- * Enqueues a block. It does **not** wake a sleeping loop: call grun_loop_wake_up(), or see grun_loop_async().
+ * Enqueues a block. It does **not** wake a sleeping loop: call grun_loop_wake_up(), or see grun_loop_post().
  *
  * Threads: any. The corresponding Core Foundation function is `CFRunLoopPerformBlock`.
  */
@@ -54,7 +54,7 @@ void grun_loop_perform_block_in_modes (GRunLoop *loop,
                                        GDestroyNotify notify);
 
 /**
- * grun_loop_async:
+ * grun_loop_post:
  * @loop: a loop
  * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
  * @func: (scope notified) (closure user_data) (destroy notify): what to call
@@ -67,11 +67,11 @@ void grun_loop_perform_block_in_modes (GRunLoop *loop,
  * the GLib function g_main_context_invoke_full(), which calls at once where it can.
  */
 GRUN_AVAILABLE_IN_1_0
-void grun_loop_async (GRunLoop *loop,
-                      const char *mode,
-                      GRunFunc func,
-                      gpointer user_data,
-                      GDestroyNotify notify);
+void grun_loop_post (GRunLoop *loop,
+                     const char *mode,
+                     GRunFunc func,
+                     gpointer user_data,
+                     GDestroyNotify notify);
 
 /* Performs: these are sources, which keep their modes from being finished until they were performed, and count as handled sources. */
 
