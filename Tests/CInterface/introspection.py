@@ -1,9 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The library as PyGObject sees it: loops, timers, sources, descriptors, observers, modes, errors, and a GLib main loop as the host."""
+"""The library as PyGObject sees it: loops, timers, sources, descriptors, observers, modes, errors, Ctrl-C, and a GLib main
+loop as the host."""
+import keyword
 import os
+import signal
+import socket
+import sys
 import threading
+import time
 import unittest
+import unittest.mock
 
 import gi
 
@@ -57,6 +64,11 @@ class Timers(OnOwnThread):
 
         GRun.with_virtual_time(0, day)
         self.assertEqual(fires, [hour * 3600 * 10**6 for hour in range(1, 25)])
+
+
+    def test_of_no_length(self):
+        with self.assertRaisesRegex(ValueError, "GRun.Timer.new: seconds is NaN"):
+            GRun.Timer.new(float("nan"), True, lambda timer: True)
 
 
 class Sources(OnOwnThread):
@@ -143,6 +155,134 @@ class Threads(OnOwnThread):
         thread.join()
         with self.assertRaises(GLib.Error):
             thread.get_loop().perform_and_wait(GRun.MODE_COMMON, lambda: None)
+
+
+class Names(unittest.TestCase):
+    def test_can_be_said(self):
+        said = [name for holder in [GRun] + [getattr(GRun, name) for name in dir(GRun)] for name in dir(holder)]
+        self.assertIn("post", said)
+        self.assertEqual([name for name in said if keyword.iskeyword(name)], [])
+
+
+class Signals(unittest.TestCase):
+    """On the main thread, where Python handles them."""
+
+    def setUp(self):
+        self.loop = GRun.Loop.get_main()
+        # Something to wait for.
+        self.timer = GRun.Timer.new(3600, True, lambda timer: True)
+        self.loop.add_timer(self.timer, PRIVATE)
+
+    def tearDown(self):
+        self.timer.invalidate()
+
+    def watch(self):
+        """Were a signal not handled, a run would never return."""
+
+        def give_up():
+            print(f"{self.id()}: the signal has not ended the run", file=sys.stderr)
+            os._exit(1)
+
+        watchdog = threading.Timer(60, give_up)
+        watchdog.start()
+        self.addCleanup(watchdog.cancel)
+
+    def sending(self, number, depth=1):
+        """Has a signal sent as soon as the loop sleeps, in so many runs."""
+        self.depth = 1
+        self.watch()
+
+        def send():
+            while not (self.loop.is_waiting() and self.depth == depth):
+                time.sleep(0.001)
+            os.kill(os.getpid(), number)
+
+        thread = threading.Thread(target=send)
+        thread.start()
+        self.addCleanup(thread.join)
+
+    def test_control_c_ends_every_run_that_waits(self):
+        never = GLib.MAXINT64
+        for run in [
+                lambda: self.loop.run(),
+                lambda: self.loop.run_in_mode(GRun.MODE_DEFAULT, 3600, False),
+                lambda: self.loop.run_in_mode(PRIVATE, 3600, False),
+                lambda: self.loop.run_in_mode(PRIVATE, float("inf"), True),
+                lambda: self.loop.run_in_mode_usec(PRIVATE, never, False),
+                lambda: self.loop.run_until_finished(),
+                lambda: self.loop.run_until_date(GLib.get_monotonic_time() + 3600 * 10**6),
+                lambda: self.loop.run_mode_before_date(PRIVATE, never),
+                lambda: self.loop.accept_input(PRIVATE, never)]:
+            self.sending(signal.SIGINT)
+            with self.assertRaises(KeyboardInterrupt):
+                run()
+            self.doCleanups()
+        self.assertIs(signal.getsignal(signal.SIGINT), signal.default_int_handler)
+        self.assertEqual(signal.set_wakeup_fd(-1), -1)
+
+    def nested(self, results):
+        def run():
+            self.depth = 2
+            results.append(self.loop.run_in_mode(PRIVATE, 3600, False))
+
+        return run
+
+    def test_control_c_ends_the_runs_around_it(self):
+        results = []
+        self.loop.post(GRun.MODE_DEFAULT, self.nested(results))
+        self.sending(signal.SIGINT, depth=2)
+        with self.assertRaises(KeyboardInterrupt):
+            self.loop.run()
+        self.assertEqual(results, [GRun.Result.STOPPED])
+
+    def test_control_c_ends_a_host_around_it(self):
+        results = []
+        self.loop.post(GRun.MODE_DEFAULT, self.nested(results))
+        self.sending(signal.SIGINT, depth=2)
+        with self.assertRaises(KeyboardInterrupt):
+            GLib.MainLoop().run()
+        self.assertEqual(results, [GRun.Result.STOPPED])
+
+    def test_a_signal_before_the_run_counts(self):
+        library = GRun.Loop.__mro__[1]
+        run_in_mode = library.run_in_mode
+        handlers = []
+
+        def interrupted(loop, *arguments):
+            os.kill(os.getpid(), signal.SIGINT)
+            handlers.append(signal.getsignal(signal.SIGINT))
+            return run_in_mode(loop, *arguments)
+
+        self.watch()
+        with unittest.mock.patch.object(library, "run_in_mode", interrupted), self.assertRaises(KeyboardInterrupt):
+            self.loop.run_in_mode(PRIVATE, 3600, False)
+        self.assertNotEqual(handlers, [signal.default_int_handler])
+
+    def test_handlers_are_called_while_the_loop_sleeps(self):
+        modes = []
+        theirs, ours = socket.socketpair()
+        theirs.setblocking(False)
+        ours.settimeout(60)
+        former = signal.set_wakeup_fd(theirs.fileno())
+        self.addCleanup(signal.set_wakeup_fd, former)
+
+        def handle(number, frame):
+            modes.append(self.loop.copy_current_mode())
+            self.loop.stop()
+
+        self.addCleanup(signal.signal, signal.SIGUSR1, signal.signal(signal.SIGUSR1, handle))
+        self.sending(signal.SIGUSR1)
+        self.assertEqual(self.loop.run_in_mode(PRIVATE, 3600, False), GRun.Result.STOPPED)
+        self.doCleanups()
+        self.assertEqual(modes, [PRIVATE])
+        # Whoever else waits for signals is told.
+        self.assertEqual(ours.recv(1), bytes([signal.SIGUSR1]))
+        theirs.close()
+        ours.close()
+
+    def test_waiting_for_signals_keeps_no_mode(self):
+        self.timer.invalidate()
+        self.assertEqual(self.loop.run_in_mode(PRIVATE, 3600, False), GRun.Result.FINISHED)
 
 
 class Host(unittest.TestCase):
