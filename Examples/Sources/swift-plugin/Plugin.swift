@@ -31,6 +31,16 @@ public func pluginStart() {
     }
 }
 
+/// Has the calling thread's own loop fire a timer; answers how often it has.
+@_cdecl("plugin_run")
+public func pluginRun() -> UInt32 {
+    let fires = Atomic<UInt32>(0)
+    let loop = GRunLoop.current
+    loop.add(GRunLoop.Timer(interval: .zero, repeats: false) { _ in fires.add(1, ordering: .relaxed) }, forMode: "plug-in")
+    loop.run(mode: "plug-in", for: .seconds(60))
+    return fires.load(ordering: .relaxed)
+}
+
 /// Bits: 1 a timer, 2 a block, 4 the main queue, 8 the main actor, 16 the main queue from a background queue, 32 an actor.
 @_cdecl("plugin_served")
 public func pluginServed() -> UInt32 {

@@ -8,6 +8,9 @@ extension GRunLoop {
     /// observers were told, the last pass is ended first: afterWaiting, its blocks, exit. Items stay where they are, and wait for
     /// ``attach()``; the loop cannot be run meanwhile. Without effect on a loop that is detached, or was never attached.
     ///
+    /// `dlclose()` does not unmap this library, and no shared object that has it linked in: a plug-in in Swift stays, and what it
+    /// has left in a loop is served.
+    ///
     /// Threads: the loop's own. Inside a callout of the loop it is logged and ignored: what is on the stack needs what it would take away.
     public func detach() {
         guard !refuses("detach"), requireOwnThread("detach") else { return }

@@ -61,8 +61,13 @@ void grun_loop_pop_ambient_mode (GRunLoop *loop,
  * grun_loop_detach:
  * @loop: the current thread's loop
  *
- * Takes the loop out of its home context, for a plug-in that is unloaded: whoever iterates that no longer serves it, and GLib holds nothing of ours
- * any more. Items stay where they are, and wait for grun_loop_attach(); the loop cannot be run meanwhile.
+ * Takes the loop out of its home context, for a plug-in that is unloaded: whoever iterates that no longer serves it, and
+ * GLib holds nothing of ours any more. Items stay where they are, and wait for grun_loop_attach(); the loop cannot be run
+ * meanwhile.
+ *
+ * dlclose() unmaps neither this library nor what has it linked in. It does unmap a plug-in in C that uses it, so that none
+ * of the plug-in's functions may be left in any loop then, a #GDestroyNotify included: invalidate and unref what it has
+ * added, let its blocks and performs be called, and join its threads.
  *
  * Threads: the loop's own. Inside a callback of the loop it is a g_critical(), and does nothing.
  */
