@@ -105,6 +105,9 @@ public final class GRunLoop: @unchecked Sendable {
     /// The loop of the process's main thread. Touching it once, from any thread, is all the set-up that a program needs whose main
     /// loop is GLib's.
     ///
+    /// It is not Foundation's `RunLoop.main`, and does not serve it: timers, performs, ports and streams of that one wait until
+    /// somebody runs it. A program that stops doing so, since it has this loop now, loses them without a word.
+    ///
     /// Threads: any. The corresponding Core Foundation function is `CFRunLoopGetMain`.
     public static var main: GRunLoop {
         let loop = ThreadLoops.main
