@@ -49,14 +49,20 @@ import Testing
 
     @Test("a short wait between two items counts, and a long one, which is a sleep, does not, but the row goes on")
     func waits() {
-        var slice = longRow()
+        let length: Nanoseconds = 4_000_000
+        var slice = TimeSlice()
+        slice.begin(at: 0)
+        slice.look(length, 0, at: 3_000_000)
         slice.noteWait()
-        slice.begin(at: .now())
-        #expect(answers(of: &slice, Self.second).contains(true))
-        slice = longRow()
+        slice.begin(at: 3_500_000)
+        slice.look(length, 0, at: 3_900_000)
+        #expect(!slice.isOver)
         slice.noteWait()
-        slice.begin(at: .now() + 100 * Self.second)
-        #expect(!answers(of: &slice, 2 * Self.second).contains(true))
+        slice.begin(at: 900_000_000)
+        slice.look(length, 0, at: 900_050_000)
+        #expect(!slice.isOver)
+        slice.look(length, 0, at: 900_110_000)
+        #expect(slice.isOver)
     }
 
     @Test("while nothing of ours is called nothing is used up, and no clock is read")

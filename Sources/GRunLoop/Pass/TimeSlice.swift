@@ -72,12 +72,11 @@ struct TimeSlice {
         let place = kind.rawValue.trailingZeroBitCount & 7
         untilLook[place] -= 1
         guard untilLook[place] <= 0, !isOver, row == .underWay else { return isOver }
-        look(length, place)
+        look(length, place, at: .now())
         return isOver
     }
 
-    @inline(never) private mutating func look(_ length: Nanoseconds, _ place: Int) {
-        let now = Nanoseconds.now()
+    @inline(never) mutating func look(_ length: Nanoseconds, _ place: Int, at now: Nanoseconds) {
         let taken = now - lastLook
         lastLook = now
         if taken * 2 <= Self.stretch {
