@@ -40,6 +40,7 @@ let package = Package(
         .executableTarget(
             name: "grun-probe", dependencies: ["GRunLoop", "CGLib"], path: "Tests/Probe", swiftSettings: strict),
         .executableTarget(name: "grun-hub-check", dependencies: ["CGRun"], path: "Tests/HubCheck"),
+        .executableTarget(name: "grun-lock-check", dependencies: ["CGRun"], path: "Tests/LockCheck"),
 
         // What the tests share: loops on threads, recorders, watchdogs.
         .target(
@@ -52,7 +53,8 @@ let package = Package(
             name: "grun-async-main-child", dependencies: ["GRunLoop", "TestSupport", "CGLib"], path: "Tests/AsyncMainChild",
             swiftSettings: strict),
         .testTarget(
-            name: "GRunLoopTests", dependencies: ["GRunLoop", "TestSupport", "CGLib", "grun-test-child", "grun-async-main-child"],
+            name: "GRunLoopTests",
+            dependencies: ["GRunLoop", "TestSupport", "CGLib", "grun-test-child", "grun-async-main-child", "grun-lock-check"],
             swiftSettings: strict),
         // XCTest, because its tests run on the process's real main thread.
         .testTarget(

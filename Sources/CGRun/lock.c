@@ -21,7 +21,7 @@
 
 bool cgrun_locks_are_special = true;
 
-// Before anybody has a lock. Linux 4.14 has what it asks for; a sandbox may forbid it.
+// Before anybody has a lock. Linux 4.14 has what it asks for; a sandbox may forbid it, now or later.
 __attribute__((constructor)) static void choose(void)
 {
     cgrun_locks_are_special = IS_SANITIZED || syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) != 0;
@@ -60,16 +60,31 @@ void cgrun_lock_relax(int *looks)
     }
 }
 
+// How long to sleep before looking again; NULL: until woken.
+static const struct timespec *longest_sleep;
+
+// The process has sandboxed itself since. From now on whoever gives a lock up has a fence of its own; but one who was about
+// to has not, and may overlook the debt of whoever comes now or later. There is no telling when the last of those was:
+// sleeps have an end from now on, for good.
+static __attribute__((noinline)) void go_over_to_fences(void)
+{
+    static const struct timespec moment = {.tv_nsec = 10000000};
+    __atomic_store_n(&longest_sleep, &moment, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&cgrun_locks_are_special, true, __ATOMIC_SEQ_CST);
+}
+
 // The holder stores that the lock is free, then looks whether a wake-up is owed; its processor may do the two in the other order. Whoever
 // sleeps does the opposite: says that a wake-up is owed, has every processor finish what it began, and looks whether the lock is free.
 // Either the holder sees the debt, or the sleeper sees the lock. The price is the sleeper's, who pays for a sleep anyway.
 static void finish_everywhere(void)
 {
-    if (cgrun_locks_are_special)
-        // Their stores and looks are in order.
-        __atomic_thread_fence(__ATOMIC_SEQ_CST);
-    else
-        syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
+    if (!cgrun_locks_are_special) {
+        if (syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0)
+            return;
+        go_over_to_fences();
+    }
+    // Their stores and looks are in order.
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
 void cgrun_lock_wait(cgrun_lock *lock)
@@ -91,7 +106,8 @@ void cgrun_lock_wait(cgrun_lock *lock)
         // The debt of one who gets it here stays: a wake-up too many does no harm, one too few would.
         if (cgrun_lock_try(lock))
             return;
-        syscall(SYS_futex, &lock->turn, FUTEX_WAIT_PRIVATE, turn, NULL, NULL, 0);
+        const struct timespec *longest = __atomic_load_n(&longest_sleep, __ATOMIC_SEQ_CST);
+        syscall(SYS_futex, &lock->turn, FUTEX_WAIT_PRIVATE, turn, longest, NULL, 0);
         if (cgrun_lock_try(lock))
             return;
     }

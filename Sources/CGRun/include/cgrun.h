@@ -29,7 +29,7 @@ typedef struct {
     pthread_mutex_t *mutex;
 } cgrun_lock;
 enum { CGRUN_LOCK_FREE, CGRUN_LOCK_TAKEN };
-/// Whether a plain store does not give a lock up.
+/// Whether a plain store does not give a lock up. It becomes true at most once, and then stays so: a plain read, which is one comparison.
 extern bool cgrun_locks_are_special __attribute__((visibility("hidden")));
 void cgrun_lock_init(cgrun_lock *lock);
 void cgrun_lock_wait(cgrun_lock *lock);

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+// The lock in a process that sandboxes itself after the library was loaded: from then on membarrier(2) fails, and whoever
+// sleeps for the lock must be woken all the same. A process of its own, since a filter stays: grun-lock-check EPERM or
+// ENOSYS. LockTests runs it.
+
+#define _GNU_SOURCE
+
+#include <cgrun.h>
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/membarrier.h>
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { ROUNDS_BEFORE = 1000, SECONDS = 2, PATIENCE = 20, LINES = 1 << 14, LINE = 1024 };
+
+static cgrun_lock lock;
+static unsigned long guarded;
+/// The round that the second thread is to make, and the last one that it has made. Neither goes on without the other.
+static unsigned long wanted, had;
+static const unsigned long NO_MORE = ~0ul;
+static bool is_over;
+
+/// From now on, in every thread of the process, membarrier answers `error`. Everything else is let through.
+static bool forbid_membarrier(int error)
+{
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_membarrier, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (unsigned)error),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {.len = sizeof filter / sizeof *filter, .filter = filter};
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+        syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program) == 0;
+}
+
+static void relax(unsigned looks)
+{
+    if (looks % 1024 == 1023)
+        sched_yield();
+}
+
+/// Wants the lock while the other one is about to give it up.
+static void *follow(void *unused)
+{
+    (void)unused;
+    for (unsigned long round = 1;; round++) {
+        for (unsigned looks = 0; __atomic_load_n(&wanted, __ATOMIC_ACQUIRE) < round; looks++)
+            relax(looks);
+        if (__atomic_load_n(&wanted, __ATOMIC_RELAXED) == NO_MORE)
+            return NULL;
+        cgrun_lock_take(&lock);
+        guarded++;
+        cgrun_lock_give(&lock);
+        __atomic_store_n(&had, round, __ATOMIC_RELEASE);
+    }
+}
+
+/// As long as stores wait for memory, a processor looks further ahead than it has stored: what the sleeper's barrier is
+/// for.
+static void *lead(void *unused)
+{
+    (void)unused;
+    unsigned char *memory = calloc(LINES, LINE);
+    uint64_t random = UINT64_C(88172645463325252);
+    for (unsigned long round = 1; !__atomic_load_n(&is_over, __ATOMIC_ACQUIRE); round++) {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        cgrun_lock_take(&lock);
+        guarded++;
+        __atomic_store_n(&wanted, round, __ATOMIC_RELEASE);
+        // Somewhere in here the other one has looked often enough.
+        for (unsigned looks = (random >> 40) % 8000; looks > 0; looks--)
+            __asm__ volatile("" ::: "memory");
+        for (unsigned line = 0; line < 8; line++)
+            memory[((random >> 5 * line) % LINES) * LINE] = 1;
+        cgrun_lock_give(&lock);
+        for (unsigned looks = 0; __atomic_load_n(&had, __ATOMIC_ACQUIRE) < round; looks++)
+            relax(looks);
+    }
+    __atomic_store_n(&wanted, NO_MORE, __ATOMIC_RELEASE);
+    free(memory);
+    return NULL;
+}
+
+/// Until that is so one round follows the other, or the process ends.
+static void watch(bool (*is_enough)(unsigned long rounds))
+{
+    unsigned long last = 0;
+    int64_t moved = cgrun_now();
+    while (!is_enough(last)) {
+        usleep(1000);
+        unsigned long now = __atomic_load_n(&had, __ATOMIC_RELAXED);
+        if (now > last) {
+            last = now;
+            moved = cgrun_now();
+        } else if (cgrun_now() - moved > PATIENCE * INT64_C(1000000000)) {
+            printf("lock-check: a thread sleeps for a lock that nobody has\n");
+            exit(1);
+        }
+    }
+}
+
+static unsigned long enough;
+static int64_t end;
+
+static bool has_made_enough(unsigned long rounds)
+{
+    return rounds >= enough && cgrun_now() >= end;
+}
+
+static bool has_ended(unsigned long rounds)
+{
+    (void)rounds;
+    return __atomic_load_n(&wanted, __ATOMIC_ACQUIRE) == NO_MORE;
+}
+
+static void *take_once(void *unused)
+{
+    cgrun_lock_take(&lock);
+    cgrun_lock_give(&lock);
+    __atomic_store_n(&wanted, NO_MORE, __ATOMIC_RELEASE);
+    return unused;
+}
+
+/// One who was giving the lock up when membarrier failed for the first time may have overlooked that somebody was about to
+/// sleep for it.
+static void overlook_a_sleeper(void)
+{
+    pthread_t sleeper;
+    wanted = lock.owed = 0;
+    cgrun_lock_take(&lock);
+    pthread_create(&sleeper, NULL, take_once, NULL);
+    while (__atomic_load_n(&lock.owed, __ATOMIC_SEQ_CST) == 0)
+        usleep(100);
+    __atomic_store_n(&lock.word, CGRUN_LOCK_FREE, __ATOMIC_SEQ_CST);
+    watch(has_ended);
+    pthread_join(sleeper, NULL);
+}
+
+static int fail(const char *what)
+{
+    printf("lock-check: %s\n", what);
+    return 1;
+}
+
+int main(int count, char **arguments)
+{
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    int error = count > 1 && strcmp(arguments[1], "EPERM") == 0 ? EPERM : ENOSYS;
+    cgrun_lock_init(&lock);
+    if (cgrun_locks_are_special) {
+        puts("lock-check: there is no membarrier here, or a sanitizer: skipped");
+        return 0;
+    }
+    pthread_t leader, follower;
+    pthread_create(&leader, NULL, lead, NULL);
+    pthread_create(&follower, NULL, follow, NULL);
+    enough = ROUNDS_BEFORE;
+    watch(has_made_enough);
+    if (!forbid_membarrier(error))
+        return fail("no filter can be set");
+    if (syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0 || errno != error)
+        return fail("membarrier is still allowed");
+    unsigned long before = __atomic_load_n(&had, __ATOMIC_RELAXED);
+    enough = before + ROUNDS_BEFORE;
+    end = cgrun_now() + SECONDS * INT64_C(1000000000);
+    watch(has_made_enough);
+    __atomic_store_n(&is_over, true, __ATOMIC_RELEASE);
+    watch(has_ended);
+    pthread_join(leader, NULL);
+    pthread_join(follower, NULL);
+    fprintf(stderr, "lock-check: %lu rounds, %lu of them without membarrier\n", had, had - before);
+    if (guarded != 2 * had)
+        return fail("two threads had it at once");
+    overlook_a_sleeper();
+    if (!cgrun_locks_are_special)
+        return fail("nobody has gone over to the fence");
+    puts("lock-check: passed");
+    return 0;
+}
