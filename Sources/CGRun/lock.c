@@ -49,12 +49,26 @@ static void relax(void)
 #endif
 }
 
+// In a forked child whoever has it may be a thread of the parent's. Every public call looks at the fork before it takes
+// a lock, so that nobody comes here; one that has forgotten to ends the child, and does not hang for ever.
+enum { LOOKS_IN_A_CHILD = 20000 };
+
+static __attribute__((noreturn, noinline)) void end_child(void)
+{
+    cgrun_log(G_LOG_LEVEL_ERROR,
+              "this process was forked and did not exec(), and what it wants now another thread had locked in the "
+              "parent. Call exec() after fork(), or start the child with GSubprocess");
+    abort();
+}
+
 void cgrun_lock_relax(int *looks)
 {
     if (*looks < LOOKS) {
         *looks += 1;
         relax();
     } else {
+        if (cgrun_has_forked() && ++*looks > LOOKS_IN_A_CHILD)
+            end_child();
         // Not sched_yield(): a thread of a lower real-time priority would never get to give it up.
         nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
     }
@@ -87,8 +101,23 @@ static void finish_everywhere(void)
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
+static bool try_in_child(cgrun_lock *lock)
+{
+    return IS_SANITIZED ? pthread_mutex_trylock(lock->mutex) == 0 : cgrun_lock_try(lock);
+}
+
+static __attribute__((noinline)) void wait_in_child(cgrun_lock *lock)
+{
+    for (int looks = 0; !try_in_child(lock);)
+        cgrun_lock_relax(&looks);
+}
+
 void cgrun_lock_wait(cgrun_lock *lock)
 {
+    if (G_UNLIKELY(cgrun_has_forked())) {
+        wait_in_child(lock);
+        return;
+    }
     if (IS_SANITIZED) {
         pthread_mutex_lock(lock->mutex);
         return;

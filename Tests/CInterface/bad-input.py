@@ -286,4 +286,5 @@ def main():
     print('    printf("bad-input: %u calls, %u failures\\n", calls, failures);\n    return failures != 0;\n}')
 
 
-main()
+if __name__ == "__main__":
+    main()

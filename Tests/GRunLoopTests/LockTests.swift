@@ -104,11 +104,20 @@ import Testing
         memory.deallocate()
         #expect(guarded.count == round)
     }
+
     @Test(
         "whoever sleeps for it is woken also where a sandbox forbids membarrier from now on",
         .enabled(if: sysconf(Int32(_SC_NPROCESSORS_ONLN)) > 1), arguments: ["EPERM", "ENOSYS"])
     func sandboxedLater(error: String) {
         let child = runChild(error, of: "grun-lock-check")
         #expect(child.status == 0, "\(child.output) \(child.errors)")
+    }
+
+    @Test("whoever wants one in a forked child that another thread had at the fork ends the child, with a message")
+    func forkedMeanwhile() {
+        let child = runChild("fork", of: "grun-lock-check")
+        #expect(child.status == 0, "\(child.output) \(child.errors)")
+        #expect(
+            child.errors.contains("this process was forked and did not exec(), and what it wants now another thread had locked"))
     }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The lock in a process that sandboxes itself after the library was loaded: from then on membarrier(2) fails, and whoever
 // sleeps for the lock must be woken all the same. A process of its own, since a filter stays: grun-lock-check EPERM or
-// ENOSYS. LockTests runs it.
+// ENOSYS; and, by grun-lock-check fork, in a forked child. LockTests runs it.
 
 #define _GNU_SOURCE
 
@@ -11,12 +11,15 @@
 #include <linux/membarrier.h>
 #include <linux/seccomp.h>
 #include <sched.h>
+#include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum { ROUNDS_BEFORE = 1000, SECONDS = 2, PATIENCE = 20, LINES = 1 << 14, LINE = 1024 };
@@ -153,9 +156,33 @@ static int fail(const char *what)
     return 1;
 }
 
+/// As another thread would have had it, which a child does not have.
+static int want_it_in_a_child(void)
+{
+    cgrun_watch_fork();
+    cgrun_lock_take(&lock);
+    pid_t child = fork();
+    if (child == 0) {
+        setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
+        alarm(PATIENCE);
+        cgrun_lock_take(&lock);
+        _exit(0);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    if (!WIFSIGNALED(status) || WTERMSIG(status) == SIGALRM)
+        return fail(WIFSIGNALED(status) ? "a child hangs" : "a child has taken a lock that another thread has");
+    puts("lock-check: passed");
+    return 0;
+}
+
 int main(int count, char **arguments)
 {
     setvbuf(stdout, NULL, _IOLBF, 0);
+    if (count > 1 && strcmp(arguments[1], "fork") == 0) {
+        cgrun_lock_init(&lock);
+        return want_it_in_a_child();
+    }
     int error = count > 1 && strcmp(arguments[1], "EPERM") == 0 ? EPERM : ENOSYS;
     cgrun_lock_init(&lock);
     if (cgrun_locks_are_special) {

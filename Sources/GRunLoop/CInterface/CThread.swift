@@ -20,7 +20,7 @@ public func grun_thread_new(
                     if let closure { closure.function(borrowed(loop), closure.data) }
                 })
         } catch let failure {
-            let code = if case .noThread = failure { GRUN_ERROR_NO_THREAD } else { GRUN_ERROR_LIMIT_REACHED }
+            let code = failure == .noDescriptor ? GRUN_ERROR_LIMIT_REACHED : GRUN_ERROR_NO_THREAD
             fail(error, code, failure.description)
             return nil
         }
@@ -53,11 +53,9 @@ public func grun_thread_stop(_ thread: OpaquePointer?) { Call.of { $0.thread(thr
 @c @implementation
 public func grun_thread_join(_ thread: OpaquePointer?) {
     Call.of { call in
-        guard let thread = call.thread(thread),
+        guard let thread = call.thread(thread), !Fork.refuses(""),
             call.requires(!thread.loop.isOfThisThread, "the calling thread is another one")
-        else {
-            return
-        }
+        else { return }
         thread.join()
     }
 }

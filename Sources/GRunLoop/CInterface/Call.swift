@@ -90,7 +90,7 @@ struct Call {
     }
 
     /// Whether the calling thread is the loop's own; if not, says so.
-    func isOwnThread(_ loop: GRunLoop) -> Bool { loop.requireOwnThread("") }
+    func isOwnThread(_ loop: GRunLoop) -> Bool { !Fork.refuses("") && loop.requireOwnThread("") }
 }
 
 extension Call {

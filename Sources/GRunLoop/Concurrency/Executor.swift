@@ -86,6 +86,7 @@ extension GRunLoop {
     /// Threads: any.
     public var executor: Executor {
         let queue = jobQueue
+        if Fork.isChild { return Executor(queue) }
         return lock.withLock {
             if let known = sharedExecutor { return known }
             let executor = Executor(queue)
@@ -96,6 +97,7 @@ extension GRunLoop {
 
     /// The loop's queue of jobs, made and put into the common modes when it is first asked for.
     fileprivate var jobQueue: JobQueue {
+        if Fork.refuses("executor") { return JobQueue(of: self) }
         let (queue, made) = lock.withLock { () -> (JobQueue, Source?) in
             if let known = jobs { return (known, nil) }
             let queue = JobQueue(of: self)

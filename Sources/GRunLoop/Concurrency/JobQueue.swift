@@ -67,6 +67,8 @@ final class JobQueue: @unchecked Sendable {
 
     /// Any thread. A burst of jobs wakes the loop once.
     func append(_ job: UnownedJob, _ kind: Kind, for executor: GRunLoop.Executor) {
+        // A child has no thread for it, and the runtime knows no refusal.
+        guard !Fork.refuses("Executor.enqueue") else { return }
         var ended: String?
         var wakes = false
         lock.lock()

@@ -45,7 +45,7 @@ extension GRunLoop {
         until deadline: Instant, tolerance: Duration = .zero, inModes names: [Mode] = [.common]
     ) async throws {
         try Task.checkCancellation()
-        if isDead { throw LoopEnded() }
+        if isDead || Fork.refuses("sleep") { throw LoopEnded() }
         let end = Nanoseconds(saturating: deadline)
         if end <= time { return }
         let mailbox = Mailbox<Void>(of: self) { older, _ in older }

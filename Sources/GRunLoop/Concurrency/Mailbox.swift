@@ -61,6 +61,7 @@ final class Mailbox<Element: Sendable>: AsyncWaiter, @unchecked Sendable {
 
     /// Before anything else: has it closed when the loop ends. `item` is invalidated when the mailbox is closed.
     func open(for item: any Invalidatable) {
+        guard !Fork.refuses("makeAsyncIterator") else { return lock.withLock { end = .loopEnded } }
         let hasEnded = lock.withLock { () -> Bool in
             if end == nil { watched = item }
             return end != nil
@@ -101,6 +102,7 @@ final class Mailbox<Element: Sendable>: AsyncWaiter, @unchecked Sendable {
     }
 
     private func receive(_ continuation: CheckedContinuation<Element?, Never>) {
+        if Fork.isChild { return continuation.resume(returning: nil) }
         let answer = lock.withLock { () -> Answer in
             if end != nil { return .now(nil) }
             if let element = pending {
@@ -121,6 +123,7 @@ final class Mailbox<Element: Sendable>: AsyncWaiter, @unchecked Sendable {
 
     /// Nothing comes any more: takes the item out of the loop, and lets the task go that waits. The first reason counts.
     func close(_ reason: End) {
+        guard !Fork.isChild else { return }
         let (waiting, item) = lock.withLock { () -> (CheckedContinuation<Element?, Never>?, (any Invalidatable)?) in
             guard end == nil else { return (nil, nil) }
             end = reason

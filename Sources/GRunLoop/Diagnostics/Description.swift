@@ -6,6 +6,7 @@ extension GRunLoop: CustomStringConvertible {
     ///
     /// Threads: any. The corresponding Core Foundation function is `CFCopyDescription`.
     public var description: String {
+        guard !Fork.isChild else { return "<GRunLoop \(hexAddress(self))>{forked}" }
         let snapshot = lock.withLock { snapshotLocked() }
         return snapshot.text()
     }

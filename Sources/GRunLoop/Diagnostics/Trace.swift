@@ -85,12 +85,13 @@ extension GRunLoop {
             Lock.giveBack(lock)
         }
 
-        public var events: [Event] { lock.withLock { recorded } }
+        public var events: [Event] { Fork.refuses("Trace.events") ? [] : lock.withLock { recorded } }
 
         /// The events, a line each, indented by the depth of nesting.
         public var lines: [String] { events.map(\.description) }
 
         public func removeAll() {
+            guard !Fork.refuses("Trace.removeAll") else { return }
             // Released after the lock: an event holds the item that it is about.
             _ = lock.withLock { () -> [Event] in
                 defer { recorded = [] }
@@ -108,7 +109,7 @@ extension GRunLoop {
     ///
     /// Threads: the loop's own; from another thread it is logged and ignored.
     public func startTracing(_ trace: Trace) {
-        guard requireOwnThread("startTracing") else { return }
+        guard !Fork.refuses("startTracing"), requireOwnThread("startTracing") else { return }
         let former = tracer
         if former == nil { cgrun_count_tracing(1) }
         tracer = trace
@@ -118,7 +119,7 @@ extension GRunLoop {
 
     /// Ends that. Threads: the loop's own; from another thread it is logged and ignored.
     public func stopTracing() {
-        guard requireOwnThread("stopTracing") else { return }
+        guard !Fork.refuses("stopTracing"), requireOwnThread("stopTracing") else { return }
         endTracing()
     }
 

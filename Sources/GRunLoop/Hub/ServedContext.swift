@@ -31,6 +31,8 @@ final class ServedContext {
 
     /// Relies on nothing that belongs to a thread: it may run in the last moments of one.
     deinit {
+        // GLib's own locks may be held there for ever.
+        guard !Fork.isChild else { return }
         cgrun_hub_close(hub)
         g_source_unref(hub)
         g_main_context_unref(context)

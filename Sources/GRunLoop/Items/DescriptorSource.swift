@@ -80,12 +80,13 @@ extension GRunLoop {
         }
 
         /// False from the call of ``invalidate()`` on.
-        public var isValid: Bool { guardian.withLock { valid } }
+        public var isValid: Bool { !Fork.isChild && guardian.withLock { valid } }
 
         /// Takes the source out of every mode, for good. It is not performed any more, also not for an event that was found already.
         ///
         /// The corresponding Core Foundation function is `CFRunLoopSourceInvalidate`.
         public func invalidate() {
+            guard !Fork.isChild else { return }
             // Returned out of the lock: the deinit of what the closure holds is user code.
             _ = guardian.withLock { () -> [Any] in
                 guard valid else { return [] }

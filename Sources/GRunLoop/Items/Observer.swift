@@ -40,12 +40,13 @@ extension GRunLoop {
         }
 
         /// False from the call of ``invalidate()`` on.
-        public var isValid: Bool { guardian.withLock { valid } }
+        public var isValid: Bool { !Fork.isChild && guardian.withLock { valid } }
 
         /// Takes the observer out of every mode, for good, and releases its closure.
         ///
         /// The corresponding Core Foundation function is `CFRunLoopObserverInvalidate`.
         public func invalidate() {
+            guard !Fork.isChild else { return }
             // Returned out of the lock: the deinit of what the closure holds is user code.
             _ = guardian.withLock { () -> (Any?, [Any]) in
                 guard valid else { return (nil, []) }

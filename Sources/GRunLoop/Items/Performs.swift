@@ -16,6 +16,7 @@ extension GRunLoop {
         inModes names: [Mode] = [.common], _ body: @escaping @Sendable () -> Void
     ) throws(LoopEnded) {
         guard !names.isEmpty else { return }
+        if Fork.refuses("performOnThread") { throw LoopEnded() }
         try enqueue(PerformQueue.Request(waits: false, body), modes: Set(names))
     }
 
@@ -30,6 +31,7 @@ extension GRunLoop {
         inModes names: [Mode] = [.common], _ body: @escaping @Sendable () throws(Failure) -> Value
     ) throws -> Value {
         precondition(!names.isEmpty, "GRunLoop.performAndWait: an empty list of modes would wait for ever; name a mode")
+        if Fork.refuses("performAndWait") { throw LoopEnded() }
         if isOfThisThread { return try body() }
         let box = ResultBox<Value, Failure>()
         let request = PerformQueue.Request(waits: true) { box.fill(with: body) }
@@ -82,7 +84,7 @@ extension GRunLoop {
         after delay: Duration, inModes names: [Mode] = [.default], target: AnyObject? = nil,
         key: (any Hashable & Sendable)? = nil, _ body: @escaping @Sendable () -> Void
     ) {
-        guard requireOwnThread("perform(after:)"), !names.isEmpty else { return }
+        guard !Fork.refuses("perform(after:)"), requireOwnThread("perform(after:)"), !names.isEmpty else { return }
         let tag = cancellables.add(target: target, key: key)
         let timer = Timer(interval: delay, repeats: false) { [unowned self] _ in
             let entry = cancellables.remove(tag)
@@ -102,7 +104,7 @@ extension GRunLoop {
         order: Int, inModes names: [Mode], target: AnyObject? = nil, key: (any Hashable & Sendable)? = nil,
         _ body: @escaping @Sendable () -> Void
     ) {
-        guard requireOwnThread("perform(order:)"), !names.isEmpty else { return }
+        guard !Fork.refuses("perform(order:)"), requireOwnThread("perform(order:)"), !names.isEmpty else { return }
         let tag = cancellables.add(target: target, key: key)
         let source = Source(order: order) { [unowned self] in
             let entry = cancellables.remove(tag)
@@ -120,7 +122,7 @@ extension GRunLoop {
     /// Threads: the loop's own; from another thread it is logged and ignored. The corresponding Foundation methods are
     /// `cancelPreviousPerformRequests(withTarget:selector:object:)` and `RunLoop.cancelPerformSelectors(withTarget:)`.
     public func cancelPerforms(target: AnyObject, key: (any Hashable & Sendable)? = nil) {
-        guard requireOwnThread("cancelPerforms") else { return }
+        guard !Fork.refuses("cancelPerforms"), requireOwnThread("cancelPerforms") else { return }
         takeBack(target: target, key: key)
     }
 }

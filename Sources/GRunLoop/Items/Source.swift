@@ -56,6 +56,7 @@ extension GRunLoop {
         ///
         /// The corresponding Core Foundation function is `CFRunLoopSourceSignal`.
         public func signal() {
+            guard !Fork.refuses("Source.signal") else { return }
             _ = signalAnsweringMembership()
         }
 
@@ -87,16 +88,17 @@ extension GRunLoop {
         }
 
         /// Whether it was signalled and has not been performed since. False once it is invalid.
-        public var isSignalled: Bool { signalOrder != 0 }
+        public var isSignalled: Bool { !Fork.refuses("Source.isSignalled") && signalOrder != 0 }
 
         /// False from the call of ``invalidate()`` on.
-        public var isValid: Bool { lock.withLock { valid } }
+        public var isValid: Bool { !Fork.isChild && lock.withLock { valid } }
 
         /// Takes the source out of every mode of every loop, for good. `cancel` is called once for each mode, on this thread. The
         /// closures are kept until the source itself goes.
         ///
         /// The corresponding Core Foundation function is `CFRunLoopSourceInvalidate`.
         public func invalidate() {
+            guard !Fork.isChild else { return }
             let loops = lock.withLock { () -> [GRunLoop] in
                 guard valid else { return [] }
                 valid = false
@@ -152,7 +154,7 @@ extension GRunLoop {
 
 extension GRunLoop.Source: CustomStringConvertible {
     public var description: String {
-        let (signalled, valid) = (isSignalled, isValid)
+        let (signalled, valid) = Fork.isChild ? (false, false) : (isSignalled, isValid)
         return "<GRunLoop.Source \(hexAddress(self))>{signalled = \(yesNo(signalled)), valid = \(yesNo(valid)), "
             + "order = \(order), context = {version = 0, perform = closure, schedule = \(schedule == nil ? "none" : "closure"), "
             + "cancel = \(cancel == nil ? "none" : "closure")}}"

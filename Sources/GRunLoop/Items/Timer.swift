@@ -121,25 +121,29 @@ extension GRunLoop {
         ///
         /// The corresponding Core Foundation functions are `CFRunLoopTimerGetNextFireDate` and `CFRunLoopTimerSetNextFireDate`.
         public var fireDate: Instant {
-            get { guardian.withLock { requested }.instant }
+            get { Fork.refuses("Timer.fireDate") ? GRunLoop.distantFuture : guardian.withLock { requested }.instant }
             set { move(to: Nanoseconds(saturating: newValue)) }
         }
 
         /// The date of the next fire, nil once the timer is invalid. `CFRunLoopTimerGetNextFireDate`, which answers 0 then.
         public var nextFireDate: Instant? {
-            guardian.withLock { valid ? requested : nil }?.instant
+            guard !Fork.refuses("Timer.nextFireDate") else { return nil }
+            return guardian.withLock { valid ? requested : nil }?.instant
         }
 
         /// Zero in a timer that fires once. `CFRunLoopTimerGetInterval`.
-        public var interval: Duration { guardian.withLock { period }.duration }
+        public var interval: Duration {
+            Fork.refuses("Timer.interval") ? .zero : guardian.withLock { period }.duration
+        }
 
         /// `CFRunLoopTimerDoesRepeat`.
-        public var repeats: Bool { guardian.withLock { period } > 0 }
+        public var repeats: Bool { !Fork.refuses("Timer.repeats") && guardian.withLock { period } > 0 }
 
         /// How much later than its date the timer may fire. `CFRunLoopTimerGetTolerance`, `CFRunLoopTimerSetTolerance`.
         public var tolerance: Duration {
-            get { guardian.withLock { slack }.duration }
+            get { Fork.refuses("Timer.tolerance") ? .zero : guardian.withLock { slack }.duration }
             set {
+                guard !Fork.refuses("Timer.tolerance") else { return }
                 let wake = guardian.withLock { () -> Kick? in
                     let wanted = Self.slack(for: newValue, period: period)
                     let change = { self.setSlack(wanted) }
@@ -154,10 +158,11 @@ extension GRunLoop {
         // MARK: Validity
 
         /// False from the call of ``invalidate()`` on, and after the closure of a one-shot timer has returned.
-        public var isValid: Bool { guardian.withLock { valid } }
+        public var isValid: Bool { !Fork.isChild && guardian.withLock { valid } }
 
         /// Takes the timer out of every mode, for good, and releases its closure. `CFRunLoopTimerInvalidate`.
         public func invalidate() {
+            guard !Fork.isChild else { return }
             let held = guardian.lock()
             guard valid else { return guardian.unlock(held) }
             invalidate(holding: held)
@@ -178,6 +183,7 @@ extension GRunLoop {
         /// Calls the closure now, on this thread. A repeating timer keeps its schedule; a one-shot timer is invalidated. An invalid
         /// timer ignores it. The corresponding Foundation method is `Timer.fire()`.
         public func fire() {
+            guard !Fork.refuses("Timer.fire") else { return }
             var (body, isOneShot) = guardian.withLock { (valid ? handler?.body : nil, period == 0) }
             guard body != nil else { return }
             callOutToTimer(&body, self, of: nil)
@@ -295,6 +301,7 @@ extension GRunLoop {
         fileprivate var nowLocked: Nanoseconds { guardian.loop?.time ?? ThreadLoops.time }
 
         private func move(to date: Nanoseconds) {
+            guard !Fork.refuses("Timer.fireDate") else { return }
             let wake = guardian.withLock { () -> Kick? in
                 guard valid else { return nil }
                 let due = Self.deadline(for: date, at: nowLocked)
@@ -318,6 +325,7 @@ extension GRunLoop {
 
 extension GRunLoop.Timer: CustomStringConvertible {
     public var description: String {
+        guard !Fork.isChild else { return "<GRunLoop.Timer \(hexAddress(self))>{forked}" }
         let (valid, firing, date, now) = guardian.withLock {
             (isValidLocked, isFiring, shownDateLocked, nowLocked)
         }

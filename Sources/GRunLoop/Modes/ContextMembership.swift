@@ -34,6 +34,7 @@ extension GRunLoop {
     ///
     /// Threads: any.
     public func remove(context: OpaquePointer, forMode name: Mode) {
+        guard !Fork.refuses("remove(context)") else { return }
         let (kicks, _, isCommon) = lock.withLock { () -> ([Kick], [ServedContext], Bool) in
             if name == .common, commonItems.remove(context) == nil { return ([], [], false) }
             var kicks: [Kick] = []
@@ -54,7 +55,8 @@ extension GRunLoop {
     ///
     /// Threads: any.
     public func contains(context: OpaquePointer, forMode name: Mode) -> Bool {
-        lock.withLock {
+        guard !Fork.refuses("contains(context)") else { return false }
+        return lock.withLock {
             if name == .common { return commonItems.contains(context) }
             return modes[name]?.addedContexts.contains { $0.context == context } ?? false
         }
@@ -63,7 +65,8 @@ extension GRunLoop {
     /// The contexts that a mode serves: the home context in a common mode, a private mode's own one once it has run, and those that
     /// were added. For ``Mode/common``, those that were added to the common modes as such. Threads: any.
     public func contexts(forMode name: Mode) -> [OpaquePointer] {
-        lock.withLock {
+        guard !Fork.refuses("contexts") else { return [] }
+        return lock.withLock {
             if name == .common {
                 return commonItems.ordered.compactMap { if case .context(let context) = $0 { context } else { nil } }
             }

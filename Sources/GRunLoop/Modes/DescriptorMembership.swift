@@ -52,6 +52,7 @@ extension GRunLoop {
     ///
     /// Threads: any. The corresponding Core Foundation function is `CFRunLoopRemoveSource`.
     public func remove(_ source: DescriptorSource, forMode name: Mode) {
+        guard !Fork.refuses("remove(DescriptorSource)") else { return }
         let (wasClosed, _) = lock.withLock { () -> (Bool, Item?) in
             guard source.guardian.isBound(to: lock) else { return (false, nil) }
             var item: Item?
@@ -70,7 +71,8 @@ extension GRunLoop {
 
     /// Whether the source is in the mode; for ``Mode/common``, whether it was added to the common modes as such. Threads: any.
     public func contains(_ source: DescriptorSource, forMode name: Mode) -> Bool {
-        lock.withLock {
+        guard !Fork.refuses("contains(DescriptorSource)") else { return false }
+        return lock.withLock {
             guard source.guardian.isBound(to: lock) else { return false }
             if name == .common { return source.isCommonItem }
             return modes[name]?.descriptors.contains(source) ?? false

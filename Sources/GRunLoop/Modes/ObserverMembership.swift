@@ -28,6 +28,7 @@ extension GRunLoop {
     ///
     /// Threads: any. The corresponding Core Foundation function is `CFRunLoopRemoveObserver`.
     public func remove(_ observer: Observer, forMode name: Mode) {
+        guard !Fork.refuses("remove(Observer)") else { return }
         _ = lock.withLock { () -> [Any] in
             guard observer.guardian.isBound(to: lock) else { return [] }
             var released: [Any] = []
@@ -46,7 +47,8 @@ extension GRunLoop {
     ///
     /// Threads: any. The corresponding Core Foundation function is `CFRunLoopContainsObserver`.
     public func contains(_ observer: Observer, forMode name: Mode) -> Bool {
-        lock.withLock {
+        guard !Fork.refuses("contains(Observer)") else { return false }
+        return lock.withLock {
             guard observer.guardian.isBound(to: lock) else { return false }
             if name == .common { return observer.isCommonItem }
             return observer.modes.contains { $0.name == name }

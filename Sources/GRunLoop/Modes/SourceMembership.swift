@@ -26,6 +26,7 @@ extension GRunLoop {
     ///
     /// Threads: any. The corresponding Core Foundation function is `CFRunLoopRemoveSource`.
     public func remove(_ source: Source, forMode name: Mode) {
+        guard !Fork.refuses("remove(Source)") else { return }
         let (left, _) = lock.withLock { () -> ([ModeState], [Any]) in
             var released: [Any] = []
             if name == .common {
@@ -63,7 +64,8 @@ extension GRunLoop {
     ///
     /// Threads: any. The corresponding Core Foundation function is `CFRunLoopContainsSource`.
     public func contains(_ source: Source, forMode name: Mode) -> Bool {
-        lock.withLock {
+        guard !Fork.refuses("contains(Source)") else { return false }
+        return lock.withLock {
             guard source.isValid else { return false }
             if name == .common { return commonItems.contains(source) }
             return modes[name]?.sources[ObjectIdentifier(source)] != nil

@@ -31,6 +31,7 @@ extension GRunLoop {
     ///
     /// Threads: any. The corresponding Core Foundation function is `CFRunLoopRemoveTimer`.
     public func remove(_ timer: Timer, forMode name: Mode) {
+        guard !Fork.refuses("remove(Timer)") else { return }
         _ = lock.withLock { () -> [Any] in
             guard timer.guardian.isBound(to: lock) else { return [] }
             var released: [Any] = []
@@ -51,7 +52,8 @@ extension GRunLoop {
     ///
     /// Threads: any. The corresponding Core Foundation function is `CFRunLoopContainsTimer`.
     public func contains(_ timer: Timer, forMode name: Mode) -> Bool {
-        lock.withLock {
+        guard !Fork.refuses("contains(Timer)") else { return false }
+        return lock.withLock {
             guard timer.guardian.isBound(to: lock) else { return false }
             if name == .common { return timer.isCommonItem }
             return modes[name].map(timer.isIn) ?? false

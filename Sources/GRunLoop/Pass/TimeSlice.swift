@@ -99,7 +99,10 @@ extension GRunLoop {
     ///
     /// Threads: any; it takes effect at the next step of a pass. There is no corresponding Core Foundation function.
     public var hostTimeSlice: Duration {
-        get { lock.withLock { timeSlice }.duration }
-        set { lock.withLock { timeSlice = max(0, Nanoseconds(saturating: newValue)) } }
+        get { Fork.refuses("hostTimeSlice") ? .zero : lock.withLock { timeSlice }.duration }
+        set {
+            guard !Fork.refuses("hostTimeSlice") else { return }
+            lock.withLock { timeSlice = max(0, Nanoseconds(saturating: newValue)) }
+        }
     }
 }

@@ -9,6 +9,7 @@ extension GRunLoop {
     /// Threads: any. Another thread is told the mode of what the loop's own code is doing: it cannot see that a host's callback is
     /// under way. The corresponding Core Foundation function is `CFRunLoopCopyCurrentMode`.
     public var currentMode: Mode? {
+        guard !Fork.refuses("currentMode") else { return nil }
         // A foreign loop inside a callout of a run has more dispatches on the stack than the run itself.
         let depth = isCurrent ? Contexts.depth : 0
         return lock.withLock {
@@ -19,7 +20,7 @@ extension GRunLoop {
 
     /// The mode in which a host is served: what ``push(ambientMode:)`` named last, ``Mode/default`` at first. Threads: any.
     public var ambientMode: Mode {
-        lock.withLock { host.ambientMode.name }
+        Fork.refuses("ambientMode") ? .default : lock.withLock { host.ambientMode.name }
     }
 
     /// A mode that was pushed as the ambient one, and how it is taken back.

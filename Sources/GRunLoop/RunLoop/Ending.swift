@@ -8,6 +8,8 @@ extension GRunLoop {
     /// are released without being run, waiters are told. What must not be relied on here: thread-specific state of GLib, which
     /// may be gone.
     func endWithThread() {
+        // What it holds is the parent's.
+        guard !Fork.isChild else { return }
         // Tasks that live here and await the loop are let go first, and run to their end as jobs.
         for waiter in lock.withLock({ waiters.close() }) { waiter.loopHasEnded() }
         lock.withLock { jobs }?.close(nameForMessages)

@@ -149,17 +149,14 @@ public final class GRunLoop: @unchecked Sendable {
     /// Whether `call` can do nothing here: after fork() the descriptors are shared with the parent, whose loop would be woken; after
     /// the end of its thread a loop is inert, and the main loop says so once (item 14); another copy of the library serves the process.
     @inline(__always) func refuses(_ call: StaticString) -> Bool {
-        guard cgrun_has_forked() || isDead else { return false }
+        guard Fork.isChild || isDead else { return false }
         explainRefusal(call)
         return true
     }
 
     @inline(never) private func explainRefusal(_ call: StaticString) {
-        if cgrun_has_forked() {
-            Log.misuse(
-                call,
-                "this process was forked and did not exec(); GLib's main loop cannot be used here. "
-                    + "Call exec() after fork(), or start the child with GSubprocess")
+        if Fork.isChild {
+            Fork.explain(call)
         } else if OneCopy.other != nil {
             OneCopy.explain(call)
         } else if isMain, !saidDead.exchange(true, ordering: .relaxed) {
@@ -169,6 +166,7 @@ public final class GRunLoop: @unchecked Sendable {
 
     func requireOwnThread(_ call: StaticString) -> Bool {
         if isCurrent { return true }
+        if Fork.refuses(call) { return false }
         guard !isHidden else {
             Log.misuse(
                 call,
@@ -209,7 +207,7 @@ public final class GRunLoop: @unchecked Sendable {
     ///
     /// Threads: any. The corresponding Core Foundation function is `CFRunLoopCopyAllModes`.
     public var allModes: [Mode] {
-        lock.withLock { Array(modes.keys) }
+        Fork.refuses("allModes") ? [] : lock.withLock { Array(modes.keys) }
     }
 
     /// The context that every common mode serves: GLib's default context on the main thread; elsewhere the thread's default
@@ -217,7 +215,7 @@ public final class GRunLoop: @unchecked Sendable {
     ///
     /// Threads: any. It is a `GMainContext *` that belongs to the loop: take a reference to keep it.
     public var homeContext: OpaquePointer? {
-        lock.withLock { home?.context }
+        Fork.refuses("homeContext") ? nil : lock.withLock { home?.context }
     }
 
     // MARK: What a mode waits for
@@ -226,7 +224,8 @@ public final class GRunLoop: @unchecked Sendable {
     ///
     /// Threads: any. The corresponding Core Foundation function is `CFRunLoopGetNextTimerFireDate`.
     public func nextFireDate(forMode name: Mode) -> Instant? {
-        lock.withLock { () -> Nanoseconds? in
+        guard !Fork.refuses("nextFireDate") else { return nil }
+        return lock.withLock { () -> Nanoseconds? in
             guard let mode = modes[name], mode.timerCount > 0 else { return nil }
             // A timer whose closure is running still stands at its old place (item 142).
             let candidates = firingTimersLocked(in: mode) + [mode.heap.first].compactMap(\.self)

@@ -20,10 +20,13 @@ struct Lock: @unchecked Sendable {
     nonisolated(unsafe) private static var pool: [Lock] = []
 
     static func take() -> Lock {
-        poolLock.withLock { pool.popLast() } ?? Lock()
+        guard !Fork.isChild else { return Lock() }
+        return poolLock.withLock { pool.popLast() } ?? Lock()
     }
 
     static func giveBack(_ lock: Lock) {
+        // Another thread may have been at the pool when a child was forked, or have had this lock.
+        guard !Fork.isChild else { return }
         lock.owner = nil
         poolLock.withLock { pool.append(lock) }
     }

@@ -131,6 +131,7 @@ extension GRunLoop {
     /// Whether the loop waits in the kernel now, by itself or in a host. On the loop's own thread, which does not wait while it asks, it is
     /// always false. Threads: any. `CFRunLoopIsWaiting`.
     public var isWaiting: Bool {
-        !isCurrent && lock.withLock { sleep.isPolling }
+        guard !Fork.refuses("isWaiting") else { return false }
+        return !isCurrent && lock.withLock { sleep.isPolling }
     }
 }

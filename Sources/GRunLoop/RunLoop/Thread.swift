@@ -22,11 +22,14 @@ extension GRunLoop {
             case noThread(errno: Int32)
             /// No descriptor is left for the thread's context.
             case noDescriptor
+            /// This process was forked and did not exec().
+            case forked
 
             public var description: String {
                 switch self {
                 case .noThread(let errno): "no thread can be started (\(String(cString: strerror(errno))))"
                 case .noDescriptor: "no descriptor is left for the thread's context; close some or raise the limit"
+                case .forked: "\(Fork.reason). \(Fork.remedy)"
                 }
             }
         }
@@ -48,6 +51,7 @@ extension GRunLoop {
         public init(
             name: String = "GRunLoop", stackSize: Int = 0, setUp: (@Sendable (GRunLoop) -> Void)? = nil
         ) throws(StartError) {
+            if Fork.isChild { throw .forked }
             self.name = name
             body = ThreadBody(name: name, setUp: setUp)
             switch body.start(stackSize: stackSize) {
@@ -57,7 +61,8 @@ extension GRunLoop {
         }
 
         deinit {
-            body.letGo(handle)
+            // A child does not have it.
+            if !Fork.isChild { body.letGo(handle) }
         }
 
         /// Ends every run that is under way on the thread, and the thread with them, after the callouts that are on its stack. A foreign loop that one of
@@ -65,6 +70,7 @@ extension GRunLoop {
         ///
         /// Threads: any, the thread itself included.
         public func stop() {
+            guard !Fork.refuses("Thread.stop") else { return }
             loop.stopAllRuns()
         }
 
@@ -73,6 +79,7 @@ extension GRunLoop {
         /// Threads: any but the thread itself, which would wait for ever: that stops the program, with a message.
         @available(*, noasync, message: "it blocks its thread; await ended() instead")
         public func join() {
+            guard !Fork.refuses("Thread.join") else { return }
             precondition(
                 !loop.isOfThisThread, "GRunLoop.Thread.join: a thread cannot wait for its own end; call stop() there")
             let ended = Semaphore()
@@ -85,6 +92,7 @@ extension GRunLoop {
         ///
         /// Threads: any. A task that lives on the thread waits for ever.
         public func ended() async {
+            guard !Fork.refuses("Thread.ended") else { return }
             await withCheckedContinuation { continuation in
                 body.whenEnded { continuation.resume() }
             }

@@ -143,7 +143,7 @@ typedef enum
  * @GRUN_ERROR_LIMIT_REACHED: the process or the system has no descriptor left
  * @GRUN_ERROR_SYSTEM: the kernel has refused for another reason, which the message tells
  * @GRUN_ERROR_LOOP_ENDED: the loop's thread has ended, so that what was asked of it can never happen
- * @GRUN_ERROR_NO_THREAD: the system has no thread left
+ * @GRUN_ERROR_NO_THREAD: the system has no thread left, or the process was forked and did not exec()
  *
  * What the environment can refuse. Misuse is no error but a g_critical() that names the function, which then does nothing.
  */

@@ -1,0 +1,197 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Writes a C program that calls every function of <grun/grun.h> in a forked child, while another thread of the parent has the
+loop's lock: forked.py GRun-1.0.gir > forked.c
+
+Each call has a child of its own. The program fails if one hangs, or does not say, as it must, that the process was forked.
+"""
+import importlib.util
+import os
+import sys
+import xml.etree.ElementTree as tree
+
+spec = importlib.util.spec_from_file_location("bad_input", os.path.join(os.path.dirname(os.path.abspath(__file__)), "bad-input.py"))
+bad_input = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(bad_input)
+CORE, C = bad_input.CORE, bad_input.C
+
+# What is silent: what a child does to clean up or to find out, and what needs no lock.
+SILENT = ("_ref", "_unref", "_is_valid", "_invalidate", "_to_string", "_new", "_new_at", "_new_full", "_get_type", "_quark")
+SILENT_FUNCTIONS = {
+    "grun_check_version", "grun_loop_get_current", "grun_loop_get_main", "grun_loop_get_time", "grun_with_virtual_time",
+    "grun_source_get_order", "grun_fd_source_get_fd", "grun_fd_source_get_condition", "grun_observer_get_activities",
+    "grun_observer_does_repeat", "grun_observer_get_order", "grun_thread_copy_name", "grun_thread_get_loop",
+}
+
+HEAD = """// Written by forked.py.
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <grun/grun.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void on_call(gpointer data) { (void)data; }
+static gboolean on_source(GRunSource *source, gpointer data) { (void)source; (void)data; return TRUE; }
+static void on_schedule(GRunSource *source, GRunLoop *loop, const char *mode, gpointer data) { (void)source; (void)loop; (void)mode; (void)data; }
+static gboolean on_fd_source(GRunFdSource *source, GIOCondition found, gpointer data) { (void)source; (void)found; (void)data; return TRUE; }
+static gboolean on_timer(GRunTimer *timer, gpointer data) { (void)timer; (void)data; return TRUE; }
+static gboolean on_observer(GRunObserver *observer, GRunActivity activity, gpointer data) { (void)observer; (void)activity; (void)data; return TRUE; }
+static void on_loop(GRunLoop *loop, gpointer data) { (void)loop; (void)data; }
+
+static const char *good_modes[] = {"bad", "worse", NULL};
+
+static struct {
+    GRunLoop *loop;
+    GRunSource *source;
+    GRunFdSource *fd_source;
+    GRunTimer *timer;
+    GRunObserver *observer;
+    GRunThread *thread;
+    GMainContext *context;
+    GError *error;
+} good;
+
+static int parking = -1;
+static GMutex mutex;
+static GCond has_parked;
+static gboolean is_parked;
+
+// In place of libc's, which the loop calls with its lock held: whoever adds the one descriptor stays there for ever.
+int epoll_ctl(int epoll, int operation, int descriptor, struct epoll_event *event)
+{
+    if (descriptor == g_atomic_int_get(&parking)) {
+        g_mutex_lock(&mutex);
+        is_parked = TRUE;
+        g_cond_signal(&has_parked);
+        g_mutex_unlock(&mutex);
+        for (;;)
+            pause();
+    }
+    static int (*next)(int, int, int, struct epoll_event *);
+    if (next == NULL)
+        *(void **)&next = dlsym(RTLD_NEXT, "epoll_ctl");
+    return next(epoll, operation, descriptor, event);
+}
+
+static gpointer park(gpointer source)
+{
+    grun_loop_add_fd_source(good.loop, source, GRUN_MODE_DEFAULT, NULL);
+    return NULL;
+}
+
+static void have_the_lock_taken(void)
+{
+    int descriptor = eventfd(0, EFD_CLOEXEC);
+    g_atomic_int_set(&parking, descriptor);
+    g_thread_unref(g_thread_new("parked", park, grun_fd_source_new(descriptor, G_IO_IN, on_fd_source, NULL, NULL)));
+    g_mutex_lock(&mutex);
+    while (!is_parked)
+        g_cond_wait(&has_parked, &mutex);
+    g_mutex_unlock(&mutex);
+}
+
+static void set_up(void)
+{
+    good.loop = grun_loop_get_current();
+    good.source = grun_source_new(0, on_source, NULL, NULL);
+    good.fd_source = grun_fd_source_new(eventfd(0, EFD_CLOEXEC), G_IO_IN, on_fd_source, NULL, NULL);
+    good.timer = grun_timer_new(3600, TRUE, on_timer, NULL, NULL);
+    good.observer = grun_observer_new(GRUN_ACTIVITY_EXIT, TRUE, 0, on_observer, NULL, NULL);
+    good.thread = grun_thread_new("other", NULL, NULL, NULL);
+    good.context = g_main_context_new();
+    grun_loop_add_source(good.loop, good.source, GRUN_MODE_COMMON);
+    grun_loop_add_fd_source(good.loop, good.fd_source, GRUN_MODE_DEFAULT, NULL);
+    grun_loop_add_timer(good.loop, good.timer, GRUN_MODE_DEFAULT);
+    grun_loop_add_observer(good.loop, good.observer, GRUN_MODE_DEFAULT);
+    have_the_lock_taken();
+}
+
+static void in_virtual_time(GRunLoop *loop, gpointer body)
+{
+    GRunLoop *own = good.loop;
+    good.loop = loop;
+    ((void (*)(void))body)();
+    good.loop = own;
+}
+
+static guint calls, failures;
+
+static void fail(const char *function, const char *what, const char *text)
+{
+    printf("%s: %s%s%s\\n", function, what, *text ? ": " : "", text);
+    failures++;
+}
+
+static void check(const char *function, void (*body)(void), gboolean is_virtual, gboolean is_said)
+{
+    static char text[4096];
+    int ends[2], status = 0;
+    if (pipe(ends) != 0)
+        return fail(function, "no pipe", "");
+    calls++;
+    pid_t child = fork();
+    if (child == 0) {
+        alarm(20);
+        dup2(ends[1], STDERR_FILENO);
+        if (is_virtual)
+            grun_with_virtual_time(0, in_virtual_time, (gpointer)body);
+        else
+            body();
+        _exit(0);
+    }
+    close(ends[1]);
+    waitpid(child, &status, 0);
+    ssize_t size = read(ends[0], text, sizeof text - 1);
+    text[MAX(size, 0)] = 0;
+    close(ends[0]);
+    gboolean says = strstr(text, "this process was forked and did not exec()") != NULL && strstr(text, function) != NULL;
+    if (status != 0)
+        fail(function, WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM ? "hangs" : "fails", text);
+    else if (is_said && !says)
+        fail(function, "does not say that the process was forked", text);
+    else if (!is_said && *text)
+        fail(function, "is not silent", text);
+}
+
+static void must(gboolean condition)
+{
+    if (!condition)
+        _exit(1);
+}
+
+"""
+
+
+def main():
+    names = []
+    print(HEAD)
+    for node, arguments, throws in bad_input.functions(tree.parse(sys.argv[1]).getroot()):
+        symbol = node.get(C + "identifier")
+        # A function of a type is listed beside it as well.
+        if any(symbol == name for name, _, _ in names):
+            continue
+        values = [bad_input.GOOD[each.type] for each in arguments] + (["&good.error"] if throws else [])
+        call = "%s (%s)" % (symbol, ", ".join(values))
+        print("static void call_%s(void)\n{" % symbol)
+        if symbol == "grun_thread_new":
+            print('    must(%s == NULL);\n    must(strstr(good.error->message, "forked") != NULL);' % call)
+        elif symbol.endswith("_is_valid"):
+            print("    must(!%s);" % call)
+        else:
+            print("    (void)%s;" % call)
+        print("}\n")
+        is_virtual = bool(arguments) and arguments[0].doc.startswith("the loop that grun_with_virtual_time()")
+        names.append((symbol, is_virtual, not symbol.endswith(SILENT) and symbol not in SILENT_FUNCTIONS))
+    print("int main(void)\n{\n    set_up();")
+    for symbol, is_virtual, is_said in names:
+        print('    check("%s", call_%s, %s, %s);' % (symbol, symbol, str(is_virtual).upper(), str(is_said).upper()))
+    print('    printf("forked: %u calls, %u failures\\n", calls, failures);\n    fflush(stdout);\n    _exit(failures != 0);\n}')
+
+
+main()

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every public call in a forked child, while another thread of the parent had the loop's lock.
+
+import CGLib
+import GRunLoop
+import Glibc
+import Synchronization
+import TestSupport
+
+/// A child for each call: one that hangs, or does not answer as it must, is named.
+func forkedWhileLocked() {
+    let scene = ForkScene()
+    for call in scene.calls {
+        let outcome = inChild(call)
+        if outcome != "ok" { say("\(call.name): \(outcome)") }
+    }
+    say("\(scene.calls.count) calls")
+    exit(0)
+}
+
+/// Its own thread ends in the child, and lets go of what it was the last to hold.
+func forkedThreadEnds() {
+    onPlainThread {
+        let child: pid_t
+        do {
+            var scene: ForkScene? = ForkScene()
+            child = fork()
+            if child == 0 {
+                alarm(20)
+                scene = nil
+                say("let go")
+                pthread_exit(nil)
+            }
+            withExtendedLifetime(scene) {}
+        }
+        var status: Int32 = 0
+        while waitpid(child, &status, 0) < 0 && errno == EINTR {}
+        say(status == 0 ? "ended" : "ended with \(status)")
+        exit(0)
+    }
+}
+
+/// What is called there, a line each, for the test that compares it with what is public.
+func forkedCalls() {
+    let scene = ForkScene()
+    for call in scene.calls { say(call.name) }
+    exit(0)
+}
+
+/// A call of a public function: in which file, and what it is called.
+struct ForkedCall {
+    let name: String
+    /// Whether it is said that nothing can be done.
+    let isSaid: Bool
+    /// Whether it has answered what it must.
+    let body: () throws -> Bool
+}
+
+private func inChild(_ call: ForkedCall) -> String {
+    let messages = Pipe()
+    let child = fork()
+    if child == 0 {
+        signal(SIGALRM, SIG_DFL)
+        alarm(20)
+        dup2(messages.writeEnd, STDERR_FILENO)
+        let isRight = (try? call.body()) ?? false
+        _exit(isRight ? 0 : 1)
+    }
+    var status: Int32 = 0
+    while waitpid(child, &status, 0) < 0 && errno == EINTR {}
+    let text = messages.drain()
+    if status & 0x7f != 0 { return status & 0x7f == SIGALRM ? "hangs" : "ends by signal \(status & 0x7f): \(text)" }
+    if status != 0 { return "answers something else: \(text)" }
+    let isSaid = text.contains("this process was forked and did not exec()")
+    return isSaid == call.isSaid ? "ok" : isSaid ? "is not silent: \(text)" : "does not say why nothing happens"
+}
+
+/// Swift does not import it.
+private let fork: @Sendable () -> pid_t = {
+    let symbol = dlsym(nil, "fork")
+    precondition(symbol != nil, "no fork")
+    let function = unsafeBitCast(symbol, to: (@convention(c) () -> pid_t).self)
+    return { function() }
+}()
+
+// MARK: Who has the lock
+
+/// In place of libc's, which the loop calls with its lock held: whoever adds the one descriptor parks there for ever.
+@c(epoll_ctl)
+func parkingEpollControl(
+    _ epoll: Int32, _ operation: Int32, _ descriptor: Int32, _ event: UnsafeMutableRawPointer?
+) -> Int32 {
+    if descriptor == Parking.descriptor.load(ordering: .relaxed) {
+        Parking.parked.set()
+        while true { pause() }
+    }
+    return Parking.control(epoll, operation, descriptor, event)
+}
+
+private enum Parking {
+    typealias Control = @convention(c) (Int32, Int32, Int32, UnsafeMutableRawPointer?) -> Int32
+
+    static let descriptor = Atomic<Int32>(-1)
+    static let parked = Flag()
+    static let control: Control = {
+        // The next one after the program's own: RTLD_NEXT.
+        let symbol = dlsym(UnsafeMutableRawPointer(bitPattern: -1), "epoll_ctl")
+        precondition(symbol != nil, "no epoll_ctl")
+        return unsafeBitCast(symbol, to: Control.self)
+    }()
+
+    /// Another thread has the loop's lock from now on.
+    static func lock(_ loop: GRunLoop, with descriptor: Int32) {
+        self.descriptor.store(descriptor, ordering: .relaxed)
+        let source = GRunLoop.DescriptorSource(descriptor: descriptor) { _, _ in }
+        pthread_detach(startThread { try? loop.add(source, forMode: .default) })
+        precondition(parked.wait(), "nobody has parked")
+    }
+}
+
+/// A loop with everything in it, whose lock another thread has.
+struct ForkScene {
+    let loop = GRunLoop.current
+    let pipe = Pipe()
+    let mode: GRunLoop.Mode = "another"
+    let timer = GRunLoop.Timer(interval: .seconds(3600), repeats: true, tolerance: .seconds(1)) { _ in }
+    let source = GRunLoop.Source {}
+    let observer = GRunLoop.Observer(activities: .exit) { _, _ in }
+    let descriptor: GRunLoop.DescriptorSource
+    let trace = GRunLoop.Trace()
+    let thread: GRunLoop.Thread?
+    let executor: GRunLoop.Executor
+    let ambient: GRunLoop.AmbientMode?
+    let context: OpaquePointer
+
+    init() {
+        descriptor = GRunLoop.DescriptorSource(descriptor: pipe.readEnd) { _, _ in }
+        thread = try? GRunLoop.Thread(name: "other")
+        executor = loop.executor
+        ambient = try? loop.push(ambientMode: mode)
+        context = g_main_context_new()
+        loop.startTracing(trace)
+        loop.add(timer, forMode: .default)
+        loop.add(source, forMode: .common)
+        loop.add(observer, forMode: .default)
+        try? loop.add(descriptor, forMode: .default)
+        loop.run(for: .zero)
+        source.signal()
+        Parking.lock(loop, with: pipe.writeEnd)
+    }
+}

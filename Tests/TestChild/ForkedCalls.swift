@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a forked child calls: one entry for each public function, variable and initializer, by its file and its name.
+// ForkTests says which are missing.
+
+import GRunLoop
+import Glibc
+
+extension ForkScene {
+    var calls: [ForkedCall] { loopCalls + runCalls + membershipCalls + itemCalls + performCalls + otherCalls }
+
+    /// It is said that nothing can be done.
+    private func said(_ name: String, _ body: @escaping () throws -> Bool) -> ForkedCall {
+        ForkedCall(name: name, isSaid: true, body: body)
+    }
+
+    private func said(_ name: String, _ body: @escaping () throws -> Void) -> ForkedCall {
+        said(name) {
+            try body()
+            return true
+        }
+    }
+
+    /// It is silent: it takes no lock, or is what a child does to clean up.
+    private func silent(_ name: String, _ body: @escaping () throws -> Bool) -> ForkedCall {
+        ForkedCall(name: name, isSaid: false, body: body)
+    }
+
+    private func silent(_ name: String, _ body: @escaping () throws -> Void) -> ForkedCall {
+        silent(name) {
+            try body()
+            return true
+        }
+    }
+
+    private var loopCalls: [ForkedCall] {
+        [
+            silent("GRunLoop.main") { GRunLoop.main === loop },
+            silent("GRunLoop.current") { GRunLoop.current === loop },
+            said("GRunLoop.allModes") { loop.allModes.isEmpty },
+            said("GRunLoop.homeContext") { loop.homeContext == nil },
+            said("GRunLoop.nextFireDate") { loop.nextFireDate(forMode: .default) == nil },
+            said("AmbientModes.currentMode") { loop.currentMode == nil },
+            said("AmbientModes.ambientMode") { loop.ambientMode == .default },
+            said("AmbientModes.push") { _ = try loop.push(ambientMode: mode) },
+            said("AmbientModes.pop") { ambient?.pop() },
+            said("AmbientModes.withAmbientMode") { try loop.withAmbientMode(mode) { true } },
+            said("Attaching.detach") { loop.detach() },
+            said("Attaching.attach") { loop.attach() },
+            said("TimeSlice.hostTimeSlice") {
+                loop.hostTimeSlice = .seconds(1)
+                return loop.hostTimeSlice == .zero
+            },
+            silent("Description.description") { loop.description.contains("forked") },
+        ]
+    }
+
+    private var runCalls: [ForkedCall] {
+        [
+            said("Running.run") { loop.run(mode: .default, for: .zero) == .finished },
+            said("Running.run") { loop.run(for: .zero) == .finished },
+            said("Running.run") { loop.run() },
+            said("Running.run") { loop.run(until: .now) },
+            said("Running.run") { !loop.run(mode: .default, before: .now) },
+            said("Running.runUntilStopped") { loop.runUntilStopped() == .finished },
+            said("Running.acceptInput") { loop.acceptInput(forMode: .default, before: .now) },
+            said("Running.limitDate") { loop.limitDate(forMode: .default) == nil },
+            said("Running.stop") { loop.stop() },
+            said("Running.wakeUp") { loop.wakeUp() },
+            said("Running.isWaiting") { !loop.isWaiting },
+        ]
+    }
+
+    private var membershipCalls: [ForkedCall] {
+        [
+            said("TimerMembership.add") { loop.add(timer, forMode: mode) },
+            said("TimerMembership.remove") { loop.remove(timer, forMode: .default) },
+            said("TimerMembership.contains") { !loop.contains(timer, forMode: .default) },
+            said("SourceMembership.add") { loop.add(source, forMode: mode) },
+            said("SourceMembership.remove") { loop.remove(source, forMode: .common) },
+            said("SourceMembership.contains") { !loop.contains(source, forMode: .common) },
+            said("DescriptorMembership.add") { try loop.add(descriptor, forMode: mode) },
+            said("DescriptorMembership.remove") { loop.remove(descriptor, forMode: .default) },
+            said("DescriptorMembership.contains") { !loop.contains(descriptor, forMode: .default) },
+            said("ObserverMembership.add") { loop.add(observer, forMode: mode) },
+            said("ObserverMembership.remove") { loop.remove(observer, forMode: .default) },
+            said("ObserverMembership.contains") { !loop.contains(observer, forMode: .default) },
+            said("ContextMembership.add") { loop.add(context: context, forMode: mode) },
+            said("ContextMembership.remove") { loop.remove(context: context, forMode: mode) },
+            said("ContextMembership.contains") { !loop.contains(context: context, forMode: mode) },
+            said("ContextMembership.contexts") { loop.contexts(forMode: .default).isEmpty },
+            said("CommonMembership.addCommonMode") { try loop.addCommonMode("a third") },
+        ]
+    }
+
+    private var itemCalls: [ForkedCall] {
+        [
+            silent("Timer.init") {
+                _ = GRunLoop.Timer(fireAt: .now) { _ in }
+            },
+            silent("Timer.init") {
+                _ = GRunLoop.Timer(interval: .zero, repeats: true) { _ in }
+            },
+            said("Timer.scheduled") { _ = GRunLoop.Timer.scheduled(interval: .zero, repeats: false) { _ in } },
+            said("Timer.fireDate") {
+                timer.fireDate = .now
+                return timer.fireDate == GRunLoop.distantFuture
+            },
+            said("Timer.nextFireDate") { timer.nextFireDate == nil },
+            said("Timer.interval") { timer.interval == .zero },
+            said("Timer.repeats") { !timer.repeats },
+            said("Timer.tolerance") {
+                timer.tolerance = .seconds(2)
+                return timer.tolerance == .zero
+            },
+            silent("Timer.isValid") { !timer.isValid },
+            silent("Timer.invalidate") { timer.invalidate() },
+            said("Timer.fire") { timer.fire() },
+            silent("Timer.description") { timer.description.contains("forked") },
+            silent("Source.init") { _ = GRunLoop.Source {} },
+            said("Source.signal") { source.signal() },
+            said("Source.isSignalled") { !source.isSignalled },
+            silent("Source.isValid") { !source.isValid },
+            silent("Source.invalidate") { source.invalidate() },
+            silent("Source.description") { source.description.contains("valid = No") },
+            silent("DescriptorSource.init") { _ = GRunLoop.DescriptorSource(descriptor: 0) { _, _ in } },
+            silent("DescriptorSource.conditions") { descriptor.conditions == .readable },
+            silent("DescriptorSource.isValid") { !descriptor.isValid },
+            silent("DescriptorSource.invalidate") { descriptor.invalidate() },
+            silent("DescriptorSource.description") { descriptor.description.contains("valid = No") },
+            silent("Observer.init") { _ = GRunLoop.Observer(activities: .all) { _, _ in } },
+            silent("Observer.isValid") { !observer.isValid },
+            silent("Observer.invalidate") { observer.invalidate() },
+            silent("Observer.description") { observer.description.contains("valid = No") },
+            silent("OnMain.init") { _ = GRunLoop.Source(onMain: {}) },
+            silent("OnMain.init") { _ = GRunLoop.DescriptorSource(descriptor: 0, onMain: { _, _ in }) },
+            silent("OnMain.init") { _ = GRunLoop.Timer(fireAt: .now, onMain: { _ in }) },
+            silent("OnMain.init") { _ = GRunLoop.Timer(interval: .zero, repeats: false, onMain: { _ in }) },
+            silent("OnMain.init") { _ = GRunLoop.Observer(activities: .all, onMain: { _, _ in }) },
+            said("OnMain.onMain") { GRunLoop.onMain {} },
+        ]
+    }
+
+    private var performCalls: [ForkedCall] {
+        [
+            said("Blocks.perform") { loop.perform {} },
+            said("Blocks.perform") { loop.perform(inModes: [mode]) {} },
+            said("Blocks.async") { loop.async {} },
+            said("Blocks.async") { loop.async(inModes: [mode]) {} },
+            said("Performs.performOnThread") { (try? loop.performOnThread {}) == nil },
+            said("Performs.performAndWait") { (try? loop.performAndWait {}) == nil },
+            said("Performs.perform") { loop.perform(after: .zero) {} },
+            said("Performs.perform") { loop.perform(order: 0, inModes: [mode]) {} },
+            said("Performs.cancelPerforms") { loop.cancelPerforms(target: pipe) },
+        ]
+    }
+
+    private var otherCalls: [ForkedCall] {
+        [
+            said("Executor.init") { _ = GRunLoop.Executor(loop) },
+            said("Executor.executor") { _ = loop.executor },
+            silent("Executor.isIsolatingCurrentContext") { executor.isIsolatingCurrentContext() == true },
+            silent("Executor.checkIsolated") { executor.checkIsolated() },
+            silent("Executor.isSameExclusiveExecutionContext") {
+                executor.isSameExclusiveExecutionContext(other: executor)
+            },
+            silent("Executor.asUnownedSerialExecutor") { _ = executor.asUnownedSerialExecutor() },
+            said("Executor.enqueueTask") { [executor] in
+                Task(executorPreference: executor) {}
+            },
+            said("Ticks.makeAsyncIterator") { _ = loop.ticks(every: .seconds(1)).makeAsyncIterator() },
+            silent("Ticks.ticks") { _ = loop.ticks(every: .seconds(1)) },
+            said("Activities.makeAsyncIterator") { _ = loop.activities(.exit).makeAsyncIterator() },
+            silent("Activities.activities") { _ = loop.activities(.exit) },
+            said("Readiness.makeAsyncIterator") { _ = loop.readiness(of: pipe.readEnd).makeAsyncIterator() },
+            silent("Readiness.readiness") { _ = loop.readiness(of: pipe.readEnd) },
+            silent("LoopClock.clock") { _ = loop.clock },
+            silent("LoopClock.now") { _ = loop.clock.now },
+            silent("LoopClock.minimumResolution") { _ = loop.clock.minimumResolution },
+            silent("Clock.now") { _ = GRunLoop.now },
+            silent("VirtualTime.withVirtualTime") { GRunLoop.withVirtualTime { _ in } },
+            silent("VirtualTime.now") { GRunLoop.withVirtualTime { _ = $0.now } },
+            said("VirtualTime.advance") { GRunLoop.withVirtualTime { $0.advance(by: .seconds(1)) } },
+            said("VirtualTime.advance") { GRunLoop.withVirtualTime { $0.advance(to: GRunLoop.distantFuture) } },
+            said("VirtualTime.advanceToNextTimer") { GRunLoop.withVirtualTime { !$0.advanceToNextTimer() } },
+            silent("Trace.init") { _ = GRunLoop.Trace() },
+            said("Trace.events") { trace.events.isEmpty },
+            said("Trace.lines") { trace.lines.isEmpty },
+            said("Trace.removeAll") { trace.removeAll() },
+            said("Trace.startTracing") { loop.startTracing(trace) },
+            said("Trace.stopTracing") { loop.stopTracing() },
+            silent("Thread.init") {
+                do throws(GRunLoop.Thread.StartError) {
+                    _ = try GRunLoop.Thread()
+                    return false
+                } catch {
+                    return error == .forked && error.description.contains("forked")
+                }
+            },
+            said("Thread.stop") { thread?.stop() },
+            said("Thread.join") { thread?.join() },
+        ]
+    }
+}
