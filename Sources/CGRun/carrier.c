@@ -160,6 +160,11 @@ bool cgrun_carrier_owns_context(GSource *source)
     return ((Carrier *)source)->is_owner;
 }
 
+void cgrun_carrier_abandon(GSource *source)
+{
+    remove_records((Carrier *)source);
+}
+
 void cgrun_carrier_close(GSource *source)
 {
     Carrier *carrier = (Carrier *)source;

@@ -63,9 +63,15 @@ static gboolean hub_check(GSource *source)
     hub->saw_check = true;
     if (cgrun_hub_is_silent(hub) || hub->is_yielding)
         return FALSE;
-    for (unsigned i = 0; i < CGRUN_HUB_RECORDS; i++)
-        if (hub->records[i].events != 0 && hub->records[i].revents != 0)
+    for (unsigned i = 0; i < CGRUN_HUB_RECORDS; i++) {
+        if (hub->records[i].revents == 0)
+            continue;
+        if (hub->records[i].events != 0)
             found |= 1u << i;
+        // Reported whether it is watched or not: each poll would end at once.
+        if (hub->records[i].revents & G_IO_NVAL)
+            found |= CGRUN_HUB_CLOSED;
+    }
     return hub->funcs.check(hub->loop, hub->is_waiting, hub->is_waiting && hub->has_slept, found);
 }
 
@@ -179,4 +185,11 @@ void cgrun_hub_set_record(GSource *source, unsigned slot, int descriptor)
     *record = (GPollFD){.fd = descriptor, .events = 0, .revents = 0};
     if (descriptor >= 0)
         g_source_add_poll(source, record);
+}
+
+void cgrun_hub_abandon(GSource *source)
+{
+    cgrun_hub_set_dormant(source, true);
+    for (unsigned i = 0; i < CGRUN_HUB_RECORDS; i++)
+        cgrun_hub_set_record(source, i, -1);
 }

@@ -10,6 +10,8 @@
 
 #include "cgrun.h"
 
+#include <errno.h>
+
 static __attribute__((noinline)) void grow(cgrun_poller *poller, unsigned needed)
 {
     poller->capacity = MAX(MAX(poller->capacity * 2, needed), 32);
@@ -26,7 +28,7 @@ static GPollFD *make_room(cgrun_poller *poller, unsigned needed)
 void cgrun_poller_clear(cgrun_poller *poller)
 {
     g_free(poller->records);
-    *poller = (cgrun_poller){NULL, 0};
+    *poller = (cgrun_poller){.records = NULL};
 }
 
 static void query(cgrun_poller *poller, cgrun_polled *polled, unsigned first, gint *timeout)
@@ -45,7 +47,7 @@ static void query(cgrun_poller *poller, cgrun_polled *polled, unsigned first, gi
 // GLib left the check out. In memory of its own: the slices behind this one have not been checked yet.
 static __attribute__((noinline)) bool check_again(const cgrun_polled *polled)
 {
-    cgrun_poller own = {NULL, 0};
+    cgrun_poller own = {.records = NULL};
     bool is_ready, is_checked;
     do {
         cgrun_polled again = *polled;
@@ -87,13 +89,34 @@ static __attribute__((noinline)) void wait_by(GPollFunc foreign, cgrun_poller *p
 }
 
 // A signal handler's interruption ends it early; the caller waits again (item 80).
-static void wait_for(cgrun_poller *poller, unsigned count, gint milliseconds, int64_t deadline, GPollFunc foreign)
+// Answers whether the kernel has refused to wait at all.
+static bool wait_for(cgrun_poller *poller, unsigned count, gint milliseconds, int64_t deadline, GPollFunc foreign)
 {
     int64_t span = deadline == INT64_MIN ? 0 : deadline == INT64_MAX && milliseconds < 0 ? -1 : span_until(deadline, milliseconds);
-    if (G_UNLIKELY(foreign != NULL))
+    if (G_UNLIKELY(foreign != NULL)) {
         wait_by(foreign, poller, count, span);
-    else
-        cgrun_poll(poller->records, count, span);
+        return false;
+    }
+    if (G_LIKELY(cgrun_poll(poller->records, count, span) >= 0) || errno == EINTR)
+        return false;
+    poller->error = errno;
+    return true;
+}
+
+int cgrun_poller_stuck_descriptor(cgrun_poller *poller)
+{
+    for (unsigned i = 0; i < poller->used; i++) {
+        if (!(poller->records[i].revents & G_IO_NVAL))
+            continue;
+        int64_t now = cgrun_now();
+        if (poller->fruitless == 0)
+            poller->stuck_since = now;
+        poller->fruitless++;
+        bool is_stuck = poller->fruitless > CGRUN_MOST_FRUITLESS && now - poller->stuck_since > CGRUN_LONGEST_STUCK;
+        return is_stuck ? poller->records[i].fd : -1;
+    }
+    poller->fruitless = 0;
+    return -1;
 }
 
 // Whether a look has nothing to ask the kernel: there is nothing in the slice but GLib's own wakeup descriptor. That one says only that
@@ -129,12 +152,15 @@ unsigned cgrun_poller_poll(cgrun_poller *poller, cgrun_polled *polled, unsigned 
     for (unsigned slot = 0; slot < CGRUN_OWN_DESCRIPTORS; slot++)
         if (own[slot] >= 0)
             records[used++] = (GPollFD){.fd = own[slot], .events = G_IO_IN, .revents = 0};
+    bool has_failed = false;
     if (asks || used > first_own || foreign != NULL)
-        wait_for(poller, used, milliseconds, deadline, foreign);
+        has_failed = wait_for(poller, used, milliseconds, deadline, foreign);
     else
         for (unsigned i = 0; i < used; i++)
             records[i].revents = 0;
-    unsigned found = 0;
+    // A look that was refused has found nothing: the wait that follows it says so.
+    unsigned found = G_UNLIKELY(has_failed) && deadline != INT64_MIN ? CGRUN_POLL_FAILED : 0;
+    poller->used = used;
     for (unsigned slot = 0, record = first_own; slot < CGRUN_OWN_DESCRIPTORS; slot++)
         if (own[slot] >= 0 && records[record++].revents != 0)
             found |= 1u << slot;

@@ -117,6 +117,8 @@ bool cgrun_event_clear(int event)
     do
         size = syscall(SYS_read, event, &count, sizeof count);
     while (size < 0 && errno == EINTR);
+    if (size >= 0 && size != sizeof count)
+        errno = EBADF;
     return size == sizeof count;
 }
 
@@ -145,10 +147,10 @@ int cgrun_timer_new(void)
     return timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
 }
 
-void cgrun_timer_arm(int timer, int64_t time)
+bool cgrun_timer_arm(int timer, int64_t time)
 {
     struct itimerspec spec = {.it_value = {.tv_sec = time / 1000000000, .tv_nsec = time % 1000000000}};
-    timerfd_settime(timer, TFD_TIMER_ABSTIME, &spec, NULL);
+    return timerfd_settime(timer, TFD_TIMER_ABSTIME, &spec, NULL) == 0;
 }
 
 bool cgrun_has_descriptors_left(void)

@@ -118,11 +118,17 @@ bool cgrun_hub_saw_check(GSource *hub);
 /// ready from a unix-fd record even when its check() says no.
 enum { CGRUN_HUB_RECORDS = 3 };
 void cgrun_hub_set_record(GSource *hub, unsigned slot, int descriptor);
+/// In what check() is told of: a record's descriptor is not open.
+enum { CGRUN_HUB_CLOSED = 1 << CGRUN_HUB_RECORDS };
+/// In a dispatch: the hub is dormant for good, and has no records any more.
+void cgrun_hub_abandon(GSource *hub);
 
 /// Has whoever iterates the hub's context sleep for a further context as well, and dispatch the hub when that is ready. `canary` is a hub
 /// without a loop in it. Called and closed on the loop's thread, which owns the context meanwhile as far as no other thread does.
 GSource *cgrun_carrier_new(GSource *hub, GMainContext *context, GSource *canary);
 bool cgrun_carrier_owns_context(GSource *carrier);
+/// It has no records any more, as a hub that is abandoned.
+void cgrun_carrier_abandon(GSource *carrier);
 /// Takes it out, and lets the context go. The caller still has its reference.
 void cgrun_carrier_close(GSource *carrier);
 
@@ -142,14 +148,28 @@ typedef struct {
 typedef struct {
     GPollFD *records;
     unsigned capacity;
+    // How many the last poll had, and errno of the last one that was refused.
+    unsigned used;
+    int error;
+    // Polls that somebody's closed descriptor has ended, and nothing else: how many in a row, and since when.
+    unsigned fruitless;
+    int64_t stuck_since;
 } cgrun_poller;
 void cgrun_poller_clear(cgrun_poller *poller);
 
 /// Waits for the contexts, of which the caller is the owner, and for descriptors of the loop's own, -1 for none. `deadline`, in nanoseconds:
 /// INT64_MIN only looks, INT64_MAX waits for ever. Answers a bit for each own descriptor that is readable; which contexts are ready stands
 /// in `polled`. Runs no user code.
-enum { CGRUN_OWN_DESCRIPTORS = 3 };
+///
+/// CGRUN_POLL_FAILED: the kernel refuses to wait, and says why in the poller's `error`.
+enum { CGRUN_OWN_DESCRIPTORS = 3, CGRUN_POLL_FAILED = 1 << CGRUN_OWN_DESCRIPTORS };
 unsigned cgrun_poller_poll(cgrun_poller *poller, cgrun_polled *polled, unsigned count, const int *own, int64_t deadline);
+
+/// Asked after a poll that has ended for nothing that anybody knows of: a descriptor that is not open, if such a one
+/// has ended each poll for a while, or -1. Whoever closes one and takes it out of its context a moment later has done
+/// no harm.
+int cgrun_poller_stuck_descriptor(cgrun_poller *poller);
+enum { CGRUN_MOST_FRUITLESS = 1000, CGRUN_LONGEST_STUCK = 1000000000 };
 
 // MARK: libdispatch, as CFRunLoop uses it
 
@@ -206,9 +226,9 @@ void cgrun_event_signal(int event);
 
 // Called with the loop's lock held: none of them is a point at which pthread_cancel() ends a thread.
 
-/// Reads an eventfd; false if there was nothing to read.
+/// Reads an eventfd; false if there was nothing to read. Any errno but EAGAIN says then that it is none.
 bool cgrun_event_clear(int event);
-/// epoll_wait(2) without waiting.
+/// epoll_wait(2) without waiting; negative and errno on failure.
 int cgrun_epoll_look(int epoll, struct epoll_event *events, int capacity);
 /// Whether a descriptor is readable now.
 bool cgrun_is_readable(int descriptor);
@@ -264,8 +284,9 @@ int cgrun_duplicate_onto(int descriptor, int onto);
 
 /// A timer descriptor on CLOCK_MONOTONIC; -1 and errno on failure.
 int cgrun_timer_new(void);
-/// Arms it for an absolute time in nanoseconds; 0 disarms it. An expiry that was not read is forgotten.
-void cgrun_timer_arm(int timer, int64_t time);
+/// Arms it for an absolute time in nanoseconds; 0 disarms it. An expiry that was not read is forgotten. False and errno
+/// where it is no timer descriptor.
+bool cgrun_timer_arm(int timer, int64_t time);
 
 /// Whether the process could open two more descriptors now, as a new GMainContext may.
 bool cgrun_has_descriptors_left(void);

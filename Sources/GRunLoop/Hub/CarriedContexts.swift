@@ -40,6 +40,11 @@ struct CarriedContexts {
         return former.filter { old in !list.contains { $0.served === old.served } }.map(Self.close)
     }
 
+    /// Nothing of them is watched any more, for good.
+    func abandon() {
+        for carried in list { cgrun_carrier_abandon(carried.carrier) }
+    }
+
     /// Nothing is carried any more. Answers what has gone.
     mutating func removeAll() -> [ServedContext] {
         defer { (list, mode, version) = ([], nil, -1) }

@@ -38,6 +38,12 @@ final class ContextPoller {
         polled = .allocate(capacity: 2 * count)
     }
 
+    /// After a poll in which nothing was found: a descriptor that is not open and that ends each poll; see poller.c.
+    var stuckDescriptor: Int32? {
+        let descriptor = cgrun_poller_stuck_descriptor(&poller)
+        return descriptor < 0 ? nil : descriptor
+    }
+
     /// - Parameter deadline: when to stop waiting; `.min` to only look.
     func poll(_ contexts: [ServedContext], own: OwnDescriptors, deadline: Nanoseconds) -> PollResult {
         if contexts.count > polled.count { makeRoom(for: contexts.count) }
@@ -51,6 +57,7 @@ final class ContextPoller {
             slots[2] = own.wake
             return cgrun_poller_poll(&poller, polled.baseAddress, UInt32(contexts.count), slots.baseAddress, deadline)
         }
+        if found & UInt32(CGRUN_POLL_FAILED) != 0 { GRunLoop.endForRefusedWait(poller.error) }
         var result = PollResult(descriptors: found & 1 != 0, mainQueue: found & 2 != 0, wake: found & 4 != 0)
         for index in contexts.indices where polled[index].is_ready { result.readyContexts.append(contexts[index]) }
         return result

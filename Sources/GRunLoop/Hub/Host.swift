@@ -5,6 +5,7 @@
 
 import CGLib
 import CGRun
+import Glibc
 
 /// Guarded by the loop's lock.
 struct HostState {
@@ -79,8 +80,31 @@ struct HostState {
     /// No descriptor was left for what the host is to watch: said once, by the next dispatch.
     fileprivate var shortage = Shortage.none
 
-    fileprivate enum Shortage {
+    fileprivate enum Shortage: Equatable {
         case none, toBeSaid, said
+        /// A descriptor of the loop's own is gone: the next dispatch says so, and the hub is silent from then on.
+        case loss(errno: Int32)
+        case abandoned
+
+        /// Whether the hub is to be dispatched for it.
+        var isNews: Bool {
+            switch self {
+            case .none, .said, .abandoned: false
+            case .toBeSaid, .loss: true
+            }
+        }
+    }
+
+    var isAbandoned: Bool { shortage == .abandoned }
+
+    /// The numbers of its own are no longer the loop's: they are not closed.
+    mutating func abandon() {
+        shortage = .abandoned
+        (timerDescriptor, epollDescriptor) = (-1, -1)
+        armedFor = .min
+        epollMode = nil
+        carried.abandon()
+        if let hub { cgrun_hub_abandon(hub) }
     }
 
     init(ambientMode: ModeState) {
@@ -128,7 +152,7 @@ extension GRunLoop {
                 if hasWorkLocked(mode, isWaiting: isWaiting) || isStale && hasLeftoversLocked(mode) { return true }
                 let wakeUpTime = mode.heap.wakeUpTime()
                 watched = watchLocked(mode, until: wakeUpTime, hub)
-                if host.shortage == .toBeSaid || mustExplainStrandedLocked(mode) { return true }
+                if host.shortage.isNews || mustExplainStrandedLocked(mode) { return true }
                 // The write that ended the last sleep may come as late as in this one.
                 if sleep.takeKicked() { host.isRearmed = true }
                 sleep.begin(
@@ -159,7 +183,10 @@ extension GRunLoop {
                 host.polled = .init(
                     descriptors: found & Record.descriptors.bit != 0, mainQueue: found & Record.mainQueue.bit != 0)
             }
-            if found & ~Record.timer.bit != 0 { return true }
+            if found & ~Record.timer.bit != 0 {
+                if found & UInt32(CGRUN_HUB_CLOSED) != 0 { host.shortage = .loss(errno: EBADF) }
+                return true
+            }
             if host.ambient._withUnsafeGuaranteedRef({ hasWorkLocked($0, isWaiting: isWaiting) }) { return true }
             // Nothing to do: whatever of our own work comes next is not in a row with what came before.
             host.slice.end()
@@ -169,6 +196,7 @@ extension GRunLoop {
 
     /// With the lock held before and after: says, without it, what prepare has found to be wrong.
     func explainToHostLocked() {
+        if case .loss(let errno) = host.shortage { loseDescriptorsLocked("poll", errno) }
         let hasShortage = host.shortage == .toBeSaid
         let isStranded = host.ambient._withUnsafeGuaranteedRef(mustExplainStrandedLocked)
         guard hasShortage || isStranded else { return }
@@ -269,7 +297,10 @@ extension GRunLoop {
             return false
         }
         // An expiry that was not read is forgotten with that.
-        cgrun_timer_arm(host.timerDescriptor, max(1, time))
+        guard cgrun_timer_arm(host.timerDescriptor, max(1, time)) else {
+            host.shortage = .loss(errno: errno)
+            return false
+        }
         host.armedFor = time
         return true
     }

@@ -28,6 +28,9 @@ enum MainQueue {
         return made
     }
 
+    /// Its number is a stranger's now, if anybody's.
+    static func forgetHandle() { known.store(-1, ordering: .relaxed) }
+
     /// A drain is on the stack of the main thread: libdispatch would do nothing in a second one, and the descriptor would spin.
     private static let draining = Atomic(false)
     private static let saidLost = Atomic(false)
@@ -131,7 +134,15 @@ extension GRunLoop {
 
     /// With the lock held before and after: one snapshot. Answers whether there was one.
     func drainMainQueueLocked() -> Bool {
-        guard MainQueue.isOurs, MainQueue.acknowledge() else { return false }
+        guard MainQueue.isOurs else { return false }
+        guard MainQueue.acknowledge() else {
+            let error = errno
+            if error != EAGAIN {
+                MainQueue.forgetHandle()
+                loseDescriptorsLocked("read", error)
+            }
+            return false
+        }
         lock.unlock()
         serviceMainDispatchQueue(of: self)
         lock.lock()

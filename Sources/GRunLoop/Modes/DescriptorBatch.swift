@@ -58,17 +58,22 @@ struct DescriptorBatch: ~Copyable {
 
     /// Asks the kernel what is ready, without waiting. The service begins behind the descriptor that was serviced last: the kernel may list
     /// them in the same order each time, and whoever takes the first only would serve nobody else.
-    mutating func fetch(from mode: ModeState) {
+    /// False and errno where there is no such epoll.
+    mutating func fetch(from mode: ModeState) -> Bool {
         self.mode = ObjectIdentifier(mode)
         head = 0
-        count = Int(max(0, cgrun_epoll_look(mode.descriptors.epoll, events, Int32(Self.size))))
-        guard count > 1, let last = (0..<count).first(where: { events[$0].descriptor == mode.lastDescriptor }) else { return }
+        let found = cgrun_epoll_look(mode.descriptors.epoll, events, Int32(Self.size))
+        count = Int(max(0, found))
+        guard count > 1, let last = (0..<count).first(where: { events[$0].descriptor == mode.lastDescriptor }) else {
+            return found >= 0
+        }
         // What was serviced already comes behind the rest, both in their order. A batch that was serviced to its end is as it should be.
         if last < count - 1 {
             reverse(0, last + 1)
             reverse(last + 1, count)
             reverse(0, count)
         }
+        return true
     }
 
     private func reverse(_ start: Int, _ end: Int) {

@@ -132,6 +132,9 @@ final class DescriptorSet {
         return false
     }
 
+    /// The epoll's number is no longer ours: nothing is asked of it any more, and it is not closed.
+    func forgetEpoll() { epoll = -1 }
+
     private func makeRoom(for descriptor: Int32) {
         guard descriptor >= watches.count else { return }
         let needed = Swift.max(16, 1 << (Int.bitWidth - Int(descriptor).leadingZeroBitCount))
@@ -188,7 +191,7 @@ final class DescriptorSet {
         _ operation: Int32, _ descriptor: Int32, _ conditions: GRunLoop.DescriptorSource.Conditions, _ generation: UInt32
     ) throws(GRunLoop.DescriptorError) {
         // A child shares the epoll with its parent, whose watches it would change.
-        guard !cgrun_has_forked() else { return }
+        guard !cgrun_has_forked(), epoll >= 0 else { return }
         var event = epoll_event(events: conditions.rawValue, descriptor: descriptor, generation: generation)
         guard epoll_ctl(epoll, operation, descriptor, &event) == 0 else {
             throw .init(errno: errno, descriptor: descriptor)

@@ -64,6 +64,7 @@ extension GRunLoop {
 
     /// Makes the run the innermost one. False if it has nothing to sleep with.
     private func beginLocked(_ run: Activation, _ mode: ModeState) -> Bool {
+        if host.isAbandoned { Self.endForLoss() }
         guard hasContextLocked(mode) else { return false }
         acquireContextsLocked(run, mode)
         // Where other threads own every context of the mode, the loop sleeps with a descriptor of its own.

@@ -2,6 +2,7 @@
 // Stages 6 to 9: look or sleep, and find out what is live.
 
 import CGRun
+import Glibc
 
 extension GRunLoop {
     /// What a wait ended with.
@@ -146,13 +147,13 @@ extension GRunLoop {
 
     @inline(__always) private func fetchIfUsedUpLocked(_ mode: ModeState) -> Bool {
         guard batch.isEmpty(in: mode), mode.descriptors.watched >= 0 else { return false }
-        batch.fetch(from: mode)
+        if !batch.fetch(from: mode) { loseDescriptorsLocked("epoll_wait", errno) }
         return true
     }
 
     /// Asks the mode's epoll what is ready.
     @inline(__always) private func fetchLocked(_ mode: ModeState) {
-        batch.fetch(from: mode)
+        if !batch.fetch(from: mode) { loseDescriptorsLocked("epoll_wait", errno) }
         endFetchLocked(mode)
     }
 
@@ -200,7 +201,7 @@ extension GRunLoop {
             let result = waitForEvents(poller, contexts, own: own, deadline: realDeadline(until))
             lock.lock()
             sleep.end()
-            if result.wake { _ = cgrun_event_clear(wakeDescriptor) }
+            if result.wake, !cgrun_event_clear(wakeDescriptor), errno != EAGAIN { loseDescriptorsLocked("read", errno) }
             if let virtualTime, result.isEmpty { skipLocked(virtualTime, run, deadline) }
             let end = hasDatesLocked(run, mode) || run.hasLimit ? time : .min
             run.slice.noteWait()
@@ -211,6 +212,7 @@ extension GRunLoop {
             if item != nil || !result.readyContexts.isEmpty || deadline <= end {
                 return Found(contexts: result.readyContexts, item: item)
             }
+            if let stuck = poller.stuckDescriptor { Self.endForClosedDescriptor(stuck) }
             acquireContextsLocked(run, mode)
         }
     }

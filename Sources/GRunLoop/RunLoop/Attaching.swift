@@ -45,7 +45,7 @@ extension GRunLoop {
     public func attach() {
         guard !refuses("attach"), requireOwnThread("attach") else { return }
         lock.withLock {
-            guard let context = host.detachedFrom else { return }
+            guard let context = host.detachedFrom, !host.isAbandoned else { return }
             home = ServedContext(context, carrying: self)
             host.detachedFrom = nil
             host.mustPass = true

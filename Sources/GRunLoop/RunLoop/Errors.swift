@@ -67,6 +67,9 @@ enum Log {
         cgrun_log_critical(message)
     }
 
+    /// The process cannot go on. Also with a lock held: no log handler is called.
+    static func fatal(_ message: String) -> Never { fatalError("GRunLoop: \(message)") }
+
     /// The call did what it could.
     static func warning(_ message: String) {
         cgrun_log_warning(message)

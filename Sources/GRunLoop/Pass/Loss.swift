@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// A descriptor that a loop cannot do without was closed by somebody else, as closefrom(3) does.
+//
+// Its number may be a stranger's by now. To make another one would mend what is known to be lost and hide the rest:
+// GLib's descriptors, libdispatch's and the program's own are gone as well, as a rule. So it is said once. Where we
+// drive, the process ends: a loop that cannot wait would spin, or sleep for ever. A host goes on, without us.
+
+import CGRun
+import Glibc
+
+extension GRunLoop {
+    /// With the lock held before and after: the kernel has refused `call` for a descriptor of the loop's own.
+    @inline(never) func loseDescriptorsLocked(_ call: StaticString, _ error: Int32) {
+        guard !host.isAbandoned else { return }
+        var run = activation
+        while let each = run {
+            if !each.isHosted { Self.endForLoss(call, error) }
+            run = each.parent
+        }
+        host.abandon()
+        for mode in modes.values { mode.descriptors.forgetEpoll() }
+        batch.discard()
+        wakeDescriptor = -1
+        sleep.end()
+        lock.unlock()
+        Log.critical(
+            "\(Self.loss(call, error)). Its host does not serve it any more; close only what is yours. Said once")
+        lock.lock()
+    }
+
+    static func endForLoss(_ call: StaticString = "poll", _ error: Int32 = EBADF) -> Never {
+        Log.fatal("\(loss(call, error)). It cannot go on; close only what is yours")
+    }
+
+    /// The kernel does not wait for any of them.
+    @inline(never) static func endForRefusedWait(_ error: Int32) -> Never {
+        Log.fatal("the kernel refuses to wait for events (poll: \(message(error))), and the run loop cannot go on")
+    }
+
+    /// GLib's own, or a source's that takes no notice.
+    @inline(never) static func endForClosedDescriptor(_ descriptor: Int32) -> Never {
+        Log.fatal(
+            "descriptor \(descriptor), with which a GMainContext of the run loop waits, is not open any more: "
+                + "something in this process has closed it, and each wait ends at once")
+    }
+
+    private static func loss(_ call: StaticString, _ error: Int32) -> String {
+        "a descriptor of the run loop's own is gone (\(call): \(message(error))): something in this process has closed "
+            + "it, as closefrom(3) does"
+    }
+
+    private static func message(_ error: Int32) -> String { String(cString: strerror(error)) }
+}

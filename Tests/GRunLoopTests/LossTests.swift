@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Somebody closes the loop's own descriptors, as closefrom(3) does.
+
+import TestSupport
+import Testing
+
+@Suite("Descriptors that somebody else has closed") struct LossTests {
+    @Test(
+        "where we drive, the process ends and says why, once",
+        arguments: [
+            ("closed-in-a-callout", "a descriptor of the run loop's own is gone (epoll_wait: Bad file descriptor)"),
+            ("closed-main-queue", "a descriptor of the run loop's own is gone (read: Bad file descriptor)"),
+            ("closed-without-descriptors", "with which a GMainContext of the run loop waits, is not open any more"),
+            ("poll-refused", "the kernel refuses to wait for events (poll: Invalid argument)"),
+        ])
+    func whereWeDrive(scenario: String, message: String) async throws {
+        let child = runChild(scenario)
+        #expect(child.signal != nil && child.signal != 24, "\(child.status ?? -1)")
+        #expect(child.errorCount(of: message) == 1, "\(child.errors)")
+        #expect(child.output == [])
+    }
+
+    @Test(
+        "under a host the hub goes silent, says so once, and leaves alone what has the numbers now",
+        arguments: ["closed-under-a-host", "closed-timer-under-a-host"])
+    func underAHost(scenario: String) async throws {
+        let child = runChild(scenario)
+        #expect(
+            child.output == [
+                "closed: some, taken: true", "silent: true", "the host sleeps: true", "strangers untouched: true",
+                "a run of ours:",
+            ])
+        #expect(child.errorCount(of: "Its host does not serve it any more") == 1, "\(child.errors)")
+        #expect(child.errorCount(of: "It cannot go on") == 1, "\(child.errors)")
+        #expect(child.signal != nil && child.signal != 24)
+    }
+}

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+// Somebody closes what is not his: the loop's own descriptors.
+
+import CGLib
+import Dispatch
+import GRunLoop
+import Glibc
+import TestSupport
+
+/// As closefrom(3), which older C libraries do not have.
+private func closeAll(from first: Int32 = 3) {
+    for descriptor in first..<256 { close(descriptor) }
+}
+
+/// Whatever happens, it does not go on for ever: a loop that spins is ended by the kernel.
+private func limitProcessorTime() {
+    var limit = rlimit(rlim_cur: 20, rlim_max: 20)
+    setrlimit(__rlimit_resource_t(RLIMIT_CPU.rawValue), &limit)
+}
+
+/// In a callout of a descriptor source, which stays ready for ever.
+func closedInACallout() {
+    limitProcessorTime()
+    onPlainThread {
+        let pipe = Pipe()
+        let loop = GRunLoop.current
+        let calls = Counter()
+        let source = GRunLoop.DescriptorSource(descriptor: pipe.readEnd) { _, _ in
+            if calls.increment() == 1 { closeAll() }
+        }
+        try? loop.add(source, forMode: .default)
+        pipe.send()
+        loop.run()
+    }
+}
+
+/// The loop has a timer only: what is closed is GLib's.
+func closedWithoutDescriptors() {
+    limitProcessorTime()
+    onPlainThread {
+        let loop = GRunLoop.current
+        let fires = Counter()
+        let timer = GRunLoop.Timer(interval: .milliseconds(1), repeats: true) { _ in
+            if fires.increment() == 1 { closeAll() }
+        }
+        loop.add(timer, forMode: .default)
+        loop.run()
+    }
+}
+
+func closedMainQueue() {
+    limitProcessorTime()
+    let loop = GRunLoop.main
+    DispatchQueue.main.async { closeAll() }
+    loop.run()
+}
+
+/// A limit that is lower than the number of descriptors in the poll.
+func pollRefused() {
+    limitProcessorTime()
+    onPlainThread {
+        let loop = GRunLoop.current
+        loop.keepAlive()
+        loop.perform {
+            var limit = rlimit(rlim_cur: 0, rlim_max: 0)
+            setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+        }
+        loop.run()
+    }
+}
+
+/// The open descriptors whose file is called so: an epoll, a timer.
+private func descriptors(of kind: String) -> Set<Int32> {
+    var found: Set<Int32> = []
+    for descriptor in 3..<256 as Range<Int32> {
+        var buffer = [CChar](repeating: 0, count: 256)
+        let count = readlink("/proc/self/fd/\(descriptor)", &buffer, buffer.count)
+        let name = String(decoding: buffer.prefix(max(0, count)).map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        if name.contains(kind) { found.insert(descriptor) }
+    }
+    return found
+}
+
+func closedUnderAHost() {
+    closeUnderAHost("eventpoll") { loop, pipe, calls in
+        let source = GRunLoop.DescriptorSource(descriptor: pipe.readEnd) { _, _ in calls.increment() }
+        try? loop.add(source, forMode: .default)
+        pipe.send()
+        return { source.invalidate() }
+    }
+}
+
+func closedTimerUnderAHost() {
+    closeUnderAHost("timerfd") { loop, _, calls in
+        let timer = GRunLoop.Timer(interval: .milliseconds(1), repeats: true) { _ in calls.increment() }
+        loop.add(timer, forMode: .default)
+        return { timer.invalidate() }
+    }
+}
+
+/// A host serves an item, what the loop waits for it with is closed, and the numbers become a stranger's.
+private func closeUnderAHost(_ kind: String, addItem: (GRunLoop, Pipe, Counter) -> () -> Void) {
+    limitProcessorTime()
+    let loop = GRunLoop.main
+    let (pipe, calls) = (Pipe(), Counter())
+    settleHost()
+    let before = descriptors(of: kind)
+    let end = addItem(loop, pipe, calls)
+    iterateHost { calls.value > 3 }
+    let closed = descriptors(of: kind).subtracting(before)
+    for descriptor in closed { close(descriptor) }
+    iterateHost(for: .milliseconds(100))
+    let silent = calls.value
+    // The system gives the lowest numbers that are free: those.
+    let strangers = closed.map { _ in EventDescriptor() }
+    say("closed: \(closed.isEmpty ? "none" : "some"), taken: \(Set(strangers.map(\.descriptor)) == closed)")
+    iterateHost(for: .milliseconds(100))
+    say("silent: \(calls.value == silent)")
+    say("the host sleeps: \(hostSleeps())")
+    end()
+    loop.detach()
+    say("strangers untouched: \(strangers.allSatisfy { isUntouched($0.descriptor) })")
+    say("a run of ours:")
+    loop.attach()
+    loop.keepAlive()
+    loop.run(for: .zero)
+    say("came back")
+}
+
+/// Whether the host's iterations wait: a poll that ends at once would make thousands.
+private func hostSleeps() -> Bool {
+    let end = GRunLoop.now.advanced(by: .milliseconds(200))
+    let timeout = GLibSource.timeout(nil, milliseconds: 20) { true }
+    defer { timeout.destroy() }
+    var iterations = 0
+    while GRunLoop.now < end {
+        g_main_context_iteration(nil, 1)
+        iterations += 1
+    }
+    return iterations < 200
+}
+
+/// An eventfd that nobody has written to or closed.
+private func isUntouched(_ descriptor: Int32) -> Bool {
+    var count: UInt64 = 0
+    return read(descriptor, &count, 8) < 0 && errno == EAGAIN
+}
