@@ -44,6 +44,7 @@ extension GRunLoop {
         /// Moves the clock to where the mode's first timer is due, and fires it. False if there is none whose time
         /// comes: the clock ends 1 ns before ``GRunLoop/distantFuture``.
         @discardableResult public func advanceToNextTimer(inMode mode: Mode = .default) -> Bool {
+            guard !Fork.refuses("VirtualTime.advanceToNextTimer") else { return false }
             // Not its date: that may be later than the 16 years after which a timer fires.
             let due = loop.lock.withLock { loop.modes[mode]?.heap.earliest ?? .never }
             guard due != .never else { return false }
