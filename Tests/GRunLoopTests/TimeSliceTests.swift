@@ -52,16 +52,16 @@ import Testing
         let length: Nanoseconds = 4_000_000
         var slice = TimeSlice()
         slice.begin(at: 0)
-        slice.look(length, 0, at: 3_000_000)
+        slice.look(length, .blocks, at: 3_000_000)
         slice.noteWait()
         slice.begin(at: 3_500_000)
-        slice.look(length, 0, at: 3_900_000)
+        slice.look(length, .blocks, at: 3_900_000)
         #expect(!slice.isOver)
         slice.noteWait()
         slice.begin(at: 900_000_000)
-        slice.look(length, 0, at: 900_050_000)
+        slice.look(length, .blocks, at: 900_050_000)
         #expect(!slice.isOver)
-        slice.look(length, 0, at: 900_110_000)
+        slice.look(length, .blocks, at: 900_110_000)
         #expect(slice.isOver)
     }
 

@@ -128,10 +128,10 @@ struct HostState {
 }
 
 /// The hub's poll records.
-enum Record: UInt32 {
+private enum Record: UInt32 {
     case descriptors, timer, mainQueue
 
-    fileprivate var bit: UInt32 { 1 << rawValue }
+    var bit: UInt32 { 1 << rawValue }
 }
 
 extension GRunLoop {

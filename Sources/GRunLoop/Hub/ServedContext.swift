@@ -17,10 +17,6 @@ final class ServedContext {
             prepare: hubPrepare, check: hubCheck, dispatch: hubDispatch, idle: hubIdle, release: hubRelease)
         // Retained, until GLib lets go of the hub: the cycle ends with the loop's thread.
         hub = cgrun_hub_new(&functions, loop.map { Unmanaged.passRetained($0).toOpaque() }, loop?.isMain ?? false)
-        // Not by the first prepare: where records come GLib leaves the check out, and the host's own sources wait for its next iteration.
-        if let loop, loop.isMain, MainQueue.isOurs {
-            cgrun_hub_set_record(hub, Record.mainQueue.rawValue, MainQueue.handle)
-        }
         g_source_attach(hub, context)
     }
 

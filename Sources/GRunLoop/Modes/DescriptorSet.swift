@@ -7,7 +7,9 @@ import Glibc
 /// Guarded by the loop's lock. The epoll is made when the first descriptor is added.
 final class DescriptorSet {
     /// Who is to be called for an event, and with what of it. It is there as long as it is in the mode: whoever calls it retains it.
-    typealias Receiver = (source: Unmanaged<GRunLoop.DescriptorSource>, ready: GRunLoop.DescriptorSource.Conditions)
+    typealias Receiver = (
+        source: Unmanaged<GRunLoop.DescriptorSource>, ready: GRunLoop.DescriptorSource.Conditions, isShared: Bool
+    )
 
     /// One descriptor, and who watches it: as a rule one source.
     private struct Watch {
@@ -167,7 +169,7 @@ final class DescriptorSet {
         guard watch.generation == event.generation, let source = watch.source else { return nil }
         guard !watch.isShared else { return receiverOfShared(event) }
         let ready = source._withUnsafeGuaranteedRef { $0.conditions.happened(in: event.events) }
-        return ready.isEmpty ? nil : (source, ready)
+        return ready.isEmpty ? nil : (source, ready, false)
     }
 
     @inline(never) private func receiverOfShared(_ event: DescriptorBatch.Event) -> Receiver? {
@@ -176,7 +178,7 @@ final class DescriptorSet {
 
     /// The receiver is about to be called: of several sources of one descriptor another has the next turn.
     @inline(__always) func noteTurn(of receiver: Receiver, on descriptor: Int32) {
-        if watch(of: descriptor).isShared { noteSharedTurn(of: receiver, on: descriptor) }
+        if receiver.isShared { noteSharedTurn(of: receiver, on: descriptor) }
     }
 
     @inline(never) private func noteSharedTurn(of receiver: Receiver, on descriptor: Int32) {

@@ -42,7 +42,7 @@ struct SharedDescriptor {
             guard !ready.isEmpty, next.map({ member.lastTurn < $0.member.lastTurn }) ?? true else { continue }
             next = (member, ready)
         }
-        return next.map { (.passUnretained($0.member.source), $0.ready) }
+        return next.map { (.passUnretained($0.member.source), $0.ready, true) }
     }
 
     mutating func noteTurn(of source: GRunLoop.DescriptorSource) {

@@ -183,7 +183,7 @@ extension GRunLoop {
         var handled = false
         while isRowLocked(run, mode) {
             run.hasLooked = false
-            if let (source, ready) = takeEventLocked(run, mode) {
+            if let (source, ready, _) = takeEventLocked(run, mode) {
                 callOutLocked(to: source, ready, run)
                 handled = true
                 continue
@@ -226,7 +226,7 @@ extension GRunLoop {
     }
 
     private func performLocked(_ wanted: Unmanaged<DescriptorSource>, _ run: Activation, _ mode: ModeState) -> Bool {
-        guard let (source, ready) = batch.take(wanted, in: mode) else { return false }
+        guard let (source, ready, _) = batch.take(wanted, in: mode) else { return false }
         callOutLocked(to: source, ready, run)
         return true
     }

@@ -18,14 +18,16 @@ struct TimeSlice {
     private var row = Row.none
     private var start: Nanoseconds = 0
     private var lastLook: Nanoseconds = 0
+    /// `.never` where no clock was read.
+    private var waitEnd = Nanoseconds.never
     /// After how many items the clock is read: each time at first and while they are long, rarely once they have been short. Each kind has its
     /// own: short timers are not to hide a long block.
-    private var strides = InlineArray<8, Int8>(repeating: 1)
-    private var untilLook = InlineArray<8, Int8>(repeating: 1)
+    private var strides = Counts.ones
+    private var untilLook = Counts.ones
     /// The row has lasted longer than a slice: found at the last look, for whoever asks next.
     private(set) var isOver = false
 
-    private static let longestStride: Int8 = 8
+    private static let longestStride: UInt64 = 8
     /// A stretch between two looks at the clock is not to take longer.
     private static let stretch: Nanoseconds = 100_000
     /// What lies between two items and takes so long is a sleep, or another process has the processor: no time of the row's. It does not end the row:
@@ -34,25 +36,27 @@ struct TimeSlice {
 
     /// Something of ours is about to be called.
     @inline(__always) mutating func begin() {
-        if row != .underWay { begin(at: .now()) }
+        if row != .underWay { begin(at: waitEnd) }
     }
 
-    @inline(never) mutating func begin(at now: Nanoseconds) {
+    @inline(never) mutating func begin(at known: Nanoseconds) {
+        let now = known == .never ? .now() : known
         if row == .none {
             start = now
-            strides = InlineArray(repeating: 1)
+            strides = .ones
         } else if now - lastLook >= Self.pause {
             start += now - lastLook
-            strides = InlineArray(repeating: 1)
+            strides = .ones
         }
-        untilLook = InlineArray(repeating: 1)
+        untilLook = .ones
         row = .underWay
         lastLook = now
     }
 
-    /// Others may have their turn now.
-    mutating func noteWait() {
+    /// Others may have their turn now, or have had it until `end`, if that is known.
+    @inline(__always) mutating func noteWait(until end: Nanoseconds = .never) {
         if row == .underWay { row = .interrupted }
+        waitEnd = end
     }
 
     /// The others have had their turn, or had no use for it: what comes is a new row.
@@ -64,27 +68,43 @@ struct TimeSlice {
     /// There was nothing of ours to do, or it is a host's turn.
     mutating func end() {
         row = .none
+        waitEnd = .never
         isOver = false
+    }
+
+    /// A small number for each kind, all in one word: a run begins with all of them, and is to cost no loop.
+    private struct Counts {
+        static var ones: Self { Self(word: 0x0101_0101_0101_0101) }
+
+        var word: UInt64
+
+        subscript(kind: Turns) -> UInt64 {
+            @inline(__always) get { word >> shift(kind) & 0xFF }
+            @inline(__always) set { word = word & ~(0xFF << shift(kind)) | newValue << shift(kind) }
+        }
+
+        @inline(__always) private func shift(_ kind: Turns) -> UInt64 { UInt64(kind.rawValue.trailingZeroBitCount & 7) * 8 }
     }
 
     /// After each item: whether a slice of `length` is used up.
     @inline(__always) mutating func isSpent(_ length: Nanoseconds, after kind: Turns) -> Bool {
-        let place = kind.rawValue.trailingZeroBitCount & 7
-        untilLook[place] -= 1
-        guard untilLook[place] <= 0, !isOver, row == .underWay else { return isOver }
-        look(length, place, at: .now())
+        guard untilLook[kind] <= 1 else {
+            untilLook[kind] -= 1
+            return isOver
+        }
+        if row == .underWay, !isOver { look(length, kind, at: .now()) }
         return isOver
     }
 
-    @inline(never) mutating func look(_ length: Nanoseconds, _ place: Int, at now: Nanoseconds) {
+    @inline(never) mutating func look(_ length: Nanoseconds, _ kind: Turns, at now: Nanoseconds) {
         let taken = now - lastLook
         lastLook = now
         if taken * 2 <= Self.stretch {
-            strides[place] = min(strides[place] * 2, Self.longestStride)
+            strides[kind] = min(strides[kind] * 2, Self.longestStride)
         } else if taken > Self.stretch {
-            strides[place] = max(1, strides[place] / 4)
+            strides[kind] = max(1, strides[kind] / 4)
         }
-        untilLook[place] = strides[place]
+        untilLook[kind] = strides[kind]
         isOver = now - start >= length
     }
 }

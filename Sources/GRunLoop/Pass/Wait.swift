@@ -204,8 +204,7 @@ extension GRunLoop {
             if result.wake, !cgrun_event_clear(wakeDescriptor), errno != EAGAIN { loseDescriptorsLocked("read", errno) }
             if let virtualTime, result.isEmpty { skipLocked(virtualTime, run, deadline) }
             let end = hasDatesLocked(run, mode) || run.hasLimit ? time : .min
-            run.slice.noteWait()
-            if virtualTime == nil, end != .min { run.slice.begin(at: end) }
+            run.slice.noteWait(until: virtualTime == nil && end != .min ? end : .never)
             if !run.isOutermost { endOuterRunsLocked(run, at: end) }
             if run.hasLimit, run.deadline <= end { run.isDeadlineSpent = true }
             let item = chooseLocked(run, mode, from: result, mainQueueFirst: mainQueueFirst, now: end)
@@ -289,7 +288,7 @@ extension GRunLoop {
             case .mainQueue where mainQueue && run.mayServe(.mainQueue): return .mainQueue
             case .timers where hasTimers && run.mayServe(.timers): return .timers
             case .descriptor where run.mayServe(.descriptors):
-                if let (source, _) = batch.first(in: mode) { return .descriptor(source) }
+                if let receiver = batch.first(in: mode) { return .descriptor(receiver.source) }
             default: break
             }
         }
