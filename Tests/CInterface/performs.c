@@ -56,8 +56,54 @@ static void note_thread(gpointer data)
     ((Count *)data)->calls++;
 }
 
+typedef struct {
+    GRunLoop *loop;
+    GString *order;
+} Order;
+
+static void note_call(gpointer data)
+{
+    g_string_append_c(((Order *)data)->order, 'f');
+}
+
+/// Would wait for ever if the loop's lock were held.
+static void note_and_call_loop(gpointer data)
+{
+    Order *order = data;
+    g_string_append_c(order->order, 'n');
+    grun_loop_wake_up(order->loop);
+    grun_loop_perform_block(order->loop, "other", note_call, order, NULL);
+}
+
+static void check_order(Order *order)
+{
+    pass(order->loop);
+    g_assert_cmpstr(order->order->str, ==, "fnfnfn");
+    g_string_truncate(order->order, 0);
+}
+
+/// The data of one of several functions are let go right after it was called, without a lock.
+static void check_notify_of_performs(void)
+{
+    Order order = {.loop = grun_loop_get_current(), .order = g_string_new(NULL)};
+    for (int i = 0; i < 3; i++)
+        g_assert_true(grun_loop_perform_on_thread(order.loop, MODE, note_call, &order, note_and_call_loop, NULL));
+    check_order(&order);
+    for (int i = 0; i < 3; i++)
+        grun_loop_perform_block(order.loop, MODE, note_call, &order, note_and_call_loop);
+    check_order(&order);
+    for (int i = 0; i < 3; i++)
+        grun_loop_perform_after(order.loop, 0, MODE, note_call, &order, note_and_call_loop);
+    check_order(&order);
+    for (int i = 0; i < 3; i++)
+        grun_loop_perform_in_order(order.loop, 0, MODE, note_call, &order, note_and_call_loop);
+    check_order(&order);
+    g_string_free(order.order, TRUE);
+}
+
 void check_performs(void)
 {
+    on_own_thread(check_notify_of_performs);
     GRunLoop *loop = grun_loop_get_current();
     g_autoptr(GError) error = NULL;
     Count count = count_of(loop);

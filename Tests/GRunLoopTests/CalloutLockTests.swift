@@ -208,4 +208,22 @@ private func callEverything(_ loop: GRunLoop) {
             loop.remove(context: context.pointer, forMode: .default)
         }
     }
+
+    @Test("item 196: and when what a perform has captured goes, which is right after its own closure")
+    func capturedByPerforms() async throws {
+        try await onFreshThread { loop in
+            let trace = Recorder()
+            func enqueue(_ name: String) throws {
+                let witness = Witness {
+                    useEverything(loop)
+                    trace("\(name) released")
+                }
+                try loop.performOnThread { withExtendedLifetime(witness) { trace(name) } }
+            }
+            for name in ["first", "second", "third"] { try enqueue(name) }
+            loop.run(for: .zero)
+            #expect(
+                trace.lines == ["first", "first released", "second", "second released", "third", "third released"])
+        }
+    }
 }

@@ -30,7 +30,8 @@ struct PerformQueue {
 
     private final class Channel {
         let source: GRunLoop.Source
-        private var requests: [Request] = []
+        /// What is taken is moved out of it: what a request has captured must not go in here, under the lock.
+        private var requests: [Request?] = []
         /// Those before it have been taken.
         private var next = 0
 
@@ -39,20 +40,20 @@ struct PerformQueue {
         }
 
         var count: Int { requests.count - next }
-        var waiting: ArraySlice<Request> { requests[next...] }
+        var waiting: [Request] { requests[next...].compactMap(\.self) }
 
         func append(_ request: Request) { requests.append(request) }
 
         func take() -> Request? {
             guard next < requests.count else { return nil }
-            defer {
-                next += 1
-                if next == requests.count {
-                    requests = []
-                    next = 0
-                }
+            let request = requests[next].take()
+            next += 1
+            // A queue that is never empty must not grow for ever.
+            if next * 2 >= requests.count {
+                requests.removeFirst(next)
+                next = 0
             }
-            return requests[next]
+            return request
         }
     }
 

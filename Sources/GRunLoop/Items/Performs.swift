@@ -58,7 +58,7 @@ extension GRunLoop {
     private func performQueued(_ names: Set<Mode>) {
         // As many as there are now: what they queue themselves is for the next pass.
         for _ in 0..<lock.withLock({ performs.count(for: names) }) {
-            lock.withLock { performs.take(for: names) }?.perform()
+            performNext(names)
             if isSliceSpent() { break }
         }
         // A mode that waits for nothing else is finished (a source that stays would keep it alive for ever).
@@ -67,6 +67,11 @@ extension GRunLoop {
         } else {
             lock.withLock { performs.source(for: names) }?.signal()
         }
+    }
+
+    /// In a frame of its own: what the closure has captured goes before the next one is called.
+    @inline(never) private func performNext(_ names: Set<Mode>) {
+        lock.withLock { performs.take(for: names) }?.perform()
     }
 
     // MARK: Later
