@@ -131,4 +131,39 @@ final class HostContextTests: MainThreadTestCase {
         for _ in 0..<3 { g_main_context_iteration(nil, 0) }
         XCTAssertTrue(isGone.isSet)
     }
+
+    /// The same where it goes in its own callback, a loop of the host's that is nested there has seen that it has gone, and the pass goes on
+    /// with a timer.
+    func testIsFreedWithoutALockInItsOwnPass() throws {
+        let (isGone, trace) = (Flag(), Recorder())
+        let context = try XCTUnwrap(g_main_context_new())
+        let source = g_timeout_source_new(3_600_000)
+        let notify: GDestroyNotify = { note in
+            guard let note else { return }
+            // Would deadlock under the loop's lock.
+            GRunLoop.main.perform {}
+            Unmanaged<Flag>.fromOpaque(note).takeRetainedValue().set()
+        }
+        g_source_set_callback(source, { _ in 0 }, Unmanaged.passRetained(isGone).toOpaque(), notify)
+        g_source_attach(source, context)
+        g_source_unref(source)
+        loop.add(context: context, forMode: .default)
+        g_main_context_unref(context)
+        settleHost()
+        let address = UInt(bitPattern: context)
+        let idle = GLibSource.idle(context) {
+            guard let context = OpaquePointer(bitPattern: address) else { return false }
+            GRunLoop.main.remove(context: context, forMode: .default)
+            settleHost()
+            trace("removed")
+            let timer = GRunLoop.Timer(interval: .zero, repeats: false) { _ in trace("timer") }
+            GRunLoop.main.add(timer, forMode: .default)
+            return false
+        }
+        // The hub is dispatched for its own sake, and the context by its pass.
+        after(.zero) { trace("first") }
+        iterateHost { isGone.isSet }
+        XCTAssertEqual(trace.lines, ["first", "removed", "timer"])
+        withExtendedLifetime(idle) {}
+    }
 }

@@ -45,8 +45,14 @@ extension GRunLoop {
         // What was not found was not ready any more.
         endTurnLocked(run, of: served.isEmpty ? .found : served.union(.contexts))
         runBlocksLocked(run, mode)  // 11
+        if !found.contexts.isEmpty { keepDispatchedLocked(found, run) }
         if !served.isEmpty { _ = isCutLocked(run, after: served) }
         return handled || dispatches
+    }
+
+    /// One that was taken out of its mode meanwhile may have its last reference in what the wait has found, which goes under the lock.
+    @inline(never) private func keepDispatchedLocked(_ found: Found, _ run: Activation) {
+        run.kept.keep(all: found.contexts)
     }
 
     /// Wake-ups count again. An outer run's deadline that passed while they did not is spent: it was one of the ignored.
