@@ -60,6 +60,14 @@ import Testing
         }
     }
 
+    @Test("a source is performed for what is signalled while it joins and leaves modes of several loops; a sanitizer sees no race")
+    func signalsBesideMemberships() {
+        // In a process of its own: scripts/sanitize runs an optimized one, in which alone the sanitizer sees arrays.
+        let child = runChild("signals-beside-memberships")
+        #expect(child.output == ["missed 0"], "\(child.errors)")
+        #expect(child.status == 0)
+    }
+
     @Test("a timer that other threads add, move and remove fires once for all of it, unless it is invalidated")
     func oneShotTimers() async throws {
         try await onFreshThread { _ in

@@ -32,6 +32,7 @@ let scenarios: [String: () throws -> Void] = [
     "join-itself": joinItself,
     "join-itself-in-virtual-time": joinItselfInVirtualTime,
     "million-jobs": millionJobs,
+    "signals-beside-memberships": signalsBesideMemberships,
     "ten-thousand-threads": tenThousandThreads,
 ]
 

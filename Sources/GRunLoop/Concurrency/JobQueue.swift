@@ -105,7 +105,7 @@ final class JobQueue: @unchecked Sendable {
         let hasMore = lock.withLock { () -> Bool in
             isScheduled = next < batch.count || !incoming.isEmpty
             // The signal is for a nested run that did not come. Under the lock: the next one is that of a new job.
-            if !isScheduled { source?.takeSignal() }
+            if !isScheduled { source?.clearSignal() }
             return isScheduled
         }
         if hasMore { source?.signal() }

@@ -85,7 +85,10 @@ extension GRunLoop {
             Lock.giveBack(lock)
         }
 
-        public var events: [Event] { Fork.refuses("Trace.events") ? [] : lock.withLock { recorded } }
+        /// Copied one by one: the array itself is changed in place, as soon as nobody shares it.
+        public var events: [Event] {
+            Fork.refuses("Trace.events") ? [] : lock.withLock { recorded.map(\.self) }
+        }
 
         /// The events, a line each, indented by the depth of nesting.
         public var lines: [String] { events.map(\.description) }

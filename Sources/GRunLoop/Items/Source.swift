@@ -22,6 +22,8 @@ extension GRunLoop {
         @exclusivity(unchecked) private var valid = true
         /// Its place in the order of first signals; 0 when it is not signalled.
         @exclusivity(unchecked) private var signalNumber: UInt64 = 0
+        /// Replaced, never changed in place: who signals goes through the array that it found, without the lock, and that it has let go of
+        /// it orders nothing for whoever finds it unshared.
         @exclusivity(unchecked) private var memberships: [SourceMembership] = []
         /// The loops of which it is a common item.
         @exclusivity(unchecked) private var commonIn: [GRunLoop] = []
@@ -113,8 +115,11 @@ extension GRunLoop {
 
         var signalOrder: UInt64 { lock.withLock { signalNumber } }
 
+        /// Clears the signal, and hands out nothing that would have to be released.
+        func clearSignal() { lock.withLock { signalNumber = 0 } }
+
         /// Clears the signal. Nil if there was none, else where the source is, if that is not one mode only.
-        @discardableResult func takeSignal() -> [SourceMembership]? {
+        func takeSignal() -> [SourceMembership]? {
             lock.withLock {
                 guard signalNumber != 0 else { return nil }
                 signalNumber = 0
@@ -126,7 +131,7 @@ extension GRunLoop {
         func join(_ membership: SourceMembership) -> Bool? {
             lock.withLock {
                 guard valid else { return nil }
-                memberships.append(membership)
+                memberships = memberships + [membership]
                 return signalNumber != 0
             }
         }
@@ -147,7 +152,7 @@ extension GRunLoop {
 
         /// The caller releases it after the loop's lock: with it may go the last references to the loop and to the source.
         func leave(_ membership: SourceMembership) {
-            lock.withLock { memberships.removeAll { $0 === membership } }
+            lock.withLock { memberships = memberships.filter { $0 !== membership } }
         }
     }
 }
