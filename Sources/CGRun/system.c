@@ -158,8 +158,8 @@ bool cgrun_has_descriptors_left(void)
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0)
         return false;
-    close(ends[0]);
-    close(ends[1]);
+    cgrun_close(ends[0]);
+    cgrun_close(ends[1]);
     return true;
 }
 

@@ -7,6 +7,23 @@ import TestSupport
 import Testing
 
 @Suite struct ThreadEndTests {
+    @Test("a thread that is to be cancelled is not ended inside a call of its loop, where it would leave the lock behind")
+    func cancelledThread() async throws {
+        try await onFreshThread { _ in
+            let found = Shared<GRunLoop?>(nil)
+            onPlainThread {
+                // It ends at the next point at which a thread can be cancelled.
+                pthread_cancel(pthread_self())
+                let loop = GRunLoop.current
+                loop.add(GRunLoop.Source {}, forMode: .default)
+                pthread_setcancelstate(Int32(PTHREAD_CANCEL_DISABLE), nil)
+                found.value = loop
+            }
+            let loop = try #require(found.value)
+            #expect(loop.allModes == [.default])
+        }
+    }
+
     @Test("item 7: when its thread ends, every version-0 source is cancelled once a mode, on that thread, after the body")
     func sourcesAreCancelled() async throws {
         try await onFreshThread { _ in
