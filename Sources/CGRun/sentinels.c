@@ -148,11 +148,6 @@ void cgrun_hub_set_sentinels(GSource *source, bool wanted)
     }
 }
 
-bool cgrun_hub_has_sentinels(GSource *source)
-{
-    return ((Hub *)source)->first != NULL;
-}
-
 void cgrun_hub_set_waiting(GSource *source, bool waiting)
 {
     Hub *hub = (Hub *)source;
@@ -169,11 +164,6 @@ void cgrun_hub_note_rearmed(GSource *source)
     // The sentinels see by themselves that nothing was dispatched, or that something was nevertheless.
     if (hub->first == NULL)
         hub->was_ours = true;
-}
-
-bool cgrun_hub_is_waiting(GSource *source)
-{
-    return ((Hub *)source)->is_waiting;
 }
 
 void cgrun_hub_note_head(GSource *source)

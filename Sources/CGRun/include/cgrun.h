@@ -100,10 +100,8 @@ void cgrun_hub_yield(GSource *hub, unsigned iterations, gint64 span);
 
 /// Puts the sentinels into the hub's context, or takes them out. Attaching is not for free: only while somebody observes the waits.
 void cgrun_hub_set_sentinels(GSource *hub, bool wanted);
-bool cgrun_hub_has_sentinels(GSource *hub);
 /// beforeWaiting was sent; afterWaiting was sent.
 void cgrun_hub_set_waiting(GSource *hub, bool waiting);
-bool cgrun_hub_is_waiting(GSource *hub);
 /// A head of a pass was run: beforeWaiting may follow, until something foreign is dispatched.
 void cgrun_hub_note_head(GSource *hub);
 /// Called in check(): the sleep was ended only to begin again, with another deadline or descriptor.
@@ -233,6 +231,8 @@ int cgrun_epoll_look(int epoll, struct epoll_event *events, int capacity);
 /// Whether a descriptor is readable now.
 bool cgrun_is_readable(int descriptor);
 void cgrun_close(int descriptor);
+/// Whether the process could open two more descriptors now, as a new GMainContext may.
+bool cgrun_has_descriptors_left(void);
 
 /// Log to GLib's log under the domain "GRunLoop". One for each level: Swift finds its name in some versions of GLib only.
 void cgrun_log_critical(const char *message);
@@ -287,9 +287,6 @@ int cgrun_timer_new(void);
 /// Arms it for an absolute time in nanoseconds; 0 disarms it. An expiry that was not read is forgotten. False and errno
 /// where it is no timer descriptor.
 bool cgrun_timer_arm(int timer, int64_t time);
-
-/// Whether the process could open two more descriptors now, as a new GMainContext may.
-bool cgrun_has_descriptors_left(void);
 
 G_END_DECLS
 
