@@ -108,6 +108,17 @@ extension GRunLoop {
         sleep.isWakePending = true
     }
 
+    /// With the lock held before and after.
+    @inline(__always) func sendLocked(_ kick: consuming Kick?) {
+        if let kick { unlock(toSend: kick) }
+    }
+
+    @inline(never) private func unlock(toSend kick: consuming Kick) {
+        lock.unlock()
+        kick.send()
+        lock.lock()
+    }
+
     /// With the lock held, a mode's timers have changed: a sleep in it that would now last too long ends, without a pass (item 76).
     func rearmLocked(_ mode: ModeState) -> Kick? {
         guard sleep.isIn(mode), mode.heap.wakeUpTime() < sleep.until else { return nil }
@@ -127,26 +138,46 @@ extension GRunLoop {
     }
 }
 
-/// A wake-up that is owed to a thread that sleeps in poll(): sent after the lock, since the woken thread wants it.
-struct Kick {
+/// A wake-up that is owed to a thread that sleeps in poll(): sent after the lock, since the woken thread wants it. Exactly once: nobody else
+/// wakes the same sleep.
+struct Kick: ~Copyable {
     private let waker: SleepState.Waker
-    /// Closes its descriptor when it goes.
-    private let loop: GRunLoop
+    /// Closes its descriptor when it goes: retained for one that is to be written to.
+    private let loop: Unmanaged<GRunLoop>
 
     init(_ waker: SleepState.Waker, of loop: GRunLoop) {
         self.waker = waker
-        self.loop = loop
-        if case .context(let context) = waker { Contexts.retain(context) }
+        self.loop = .passUnretained(loop)
+        switch waker {
+        case .context(let context): Contexts.retain(context)
+        case .descriptor: _ = self.loop.retain()
+        }
     }
 
-    /// Exactly once.
-    func send() {
+    @inline(__always) consuming func send() {
         switch waker {
         case .context(let context):
             Contexts.wakeUp(context)
             Contexts.release(context)
         case .descriptor(let descriptor):
             cgrun_event_signal(descriptor)
+            loop.release()
         }
+        discard self
+    }
+
+    deinit {
+        Self.refuseToBeLost()
+    }
+
+    @inline(never) private static func refuseToBeLost() {
+        fatalError("GRunLoop: a loop was to be woken, and nobody has done it")
+    }
+}
+
+extension Optional where Wrapped: ~Copyable, Wrapped == Kick {
+    /// One hold of the lock decides on one wake-up at most.
+    @inline(__always) mutating func merge(_ other: consuming Kick?) {
+        if let other { self = consume other }
     }
 }

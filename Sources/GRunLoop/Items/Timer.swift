@@ -260,7 +260,7 @@ extension GRunLoop {
                 endOneShot(holding: loop.lock)
                 loop.lock.lock()
             } else {
-                endFiringLocked(due)
+                loop.sendLocked(endFiringLocked(due))
             }
         }
 
@@ -271,7 +271,7 @@ extension GRunLoop {
             invalidate(holding: lock)
         }
 
-        @discardableResult private func endFiringLocked(_ due: Nanoseconds) -> Kick? {
+        private func endFiringLocked(_ due: Nanoseconds) -> Kick? {
             isFiring = false
             guard valid else { return nil }
             if deadline <= due { advance(from: due) }

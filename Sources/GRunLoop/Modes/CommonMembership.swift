@@ -36,40 +36,40 @@ extension GRunLoop {
         }
         guard !refuses("addCommonMode") else { return }
         var joined: [Source] = []
-        var kicks: [Kick] = []
+        var kick: Kick?
         let failure = lock.withLock { () -> DescriptorError? in
             guard !isDead, !commonModes.contains(name) else { return nil }
             let items = commonItems.ordered
             // Those that can fail come first, so that nothing else is to be taken back.
-            if let failure = joinDescriptorsLocked(items, name, &kicks) { return failure }
+            if let failure = joinDescriptorsLocked(items, name, &kick) { return failure }
             commonModes.insert(name)
             if let mode = modes[name] {
                 mode.isCommon = true
                 mode.contextsVersion += 1
-                kicks.append(contentsOf: [contextsChangedLocked(in: mode)].compactMap { $0 })
+                kick.merge(contextsChangedLocked(in: mode))
             }
             for item in items {
                 switch item {
                 case .source(let source): if joinLocked(source, modeLocked(name)) { joined.append(source) }
                 case .descriptor: break
-                case .timer(let timer): if let kick = joinLocked(timer, modeLocked(name)) { kicks.append(kick) }
+                case .timer(let timer): kick.merge(joinLocked(timer, modeLocked(name)))
                 case .observer(let observer): joinLocked(observer, modeLocked(name))
-                case .context(let context): if let kick = joinLocked(context, modeLocked(name)) { kicks.append(kick) }
+                case .context(let context): kick.merge(joinLocked(context, modeLocked(name)))
                 }
             }
             return nil
         }
-        for kick in kicks { kick.send() }
+        kick?.send()
         if let failure { throw failure }
         for source in joined { source.schedule?(self, name) }
     }
 
-    /// All of them or none. A kick that was taken must be sent, also on failure: no other follows in the same sleep.
-    private func joinDescriptorsLocked(_ items: [Item], _ name: Mode, _ kicks: inout [Kick]) -> DescriptorError? {
+    /// All of them or none; what is to be sent is so also on failure.
+    private func joinDescriptorsLocked(_ items: [Item], _ name: Mode, _ kick: inout Kick?) -> DescriptorError? {
         var joined: [DescriptorSource] = []
         for case .descriptor(let source) in items {
             do throws(DescriptorError) {
-                if let kick = try joinLocked(source, modeLocked(name)).kick { kicks.append(kick) }
+                _ = try joinLocked(source, modeLocked(name), &kick)
                 joined.append(source)
             } catch {
                 for source in joined { _ = leaveLocked(source, modeLocked(name)) }

@@ -10,16 +10,17 @@ extension GRunLoop {
     /// Threads: any. `context` is a `GMainContext *`; the loop takes a reference. Adding it again, or the home context, does nothing.
     public func add(context: OpaquePointer, forMode name: Mode) {
         guard !refuses("add(context)") else { return }
-        let kicks = lock.withLock { () -> [Kick] in
-            guard !isDead else { return [] }
+        lock.withLock { () -> Kick? in
+            guard !isDead else { return nil }
             fixHomeLocked()
             if name == .common, !commonItems.contains(context) {
                 Contexts.retain(context)
                 commonItems.insert(context)
             }
-            return modesToJoinLocked(name).compactMap { joinLocked(context, $0) }
-        }
-        for kick in kicks { kick.send() }
+            var kick: Kick?
+            for mode in modesToJoinLocked(name) { kick.merge(joinLocked(context, mode)) }
+            return kick
+        }?.send()
     }
 
     /// With the lock held.
@@ -35,19 +36,19 @@ extension GRunLoop {
     /// Threads: any.
     public func remove(context: OpaquePointer, forMode name: Mode) {
         guard !Fork.refuses("remove(context)") else { return }
-        let (kicks, _, isCommon) = lock.withLock { () -> ([Kick], [ServedContext], Bool) in
-            if name == .common, commonItems.remove(context) == nil { return ([], [], false) }
-            var kicks: [Kick] = []
+        var kick: Kick?
+        let (_, isCommon) = lock.withLock { () -> ([ServedContext], Bool) in
+            if name == .common, commonItems.remove(context) == nil { return ([], false) }
             var removed: [ServedContext] = []
             for mode in modesToLeaveLocked(name) {
                 guard let index = mode.addedContexts.firstIndex(where: { $0.context == context }) else { continue }
                 removed.append(mode.addedContexts.remove(at: index))
                 mode.contextsVersion += 1
-                if let kick = contextsChangedLocked(in: mode) { kicks.append(kick) }
+                kick.merge(contextsChangedLocked(in: mode))
             }
-            return (kicks, removed, name == .common)
+            return (removed, name == .common)
         }
-        for kick in kicks { kick.send() }
+        kick?.send()
         if isCommon { Contexts.release(context) }
     }
 

@@ -10,41 +10,39 @@ extension GRunLoop {
     public func add(_ source: DescriptorSource, forMode name: Mode) throws(DescriptorError) {
         guard !refuses("add(DescriptorSource)") else { return }
         enum Outcome {
-            case done(Joined)
+            case done(wasClosed: Bool)
             case taken
-            case failed(DescriptorError, Joined)
+            case failed(DescriptorError)
         }
+        var kick: Kick?
         let outcome = lock.withLock { () -> Outcome in
-            guard !isDead else { return .done(Joined()) }
+            guard !isDead else { return .done(wasClosed: false) }
             guard source.guardian.bind(to: lock) else { return .taken }
             defer { unbindIfUnusedLocked(source) }
-            guard source.isValidLocked else { return .done(Joined()) }
+            guard source.isValidLocked else { return .done(wasClosed: false) }
             fixHomeLocked()
-            var joined = Joined()
+            var wasClosed = false
             var modes: [ModeState] = []
             for mode in modesToJoinLocked(name) where !mode.descriptors.contains(source) {
                 do throws(DescriptorError) {
-                    joined.merge(try joinLocked(source, mode))
+                    if try joinLocked(source, mode, &kick) { wasClosed = true }
                     modes.append(mode)
                 } catch {
                     for mode in modes { _ = leaveLocked(source, mode) }
-                    return .failed(error, joined)
+                    return .failed(error)
                 }
             }
             if name == .common {
                 source.isCommonItem = true
                 commonItems.insert(.descriptor(source), for: source)
             }
-            return .done(joined)
+            return .done(wasClosed: wasClosed)
         }
+        kick?.send()
         switch outcome {
-        case .done(let joined):
-            joined.kick?.send()
-            if joined.wasClosed { warnOfClosed(source) }
+        case .done(let wasClosed): if wasClosed { warnOfClosed(source) }
         case .taken: refuseOtherLoop("DescriptorSource")
-        case .failed(let error, let joined):
-            joined.kick?.send()
-            throw error
+        case .failed(let error): throw error
         }
     }
 
@@ -81,23 +79,13 @@ extension GRunLoop {
 
     // MARK: With the lock held
 
-    /// What comes of joining a mode, to be done after the lock.
-    struct Joined {
-        var kick: Kick?
-        /// The descriptor's number had been closed while another source watched it.
-        var wasClosed = false
-
-        mutating func merge(_ other: Joined) {
-            kick = other.kick ?? kick
-            wasClosed = wasClosed || other.wasClosed
-        }
-    }
-
-    func joinLocked(_ source: DescriptorSource, _ mode: ModeState) throws(DescriptorError) -> Joined {
-        guard !mode.descriptors.contains(source) else { return Joined() }
+    /// Answers whether the descriptor's number had been closed while another source watched it.
+    func joinLocked(_ source: DescriptorSource, _ mode: ModeState, _ kick: inout Kick?) throws(DescriptorError) -> Bool {
+        guard !mode.descriptors.contains(source) else { return false }
         let wasClosed = try mode.descriptors.add(source)
         source.join(mode)
-        return Joined(kick: descriptorsChangedLocked(in: mode), wasClosed: wasClosed)
+        kick.merge(descriptorsChangedLocked(in: mode))
+        return wasClosed
     }
 
     /// Answers whether the descriptor's number had been closed meanwhile.

@@ -8,20 +8,24 @@ extension GRunLoop {
     /// Threads: any. The corresponding Core Foundation function is `CFRunLoopAddTimer`.
     public func add(_ timer: Timer, forMode name: Mode) {
         guard !refuses("add(Timer)") else { return }
-        let (isTaken, kick) = lock.withLock { () -> (Bool, Kick?) in
-            guard !isDead else { return (false, nil) }
-            guard timer.guardian.bind(to: lock) else { return (true, nil) }
+        var kick: Kick?
+        let isTaken = lock.withLock { () -> Bool in
+            guard !isDead else { return false }
+            guard timer.guardian.bind(to: lock) else { return true }
             defer { unbindIfUnusedLocked(timer) }
-            guard timer.isValidLocked else { return (false, nil) }
+            guard timer.isValidLocked else { return false }
             fixHomeLocked()
             // Asked in this order: unlike strings are compared to their ends.
-            if name == .default { return (false, joinLocked(timer, defaultMode)) }
-            guard name == .common else { return (false, joinLocked(timer, modeLocked(name))) }
-            var kick: Kick?
-            for mode in modesToJoinLocked(name) { kick = joinLocked(timer, mode) ?? kick }
-            timer.isCommonItem = true
-            commonItems.insert(.timer(timer), for: timer)
-            return (false, kick)
+            if name == .default {
+                kick = joinLocked(timer, defaultMode)
+            } else if name != .common {
+                kick = joinLocked(timer, modeLocked(name))
+            } else {
+                for mode in modesToJoinLocked(name) { kick.merge(joinLocked(timer, mode)) }
+                timer.isCommonItem = true
+                commonItems.insert(.timer(timer), for: timer)
+            }
+            return false
         }
         kick?.send()
         if isTaken { refuseOtherLoop("Timer") }
@@ -92,7 +96,7 @@ extension GRunLoop {
         var kick: Kick?
         timer.forEachMode { mode in
             mode.heap.insert(timer, in: mode)
-            kick = rearmLocked(mode) ?? kick
+            kick.merge(rearmLocked(mode))
         }
         return kick
     }
@@ -110,7 +114,8 @@ extension GRunLoop {
 
     /// The same where it is the date that is set: on another thread that also wakes the loop (item 77).
     func moveLocked(_ timer: Timer, _ change: () -> Void) -> Kick? {
-        let kick = changeLocked(timer, change)
-        return isCurrent ? kick : wakeUpLocked() ?? kick
+        var kick = changeLocked(timer, change)
+        if !isCurrent { kick.merge(wakeUpLocked()) }
+        return kick
     }
 }

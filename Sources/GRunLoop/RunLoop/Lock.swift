@@ -64,7 +64,7 @@ struct Lock: @unchecked Sendable {
     }
 
     /// What `body` returns is released by the caller, after the lock: the deinit of a user's object is user code.
-    @inline(__always) func withLock<Result, Failure: Error>(
+    @inline(__always) func withLock<Result: ~Copyable, Failure: Error>(
         _ body: () throws(Failure) -> Result
     ) throws(Failure) -> Result {
         lock()
@@ -87,7 +87,7 @@ struct Guardian: ~Copyable {
     /// What was locked: the loop's lock, or, if nil, the item's own bit.
     typealias Held = Lock?
 
-    borrowing func withLock<Result>(_ body: () -> Result) -> Result {
+    borrowing func withLock<Result: ~Copyable>(_ body: () -> Result) -> Result {
         let held = lock()
         defer { unlock(held) }
         return body()

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a sleep is ended by others: decided once, and sent.
+
+import CGLib
+import Testing
+
+@testable import GRunLoop
+
+/// The state of a loop that sleeps in a context.
+private func sleeping(in context: OpaquePointer) -> SleepState {
+    var sleep = SleepState()
+    let mode = ModeState(name: .default, isCommon: true)
+    sleep.begin(in: mode, wokenBy: .context(context), until: .never, watchesDescriptors: false)
+    return sleep
+}
+
+@Suite struct KickTests {
+    @Test("a sleep is ended by one kick, which whoever decided on it sends: it wakes the context, and keeps it for as long")
+    func once() async throws {
+        let context = try #require(g_main_context_new())
+        var sleep = sleeping(in: context)
+        let loop = GRunLoop.main
+        let kick = sleep.kick(loop)
+        let hasAnother = sleep.kick(loop) != nil
+        #expect(!hasAnother)
+        #expect(sleep.takeKicked() && !sleep.takeKicked())
+        kick?.send()
+        // Else it would sleep for ever.
+        g_main_context_iteration(context, 1)
+        g_main_context_unref(context)
+    }
+
+    @Test("a kick that is dropped would leave a loop asleep: the process ends, with a message")
+    func dropped() async {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            var sleep = sleeping(in: g_main_context_new())
+            _ = sleep.kick(GRunLoop.main)
+        }
+        let text = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+        #expect(text.contains("a loop was to be woken, and nobody has done it"), "\(text)")
+    }
+}
