@@ -76,8 +76,9 @@ public enum Rule: String, CaseIterable, Sendable {
         case .waitedItemGone:
             """
             CF decides before afterWaiting which item the pass services, and reads its descriptor then. In an \
-            afterWaiting observer, a nested run is skipped while a timer or version-1 source of the outer mode is \
-            ready, and so is taking away (or moving) such an item while another one is ready too.
+            afterWaiting observer, a nested run is skipped while a timer or version-1 source of the mode of its run is \
+            ready, or of an outer run that is in one too; so is taking away (or moving) such an item while another one \
+            is ready as well.
             """
         case .ghostCommonItem:
             """

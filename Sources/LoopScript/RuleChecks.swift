@@ -91,10 +91,14 @@ extension Executor {
 
     var inAfterWaiting: Bool { callouts.contains { $0.activity == 64 } }
 
-    /// The items, timers counting as one, that are ready in the mode of the outermost afterWaiting observer.
+    /// The items, timers counting as one, that are ready in the mode of a run that is in an afterWaiting observer: of several, in the mode in
+    /// which there are most.
     private func readyItems() -> Int {
-        guard let frame = callouts.first(where: { $0.activity == 64 }), frame.depth > 0 else { return 0 }
-        let mode = activations[frame.depth - 1].mode
+        callouts.lazy.filter { $0.activity == 64 && $0.depth > 0 }
+            .map { self.readyItems(in: self.activations[$0.depth - 1].mode) }.max() ?? 0
+    }
+
+    private func readyItems(in mode: ModeName) -> Int {
         let timers = program.timers.indices.contains {
             face.contains(.timer($0), in: mode) && isDue($0)
         }

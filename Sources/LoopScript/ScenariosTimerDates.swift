@@ -90,5 +90,26 @@ extension Scenario {
                     timer T0 @1
                 -> finished @1
                 """),
+        Scenario(
+            [122], "a run in an afterWaiting observer of a nested run is left out as well, while a timer of that run's mode is due",
+            Program(
+                sources: [SourceSpec()], timers: [TimerSpec(at: nil)],
+                observers: [ObserverSpec(.afterWaiting, [[.run(gaps: 1)]]), ObserverSpec(.afterWaiting, [[.run(gaps: 1)]])],
+                steps: [
+                    .add(.source(0), "A"), .add(.observer(0), "A"), .add(.timer(0), "default"), .add(.observer(1), "default"),
+                    .run("A"),
+                ]),
+            gives: """
+                schedule S0 in A
+                run A for 1 gaps @0
+                    observer O0 afterWaiting @1
+                    run default for 1 gaps @1
+                        observer O1 afterWaiting @1
+                        skipped (waitedItemGone): run default for 1 gaps
+                        timer T0 @1
+                    -> finished @1
+                -> timedOut @1
+                at the thread's end: cancel S0 in A
+                """),
     ]
 }
