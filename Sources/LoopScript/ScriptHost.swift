@@ -12,11 +12,13 @@ enum ScriptHost {
     ) {
         loop.detach()
         loop.attach()
-        guard let token = try? loop.push(ambientMode: mode), let context = loop.homeContext else {
+        guard let token = try? loop.push(ambientMode: mode), let home = loop.homeContext else {
             fatalError("no descriptor is left for a script")
         }
-        let alarm = EndAlarm(date, in: context, isHostInnermost: isHostInnermost)
-        while !alarm.isOver { g_main_context_iteration(context, 1) }
+        home.withPointer { context in
+            let alarm = EndAlarm(date, in: context, isHostInnermost: isHostInnermost)
+            while !alarm.isOver { g_main_context_iteration(context, 1) }
+        }
         loop.detach()
         loop.attach()
         token.pop()

@@ -142,8 +142,41 @@ static gboolean count_idle(gpointer count)
     return G_SOURCE_REMOVE;
 }
 
+typedef struct {
+    GRunLoop *loop;
+    gint is_over;
+} Changes;
+
+static gpointer add_and_remove_contexts(gpointer data)
+{
+    Changes *changes = data;
+    while (!g_atomic_int_get(&changes->is_over)) {
+        GMainContext *context = g_main_context_new();
+        grun_loop_add_context(changes->loop, context, MODE);
+        g_main_context_unref(context);
+        // With it goes the last reference, unless somebody has a copy.
+        grun_loop_remove_context(changes->loop, context, MODE);
+    }
+    return NULL;
+}
+
+/// What is copied while another thread takes contexts out is kept by the copy.
+static void check_copies_of_contexts(void)
+{
+    Changes changes = {.loop = grun_loop_get_current()};
+    GThread *other = g_thread_new("contexts", add_and_remove_contexts, &changes);
+    for (guint copied = 0; copied < 40000;) {
+        g_autoptr(GPtrArray) contexts = grun_loop_copy_contexts(changes.loop, MODE);
+        for (guint i = 0; i < contexts->len; i++, copied++)
+            g_assert_true(g_main_context_get_poll_func(contexts->pdata[i]) == g_poll);
+    }
+    g_atomic_int_set(&changes.is_over, TRUE);
+    g_thread_join(other);
+}
+
 void check_contexts(void)
 {
+    on_own_thread(check_copies_of_contexts);
     GRunLoop *loop = grun_loop_get_current();
     g_assert_null(grun_loop_get_home_context(loop));
     g_autoptr(GMainContext) context = g_main_context_new();

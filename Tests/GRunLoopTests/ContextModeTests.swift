@@ -13,7 +13,7 @@ import Testing
             try loop.addCommonMode("second")
             for mode: GRunLoop.Mode in [.default, "second", "private"] { loop.keepAlive(mode) }
             let trace = Recorder()
-            let timeout = GLibSource.timeout(loop.homeContext, milliseconds: 1) {
+            let timeout = GLibSource.timeout(loop.homeContext?.pointer, milliseconds: 1) {
                 trace(loop.currentMode?.rawValue ?? "none")
                 return true
             }
@@ -36,7 +36,7 @@ import Testing
         try await onFreshThread { loop in
             let trace = Recorder()
             loop.keepAlive("private")
-            let timeout = GLibSource.timeout(loop.homeContext, milliseconds: 1) {
+            let timeout = GLibSource.timeout(loop.homeContext?.pointer, milliseconds: 1) {
                 trace("home")
                 if trace.lines.contains("nested ends") { loop.stop() }
                 return true
@@ -69,13 +69,13 @@ import Testing
             #expect(loop.run(mode: "private") == .finished)
             loop.add(context: context.pointer, forMode: "private")
             loop.add(context: context.pointer, forMode: "private")
-            #expect(loop.contexts(forMode: "private").filter { $0 == context.pointer }.count == 1)
+            #expect(loop.contexts(forMode: "private").filter { $0 == .init(context.pointer) }.count == 1)
             loop.run(for: .milliseconds(10))
             #expect(trace.lines == [])
             #expect(loop.run(mode: "private", for: .milliseconds(20)) == .timedOut)
             #expect(Set(trace.take()) == ["private"])
             loop.remove(context: context.pointer, forMode: "private")
-            #expect(!loop.contexts(forMode: "private").contains(context.pointer))
+            #expect(!loop.contexts(forMode: "private").contains(.init(context.pointer)))
             #expect(loop.run(mode: "private", for: .milliseconds(20)) == .finished)
             #expect(trace.lines == [])
             timeout.destroy()
@@ -99,7 +99,7 @@ import Testing
             for mode: GRunLoop.Mode in [.default, "second"] { loop.run(mode: mode, for: .milliseconds(20)) }
             #expect(Set(trace.take()) == ["kCFRunLoopDefaultMode", "second"])
             loop.remove(context: context.pointer, forMode: .common)
-            #expect(loop.contexts(forMode: "second").contains(context.pointer) == false)
+            #expect(loop.contexts(forMode: "second").contains(.init(context.pointer)) == false)
             #expect(loop.run(mode: .default) == .finished)
             #expect(loop.run(mode: "second", for: .milliseconds(10)) == .timedOut)
             #expect(trace.lines == [])
@@ -145,8 +145,10 @@ import Testing
             #expect(threadDefaultContext() == nil)
             let found = contexts.value.compactMap { $0 }
             #expect(Set(found).count == 3)
-            #expect(found[2] == loop.homeContext)
-            #expect(loop.contexts(forMode: "one") == [found[0]] && loop.contexts(forMode: "other") == [found[1]])
+            #expect(found[2] == loop.homeContext?.pointer)
+            for (mode, context) in [("one", found[0]), ("other", found[1])] {
+                #expect(loop.contexts(forMode: GRunLoop.Mode(mode)) == [.init(context)])
+            }
             let idle = GLibSource.idle(found[0]) {
                 trace(loop.currentMode?.rawValue ?? "none")
                 return false

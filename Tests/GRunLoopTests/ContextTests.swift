@@ -16,11 +16,11 @@ import Testing
             let pushed = TestContext()
             g_main_context_push_thread_default(pushed.pointer)
             loop.keepAlive()
-            #expect(loop.homeContext == pushed.pointer)
+            #expect(loop.homeContext?.pointer == pushed.pointer)
             g_main_context_pop_thread_default(pushed.pointer)
             loop.run(for: .zero)
-            #expect(loop.homeContext == pushed.pointer)
-            #expect(loop.contexts(forMode: .default) == [pushed.pointer])
+            #expect(loop.homeContext?.pointer == pushed.pointer)
+            #expect(loop.contexts(forMode: .default) == [.init(pushed.pointer)])
 
             let own = Shared<[OpaquePointer?]>([])
             LoopThread { loop in
@@ -28,11 +28,44 @@ import Testing
                 let inside = Shared<OpaquePointer?>(nil)
                 loop.after(.zero) { inside.value = threadDefaultContext() }
                 loop.run(for: .zero)
-                own.value = [loop.homeContext, inside.value, threadDefaultContext()]
+                own.value = [loop.homeContext?.pointer, inside.value, threadDefaultContext()]
             }.join()
             // Its own one is pushed as thread-default while it runs.
             #expect(own.value[0] != nil && own.value[0] == own.value[1])
             #expect(own.value[2] == nil)
+        }
+    }
+
+    @Test("a context is kept by whoever has asked for it, when it is taken out of its mode, and when the loop's thread ends")
+    func askedFor() async throws {
+        try await onFreshThread { _ in
+            let trace = Recorder()
+            /// Says when the context is freed.
+            func watch(_ context: GRunLoop.Context, _ name: String) {
+                let witness = Witness { trace("\(name) freed") }
+                _ = GLibSource.timeout(context.pointer, milliseconds: 3_600_000) {
+                    withExtendedLifetime(witness) {}
+                    return false
+                }
+            }
+            let thread = LoopThread.running()
+            var home = thread.loop.homeContext
+            var all: [GRunLoop.Context]? = []
+            func addAndRemove() {
+                let context = TestContext()
+                thread.loop.add(context: context.pointer, forMode: "M")
+                all = thread.loop.contexts(forMode: "M")
+                thread.loop.remove(context: context.pointer, forMode: "M")
+            }
+            addAndRemove()
+            for context in all ?? [] { watch(context, "further") }
+            if let home { watch(home, "home") }
+            thread.finish()
+            #expect(trace.lines == [] && all?.count == 1 && home != nil)
+            _ = home?.withPointer { g_main_context_iteration($0, 0) }
+            all = nil
+            home = nil
+            #expect(trace.lines == ["further freed", "home freed"])
         }
     }
 
@@ -51,7 +84,7 @@ import Testing
             #expect(loop.run(mode: "unknown") == .finished)
             #expect(trace.lines == [])
             loop.keepAlive()
-            #expect(loop.homeContext == context.pointer)
+            #expect(loop.homeContext?.pointer == context.pointer)
             loop.run(for: .zero)
             #expect(trace.lines == ["dispatched"])
             idle.destroy()
@@ -130,7 +163,7 @@ import Testing
             let thread = LoopThread { loop in
                 loop.keepAlive()
                 loop.after(.seconds(3600)) {}
-                let timeout = GLibSource.timeout(loop.homeContext, milliseconds: 20) {
+                let timeout = GLibSource.timeout(loop.homeContext?.pointer, milliseconds: 20) {
                     trace("timeout")
                     return false
                 }
@@ -139,7 +172,7 @@ import Testing
             }
             #expect(trace.wait(for: "timeout"))
             let home = try #require(thread.loop.homeContext)
-            thread.whileAsleep { invoke(in: home) { trace("invoked on \(threadID)") } }
+            thread.whileAsleep { invoke(in: home.pointer) { trace("invoked on \(threadID)") } }
             #expect(trace.wait(for: "invoked on \(thread.kernelID)"))
             thread.finish()
         }

@@ -83,7 +83,7 @@ import Testing
                 // A foreign loop: one item of it.
                 depth += 1
                 loop.hostTimeSlice = .zero
-                g_main_context_iteration(loop.homeContext, 0)
+                g_main_context_iteration(loop.homeContext?.pointer, 0)
                 if !isOver { loop.hostTimeSlice = Self.endless }
                 depth -= 1
                 calls.append("\(depth): iterated")
@@ -114,7 +114,7 @@ import Testing
             let script = try Script(seed: seed, on: loop, isHosted: isHosted)
             if isTraced { loop.startTracing(trace) }
             if isHosted {
-                iterateHost(loop.homeContext) { script.isOver }
+                iterateHost(loop.homeContext?.pointer) { script.isOver }
             } else {
                 script.drive()
             }

@@ -18,7 +18,7 @@ import Testing
         #expect(worker.name == "a name that is longer than 15 bytes")
         #expect(worker.loop.currentMode == .default)
         let (isDefault, name) = await worker.loop.run { [loop = worker.loop] () -> (Bool, String) in
-            (g_main_context_get_thread_default() == loop.homeContext, currentThreadName())
+            (g_main_context_get_thread_default() == loop.homeContext?.pointer, currentThreadName())
         }
         #expect(isDefault)
         #expect(name == "a name that is ")

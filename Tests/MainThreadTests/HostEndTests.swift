@@ -87,7 +87,7 @@ final class HostEndTests: MainThreadTestCase {
             trace.observe(loop, .default, [.entry, .exit])
             loop.keepAlive()
             loop.perform { trace("block") }
-            settleHost(loop.homeContext)
+            settleHost(loop.homeContext?.pointer)
             trace("end of the thread's body")
         }
         thread.join()

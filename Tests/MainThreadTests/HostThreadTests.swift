@@ -318,13 +318,13 @@ final class HostThreadTests: MainThreadTestCase {
             g_main_context_push_thread_default(context)
             let loop = GRunLoop.current
             loop.perform { trace("under the host") }
-            XCTAssertEqual(loop.homeContext, context)
+            XCTAssertEqual(loop.homeContext?.pointer, context)
             settleHost(context)
             g_main_context_pop_thread_default(context)
             g_main_context_unref(context)
             loop.keepAlive()
             loop.perform { trace("afterwards") }
-            let idle = GLibSource.idle(loop.homeContext) {
+            let idle = GLibSource.idle(loop.homeContext?.pointer) {
                 trace("idle")
                 return false
             }

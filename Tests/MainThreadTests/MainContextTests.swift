@@ -10,8 +10,8 @@ import XCTest
 final class MainContextTests: MainThreadTestCase {
     /// The home context of the main loop is the default context, from the first touch.
     func testHomeContext() {
-        XCTAssertEqual(loop.homeContext, g_main_context_default())
-        XCTAssertEqual(loop.contexts(forMode: .default), [g_main_context_default()])
+        XCTAssertEqual(loop.homeContext?.pointer, g_main_context_default())
+        XCTAssertEqual(loop.contexts(forMode: .default).map(\.pointer), [g_main_context_default()])
     }
 
     /// A timeout of GLib's is served while a common mode runs, and waits while a private mode runs.

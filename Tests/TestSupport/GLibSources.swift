@@ -2,6 +2,7 @@
 // GLib's own sources with Swift closures, for tests of contexts.
 
 import CGLib
+import GRunLoop
 import Glibc
 
 private final class Callback {
@@ -82,6 +83,11 @@ public final class TestContext: @unchecked Sendable {
     public init() { pointer = g_main_context_new() }
 
     deinit { g_main_context_unref(pointer) }
+}
+
+extension GRunLoop.Context {
+    /// For a test, in which the loop keeps it anyway.
+    public var pointer: OpaquePointer { withPointer { $0 } }
 }
 
 /// Calls `body` on the thread that iterates the context.

@@ -9,7 +9,10 @@ extension Call {
 }
 
 @c @implementation
-public func grun_loop_get_home_context(_ loop: OpaquePointer?) -> OpaquePointer? { Call.of { $0.loop(loop)?.homeContext } }
+public func grun_loop_get_home_context(_ loop: OpaquePointer?) -> OpaquePointer? {
+    // The loop keeps it: a pointer is all that is asked for.
+    Call.of { $0.loop(loop)?.homeContext?.withPointer { $0 } }
+}
 
 @c @implementation
 public func grun_loop_add_context(_ loop: OpaquePointer?, _ context: OpaquePointer?, _ mode: UnsafePointer<CChar>?) {
@@ -34,8 +37,10 @@ public func grun_loop_copy_contexts(_ loop: OpaquePointer?, _ mode: UnsafePointe
         guard let loop = call.loop(loop), let mode = call.mode(mode) else { return nil }
         let contexts = g_ptr_array_new_with_free_func { if let context = $0 { Contexts.release(OpaquePointer(context)) } }
         for context in loop.contexts(forMode: mode) {
-            Contexts.retain(context)
-            g_ptr_array_add(contexts, UnsafeMutableRawPointer(context))
+            context.withPointer {
+                Contexts.retain($0)
+                g_ptr_array_add(contexts, UnsafeMutableRawPointer($0))
+            }
         }
         return contexts
     }

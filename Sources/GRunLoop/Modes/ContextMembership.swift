@@ -65,13 +65,13 @@ extension GRunLoop {
 
     /// The contexts that a mode serves: the home context in a common mode, a private mode's own one once it has run, and those that
     /// were added. For ``Mode/common``, those that were added to the common modes as such. Threads: any.
-    public func contexts(forMode name: Mode) -> [OpaquePointer] {
+    public func contexts(forMode name: Mode) -> [Context] {
         guard !Fork.refuses("contexts") else { return [] }
         return lock.withLock {
             if name == .common {
-                return commonItems.ordered.compactMap { if case .context(let context) = $0 { context } else { nil } }
+                return commonItems.ordered.compactMap { if case .context(let context) = $0 { Context(context) } else { nil } }
             }
-            return modes[name].map { contextsLocked(of: $0).map(\.context) } ?? []
+            return modes[name].map { contextsLocked(of: $0).map { Context($0.context) } } ?? []
         }
     }
 }

@@ -213,9 +213,9 @@ public final class GRunLoop: @unchecked Sendable {
     /// The context that every common mode serves: GLib's default context on the main thread; elsewhere the thread's default
     /// one, or one of the loop's own. Nil until it is fixed, when the thread adds its first item or block or first runs the loop.
     ///
-    /// Threads: any. It is a `GMainContext *` that belongs to the loop: take a reference to keep it.
-    public var homeContext: OpaquePointer? {
-        Fork.refuses("homeContext") ? nil : lock.withLock { home?.context }
+    /// Threads: any.
+    public var homeContext: Context? {
+        Fork.refuses("homeContext") ? nil : lock.withLock { home.map { Context($0.context) } }
     }
 
     // MARK: What a mode waits for
