@@ -132,8 +132,8 @@ final class HostContextTests: MainThreadTestCase {
         XCTAssertTrue(isGone.isSet)
     }
 
-    /// The same where it goes in its own callback, a loop of the host's that is nested there has seen that it has gone, and the pass goes on
-    /// with a timer.
+    /// item 196: so it is where it goes in its own callback, a loop of the host's that is nested there has seen that it has gone, and the pass
+    /// goes on with a timer.
     func testIsFreedWithoutALockInItsOwnPass() throws {
         let (isGone, trace) = (Flag(), Recorder())
         let context = try XCTUnwrap(g_main_context_new())
