@@ -22,7 +22,7 @@ import Testing
     }
 
     /// Values only: nothing of a loop is in there.
-    private static let values: Set = ["Mode", "Activity", "RunResult", "Errors"]
+    private static let values: Set = ["Mode", "Activity", "RunResult", "Errors", "Context"]
     /// What needs no look, or cannot be called there, with the reason.
     private static let left = [
         // Of values.
