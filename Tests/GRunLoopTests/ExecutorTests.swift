@@ -20,6 +20,17 @@ private actor Resident {
     func note(_ number: Int) { calls.append(number) }
     nonisolated func countIfHere() -> Int { assumeIsolated { $0.calls.count } }
     func call(_ body: @Sendable () -> Void) { body() }
+
+    /// Whether a sleep is ended by the end of the loop's thread, on that thread.
+    func isToldOfTheEnd(of loop: GRunLoop) async -> Bool {
+        let thread = threadID
+        do {
+            try await loop.sleep(for: .seconds(3600))
+            return false
+        } catch {
+            return error is GRunLoop.LoopEnded && threadID == thread
+        }
+    }
 }
 
 private actor Plain {
@@ -239,6 +250,19 @@ private actor Plain {
         worker.stop()
         #expect(await task.value)
         await worker.ended()
+    }
+
+    @Test("an actor of the loop that sleeps on it when its thread ends is told there, before its jobs are closed")
+    func sleepingActorAtTheEnd() async throws {
+        for _ in 0..<20 {
+            let worker = try GRunLoop.Thread(name: "sleeping actor")
+            let resident = Resident(on: worker.loop)
+            let isTold = Task { await resident.isToldOfTheEnd(of: worker.loop) }
+            while worker.loop.nextFireDate(forMode: .default) == nil { await Task.yield() }
+            worker.stop()
+            #expect(await isTold.value)
+            await worker.ended()
+        }
     }
 
     @Test("a job for a loop whose thread has ended stops the process, and the message names loop, thread and label")

@@ -7,7 +7,7 @@ import Glibc
 
 @main
 enum Probe {
-    static func main() {
+    static func main() throws {
         let arguments = CommandLine.arguments.dropFirst()
         let isObserved = arguments.last == "observed"
         let count = arguments.dropFirst().first.flatMap { Int($0) } ?? 1000
@@ -16,8 +16,10 @@ enum Probe {
         case "passes": passes(count)
         case "hosted-idle": hostedIdle(isObserved)
         case "hosted-passes": hostedPasses(count, isObserved)
+        case "elements": try elements(count, prefers: arguments.last == "preferred")
         default:
-            print("usage: grun-probe idle | passes N | hosted-idle [observed] | hosted-passes N [observed]")
+            print(
+                "usage: grun-probe idle | passes N | hosted-idle [observed] | hosted-passes N [observed] | elements N [preferred]")
             exit(2)
         }
     }
@@ -54,6 +56,33 @@ enum Probe {
         loop.add(timer, forMode: .default)
         for _ in 0..<count { loop.run(mode: .default, for: .zero) }
         print("passes = \(count)")
+    }
+
+    /// So many elements of a descriptor that is always readable, for an actor of the loop or for a task that prefers the loop's executor.
+    private static func elements(_ count: Int, prefers: Bool) throws {
+        let worker = try GRunLoop.Thread(name: "elements")
+        let reader = Reader(on: worker.loop)
+        let readiness = worker.loop.readiness(of: readablePipe())
+        if prefers {
+            Task(executorPreference: worker.loop.executor) {
+                try await reader.count(to: count, of: readiness, isolation: nil)
+                worker.stop()
+            }
+        } else {
+            Task {
+                try await reader.count(to: count, of: readiness)
+                worker.stop()
+            }
+        }
+        worker.join()
+        print("elements = \(count)")
+    }
+
+    private static func readablePipe() -> Int32 {
+        var ends: [Int32] = [-1, -1]
+        pipe(&ends)
+        _ = Glibc.write(ends[1], "x", 1)
+        return ends[0]
     }
 
     private static func observe() {
@@ -105,5 +134,26 @@ enum Probe {
             }, forMode: .common)
         while left > 0 { g_main_context_iteration(nil, 1) }
         print("passes = \(count)")
+    }
+}
+
+private actor Reader {
+    private nonisolated let executor: GRunLoop.Executor
+    nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
+
+    init(on loop: GRunLoop) {
+        executor = GRunLoop.Executor(loop, label: "Reader")
+    }
+
+    func count(to count: Int, of readiness: GRunLoop.Readiness) async throws {
+        try await self.count(to: count, of: readiness, isolation: self)
+    }
+
+    func count(to count: Int, of readiness: GRunLoop.Readiness, isolation: isolated (any Actor)?) async throws {
+        var left = count
+        for try await _ in readiness {
+            left -= 1
+            if left == 0 { return }
+        }
     }
 }

@@ -31,6 +31,8 @@ let scenarios: [String: () throws -> Void] = [
     "two-tasks-one-iterator": twoTasksOneIterator,
     "join-itself": joinItself,
     "join-itself-in-virtual-time": joinItselfInVirtualTime,
+    "elements-of-an-actor": elementsOfAnActor,
+    "elements-of-a-task": elementsOfATask,
     "million-jobs": millionJobs,
     "signals-beside-memberships": signalsBesideMemberships,
     "ten-thousand-threads": tenThousandThreads,

@@ -14,7 +14,7 @@ extension GRunLoop {
         public var minimumResolution: Duration { .nanoseconds(1) }
 
         /// See ``GRunLoop/sleep(until:tolerance:inModes:)``.
-        public func sleep(until deadline: Instant, tolerance: Duration? = nil) async throws {
+        nonisolated(nonsending) public func sleep(until deadline: Instant, tolerance: Duration? = nil) async throws {
             try await loop.sleep(until: deadline, tolerance: tolerance ?? .zero)
         }
     }
@@ -32,7 +32,7 @@ extension GRunLoop {
     ///   - names: the modes in which the time counts: in others the sleep is not ended until one of these runs again.
     ///
     /// Threads: any. It throws `CancellationError` as soon as the task is cancelled, also before it sleeps, and ``LoopEnded`` when the
-    /// loop's thread has ended or ends. Nothing of it stays in the loop then.
+    /// loop's thread has ended or ends. Nothing of it stays in the loop then. It is resumed as ``MailboxIterator/next()`` is.
     nonisolated(nonsending) public func sleep(
         for span: Duration, tolerance: Duration = .zero, inModes names: [Mode] = [.common]
     ) async throws {
@@ -57,7 +57,7 @@ extension GRunLoop {
         if end.subtractingSaturating(time) < .longest {
             for name in names { add(timer, forMode: name) }
         }
-        if await mailbox.next() != nil { return }
+        if await mailbox.next(isolation: #isolation) != nil { return }
         if mailbox.reason == .loopEnded { throw LoopEnded() }
         throw CancellationError()
     }

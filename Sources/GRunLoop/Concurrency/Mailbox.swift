@@ -31,20 +31,24 @@ struct AsyncWaiters {
 
 /// One element at most is kept: what comes before the last one was taken is merged into it, so that a slow task costs no memory.
 ///
+/// It is an actor and its own executor: a task that awaits an element is a job that lies here until somebody brings one, and who does
+/// runs it on the spot. All that it does there is to take the element and to go on where it came from. With a continuation it would be
+/// resumed on a thread of Swift's runtime, and would find out only there that it belongs on a loop's.
+///
 /// The loop's item holds the mailbox, and the mailbox the item, until ``close(_:)``.
-final class Mailbox<Element: Sendable>: AsyncWaiter, @unchecked Sendable {
+actor Mailbox<Element: Sendable>: SerialExecutor, AsyncWaiter {
     enum End {
         case done, cancelled, loopEnded
     }
 
-    private let loop: GRunLoop
-    private let merge: @Sendable (Element, Element) -> Element
-    private let lock = Lock.take()
+    private nonisolated let loop: GRunLoop
+    private nonisolated let merge: @Sendable (Element, Element) -> Element
+    private nonisolated let lock = Lock.take()
     // Guarded by the lock.
-    private var pending: Element?
-    private var task: CheckedContinuation<Element?, Never>?
-    private var watched: (any Invalidatable)?
-    private var end: End?
+    private nonisolated(unsafe) var pending: Element?
+    private nonisolated(unsafe) var reader: UnownedJob?
+    private nonisolated(unsafe) var watched: (any Invalidatable)?
+    private nonisolated(unsafe) var end: End?
 
     /// - Parameter merge: the element to keep of an older one and a newer.
     init(of loop: GRunLoop, merge: @escaping @Sendable (Element, Element) -> Element) {
@@ -57,10 +61,10 @@ final class Mailbox<Element: Sendable>: AsyncWaiter, @unchecked Sendable {
     }
 
     /// Why nothing comes any more; nil while something may.
-    var reason: End? { lock.withLock { end } }
+    nonisolated var reason: End? { lock.withLock { end } }
 
     /// Before anything else: has it closed when the loop ends. `item` is invalidated when the mailbox is closed.
-    func open(for item: any Invalidatable) {
+    nonisolated func open(for item: any Invalidatable) {
         guard !Fork.refuses("makeAsyncIterator") else { return lock.withLock { end = .loopEnded } }
         let hasEnded = lock.withLock { () -> Bool in
             if end == nil { watched = item }
@@ -73,74 +77,80 @@ final class Mailbox<Element: Sendable>: AsyncWaiter, @unchecked Sendable {
     }
 
     /// From the item's closure.
-    func send(_ element: Element) {
-        let (waiting, value) = lock.withLock { () -> (CheckedContinuation<Element?, Never>?, Element) in
-            guard end == nil else { return (nil, element) }
-            let value = pending.map { merge($0, element) } ?? element
-            guard let waiting = task else {
-                pending = value
-                return (nil, value)
-            }
-            task = nil
-            pending = nil
-            return (waiting, value)
+    nonisolated func send(_ element: Element) {
+        let waiting = lock.withLock { () -> UnownedJob? in
+            guard end == nil else { return nil }
+            pending = pending.map { merge($0, element) } ?? element
+            return reader.take()
         }
-        waiting?.resume(returning: value)
+        if let waiting { run(waiting) }
     }
 
-    /// The next element; nil when there will be none. Being cancelled closes the mailbox, at once.
-    nonisolated(nonsending) func next() async -> Element? {
-        await withTaskCancellationHandler {
-            await withCheckedContinuation { receive($0) }
+    /// The next element; nil when there will be none. Being cancelled closes the mailbox, at once. One that is here suspends nothing.
+    func next(isolation: isolated (any Actor)?) async -> Element? {
+        if Fork.isChild { return nil }
+        if !Task.isCancelled, isDecided { return takePending() }
+        return await withTaskCancellationHandler {
+            // A closure that is isolated to nothing would leave the caller's executor.
+            _ = isolation
+            return await receive()
         } onCancel: {
             close(.cancelled)
         }
     }
 
-    private enum Answer {
-        case now(Element?), later, taken
+    /// As a job of the mailbox, which is run when it is decided.
+    private func receive() -> Element? { takePending() }
+
+    private nonisolated var isDecided: Bool { lock.withLock { isDecidedLocked } }
+    private nonisolated var isDecidedLocked: Bool { pending != nil || end != nil }
+
+    private nonisolated func takePending() -> Element? { lock.withLock { pending.take() } }
+
+    // MARK: The executor of whoever awaits
+
+    nonisolated var unownedExecutor: UnownedSerialExecutor { asUnownedSerialExecutor() }
+
+    nonisolated func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        let mustWait = lock.withLock { () -> Bool in
+            if isDecidedLocked { return false }
+            guard reader == nil else {
+                fatalError("GRunLoop: two tasks await the next element of one iterator; give each its own, by makeAsyncIterator()")
+            }
+            reader = job
+            return true
+        }
+        if !mustWait { run(job) }
     }
 
-    private func receive(_ continuation: CheckedContinuation<Element?, Never>) {
-        if Fork.isChild { return continuation.resume(returning: nil) }
-        let answer = lock.withLock { () -> Answer in
-            if end != nil { return .now(nil) }
-            if let element = pending {
-                pending = nil
-                return .now(element)
-            }
-            if task != nil { return .taken }
-            task = continuation
-            return .later
-        }
-        switch answer {
-        case .now(let element): continuation.resume(returning: element)
-        case .later: break
-        case .taken:
-            fatalError("GRunLoop: two tasks await the next element of one iterator; give each its own, by makeAsyncIterator()")
-        }
+    private nonisolated func run(_ job: UnownedJob) {
+        job.runSynchronously(on: asUnownedSerialExecutor())
     }
+
+    // MARK: The end
 
     /// Nothing comes any more: takes the item out of the loop, and lets the task go that waits. The first reason counts.
-    func close(_ reason: End) {
+    nonisolated func close(_ reason: End) {
         guard !Fork.isChild else { return }
-        let (waiting, item) = lock.withLock { () -> (CheckedContinuation<Element?, Never>?, (any Invalidatable)?) in
+        let (waiting, item) = lock.withLock { () -> (UnownedJob?, (any Invalidatable)?) in
             guard end == nil else { return (nil, nil) }
             end = reason
             pending = nil
-            defer { (task, watched) = (nil, nil) }
-            return (task, watched)
+            return (reader.take(), watched.take())
         }
         item?.invalidate()
         if item != nil { forget() }
-        waiting?.resume(returning: nil)
+        guard let waiting else { return }
+        // Who cancels a task must not run it: its record of handlers is locked.
+        if reason == .cancelled { globalConcurrentExecutor.enqueue(ExecutorJob(waiting)) } else { run(waiting) }
     }
 
-    private func forget() {
+    private nonisolated func forget() {
         _ = loop.lock.withLock { loop.waiters.remove(self) }
     }
 
-    func loopHasEnded() {
+    nonisolated func loopHasEnded() {
         close(.loopEnded)
     }
 }

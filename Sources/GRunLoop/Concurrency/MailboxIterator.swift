@@ -12,12 +12,16 @@ extension GRunLoop {
         }
 
         /// The next element, nil when there will be none: the task was cancelled, or the loop has ended.
+        ///
+        /// It is resumed by jobs of the executor that it is awaited on, and of no other: on the loop's thread, where that is one of the
+        /// loop's (of an actor's, or that the task prefers). An element that is there already suspends nothing.
         nonisolated(nonsending) public mutating func next() async -> Element? {
-            await reader.mailbox.next()
+            await next(isolation: #isolation)
         }
 
+        /// The same, for `for await`.
         public mutating func next(isolation actor: isolated (any Actor)?) async -> Element? {
-            await next()
+            await reader.mailbox.next(isolation: actor)
         }
     }
 }

@@ -39,13 +39,16 @@ extension GRunLoop {
             var found: MailboxIterator<Element>
 
             /// What is ready, nil when the task was cancelled or the loop has ended. After an error the next call tries again.
+            ///
+            /// It is resumed as ``MailboxIterator/next()`` is.
             nonisolated(nonsending) public mutating func next() async throws(DescriptorError) -> Element? {
-                for mode in modes { try loop.add(source, forMode: mode) }
-                return await found.next()
+                try await next(isolation: #isolation)
             }
 
+            /// The same, for `for try await`.
             public mutating func next(isolation actor: isolated (any Actor)?) async throws(DescriptorError) -> Element? {
-                try await next()
+                for mode in modes { try loop.add(source, forMode: mode) }
+                return await found.next(isolation: actor)
             }
         }
     }

@@ -8,8 +8,10 @@ extension GRunLoop {
     /// It runs in the common modes, after the jobs that were enqueued before. Cancelling the task does not take it back: the closure runs, and
     /// can ask. On a loop whose thread has ended the process stops, see ``Executor``; ``performAndWait(inModes:_:)`` throws there.
     ///
+    /// The caller's executor hands the task to the loop's, and that back: no other thread takes part.
+    ///
     /// Threads: any. It throws what the closure throws.
-    public func run<Value: Sendable, Failure: Error>(
+    nonisolated(nonsending) public func run<Value: Sendable, Failure: Error>(
         _ body: @Sendable () throws(Failure) -> Value
     ) async throws(Failure) -> Value {
         try await Visitor(executor: executor).call(body)
