@@ -59,6 +59,15 @@ func joinItselfInVirtualTime() throws {
     sleep(5)
 }
 
+func awaitItself() throws {
+    let worker = try GRunLoop.Thread(name: "awaits itself")
+    Task(executorPreference: worker.loop.executor) {
+        worker.stop()
+        await worker.ended()
+    }
+    sleep(5)
+}
+
 /// One after the other; what the process holds is compared after the first thousand and at the end.
 func tenThousandThreads() throws {
     func start(_ count: Int) throws {

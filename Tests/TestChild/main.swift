@@ -31,6 +31,7 @@ let scenarios: [String: () throws -> Void] = [
     "two-tasks-one-iterator": twoTasksOneIterator,
     "join-itself": joinItself,
     "join-itself-in-virtual-time": joinItselfInVirtualTime,
+    "await-itself": awaitItself,
     "elements-of-an-actor": elementsOfAnActor,
     "elements-of-a-task": elementsOfATask,
     "million-jobs": millionJobs,

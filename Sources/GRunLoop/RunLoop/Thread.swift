@@ -74,7 +74,7 @@ extension GRunLoop {
             loop.stopAllRuns()
         }
 
-        /// Waits until the thread has ended; it does not stop it. At once, if it has ended already.
+        /// Waits until the thread has ended and is gone; it does not stop it. At once, if it has ended already.
         ///
         /// Threads: any but the thread itself, which would wait for ever: that stops the program, with a message.
         @available(*, noasync, message: "it blocks its thread; await ended() instead")
@@ -88,16 +88,19 @@ extension GRunLoop {
             body.reap(handle)
         }
 
-        /// Waits until the thread has ended, without blocking one. Being cancelled does not end the wait.
+        /// Waits until the thread has ended, without blocking one; it does not stop it. At once, if it has ended already. Being cancelled does
+        /// not end the wait.
         ///
-        /// Threads: any. A task that lives on the thread waits for ever.
-        public func ended() async {
+        /// The thread resumes whoever waits as its last act: its loop has ended, and it calls nothing any more but the destructors of what others
+        /// have left in thread-specific data. Only ``join()`` waits for those.
+        ///
+        /// Threads: any. A task that lives on the thread (an actor's, or one that prefers its loop's executor) cannot be resumed there after the
+        /// end: that stops the program, with a message, see ``Executor``.
+        nonisolated(nonsending) public func ended() async {
             guard !Fork.refuses("Thread.ended") else { return }
             await withCheckedContinuation { continuation in
                 body.whenEnded { continuation.resume() }
             }
-            // It has nothing left to do but to go.
-            body.reap(handle)
         }
     }
 
@@ -218,7 +221,7 @@ private final class ThreadBody: @unchecked Sendable {
         if hasEnded { body() }
     }
 
-    /// After its end: waits until the system has let it go.
+    /// After its end: waits until the system has let it go, which the destructors of thread-specific data can delay.
     func reap(_ handle: pthread_t) {
         reapLock.withLock {
             if !isReaped { pthread_join(handle, nil) }

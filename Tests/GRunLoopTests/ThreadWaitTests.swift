@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who waits for the end of a worker thread, and on what.
+
+import GRunLoop
+import Glibc
+import TestSupport
+import Testing
+
+/// Has the calling thread held, when it ends, in a destructor of thread-specific data, until the flag is set.
+private final class HeldDestructor: Sendable {
+    let isHeld = Flag()
+    let leave = Flag()
+    let wasLetGo = Flag()
+
+    private static let key: pthread_key_t = {
+        var key = pthread_key_t()
+        pthread_key_create(&key) { value in
+            guard let value else { return }
+            let held = Unmanaged<HeldDestructor>.fromOpaque(value).takeRetainedValue()
+            held.isHeld.set()
+            if held.leave.wait() { held.wasLetGo.set() }
+        }
+        return key
+    }()
+
+    func holdCallingThread() {
+        pthread_setspecific(Self.key, Unmanaged.passRetained(self).toOpaque())
+    }
+}
+
+@Suite("Worker threads: waiting for the end") struct ThreadWaitTests {
+    @Test("ended() blocks no thread: it comes back while the thread is still in its destructors, which join() waits for")
+    func blocksNothing() async throws {
+        let worker = try GRunLoop.Thread(name: "held")
+        let held = HeldDestructor()
+        await worker.loop.run { held.holdCallingThread() }
+        let joined = Flag()
+        let joiner = startThread {
+            worker.join()
+            joined.set()
+        }
+        // On a loop of its own: what blocked the caller's executor would keep the rest of it waiting.
+        let other = try GRunLoop.Thread(name: "waits")
+        let waiting = Task(executorPreference: other.loop.executor) { await worker.ended() }
+        worker.stop()
+        await waiting.value
+        #expect(held.isHeld.wait())
+        // Once more, and after the end.
+        await worker.ended()
+        #expect(!joined.isSet)
+        #expect(await other.loop.run { true })
+        held.leave.set()
+        join(joiner)
+        #expect(held.wasLetGo.isSet, "somebody has waited for the destructor")
+        other.stop()
+        await other.ended()
+    }
+
+    @Test("a thousand may wait, cancelled or not: each comes back once, after the last callout")
+    func thousand() async throws {
+        let worker = try GRunLoop.Thread(name: "awaited")
+        let hasStopped = Flag()
+        await withTaskGroup(of: Bool.self) { group in
+            for number in 0..<1000 {
+                group.addTask {
+                    if number % 2 == 0 { withUnsafeCurrentTask { $0?.cancel() } }
+                    await worker.ended()
+                    return hasStopped.isSet
+                }
+            }
+            worker.loop.async {
+                worker.stop()
+                hasStopped.set()
+            }
+            var count = 0
+            for await isAfter in group where isAfter { count += 1 }
+            #expect(count == 1000)
+        }
+    }
+
+    @Test("an actor of another loop that waits is resumed on its loop")
+    func onItsLoop() async throws {
+        let other = try GRunLoop.Thread(name: "waits")
+        let waiter = Waiter(on: other.loop)
+        for _ in 0..<10 {
+            let worker = try GRunLoop.Thread(name: "awaited")
+            async let isThere = waiter.comesBack(after: worker)
+            worker.stop()
+            #expect(await isThere)
+        }
+        other.stop()
+        await other.ended()
+    }
+
+    @Test("a task that lives on the thread and awaits its end stops the process, with a message, and does not hang")
+    func awaitsItself() {
+        let child = runChild("await-itself")
+        #expect(child.signal != nil)
+        #expect(child.errors.contains("of the thread \"awaits itself\" has ended"), "\(child.errors)")
+    }
+}
+
+private actor Waiter {
+    private nonisolated let executor: GRunLoop.Executor
+    nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
+
+    init(on loop: GRunLoop) {
+        executor = GRunLoop.Executor(loop, label: "Waiter")
+    }
+
+    func comesBack(after worker: GRunLoop.Thread) async -> Bool {
+        await worker.ended()
+        return executor.isIsolatingCurrentContext() == true
+    }
+}
