@@ -41,12 +41,14 @@ GOOD = OBJECTS | {
     "gint": "1",
     "guint": "1",
     "gint64": "1",
+    "guint64": "1",
     "gdouble": "0.0",
 }
 # Bad values of each type, and how many criticals they leave: None is any number up to one.
 NUMBERS = {
     "gdouble": [("NAN", 1), ("INFINITY", 0), ("-INFINITY", 0), ("DBL_MAX", 0), ("-DBL_MAX", 0), ("DBL_MIN", 0), ("-1.0", 0)],
     "gint64": [("G_MAXINT64", 0), ("G_MININT64", 0), ("0", 0), ("-1", 0)],
+    "guint64": [("G_MAXUINT64", 0), ("0", 0)],
     "gint": [("G_MAXINT", 0), ("G_MININT", None), ("0", 0), ("-1", None)],
     "guint": [("G_MAXUINT", None), ("0", None)],
     "gboolean": [("-1", 0), ("2", 0)],

@@ -46,6 +46,7 @@ void check_observer(void);
 void check_blocks(void);
 void check_performs(void);
 void check_thread(void);
+void check_end(void);
 void check_virtual_time(void);
 void check_times(void);
 void check_types(void);

@@ -156,6 +156,20 @@ class Threads(OnOwnThread):
         with self.assertRaises(GLib.Error):
             thread.get_loop().perform_and_wait(GRun.MODE_COMMON, lambda: None)
 
+    def test_its_end(self):
+        names = []
+        thread = GRun.Thread.new("worker")
+        loop = thread.get_loop()
+        loop.add_end_func(lambda: names.append("first"))
+        removed = loop.add_end_func(lambda: names.append("removed"))
+        loop.add_end_func(lambda: names.append("last"))
+        self.assertTrue(loop.remove_end_func(removed))
+        thread.stop()
+        thread.join()
+        self.assertEqual(names, ["last", "first"])
+        with self.assertRaises(GLib.Error):
+            loop.add_end_func(lambda: None)
+
 
 class Names(unittest.TestCase):
     def test_can_be_said(self):

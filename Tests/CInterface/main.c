@@ -88,6 +88,7 @@ int main(int count, char **arguments)
     add("/blocks", check_blocks);
     add("/performs", check_performs);
     add("/thread", check_thread);
+    add("/end", check_end);
     add("/virtual-time", check_virtual_time);
     add("/times", check_times);
     add("/types", check_types);

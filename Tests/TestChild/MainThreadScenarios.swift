@@ -89,6 +89,24 @@ func forked() {
     say("parent: \(result)")
 }
 
+func endHandlerForked() {
+    onPlainThread {
+        let loop = GRunLoop.current
+        let isChild = Shared(false)
+        _ = try? loop.addEndHandler { say(isChild.value ? "child: called" : "parent: called") }
+        guard let symbol = dlsym(nil, "fork") else { return say("no fork") }
+        let child = unsafeBitCast(symbol, to: (@convention(c) () -> pid_t).self)()
+        if child == 0 {
+            isChild.value = true
+            // The one thread of the child ends, and the process with it.
+            atexit { say("child's thread has ended") }
+            pthread_exit(nil)
+        }
+        var status: Int32 = 0
+        waitpid(child, &status, 0)
+    }
+}
+
 func runInCommonModes() {
     let loop = GRunLoop.current
     let ran = Counter()

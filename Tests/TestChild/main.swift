@@ -19,6 +19,7 @@ let scenarios: [String: () throws -> Void] = [
     "closed-timer-under-a-host": closedTimerUnderAHost,
     "poll-refused": pollRefused,
     "forked-thread-ends": forkedThreadEnds,
+    "end-handler-forked": endHandlerForked,
     "run-in-common-modes": runInCommonModes,
     "drain-on-another-thread": drainOnAnotherThread,
     "after-dispatch-main": afterDispatchMain,

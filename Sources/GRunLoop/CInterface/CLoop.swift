@@ -102,6 +102,27 @@ public func grun_loop_wake_up(_ loop: OpaquePointer?) { Call.of { $0.loop(loop)?
 @c @implementation
 public func grun_loop_is_waiting(_ loop: OpaquePointer?) -> gboolean { Call.of { $0.loop(loop)?.isWaiting ?? false }.gboolean }
 
+// MARK: The end
+
+@c @implementation
+public func grun_loop_add_end_func(
+    _ loop: OpaquePointer?, _ function: GRunFunc?, _ data: gpointer?, _ notify: GDestroyNotify?,
+    _ error: UnsafeMutablePointer<UnsafeMutablePointer<GError>?>?
+) -> guint64 {
+    Call.of { call in
+        guard let loop = call.loop(loop), let function = call.function(function), call.error(error) else { return 0 }
+        let closure = Closure(function, data, notify)
+        if let handler = try? loop.addEndHandler({ closure.call() }) { return guint64(handler.id) }
+        fail(error, GRUN_ERROR_LOOP_ENDED, GRunLoop.LoopEnded().description)
+        return 0
+    }
+}
+
+@c @implementation
+public func grun_loop_remove_end_func(_ loop: OpaquePointer?, _ id: guint64) -> gboolean {
+    Call.of { $0.loop(loop)?.removeEndHandler(UInt64(id)) ?? false }.gboolean
+}
+
 // MARK: Tracing
 
 @c @implementation

@@ -23,7 +23,8 @@ extension GRunLoop {
     /// in its common modes. All executors of one loop are one isolation: between them nothing is scheduled.
     ///
     /// What is queued when the loop's thread ends is run then. A job that is enqueued later **stops the process**, with a message that
-    /// names the loop and the label: Swift's runtime has no way to refuse it. End what lives on a loop before its thread.
+    /// names the loop and the label: Swift's runtime has no way to refuse it. End what lives on a loop before its thread. What waits there for
+    /// something else is told in time by ``GRunLoop/addEndHandler(_:)``.
     ///
     /// Threads: any.
     public final class Executor: SerialExecutor, TaskExecutor, Sendable {

@@ -23,6 +23,12 @@ import CGRun
     cgrun_keep_frame()
 }
 
+/// Of a loop whose thread is ending.
+@inline(never) func callOutToEndHandler(_ handler: inout (@Sendable () -> Void)?) {
+    if let body = handler.take() { body() }
+    cgrun_keep_frame()
+}
+
 @inline(never) func callOutToSource(_ source: GRunLoop.Source, of loop: GRunLoop) {
     loop.trace(.source(source))
     source.perform()

@@ -10,6 +10,7 @@ extension GRunLoop {
     func endWithThread() {
         // What it holds is the parent's.
         guard !Fork.isChild else { return }
+        repeat { callEndHandlers() } while !lock.withLock { endHandlers.closeIfEmpty() }
         // Tasks that live here and await the loop are let go first, and run to their end as jobs.
         for waiter in lock.withLock({ waiters.close() }) { waiter.loopHasEnded() }
         lock.withLock { jobs }?.close(nameForMessages)

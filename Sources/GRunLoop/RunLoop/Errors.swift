@@ -49,6 +49,9 @@ extension GRunLoop {
 
     /// The loop's thread has ended: what was asked of it can never happen.
     public struct LoopEnded: Error, Hashable, Sendable, CustomStringConvertible {
+        /// For what an ``EndHandler`` ends.
+        public init() {}
+
         public var description: String { "the run loop's thread has ended; nothing can be performed on it any more" }
     }
 }

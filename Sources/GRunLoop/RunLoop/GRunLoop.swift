@@ -61,6 +61,7 @@ public final class GRunLoop: @unchecked Sendable {
     @exclusivity(unchecked) var jobs: JobQueue?
     @exclusivity(unchecked) var sharedExecutor: Executor?
     @exclusivity(unchecked) var waiters = AsyncWaiters()
+    @exclusivity(unchecked) var endHandlers = EndHandlers()
 
     /// The loop's thread has ended. Set with the lock held, read without it where a late answer does no harm.
     let dead = Atomic(false)

@@ -85,6 +85,8 @@ package enum ThreadLoops {
         let loop = Unmanaged<GRunLoop>.fromOpaque(known)
         // The system has cleared the key: what is called meanwhile still finds the loop there.
         pthread_setspecific(key, known)
+        // In the first round already: what GLib keeps for the thread can still be made anew, and goes.
+        loop.takeUnretainedValue().callEndHandlers()
         guard loop.takeUnretainedValue().countDestructorRound() >= PTHREAD_DESTRUCTOR_ITERATIONS - 1 else { return }
         endCurrent()
     }

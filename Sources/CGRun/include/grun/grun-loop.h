@@ -217,6 +217,52 @@ void grun_loop_wake_up (GRunLoop *loop);
 GRUN_AVAILABLE_IN_1_0
 gboolean grun_loop_is_waiting (GRunLoop *loop);
 
+/* Its end */
+
+/**
+ * grun_loop_add_end_func:
+ * @loop: a loop
+ * @func: (scope notified) (closure user_data) (destroy notify): what to call
+ * @user_data: (nullable): what to give to @func
+ * @notify: (nullable): called with @user_data after @func, or when that was taken back or refused
+ * @error: where to put %GRUN_ERROR_LOOP_ENDED, or %NULL
+ *
+ * Has a function called once, on the loop's thread, when that thread ends: for what waits outside the loop's own items, like an operation of
+ * GIO's that can complete no more.
+ *
+ * The last one that was added is called first, as with atexit(). Nothing of the loop has been taken down then: its items are there, it can be run,
+ * and more may be added, which are called next. It is called when the thread returns from its function or calls pthread_exit(); at the end of
+ * grun_with_virtual_time() for the loop of that; not when the process exits, and not in a child after fork().
+ *
+ * Threads: any. There is no corresponding Core Foundation function.
+ *
+ * Returns: what grun_loop_remove_end_func() knows it by; 0 if the loop's thread has ended, or has called its last one: then @notify was called,
+ *   and @func never is
+ */
+GRUN_AVAILABLE_IN_1_0
+guint64 grun_loop_add_end_func (GRunLoop *loop,
+                                GRunFunc func,
+                                gpointer user_data,
+                                GDestroyNotify notify,
+                                GError **error);
+
+/**
+ * grun_loop_remove_end_func:
+ * @loop: a loop
+ * @id: what grun_loop_add_end_func() has returned
+ *
+ * Takes a function back, and calls the notify of its data. Of an operation's end and its thread's exactly one is told, whichever comes first, if
+ * the operation goes on only where this is %TRUE.
+ *
+ * Threads: any. There is no corresponding Core Foundation function.
+ *
+ * Returns: %TRUE if it was not called and never is; %FALSE if it was taken back before, or the ending thread has it: it was called, is being
+ *   called or will be at once
+ */
+GRUN_AVAILABLE_IN_1_0
+gboolean grun_loop_remove_end_func (GRunLoop *loop,
+                                    guint64 id);
+
 /* What the loop does, for people. Threads: the loop's own. */
 
 /**

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is to be called before a loop ends with its thread.
+
+import CGRun
+
+/// Those of a loop. Guarded by its lock; what is taken out is called, or released, after it.
+struct EndHandlers {
+    typealias Body = @Sendable () -> Void
+
+    private struct Entry {
+        let id: UInt64
+        /// Nil in a gap: what was removed from the middle.
+        var body: Body?
+    }
+
+    /// In the order of their ids, without a gap at the end.
+    private var entries: [Entry] = []
+    private var gaps = 0
+    private var lastID: UInt64 = 0
+    private var isClosed = false
+
+    /// Nil when nothing will be called any more.
+    mutating func add(_ body: @escaping Body) -> UInt64? {
+        if isClosed { return nil }
+        lastID += 1
+        entries.append(Entry(id: lastID, body: body))
+        return lastID
+    }
+
+    mutating func remove(_ id: UInt64) -> Body? {
+        guard let index = index(of: id), let body = entries[index].body.take() else { return nil }
+        gaps += 1
+        dropGaps()
+        return body
+    }
+
+    mutating func takeLast() -> Body? {
+        guard let last = entries.popLast() else { return nil }
+        dropGaps()
+        return last.body
+    }
+
+    /// Whether nothing is left to be called: then nothing can be added from now on.
+    mutating func closeIfEmpty() -> Bool {
+        isClosed = entries.isEmpty
+        return isClosed
+    }
+
+    private mutating func dropGaps() {
+        while let last = entries.last, last.body == nil {
+            entries.removeLast()
+            gaps -= 1
+        }
+        // Not at each removal: many operations may be in flight, and the first to begin is the first to end.
+        guard gaps > entries.count / 2 else { return }
+        entries.removeAll { $0.body == nil }
+        gaps = 0
+    }
+
+    private func index(of id: UInt64) -> Int? {
+        var (low, high) = (0, entries.count)
+        while low < high {
+            let middle = (low + high) / 2
+            if entries[middle].id < id { low = middle + 1 } else { high = middle }
+        }
+        return low < entries.count && entries[low].id == id ? low : nil
+    }
+}
+
+extension GRunLoop {
+    /// What ``GRunLoop/addEndHandler(_:)`` has added, to be taken back. The loop keeps the closure, not this.
+    public struct EndHandler: Sendable {
+        let id: UInt64
+        private let loop: GRunLoop
+
+        fileprivate init(id: UInt64, of loop: GRunLoop) {
+            self.id = id
+            self.loop = loop
+        }
+
+        /// Takes the closure back, and lets it go. True: it was not called, and never is. False: it was taken back before, or the ending
+        /// thread has it: it was called, is being called or will be at once. So of an operation's end and its thread's exactly one is told:
+        /// whichever comes first, if the operation goes on only where this is true.
+        ///
+        /// Threads: any.
+        @discardableResult public func remove() -> Bool {
+            loop.removeEndHandler(id)
+        }
+    }
+
+    /// Has the closure called once, on the loop's thread, when that thread ends: for what waits outside the loop's own items, like an
+    /// operation of GIO's that can complete no more.
+    ///
+    /// ```swift
+    /// try await withCheckedThrowingContinuation { continuation in
+    ///     let ending = try? loop.addEndHandler { continuation.resume(throwing: GRunLoop.LoopEnded()) }
+    ///     guard let ending else { return continuation.resume(throwing: GRunLoop.LoopEnded()) }
+    ///     start { result in if ending.remove() { continuation.resume(returning: result) } }
+    /// }
+    /// ```
+    ///
+    /// The last one that was added is called first, as with `atexit`. Nothing of the loop has been taken down then: its items are there, it can be
+    /// run, and more may be added, which are called next. Afterwards whoever awaits the loop is told, and its ``executor``'s jobs are run for the
+    /// last time and closed, those of the tasks that a handler has resumed among them. **A continuation takes an actor's task there only if the task
+    /// prefers the loop's executor** (`withTaskExecutorPreference`): otherwise Swift's runtime resumes it on a thread of its own first, from where it
+    /// comes back too late.
+    ///
+    /// It is called when the thread returns from its main function or calls `pthread_exit`, before the destructors of thread-specific data have
+    /// finished; at the end of ``withVirtualTime(from:_:)`` for a loop of that; not when the process exits, and not in a child after `fork()`.
+    ///
+    /// Threads: any. It throws when the loop's thread has ended, or has called its last handler. There is no corresponding Core Foundation function.
+    @discardableResult public func addEndHandler(_ body: @escaping @Sendable () -> Void) throws(LoopEnded) -> EndHandler {
+        guard !refuses("addEndHandler"), let id = lock.withLock({ endHandlers.add(body) }) else { throw LoopEnded() }
+        return EndHandler(id: id, of: self)
+    }
+
+    func removeEndHandler(_ id: UInt64) -> Bool {
+        // Another thread of the parent may have held the lock.
+        if cgrun_has_forked() { return false }
+        return lock.withLock { endHandlers.remove(id) } != nil
+    }
+
+    /// On the ending thread: those that there are, and those that they add.
+    func callEndHandlers() {
+        var body = lock.withLock { endHandlers.takeLast() }
+        while body != nil {
+            // In a child what waits for something is the parent's.
+            if cgrun_has_forked() { body = nil } else { callOutToEndHandler(&body) }
+            body = lock.withLock { endHandlers.takeLast() }
+        }
+    }
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is called when a loop's thread ends.
+
+#include "check.h"
+
+#include <pthread.h>
+
+typedef struct {
+    GRunLoop *loop;
+    GString *trace;
+    /// What GLib says of the thread is gone with its data.
+    pthread_t thread, called_on;
+    guint lets_go;
+} End;
+
+static void note_a(gpointer data) { g_string_append_c(((End *)data)->trace, 'a'); }
+
+static void note_release(gpointer data) { ((End *)data)->lets_go++; }
+
+static void note_block(gpointer data) { g_string_append_c(((End *)data)->trace, 'r'); }
+
+static void note_b(gpointer data)
+{
+    End *end = data;
+    g_string_append_c(end->trace, 'b');
+    end->called_on = pthread_self();
+    // The loop is all there: it can be run, and takes another one.
+    g_assert_true(grun_loop_get_current() == end->loop);
+    grun_loop_perform_block(end->loop, MODE, note_block, end, NULL);
+    pass(end->loop);
+    g_assert_cmpuint(grun_loop_add_end_func(end->loop, note_a, end, note_release, NULL), !=, 0);
+}
+
+static gpointer end_with_functions(gpointer data)
+{
+    End *end = data;
+    end->loop = grun_loop_ref(grun_loop_get_current());
+    g_autoptr(GError) error = NULL;
+    guint64 first = grun_loop_add_end_func(end->loop, note_a, end, note_release, &error);
+    g_assert_no_error(error);
+    guint64 removed = grun_loop_add_end_func(end->loop, note_b, end, note_release, NULL);
+    guint64 last = grun_loop_add_end_func(end->loop, note_b, end, note_release, NULL);
+    g_assert_true(first != 0 && removed != 0 && last != 0 && first != removed && removed != last);
+    g_assert_true(grun_loop_remove_end_func(end->loop, removed));
+    g_assert_cmpuint(end->lets_go, ==, 1);
+    g_assert_false(grun_loop_remove_end_func(end->loop, removed));
+    g_string_append_c(end->trace, '.');
+    end->thread = pthread_self();
+    return NULL;
+}
+
+void check_end(void)
+{
+    End end = {.trace = g_string_new(NULL)};
+    g_thread_join(g_thread_new("ends", end_with_functions, &end));
+    // The last one first; what it has added next.
+    g_assert_cmpstr(end.trace->str, ==, ".braa");
+    g_assert_true(pthread_equal(end.called_on, end.thread));
+    g_assert_cmpuint(end.lets_go, ==, 4);
+
+    // It is too late now, which is said, and the data are let go.
+    g_autoptr(GError) error = NULL;
+    g_assert_cmpuint(grun_loop_add_end_func(end.loop, note_a, &end, note_release, &error), ==, 0);
+    g_assert_error(error, GRUN_ERROR, GRUN_ERROR_LOOP_ENDED);
+    g_assert_cmpuint(end.lets_go, ==, 5);
+    g_assert_false(grun_loop_remove_end_func(end.loop, 1));
+    g_assert_cmpstr(end.trace->str, ==, ".braa");
+    grun_loop_unref(end.loop);
+    g_string_free(end.trace, TRUE);
+}

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is called when a loop's thread ends, and what waits outside the loop's own items is told by it.
+
+import CGLib
+import GRunLoop
+import Glibc
+import TestSupport
+import Testing
+
+@Suite("End handlers") struct EndHandlerTests {
+    @Test("they are called on the ending thread, the last one first, each once; a source is cancelled after them")
+    func order() async throws {
+        try await onFreshThread { _ in
+            let trace = Recorder()
+            let thread = LoopThread { loop in
+                let here = threadID
+                let source = GRunLoop.Source(cancel: { _, _ in trace("cancelled") }, perform: {})
+                loop.add(source, forMode: .default)
+                for number in 1...3 {
+                    addHandler(loop) { trace("\(number) \(threadID == here && GRunLoop.current === loop ? "here" : "elsewhere")") }
+                }
+                trace("body ends")
+            }
+            thread.join()
+            #expect(trace.lines == ["body ends", "3 here", "2 here", "1 here", "cancelled"])
+        }
+    }
+
+    @Test("the loop is whole in them: it runs, with its items, and takes more of them, which are called next")
+    func wholeLoop() async throws {
+        try await onFreshThread { _ in
+            let trace = Recorder()
+            LoopThread { loop in
+                loop.source { trace("source") }.signal()
+                addHandler(loop) { trace("first") }
+                addHandler(loop) {
+                    trace("second")
+                    addHandler(loop) { trace("added in it") }
+                    addHandler(loop) { trace("added in it, later") }
+                    loop.after(.microseconds(10)) { loop.stop() }
+                    trace("\(loop.run(for: Patience.normal))")
+                }
+            }.join()
+            #expect(trace.lines == ["second", "source", "stopped", "added in it, later", "added in it", "first"])
+        }
+    }
+
+    @Test("one that was removed is not called, and let go at once, without a lock; removing it again answers false")
+    func removed() async throws {
+        try await onFreshThread { _ in
+            let trace = Recorder()
+            let thread = LoopThread { loop in
+                addHandler(loop) { trace("stays") }
+                func addWitness() -> GRunLoop.EndHandler? {
+                    let witness = Witness {
+                        trace("released")
+                        // It would wait for ever.
+                        loop.wakeUp()
+                    }
+                    return addHandler(loop) { withExtendedLifetime(witness) { trace("removed") } }
+                }
+                let handler = addWitness()
+                addHandler(loop) {
+                    trace("removes: \(handler?.remove() ?? true)")
+                }
+                onPlainThread { trace("\(handler?.remove() ?? false)") }
+            }
+            thread.join()
+            #expect(trace.lines == ["released", "true", "removes: false", "stays"])
+        }
+    }
+
+    @Test("one that is being called cannot be removed any more, by itself or by another thread; one that waits can")
+    func removedInTheEnd() async throws {
+        try await onFreshThread { _ in
+            let trace = Recorder()
+            LoopThread { loop in
+                let waits = addHandler(loop) { trace("never") }
+                let own = Shared<GRunLoop.EndHandler?>(nil)
+                own.value = addHandler(loop) {
+                    trace("called, removes itself: \(own.value?.remove() ?? true)")
+                    onPlainThread { trace("elsewhere: \(own.value?.remove() ?? true), \(waits?.remove() ?? false)") }
+                }
+            }.join()
+            #expect(trace.lines == ["called, removes itself: false", "elsewhere: false, true"])
+        }
+    }
+
+    @Test("after the end adding one throws, and the closure is let go; on a loop that is being taken down as well")
+    func tooLate() async throws {
+        try await onFreshThread { _ in
+            let trace = Recorder()
+            let add: @Sendable (GRunLoop, String) -> Void = { loop, when in
+                let witness = Witness { trace("released") }
+                do {
+                    try loop.addEndHandler { withExtendedLifetime(witness) { trace("called") } }
+                    trace("\(when): added")
+                } catch {
+                    trace("\(when): \(error is GRunLoop.LoopEnded)")
+                }
+            }
+            let thread = LoopThread { loop in
+                loop.add(GRunLoop.Source(cancel: { loop, _ in add(loop, "in cancel") }, perform: {}), forMode: .default)
+            }
+            thread.join()
+            add(thread.loop, "afterwards")
+            #expect(trace.lines.sorted() == ["afterwards: true", "in cancel: true", "released", "released"])
+        }
+    }
+
+    @Test("ten thousand, removed in any order: those that are left are called, the last one first, and none stays behind")
+    func many() async throws {
+        try await onFreshThread { _ in
+            let called = Shared<[Int]>([])
+            let witnesses = Counter()
+            let random = Shared<UInt64>(1)
+            LoopThread { loop in
+                let handlers = (0..<10_000).map { number in
+                    let witness = Witness { witnesses.increment() }
+                    return addHandler(loop) { withExtendedLifetime(witness) { called.update { $0.append(number) } } }
+                }
+                // The first half in order, as operations end; a third of the rest anywhere.
+                for handler in handlers[..<5000] { #expect(handler?.remove() == true) }
+                for handler in handlers[5000...] where random.update({ next(&$0) }) % 3 == 0 { #expect(handler?.remove() == true) }
+                #expect(witnesses.value > 6000)
+            }.join()
+            let numbers = called.value
+            #expect(numbers.count > 3000 && zip(numbers, numbers.dropFirst()).allSatisfy { $0 > $1 })
+            #expect((numbers.last ?? 0) >= 5000)
+            #expect(witnesses.value == 10_000)
+        }
+    }
+
+    @Test("threads add and remove while the loop's thread ends: each closure is called once or not at all, as was answered")
+    func raced() async throws {
+        for _ in 0..<20 {
+            let worker = try GRunLoop.Thread(name: "raced")
+            let loop = worker.loop
+            let (called, answered, refused) = (Counter(), Counter(), Counter())
+            concurrently(4) { number in
+                if number == 0 { return worker.stop() }
+                for _ in 0..<500 {
+                    do {
+                        let handler = try loop.addEndHandler { called.increment() }
+                        if handler.remove() { answered.increment() }
+                    } catch {
+                        refused.increment()
+                    }
+                }
+            }
+            await worker.ended()
+            #expect(called.value + answered.value + refused.value == 1500)
+        }
+    }
+
+    @Test("a thread that was not ours, and whose loop ran once, calls them before the destructors that use the loop are through")
+    func plainThread() async throws {
+        let trace = Recorder()
+        onPlainThread {
+            let loop = GRunLoop.current
+            loop.source { trace("source") }.signal()
+            addHandler(loop) {
+                trace("handler")
+                // GLib's data of the thread are used, and made anew where they were gone already.
+                loop.run(for: .zero)
+                trace(g_main_context_get_thread_default() == nil ? "no context" : "a context")
+            }
+        }
+        #expect(trace.lines == ["handler", "source", "no context"])
+    }
+
+    @Test("the loop of virtual time calls them when its closure ends")
+    func virtualTime() async throws {
+        let trace = Recorder()
+        onPlainThread {
+            GRunLoop.withVirtualTime { time in
+                let loop = time.loop
+                addHandler(loop) { trace("handler, \(GRunLoop.current === loop)") }
+                trace("body")
+            }
+            trace("after")
+        }
+        #expect(trace.lines == ["body", "handler, true", "after"])
+    }
+
+    @Test("in a child after fork() they are not called")
+    func forked() {
+        let child = runChild("end-handler-forked")
+        #expect(child.output == ["child's thread has ended", "parent: called"], "\(child.errors)")
+        #expect(child.status == 0)
+    }
+}
+
+/// It throws only when the loop has ended.
+@discardableResult private func addHandler(_ loop: GRunLoop, _ body: @escaping @Sendable () -> Void) -> GRunLoop.EndHandler? {
+    do {
+        return try loop.addEndHandler(body)
+    } catch {
+        Issue.record("\(error)")
+        return nil
+    }
+}
+
+private func next(_ seed: inout UInt64) -> UInt64 {
+    seed = seed &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+    return seed >> 33
+}

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// An operation of GIO's that a task awaits, and the end of the loop's thread: exactly one of the two goes on with the task.
+
+import CGLib
+import GRunLoop
+import Glibc
+import TestSupport
+import Testing
+
+/// A read from a socket, in the context of a loop, as a program would make it awaitable.
+private struct Reading: Sendable {
+    let loop: GRunLoop
+    let pair = SocketPair()
+    let hasBegun = Flag()
+    let hasCompleted = Flag()
+
+    nonisolated(nonsending) func value() async throws -> String {
+        try await withCheckedThrowingContinuation { continuation in
+            let ending = try? loop.addEndHandler { continuation.resume(throwing: GRunLoop.LoopEnded()) }
+            guard let ending else { return continuation.resume(throwing: GRunLoop.LoopEnded()) }
+            loop.async {
+                let connection = GioConnection(adopting: dup(pair.one))
+                connection.read { text in
+                    if ending.remove() { continuation.resume(returning: text) }
+                    hasCompleted.set()
+                }
+                hasBegun.set()
+            }
+        }
+    }
+
+    func send() {
+        #expect(write(pair.other, "hello", 5) == 5)
+    }
+}
+
+private actor Reader {
+    private nonisolated let executor: GRunLoop.Executor
+    nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
+
+    init(on loop: GRunLoop) {
+        executor = GRunLoop.Executor(loop, label: "Reader")
+    }
+
+    func outcome(of reading: Reading) async -> String { await EndInFlightTests.outcome(of: reading) }
+}
+
+@Suite("End handlers: operations in flight") struct EndInFlightTests {
+    enum Caller: CaseIterable {
+        case elsewhere, onTheLoop, actorOfTheLoop
+
+        /// What the operation answers, and whether the task then is on the loop's thread.
+        fileprivate func begin(_ reading: Reading) -> Task<String, Never> {
+            switch self {
+            case .elsewhere: Task { await EndInFlightTests.outcome(of: reading) }
+            case .onTheLoop: Task(executorPreference: reading.loop.executor) { await EndInFlightTests.outcome(of: reading) }
+            case .actorOfTheLoop:
+                Task(executorPreference: reading.loop.executor) { await Reader(on: reading.loop).outcome(of: reading) }
+            }
+        }
+
+        var place: String { self == .elsewhere ? "elsewhere" : "on the loop" }
+    }
+
+    nonisolated(nonsending) fileprivate static func outcome(of reading: Reading) async -> String {
+        let text: String
+        do {
+            text = try await reading.value()
+        } catch {
+            text = "\(error is GRunLoop.LoopEnded)"
+        }
+        return text + (reading.loop.executor.isIsolatingCurrentContext() == true ? ", on the loop" : ", elsewhere")
+    }
+
+    @Test(
+        "when the thread ends its task is resumed with an error, in time for the loop's jobs; what completes later is ignored",
+        arguments: Caller.allCases)
+    func threadEnds(caller: Caller) async throws {
+        let worker = try GRunLoop.Thread(name: "in flight")
+        let reading = Reading(loop: worker.loop)
+        let outcome = caller.begin(reading)
+        while !reading.hasBegun.isSet { await Task.yield() }
+        let context = try #require(g_main_context_ref(worker.loop.homeContext))
+        worker.stop()
+        #expect(await outcome.value == "true, \(caller.place)")
+        await worker.ended()
+        // GIO's callback comes when somebody serves the context after all.
+        reading.send()
+        #expect(
+            waitUntil {
+                g_main_context_iteration(context, 0)
+                return reading.hasCompleted.isSet
+            })
+        g_main_context_unref(context)
+    }
+
+    @Test("when it completes first, its value comes, and its handler is gone", arguments: Caller.allCases)
+    func completes(caller: Caller) async throws {
+        let worker = try GRunLoop.Thread(name: "completes")
+        let reading = Reading(loop: worker.loop)
+        let outcome = caller.begin(reading)
+        while !reading.hasBegun.isSet { await Task.yield() }
+        reading.send()
+        #expect(await outcome.value == "hello, \(caller.place)")
+        // A handler that was still there would resume the continuation a second time, which stops the process.
+        worker.stop()
+        await worker.ended()
+    }
+
+    @Test("on a loop whose thread has ended it does not begin")
+    func tooLate() async throws {
+        let worker = try GRunLoop.Thread(name: "too late")
+        worker.stop()
+        await worker.ended()
+        let reading = Reading(loop: worker.loop)
+        #expect(await Caller.elsewhere.begin(reading).value == "true, elsewhere")
+        #expect(!reading.hasBegun.isSet)
+    }
+}
