@@ -85,7 +85,7 @@ hosted: check-deps gtk-deps
 trace-cost: check-deps
 	scripts/trace-cost
 
-## The tests, 20 times in a row, with the other core busy in every second run.
+## The tests, 20 times in a row, with every core busy in every second run.
 stable: deps
 	scripts/stable
 

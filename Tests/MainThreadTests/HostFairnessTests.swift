@@ -11,8 +11,13 @@ import XCTest
 /// Work that never ends, until it is told to.
 private final class Flood: Sendable {
     static let kinds = ["source", "block", "timer", "descriptor", "main queue"]
+    static let item = Duration.microseconds(20)
+    /// So many calls are a flood: a run of ours is stopped then.
+    static let enough = 6000
 
     let calls = Counter()
+    /// Calls without a turn of the host's: the present row, and the longest.
+    private let row = Shared((now: 0, longest: 0))
     private let isOver = Shared(false)
     private let underWay = Shared(0)
     /// The order of its sources.
@@ -24,8 +29,12 @@ private final class Flood: Sendable {
 
     /// Whether to go on.
     private func again() -> Bool {
-        calls.increment()
-        work(for: .microseconds(20))
+        if calls.increment() == Self.enough { GRunLoop.main.stop() }
+        row.update {
+            $0.now += 1
+            $0.longest = max($0.longest, $0.now)
+        }
+        work(for: Self.item)
         if isOver.value { underWay.update { $0 -= 1 } }
         return !isOver.value
     }
@@ -65,6 +74,10 @@ private final class Flood: Sendable {
         }
     }
 
+    func noteTurnOfTheHost() { row.update { $0.now = 0 } }
+
+    var longestRow: Int { row.value.longest }
+
     /// Each kind has ended when this returns.
     func end() {
         isOver.value = true
@@ -88,31 +101,40 @@ final class HostFairnessTests: MainThreadTestCase {
         return source
     }
 
-    /// What `drive` lets the host's idle work do beside a flood of each kind, and of all at once: both must come on.
-    private func checkFloods(_ driver: String, _ drive: () -> Void) throws {
+    /// What `drive` lets the host's idle work do beside a flood of each kind, and of all at once: it has its turn after a slice's worth of calls,
+    /// however long that takes where others use the processor.
+    private func checkFloods(_ driver: String, _ drive: (Flood) -> Void) throws {
         for kinds in Flood.kinds.map({ [$0] }) + [Flood.kinds] {
+            settleSlice()
             let flood = Flood()
             let others = Counter()
-            let idle = foreignIdle { others.increment() }
+            let idle = foreignIdle {
+                flood.noteTurnOfTheHost()
+                others.increment()
+            }
             for kind in kinds { try flood.begin(kind) }
-            drive()
-            let calls = flood.calls.value
+            drive(flood)
+            let (calls, longest) = (flood.calls.value, flood.longestRow)
             idle.destroy()
             flood.end()
             let name = kinds.count == 1 ? kinds[0] : "all at once"
-            print("hosted: flood under \(driver): \(name): \(calls) calls of ours, \(others.value) of the host's idle work")
-            XCTAssertGreaterThan(calls, 500, name)
-            // A slice of 4 ms in 300: 70 turns of a few calls each, were the machine ours alone.
-            XCTAssertGreaterThan(others.value, 15, name)
+            print(
+                "hosted: flood under \(driver): \(name): \(calls) calls of ours, \(others.value) of the host's idle work, "
+                    + "at most \(longest) in a row")
+            XCTAssertGreaterThanOrEqual(calls, Flood.enough, name)
+            // The host's turn is up to three dispatches.
+            XCTAssertLessThanOrEqual(others.value, 3 * calls, name)
+            // A slice is overrun by eight short items in each step of a pass, and begins with the first of them.
+            XCTAssertLessThanOrEqual(longest, Int(loop.hostTimeSlice / Flood.item) + 8 * (kinds.count + 1), name)
         }
     }
 
     func testFloodsUnderAHost() throws {
-        try checkFloods("a host") { iterateHost(for: .milliseconds(300)) }
+        try checkFloods("a host") { flood in iterateHost { flood.calls.value >= Flood.enough } }
     }
 
     func testFloodsInARunOfOurs() throws {
-        try checkFloods("a run of ours") { loop.run(for: .milliseconds(300)) }
+        try checkFloods("a run of ours") { _ in loop.runUntilStopped() }
     }
 
     /// Two of every kind are always ready, and another thread may wake the loop all the time: each must have its part of the calls.
@@ -200,7 +222,7 @@ final class HostFairnessTests: MainThreadTestCase {
 
     /// Frames of the host's that take long, one directly after another, take turns with an item that takes longer than the slice: their turn is not
     /// three of them.
-    private func checkTurnsWithFrames(_ drive: () -> Void) {
+    private func checkTurnsWithFrames(_ drive: (Recorder) -> Void) {
         settleSlice()
         let trace = Recorder()
         let frames = foreignIdle {
@@ -208,27 +230,28 @@ final class HostFairnessTests: MainThreadTestCase {
             work(for: .milliseconds(8))
         }
         let own = Shared<GRunLoop.Source?>(nil)
-        let source = loop.source {
+        let source = loop.source { [loop] in
             trace("source")
             work(for: .milliseconds(5))
             own.value?.signal()
+            if trace.lines.count > 12 { loop.stop() }
         }
         own.value = source
         source.signal()
-        drive()
+        drive(trace)
         source.invalidate()
         own.value = nil
         frames.destroy()
         let lines = trace.lines
-        XCTAssertGreaterThan(lines.count, 8)
+        XCTAssertGreaterThan(lines.count, 12)
         XCTAssertEqual(stretches(trace), lines)
     }
 
     /// items 50, 190: the host's turn is over once it has taken long.
-    func testTurnsWithFramesUnderAHost() { checkTurnsWithFrames { iterateHost(for: .milliseconds(200)) } }
+    func testTurnsWithFramesUnderAHost() { checkTurnsWithFrames { trace in iterateHost { trace.lines.count > 12 } } }
 
     /// items 50, 190: so is that of GLib's sources in a run of ours.
-    func testTurnsWithFramesInARunOfOurs() { checkTurnsWithFrames { loop.run(for: .milliseconds(200)) } }
+    func testTurnsWithFramesInARunOfOurs() { checkTurnsWithFrames { _ in loop.runUntilStopped() } }
 
     /// items 50, 190: items longer than the slice take turns with the host, the first of them as well; zero and a negative one are one item each; a long one is no limit.
     func testLength() {
