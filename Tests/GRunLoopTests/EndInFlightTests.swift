@@ -80,7 +80,7 @@ private actor Reader {
         let reading = Reading(loop: worker.loop)
         let outcome = caller.begin(reading)
         while !reading.hasBegun.isSet { await Task.yield() }
-        let context = try #require(g_main_context_ref(worker.loop.homeContext))
+        let context = try #require(worker.loop.homeContext)
         worker.stop()
         #expect(await outcome.value == "true, \(caller.place)")
         await worker.ended()
@@ -88,10 +88,9 @@ private actor Reader {
         reading.send()
         #expect(
             waitUntil {
-                g_main_context_iteration(context, 0)
+                context.withPointer { _ = g_main_context_iteration($0, 0) }
                 return reading.hasCompleted.isSet
             })
-        g_main_context_unref(context)
     }
 
     @Test("when it completes first, its value comes, and its handler is gone", arguments: Caller.allCases)

@@ -45,6 +45,8 @@ extension ForkScene {
             said("AmbientModes.pop") { ambient?.pop() },
             said("AmbientModes.withAmbientMode") { try loop.withAmbientMode(mode) { true } },
             said("Attaching.detach") { loop.detach() },
+            said("EndHandlers.addEndHandler") { (try? loop.addEndHandler {}) == nil },
+            silent("EndHandlers.remove") { ending?.remove() == false },
             said("Attaching.attach") { loop.attach() },
             said("TimeSlice.hostTimeSlice") {
                 loop.hostTimeSlice = .seconds(1)

@@ -115,17 +115,19 @@ extension GRunLoop {
     }
 
     func removeEndHandler(_ id: UInt64) -> Bool {
-        // Another thread of the parent may have held the lock.
-        if cgrun_has_forked() { return false }
+        if Fork.isChild { return false }
         return lock.withLock { endHandlers.remove(id) } != nil
     }
 
     /// On the ending thread: those that there are, and those that they add.
     func callEndHandlers() {
+        // In a child what waits for something is the parent's.
+        guard !Fork.isChild else { return }
         var body = lock.withLock { endHandlers.takeLast() }
         while body != nil {
-            // In a child what waits for something is the parent's.
-            if cgrun_has_forked() { body = nil } else { callOutToEndHandler(&body) }
+            // One of them may fork.
+            if Fork.isChild { return body = nil }
+            callOutToEndHandler(&body)
             body = lock.withLock { endHandlers.takeLast() }
         }
     }

@@ -8,9 +8,9 @@ extension GRunLoop {
     /// are released without being run, waiters are told. What must not be relied on here: thread-specific state of GLib, which
     /// may be gone.
     func endWithThread() {
-        // What it holds is the parent's.
+        repeat { callEndHandlers() } while !Fork.isChild && !lock.withLock { endHandlers.closeIfEmpty() }
+        // What it holds is the parent's, also if a handler has forked.
         guard !Fork.isChild else { return }
-        repeat { callEndHandlers() } while !lock.withLock { endHandlers.closeIfEmpty() }
         // Tasks that live here and await the loop are let go first, and run to their end as jobs.
         for waiter in lock.withLock({ waiters.close() }) { waiter.loopHasEnded() }
         lock.withLock { jobs }?.close(nameForMessages)
