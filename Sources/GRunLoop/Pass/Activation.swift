@@ -105,11 +105,8 @@ final class Activation {
     /// It sleeps, and ends at a point in time.
     @inline(__always) var hasLimit: Bool { deadline != .min && deadline != .never }
 
-    /// The slice of a host's run is used up: the dispatch ends, in whatever stage, and the host has its turn.
-    @inline(__always) var isCut: Bool { isHosted && slice.isOver }
-
     /// Whether a step of this kind may begin.
-    @inline(__always) func mayServe(_ kind: Turns) -> Bool { (owed.isEmpty || owed.contains(kind)) && !isCut }
+    @inline(__always) func mayServe(_ kind: Turns) -> Bool { owed.isEmpty || owed.contains(kind) }
 
     /// The earliest deadline of the outer runs that has not woken anyone yet.
     @inline(__always) var nextAncestorDeadline: Nanoseconds { isOutermost ? .never : earliestAncestorDeadline }

@@ -47,7 +47,7 @@ extension GRunLoop {
 
     /// Whole passes, until one of them has nothing to do or the slice is used up.
     private func runHostedPassesLocked(_ run: Activation) {
-        while !run.isCut {
+        while run.owed != .host {
             run.move(to: host.ambient)
             guard host.ambient._withUnsafeGuaranteedRef({ runHostedPassLocked(run, $0) }) else { return }
         }
@@ -63,7 +63,7 @@ extension GRunLoop {
         host.mustPass = false
         let handled = runHeadLocked(run, mode)
         if let hub = host.hub { cgrun_hub_note_head(hub) }
-        if run.isCut { return true }
+        if run.owed == .host { return true }
         let polls = !run.owed.isEmpty || (handled && !sleepsAtOnceLocked(run, mode))
         guard let found = takeReadyForHostLocked(run, mode, polls: polls) else {
             host.tailMode = .passUnretained(mode)
@@ -207,7 +207,7 @@ extension GRunLoop {
     private func endHosted(_ run: Activation) {
         run.slice.noteWait()
         host.slice = run.slice
-        host.owed = run.owed
+        if run.owed != .host { host.owed = run.owed }
         host.servedMainQueueLast = run.servedMainQueueLast
         host.isInnermost = true
         batch.discard()

@@ -41,12 +41,10 @@ extension GRunLoop {
         mark(.service)
         if !found.isFromMemory { run.servedMainQueueLast = false }
         let handled = serviceLocked(found.item, run, mode)  // 10
-        let served = Turns(found.item)
-        // What was not found was not ready any more.
-        endTurnLocked(run, of: served.isEmpty ? .found : served.union(.contexts))
+        if !run.owed.isEmpty { endTurnsLocked(run, of: found) }
         runBlocksLocked(run, mode)  // 11
         if !found.contexts.isEmpty { keepDispatchedLocked(found, run) }
-        if !served.isEmpty { _ = isCutLocked(run, after: served) }
+        if let item = found.item, item.kind != .wakeUp { _ = isCutLocked(run, after: Turns(item.kind)) }
         return handled || dispatches
     }
 

@@ -83,13 +83,16 @@ struct TimeSlice {
             @inline(__always) set { word = word & ~(0xFF << shift(kind)) | newValue << shift(kind) }
         }
 
+        /// It is not zero.
+        @inline(__always) mutating func decrease(_ kind: Turns) { word &-= 1 << shift(kind) }
+
         @inline(__always) private func shift(_ kind: Turns) -> UInt64 { UInt64(kind.rawValue.trailingZeroBitCount & 7) * 8 }
     }
 
     /// After each item: whether a slice of `length` is used up.
     @inline(__always) mutating func isSpent(_ length: Nanoseconds, after kind: Turns) -> Bool {
-        guard untilLook[kind] <= 1 else {
-            untilLook[kind] -= 1
+        if untilLook[kind] > 1 {
+            untilLook.decrease(kind)
             return isOver
         }
         if row == .underWay, !isOver { look(length, kind, at: .now()) }

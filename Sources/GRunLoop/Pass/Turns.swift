@@ -11,6 +11,8 @@ struct Turns: OptionSet {
     static let mainQueue = Turns(rawValue: 1 << 3)
     static let timers = Turns(rawValue: 1 << 4)
     static let descriptors = Turns(rawValue: 1 << 5)
+    /// Whoever iterates the home context: while it is their turn nothing of ours is served.
+    static let host = Turns(rawValue: 1 << 6)
 
     /// What a wait ends with.
     static let found: Turns = [.contexts, .mainQueue, .timers, .descriptors]
@@ -20,9 +22,9 @@ struct Turns: OptionSet {
     }
 
     /// For a wake-up nothing is called.
-    init(_ item: GRunLoop.ReadyItem?) {
-        switch item {
-        case nil, .wakeUp: self = []
+    init(_ kind: GRunLoop.ReadyItem.Kind) {
+        switch kind {
+        case .wakeUp: self = []
         case .mainQueue: self = .mainQueue
         case .timers: self = .timers
         case .descriptor: self = .descriptors
@@ -40,12 +42,22 @@ extension GRunLoop {
     }
 
     @inline(never) func cutLocked(_ run: Activation, after kind: Turns) -> Bool {
+        if run.isHosted {
+            leaveToHostLocked(run, after: kind)
+            return true
+        }
         // Those whose turn it is share a slice; where that is used up as well, each has one item.
         guard run.owed.isEmpty else { return true }
         run.owed = readyTurnsLocked(run).subtracting(kind)
-        if run.isHosted { return true }
         run.slice.restart()
         return !run.owed.isEmpty
+    }
+
+    /// The dispatch ends, in whatever stage. The next one begins with those whose turn it is then.
+    private func leaveToHostLocked(_ run: Activation, after kind: Turns) {
+        guard run.owed != .host else { return }
+        host.owed = (run.owed.isEmpty ? readyTurnsLocked(run) : run.owed).subtracting(kind)
+        run.owed = .host
     }
 
     /// The same without the lock, in a callout of ours that is several items: jobs, performs.
@@ -79,6 +91,12 @@ extension GRunLoop {
     @inline(never) private func endOwedTurnLocked(_ run: Activation, of kinds: Turns) {
         run.owed.subtract(kinds)
         if run.owed.isEmpty, !run.isHosted { run.slice.restart() }
+    }
+
+    /// The same of what a wait has found. What it has not found is not ready any more.
+    @inline(never) func endTurnsLocked(_ run: Activation, of found: Found) {
+        let served = found.item.map { Turns($0.kind) } ?? []
+        endOwedTurnLocked(run, of: served.isEmpty ? .found : served.union(.contexts))
     }
 
     /// With the lock held, the contexts that were ready were dispatched because the slice was used up: once more, and again, so that the lower
