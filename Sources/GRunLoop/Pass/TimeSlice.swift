@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long the loop serves its own items in a row before GLib's other sources have their turn.
+// How long the loop serves its own items in a row before others have their turn.
 
 /// A row of our own items, and how long it has lasted: from its first item on, with whatever lies between two of them. A host whose every iteration
 /// serves one short timer spends its time on iterations, and sources of a lower priority wait for all of it. It ends when there is nothing of ours to
@@ -113,10 +113,11 @@ struct TimeSlice {
 }
 
 extension GRunLoop {
-    /// How long the loop serves its own items in a row before whatever else is ready in its contexts has its turn: GTK's drawing, other
-    /// sources of GLib; their turn is up to three dispatches, fewer once they have taken as long. Each step of a pass overruns the slice by one item, or
-    /// by eight where those before them were short. 4 ms at first, at which GTK draws every frame under any load of ours; more than 8 costs
-    /// frames. Zero and negative: a step is one item. One that is too long is no limit.
+    /// How long the loop serves its own items in a row before others that are ready have their turn: GTK's drawing and other sources of GLib, for up
+    /// to three dispatches, fewer once they have taken as long; and those of our own kinds of work that have waited (blocks, sources, timers,
+    /// descriptors, the main queue), each once. A row overruns the slice by one item, or by eight where those before them were short. 4 ms at
+    /// first, at which GTK draws every frame under any load of ours; more than 8 costs frames. Zero and negative: a row is one item. One that is too
+    /// long is no limit.
     ///
     /// A snapshot of the main dispatch queue is one item: libdispatch runs it to its end.
     ///

@@ -99,8 +99,9 @@ gdouble grun_loop_get_host_time_slice (GRunLoop *loop);
  * @loop: a loop
  * @seconds: how long: 0.004 at first, at which GTK draws every frame; more than 0.008 costs frames; zero and negative: one item
  *
- * Sets how long the loop serves its own items in a row before whatever else is ready in its contexts has its turn: GTK's drawing, other sources
- * of GLib; their turn is up to three dispatches, fewer once they have taken as long. Threads: any; it takes effect at the next item.
+ * Sets how long the loop serves its own items in a row before others that are ready have their turn: GTK's drawing and other sources of GLib, for
+ * up to three dispatches, fewer once they have taken as long; and those of the loop's own kinds of work that have waited, each once. Threads: any;
+ * it takes effect at the next item.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_loop_set_host_time_slice (GRunLoop *loop,
