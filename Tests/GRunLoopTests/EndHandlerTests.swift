@@ -183,7 +183,8 @@ import Testing
         #expect(trace.lines == ["body", "handler, true", "after"])
     }
 
-    @Test("in a child after fork() they are not called")
+    // The runtime of the Thread Sanitizer itself dies where a thread of a forked child ends.
+    @Test("in a child after fork() they are not called", .disabled(if: sanitizer == "thread"))
     func forked() {
         let child = runChild("end-handler-forked")
         #expect(child.output == ["child's thread has ended", "parent: called"], "\(child.errors)")

@@ -14,7 +14,10 @@ import Testing
         #expect(child.status == 0, "\(child.errors)")
     }
 
-    @Test("a thread that ends in a child, and what it was the last to hold, take no lock of the parent's")
+    // The runtime of the Thread Sanitizer itself dies where a thread of a forked child ends.
+    @Test(
+        "a thread that ends in a child, and what it was the last to hold, take no lock of the parent's",
+        .disabled(if: sanitizer == "thread"))
     func endsInAChild() async throws {
         let child = runChild("forked-thread-ends")
         #expect(child.output == ["let go", "ended"])

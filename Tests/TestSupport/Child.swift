@@ -116,3 +116,6 @@ public func say(_ line: String) {
     let text = line + "\n"
     _ = write(STDOUT_FILENO, text, text.utf8.count)
 }
+
+/// "thread" or "address", where the tests run under one of the compiler's sanitizers.
+public let sanitizer = getenv("GRUN_SANITIZER").map { String(cString: $0) }
