@@ -183,8 +183,9 @@ import Testing
         #expect(trace.lines == ["body", "handler, true", "after"])
     }
 
-    // The runtime of the Thread Sanitizer itself dies where a thread of a forked child ends.
-    @Test("in a child after fork() they are not called", .disabled(if: sanitizer == "thread"))
+    // Where a thread of a forked child ends the Thread Sanitizer's own runtime dies, and what is left as it is, since it is the parent's, is a
+    // leak to the other.
+    @Test("in a child after fork() they are not called", .disabled(if: sanitizer != nil))
     func forked() {
         let child = runChild("end-handler-forked")
         #expect(child.output == ["child's thread has ended", "parent: called"], "\(child.errors)")
