@@ -21,6 +21,7 @@ SILENT_FUNCTIONS = {
     "grun_check_version", "grun_loop_get_current", "grun_loop_get_main", "grun_loop_get_time", "grun_with_virtual_time",
     "grun_source_get_order", "grun_fd_source_get_fd", "grun_fd_source_get_condition", "grun_observer_get_activities",
     "grun_observer_does_repeat", "grun_observer_get_order", "grun_thread_copy_name", "grun_thread_get_loop",
+    "grun_loop_remove_end_func",
 }
 
 HEAD = """// Written by forked.py.

@@ -47,19 +47,21 @@ import Testing
         }
     }
 
-    @Test("a regular file or a directory is an error that says that it is always ready")
+    @Test("a regular file, a directory or /dev/null is an error that says that it is always ready")
     func regularFile() async throws {
         try await onFreshThread { loop in
             let file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC)
             let directory = open("/", O_RDONLY | O_CLOEXEC)
+            let device = open("/dev/null", O_RDONLY | O_CLOEXEC)
             defer {
                 close(file)
                 close(directory)
+                close(device)
             }
-            for number in [file, directory] {
+            for number in [file, directory, device] {
                 let error = try #require(errorOfAdding(number, to: loop))
                 #expect(error == .notPollable(descriptor: number))
-                #expect(error.description.contains("descriptor \(number) is a regular file or a directory: it is always ready"))
+                #expect(error.description.contains("descriptor \(number) cannot be waited for: it is a regular file, a"))
             }
         }
     }

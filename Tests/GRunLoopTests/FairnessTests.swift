@@ -2,6 +2,7 @@
 // Nobody is starved, also where every source makes a run of its own; and what is taken back from a deinit.
 
 import GRunLoop
+import Glibc
 import TestSupport
 import Testing
 
@@ -20,6 +21,26 @@ import Testing
             for _ in 0..<30 { loop.run(mode: .default, before: GRunLoop.now.advanced(by: .seconds(10))) }
             #expect(counts.map(\.value) == [10, 10, 10])
             withExtendedLifetime(events) {}
+        }
+    }
+
+    @Test("more descriptors than one look finds have their turns, where each run services one", arguments: [65, 128, 192])
+    func manyDescriptorsTakeTurns(count: Int) async throws {
+        try await onFreshThread { loop in
+            let event = EventDescriptor()
+            event.makeReady()
+            // Copies of one are descriptors of their own, all of them ready.
+            let numbers = (0..<count).map { _ in dup(event.descriptor) }
+            let counts = (0..<count).map { _ in Counter() }
+            for index in 0..<count {
+                try loop.add(
+                    GRunLoop.DescriptorSource(descriptor: numbers[index]) { _, _ in counts[index].increment() },
+                    forMode: .default)
+            }
+            for _ in 0..<(20 * count) { loop.run(for: .seconds(10), returningAfterSourceHandled: true) }
+            #expect(counts.map(\.value).min() ?? 0 >= 15, "\(counts.map(\.value))")
+            for number in numbers { close(number) }
+            withExtendedLifetime(event) {}
         }
     }
 

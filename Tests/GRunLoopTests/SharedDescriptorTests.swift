@@ -91,6 +91,27 @@ import Testing
         }
     }
 
+    @Test("a source that takes another out and adds it again in each of its calls leaves that one its turn")
+    func togglingTheOther() async throws {
+        try await onFreshThread { loop in
+            let pair = SocketPair()
+            _ = write(pair.other, "x", 1)
+            let (reads, writes) = (Counter(), Counter())
+            let writer = GRunLoop.DescriptorSource(descriptor: pair.one, conditions: .writable) { _, _ in writes.increment() }
+            let reader = GRunLoop.DescriptorSource(descriptor: pair.one) { _, _ in
+                reads.increment()
+                GRunLoop.current.remove(writer, forMode: .default)
+                do { try GRunLoop.current.add(writer, forMode: .default) } catch { Issue.record(error) }
+            }
+            try loop.add(reader, forMode: .default)
+            try loop.add(writer, forMode: .default)
+            Way.once.run(loop) { reads.value + writes.value >= 100 }
+            #expect(abs(reads.value - writes.value) <= 1)
+            reader.invalidate()
+            writer.invalidate()
+        }
+    }
+
     @Test("what comes while a source that is always ready is served reaches its own source within one turn")
     func inputBesideOutput() async throws {
         try await onFreshThread { loop in

@@ -47,17 +47,34 @@ import Testing
         #expect(answers(of: &slice, Self.second, after: .descriptors).first == true)
     }
 
-    @Test("a short wait between two items counts, and a long one, which is a sleep, does not, but the row goes on")
+    @Test("a wait of ours that was a sleep ends the row, and one that found something at once does not")
+    func sleeps() {
+        let length: Nanoseconds = 4_000_000
+        var slice = TimeSlice()
+        slice.begin(at: 0)
+        slice.look(length, .timers, at: 3_900_000)
+        slice.noteWait()
+        slice.begin(at: 3_950_000)
+        slice.look(length, .timers, at: 4_010_000)
+        #expect(slice.isOver)
+        slice.noteWait()
+        slice.begin(at: 4_200_000)
+        #expect(!slice.isOver)
+        slice.look(length, .timers, at: 8_100_000)
+        #expect(!slice.isOver)
+    }
+
+    @Test("a host's short iteration between two items counts, and a long one does not, but the row goes on")
     func waits() {
         let length: Nanoseconds = 4_000_000
         var slice = TimeSlice()
         slice.begin(at: 0)
         slice.look(length, .blocks, at: 3_000_000)
-        slice.noteWait()
+        slice.interrupt()
         slice.begin(at: 3_500_000)
         slice.look(length, .blocks, at: 3_900_000)
         #expect(!slice.isOver)
-        slice.noteWait()
+        slice.interrupt()
         slice.begin(at: 900_000_000)
         slice.look(length, .blocks, at: 900_050_000)
         #expect(!slice.isOver)

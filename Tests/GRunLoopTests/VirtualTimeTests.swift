@@ -6,6 +6,46 @@ import TestSupport
 import Testing
 
 @Suite("Virtual time") struct VirtualTimeTests {
+    @Test("in which order its items are called does not depend on how long they take in real time")
+    func orderWithoutAClock() async throws {
+        try await onFreshThread { _ in
+            let trace = Recorder()
+            GRunLoop.withVirtualTime { time in
+                let date = time.now.advanced(by: .seconds(1))
+                time.loop.add(
+                    GRunLoop.Timer(fireAt: date) { _ in
+                        trace("first timer")
+                        GRunLoop.current.perform { trace("block") }
+                        let end = SuspendingClock().now.advanced(by: .milliseconds(6))
+                        while SuspendingClock().now < end {}
+                    }, forMode: .default)
+                time.loop.add(GRunLoop.Timer(fireAt: date) { _ in trace("second timer") }, forMode: .default)
+                time.advance(by: .seconds(2))
+            }
+            #expect(trace.lines == ["first timer", "second timer", "block"])
+        }
+    }
+
+    @Test("moved on in a callout, in a mode that is finished, it leaves a pending wake-up to whoever is below")
+    func finishedWithAWakeUp() async throws {
+        try await onFreshThread { _ in
+            let passed = Counter()
+            GRunLoop.withVirtualTime { time in
+                let start = time.now
+                // Called on this thread only.
+                nonisolated(unsafe) let time = time
+                time.loop.perform {
+                    time.loop.wakeUp()
+                    time.advance(by: .seconds(1))
+                    passed.increment()
+                }
+                time.advance(by: .zero)
+                #expect(time.now == start.advanced(by: .seconds(1)))
+            }
+            #expect(passed.value == 1)
+        }
+    }
+
     @Test("a timer an hour away fires when the test says so, at its date")
     func anHour() {
         let real = GRunLoop.now

@@ -57,7 +57,7 @@ private enum Types {
         ]
     }
 
-    static let quark = g_quark_from_static_string("grun-error-quark")
+    static let quark = g_quark_from_string("grun-error-quark")
 
     /// Only one copy of the library may register its names.
     private static func registered(_ register: () -> GType) -> GType { OneCopy.other == nil ? register() : 0 }

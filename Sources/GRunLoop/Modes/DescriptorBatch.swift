@@ -18,6 +18,11 @@ struct DescriptorBatch: ~Copyable {
     private let events = UnsafeMutablePointer<Event>.allocate(capacity: size)
     private var head = 0
     private var count = 0
+    /// There may be more than it holds.
+    private var isFull = false
+    /// How many events the next look takes. When a full batch was given up with events in it the kernel has put all of them behind the rest: were
+    /// the next one as large, and given up as well, the same few would be serviced for ever. So it is one, until a batch is serviced to its end.
+    private var room = Int32(size)
 
     deinit {
         events.deallocate()
@@ -52,6 +57,7 @@ struct DescriptorBatch: ~Copyable {
 
     /// The rest is forgotten: the kernel reports again whatever is still ready.
     mutating func discard() {
+        if count > 0, isFull { room = 1 }
         mode = nil
         count = 0
     }
@@ -60,10 +66,12 @@ struct DescriptorBatch: ~Copyable {
     /// them in the same order each time, and whoever takes the first only would serve nobody else.
     /// False and errno where there is no such epoll.
     mutating func fetch(from mode: ModeState) -> Bool {
+        if self.mode != nil { room = Int32(Self.size) }
         self.mode = ObjectIdentifier(mode)
         head = 0
-        let found = cgrun_epoll_look(mode.descriptors.epoll, events, Int32(Self.size))
+        let found = cgrun_epoll_look(mode.descriptors.epoll, events, room)
         count = Int(max(0, found))
+        isFull = count == Self.size
         guard count > 1, let last = (0..<count).first(where: { events[$0].descriptor == mode.lastDescriptor }) else {
             return found >= 0
         }

@@ -17,7 +17,7 @@ final class DescriptorSet {
         var source: Unmanaged<GRunLoop.DescriptorSource>?
         /// Distinguishes this watch from an earlier one of the same number whose event may still be about. 0 where nobody watches.
         var generation: UInt32 = 0
-        /// Several do: all of them are in `shared`.
+        /// Several do, or did: all of them are in `shared`.
         var isShared = false
     }
 
@@ -118,8 +118,9 @@ final class DescriptorSet {
             watch.source?.release()
         }
         if watch.isShared {
-            if left.count > 1 { shared[descriptor]?.remove(source) } else { shared[descriptor] = nil }
-            watches[Int(descriptor)].isShared = left.count > 1
+            // It remembers whose turn it is for whoever comes again.
+            if left.isEmpty { shared[descriptor] = nil } else { shared[descriptor]?.remove(source) }
+            watches[Int(descriptor)].isShared = !left.isEmpty
         }
         do throws(GRunLoop.DescriptorError) {
             if left.isEmpty {

@@ -11,7 +11,7 @@ struct SharedDescriptor {
 
     /// In the order of addition.
     private var members: [Member]
-    private var turns: UInt64 = 1
+    private var turns: UInt64 = 2
 
     /// `second` came later.
     init(_ first: GRunLoop.DescriptorSource, _ second: GRunLoop.DescriptorSource) {
@@ -20,10 +20,10 @@ struct SharedDescriptor {
 
     var sources: [GRunLoop.DescriptorSource] { members.map(\.source) }
 
-    /// Comes behind the others: a source that is taken out and added again in each call must not always be first.
+    /// Comes behind the others, but for the one that was called last: neither a source that is added again in each of its own calls nor one
+    /// that is in each of another's must always be first.
     mutating func add(_ source: GRunLoop.DescriptorSource) {
-        turns += 1
-        members.append(Member(source: source, lastTurn: turns))
+        members.append(Member(source: source, lastTurn: turns - 1))
     }
 
     mutating func remove(_ source: GRunLoop.DescriptorSource) {
@@ -47,7 +47,7 @@ struct SharedDescriptor {
 
     mutating func noteTurn(of source: GRunLoop.DescriptorSource) {
         guard let index = members.firstIndex(where: { $0.source === source }) else { return }
-        turns += 1
+        turns += 2
         members[index].lastTurn = turns
     }
 }

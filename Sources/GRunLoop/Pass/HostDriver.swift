@@ -205,7 +205,7 @@ extension GRunLoop {
 
     /// Gives the lock up.
     private func endHosted(_ run: Activation) {
-        run.slice.noteWait()
+        run.slice.interrupt()
         host.slice = run.slice
         if run.owed != .host { host.owed = run.owed }
         host.servedMainQueueLast = run.servedMainQueueLast

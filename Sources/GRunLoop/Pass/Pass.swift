@@ -22,14 +22,17 @@ extension GRunLoop {
         beginPassLocked(run)
         notifyLocked(.beforeTimers, mode)  // 2
         notifyLocked(.beforeSources, mode)  // 3
+        let isOwed = !run.owed.isEmpty
         runBlocksLocked(run, mode)  // 4
         mark(.sources)
-        guard !mode.signalled.isEmpty else {
+        var handled = false
+        if mode.signalled.isEmpty {
             endTurnLocked(run, of: .sources)
-            return false
+        } else {
+            handled = run.mayServe(.sources) && performSourcesLocked(run, mode)  // 5
         }
-        let handled = run.mayServe(.sources) && performSourcesLocked(run, mode)  // 5
-        if handled { runBlocksLocked(run, mode) }
+        // Blocks that have waited for the last of the others' turns must not be slept on.
+        if handled || (isOwed && run.owed.isEmpty) { runBlocksLocked(run, mode) }
         return handled
     }
 
@@ -37,7 +40,10 @@ extension GRunLoop {
     @inline(never) func runTailLocked(_ run: Activation, _ mode: ModeState, _ found: Found) -> Bool {
         run.ignoresWakeUps = true
         let dispatches = !found.contexts.isEmpty && run.mayServe(.contexts)
-        if dispatches { dispatchAllLocked(found.contexts, run) }
+        if dispatches {
+            dispatchAllLocked(found.contexts, run)
+            _ = isCutLocked(run, after: .contexts)
+        }
         mark(.service)
         if !found.isFromMemory { run.servedMainQueueLast = false }
         let handled = serviceLocked(found.item, run, mode)  // 10
@@ -145,7 +151,7 @@ extension GRunLoop {
     @inline(never) private func dispatchAllLocked(_ ready: [ServedContext], _ run: Activation) {
         let isOwed = run.owed.contains(.contexts)
         let end = isOwed ? Nanoseconds.now().addingSaturating(timeSlice) : .min
-        run.slice.noteWait()
+        run.slice.begin()
         for served in ready { dispatchLocked(served, run) }
         if isOwed { yieldLocked(run, until: end) }
     }

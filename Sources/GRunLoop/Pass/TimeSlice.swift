@@ -3,7 +3,7 @@
 
 /// A row of our own items, and how long it has lasted: from its first item on, with whatever lies between two of them. A host whose every iteration
 /// serves one short timer spends its time on iterations, and sources of a lower priority wait for all of it. It ends when there is nothing of ours to
-/// do, or the others have had their turn. Sleeps do not count. Guarded by the loop's lock.
+/// do, a sleep of ours for one, or the others have had their turn. Guarded by the loop's lock.
 struct TimeSlice {
     static let standard: Nanoseconds = 4_000_000
 
@@ -11,8 +11,10 @@ struct TimeSlice {
         case none
         /// An item is being called, or the pass goes on to the next.
         case underWay
-        /// A wait, a host's iteration or another's callback comes between. How long it takes the next item will know.
+        /// A host's iteration comes between. How long it takes the next item will know.
         case interrupted
+        /// A wait of ours does, which may be a sleep.
+        case waiting
     }
 
     private var row = Row.none
@@ -33,6 +35,8 @@ struct TimeSlice {
     /// What lies between two items and takes so long is a sleep, or another process has the processor: no time of the row's. It does not end the row:
     /// on a busy machine none would last.
     private static let pause: Nanoseconds = 1_000_000
+    /// A wait of ours that took so long has slept: there was nothing to do, and what comes is a new row.
+    private static let nap: Nanoseconds = 100_000
 
     /// Something of ours is about to be called.
     @inline(__always) mutating func begin() {
@@ -41,8 +45,9 @@ struct TimeSlice {
 
     @inline(never) mutating func begin(at known: Nanoseconds) {
         let now = known == .never ? .now() : known
-        if row == .none {
+        if row == .none || (row == .waiting && now - lastLook >= Self.nap) {
             start = now
+            isOver = false
             strides = .ones
         } else if now - lastLook >= Self.pause {
             start += now - lastLook
@@ -53,9 +58,15 @@ struct TimeSlice {
         lastLook = now
     }
 
-    /// Others may have their turn now, or have had it until `end`, if that is known.
-    @inline(__always) mutating func noteWait(until end: Nanoseconds = .never) {
+    /// It is the host's iteration that goes on.
+    @inline(__always) mutating func interrupt() {
         if row == .underWay { row = .interrupted }
+        waitEnd = .never
+    }
+
+    /// A wait of ours is over, at `end` if that is known.
+    @inline(__always) mutating func noteWait(until end: Nanoseconds = .never) {
+        if row != .none { row = .waiting }
         waitEnd = end
     }
 

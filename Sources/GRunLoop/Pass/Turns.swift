@@ -48,6 +48,11 @@ extension GRunLoop {
         }
         // Those whose turn it is share a slice; where that is used up as well, each has one item.
         guard run.owed.isEmpty else { return true }
+        // What happens in virtual time depends on no real clock.
+        guard virtualTime == nil else {
+            run.slice.restart()
+            return false
+        }
         run.owed = readyTurnsLocked(run).subtracting(kind)
         run.slice.restart()
         return !run.owed.isEmpty

@@ -9,7 +9,7 @@ extension GRunLoop {
     public enum DescriptorError: Error, Hashable, Sendable, CustomStringConvertible {
         /// The number is negative, or no open descriptor has it.
         case invalid(descriptor: Int32)
-        /// The kernel cannot wait for such a descriptor: it is a regular file or a directory, which are always ready.
+        /// The kernel cannot wait for such a descriptor: it is a regular file, a directory or a device as `/dev/null`, always ready.
         case notPollable(descriptor: Int32)
         /// The process or the system has no descriptor or watch left (`EMFILE`, `ENFILE`, `ENOSPC`, `ENOMEM`).
         case limitReached(errno: Int32)
@@ -22,8 +22,8 @@ extension GRunLoop {
                 "descriptor \(descriptor) is not open; add a source while its descriptor is open, and remove the source before "
                     + "closing it"
             case .notPollable(let descriptor):
-                "descriptor \(descriptor) is a regular file or a directory: it is always ready, so there is "
-                    + "nothing to wait for; read it directly or from a version-0 source"
+                "descriptor \(descriptor) cannot be waited for: it is a regular file, a directory or a device as /dev/null, "
+                    + "always ready; read it directly or from a version-0 source"
             case .limitReached(let errno):
                 "no descriptor is left for the run loop to wait with (\(Self.message(errno))); close some or "
                     + "raise the limit, and add the source again"

@@ -90,7 +90,15 @@ public final class GRunLoop: @unchecked Sendable {
         lock.owner = .passUnretained(self)
         cgrun_watch_fork()
         // Of two copies of the library the first one serves the process; the loops of the other are dead from the beginning.
-        if OneCopy.other != nil { dead.store(true, ordering: .relaxed) }
+        if OneCopy.other != nil { beDead() }
+    }
+
+    /// Nobody waits for a loop that never runs.
+    private func beDead() {
+        dead.store(true, ordering: .relaxed)
+        _ = performs.close()
+        _ = waiters.close()
+        _ = endHandlers.closeIfEmpty()
     }
 
     deinit {

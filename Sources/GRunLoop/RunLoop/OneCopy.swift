@@ -43,7 +43,7 @@ enum OneCopy {
     }
 
     private static let name = "GRunLoop"
-    private static let quark = g_quark_from_static_string("grun-copy")
+    private static let quark = g_quark_from_string("grun-copy")
 }
 
 /// What GObject calls a boxed type: a copy of a reference is another reference.

@@ -135,6 +135,7 @@ private final class ThreadBody: @unchecked Sendable {
     private var loop: GRunLoop?
     // The thread's own.
     private var hasBegun = false
+    private var context: OpaquePointer?
 
     private let reapLock = Lock.take()
     /// Guarded by `reapLock`.
@@ -164,7 +165,7 @@ private final class ThreadBody: @unchecked Sendable {
         let error = pthread_create(
             &handle, &attributes,
             { argument in
-                if let argument { Unmanaged<ThreadBody>.fromOpaque(argument).takeRetainedValue().main() }
+                if let argument { ThreadBody.enter(argument) }
                 return nil
             }, own.toOpaque())
         guard error == 0 else {
@@ -180,17 +181,56 @@ private final class ThreadBody: @unchecked Sendable {
         return .success((handle, loop))
     }
 
+    /// Where a thread keeps its body, retained, until it ends: one that leaves by `pthread_exit`, or is cancelled, never comes back to what is
+    /// on its stack.
+    private static let key: pthread_key_t = {
+        var key = pthread_key_t()
+        precondition(
+            pthread_key_create(&key) { if let own = $0 { ThreadBody.leave(own) } } == 0,
+            "GRunLoop: no thread-specific key is left")
+        return key
+    }()
+
+    private static func enter(_ own: UnsafeMutableRawPointer) {
+        pthread_setspecific(key, own)
+        Unmanaged<ThreadBody>.fromOpaque(own)._withUnsafeGuaranteedRef { $0.main() }
+        pthread_setspecific(key, nil)
+        Unmanaged<ThreadBody>.fromOpaque(own).release()
+    }
+
+    /// As a destructor of thread-specific data: GLib may have taken down its own already.
+    private static func leave(_ own: UnsafeMutableRawPointer) {
+        let body = Unmanaged<ThreadBody>.fromOpaque(own).takeRetainedValue()
+        ThreadLoops.endCurrent()
+        if let context = body.context { Contexts.release(context) }
+        body.tellEverybody()
+    }
+
     private func main() {
         cgrun_set_thread_name(name)
-        guard let context = Contexts.pushNew() else { return isRunning.signal() }
-        run()
-        ThreadLoops.endCurrent()
-        Contexts.pop(context)
+        context = Contexts.pushNew()
+        if let context {
+            run()
+            ThreadLoops.endCurrent()
+            Contexts.pop(context)
+        }
+        tellEverybody()
+    }
+
+    /// The thread's last act.
+    private func tellEverybody() {
+        tellStarter()
         let ended = lock.withLock {
             defer { waiting = nil }
             return waiting ?? []
         }
         for tell in ended { tell() }
+    }
+
+    private func tellStarter() {
+        guard !hasBegun else { return }
+        hasBegun = true
+        isRunning.signal()
     }
 
     private func run() {
@@ -201,15 +241,10 @@ private final class ThreadBody: @unchecked Sendable {
         setUp?(loop)
         setUp = nil
         // Told from inside the run: a stop that came before it would be ignored.
-        loop.perform { [self] in
-            hasBegun = true
-            isRunning.signal()
-        }
+        loop.perform { [self] in tellStarter() }
         loop.runUntilStopped()
-        if hasBegun { return }
         // It has nothing to sleep with.
-        self.loop = nil
-        isRunning.signal()
+        if !hasBegun { self.loop = nil }
     }
 
     /// Calls it on the thread as its last act, or now if it has ended.

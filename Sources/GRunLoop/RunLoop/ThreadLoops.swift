@@ -59,9 +59,12 @@ package enum ThreadLoops {
     static func endCurrent() {
         guard let known = cgrun_get_current_loop() else { return }
         let loop = Unmanaged<GRunLoop>.fromOpaque(known)
+        // Where the thread ends in virtual time, the loop that this hides ends as well.
+        let hidden = loop.takeUnretainedValue().virtualTime?.hidden
         loop.takeUnretainedValue().endWithThread()
-        setCurrent(nil)
+        setCurrent(hidden.map { Unmanaged.passUnretained($0).toOpaque() })
         loop.release()
+        if hidden != nil { endCurrent() }
     }
 
     /// For the duration of the closure, the calling thread's loop is this one.

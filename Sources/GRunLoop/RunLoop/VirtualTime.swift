@@ -65,10 +65,10 @@ extension GRunLoop {
             serve(mode)
         }
 
-        /// Passes that look, until nothing is ready.
+        /// Passes that look, until nothing is ready. A mode that is finished makes none: a wake-up stays for whoever is below.
         private func serve(_ mode: Mode) {
             repeat {
-                _ = loop.runMode(mode, for: 0, returningAfterSource: false)
+                guard loop.runMode(mode, for: 0, returningAfterSource: false) != nil else { return }
             } while loop.isReady(in: mode)
         }
     }

@@ -52,6 +52,23 @@ static gboolean fired(GRunTimer *timer, gpointer count)
     return G_SOURCE_CONTINUE;
 }
 
+static void never(gpointer data)
+{
+    (void)data;
+    g_error("performed by a copy that does not serve");
+}
+
+static gpointer wait_for_other(gpointer module)
+{
+    GRunLoop *loop = ((GRunLoop * (*)(void)) symbol(module, "grun_loop_get_main"))();
+    gboolean (*wait)(GRunLoop *, const char *, GRunFunc, gpointer, GError **) = symbol(module, "grun_loop_perform_and_wait");
+    gboolean (*perform)(GRunLoop *, const char *, GRunFunc, gpointer, GDestroyNotify, GError **) =
+        symbol(module, "grun_loop_perform_on_thread");
+    g_assert_false(wait(loop, GRUN_MODE_COMMON, never, NULL, NULL));
+    g_assert_false(perform(loop, GRUN_MODE_COMMON, never, NULL, NULL, NULL));
+    return NULL;
+}
+
 // What a plug-in has been served is said in bits: of one whose copy does not serve, the main queue and the main actor are served, by the copy
 // that does; its timer, its block and its actor are not.
 enum { ALL = 63, MAIN_QUEUE = 4 + 8 + 16 };
@@ -96,6 +113,9 @@ static void check_library(const char *path, const char *plugin)
     assert_refused("grun_loop_add_timer: ", 3);
     unref(theirs);
     g_assert_cmpuint(type(), ==, 0);
+    // Nor does anybody wait for it.
+    g_thread_join(g_thread_new("waits", wait_for_other, other));
+    g_ptr_array_set_size(messages, 3);
 
     // The first copy goes on.
     for (gint64 end = g_get_monotonic_time() + 20000; g_get_monotonic_time() < end;)

@@ -139,7 +139,7 @@ typedef enum
 /**
  * GRunError:
  * @GRUN_ERROR_BAD_DESCRIPTOR: no open descriptor has the number
- * @GRUN_ERROR_NOT_POLLABLE: the kernel cannot wait for the descriptor: it is a regular file or a directory, which is always ready
+ * @GRUN_ERROR_NOT_POLLABLE: the kernel cannot wait for the descriptor: it is a regular file, a directory or a device as /dev/null, always ready
  * @GRUN_ERROR_LIMIT_REACHED: the process or the system has no descriptor left
  * @GRUN_ERROR_SYSTEM: the kernel has refused for another reason, which the message tells
  * @GRUN_ERROR_LOOP_ENDED: the loop's thread has ended, so that what was asked of it can never happen

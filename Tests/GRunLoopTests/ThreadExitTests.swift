@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// Threads that leave in the middle of a callout: what is on their stack is never come back to.
+
+import GRunLoop
+import Glibc
+import TestSupport
+import Testing
+
+@Suite("Threads that leave by pthread_exit") struct ThreadExitTests {
+    @Test("whoever waits for a worker thread is told, by join() and by ended(), and its end handlers are called")
+    func workerLeaves() async throws {
+        let worker = try GRunLoop.Thread(name: "leaves")
+        let trace = Recorder()
+        try worker.loop.addEndHandler { trace("end handler") }
+        worker.loop.async { pthread_exit(nil) }
+        await worker.ended()
+        #expect(trace.lines == ["end handler"])
+        let joined = Flag()
+        let joiner = startThread {
+            worker.join()
+            joined.set()
+        }
+        #expect(joined.wait())
+        join(joiner)
+    }
+
+    @Test("who starts one that leaves in its set-up gets a thread that has ended")
+    func leavesInSetUp() async throws {
+        let started = Flag()
+        let starter = startThread {
+            do {
+                let worker = try GRunLoop.Thread(name: "leaves at once") { _ in pthread_exit(nil) }
+                worker.join()
+                started.set()
+            } catch {
+                Issue.record(error)
+            }
+        }
+        #expect(started.wait())
+        join(starter)
+    }
+
+    @Test("one that leaves in virtual time ends the loop that this hides as well")
+    func leavesInVirtualTime() async throws {
+        let trace = Recorder()
+        let (loop, isThere, mayLeave) = (Shared<GRunLoop?>(nil), Flag(), Flag())
+        let thread = startThread {
+            let own = GRunLoop.current
+            loop.value = own
+            _ = try? own.addEndHandler { trace("real") }
+            GRunLoop.withVirtualTime { time in
+                _ = try? time.loop.addEndHandler { trace("virtual") }
+                isThere.set()
+                mayLeave.wait()
+                pthread_exit(nil)
+            }
+        }
+        #expect(isThere.wait())
+        let refused = Flag()
+        let waiting = startThread { [loop] in
+            do { try loop.value?.performAndWait { trace("performed") } } catch { refused.set() }
+        }
+        mayLeave.set()
+        join(thread)
+        #expect(refused.wait())
+        join(waiting)
+        #expect(trace.lines == ["virtual", "real"])
+    }
+}
