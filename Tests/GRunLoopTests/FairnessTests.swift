@@ -24,7 +24,9 @@ import Testing
         }
     }
 
-    @Test("more descriptors than one look finds have their turns, where each run services one", arguments: [65, 128, 192])
+    @Test(
+        "items 109, 190: more descriptors than one look finds have their turns, where each run services one",
+        arguments: [65, 128, 192])
     func manyDescriptorsTakeTurns(count: Int) async throws {
         try await onFreshThread { loop in
             let event = EventDescriptor()

@@ -53,7 +53,7 @@ import Testing
     }
 
     @Test(
-        "reading and writing on one socket, both always ready, take turns, whichever was added first",
+        "item 109: reading and writing on one socket, both always ready, take turns, whichever was added first",
         arguments: Way.allCases, [false, true])
     func conditionsTakeTurns(_ way: Way, _ isReaderFirst: Bool) async throws {
         try await onFreshThread { loop in
@@ -70,7 +70,7 @@ import Testing
         }
     }
 
-    @Test("a source that is taken out and added again in each of its calls leaves the others their turn")
+    @Test("item 109: a source that is taken out and added again in each of its calls leaves the others their turn")
     func readdingIsNoPrecedence() async throws {
         try await onFreshThread { loop in
             let pair = SocketPair()

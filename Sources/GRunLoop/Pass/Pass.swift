@@ -22,17 +22,14 @@ extension GRunLoop {
         beginPassLocked(run)
         notifyLocked(.beforeTimers, mode)  // 2
         notifyLocked(.beforeSources, mode)  // 3
-        let isOwed = !run.owed.isEmpty
         runBlocksLocked(run, mode)  // 4
         mark(.sources)
-        var handled = false
-        if mode.signalled.isEmpty {
-            endTurnLocked(run, of: .sources)
-        } else {
-            handled = run.mayServe(.sources) && performSourcesLocked(run, mode)  // 5
+        guard !mode.signalled.isEmpty else {
+            if !run.owed.isEmpty { endSourcesTurnLocked(run, mode) }
+            return false
         }
-        // Blocks that have waited for the last of the others' turns must not be slept on.
-        if handled || (isOwed && run.owed.isEmpty) { runBlocksLocked(run, mode) }
+        let handled = run.mayServe(.sources) && performSourcesLocked(run, mode)  // 5
+        if handled { runBlocksLocked(run, mode) }
         return handled
     }
 
@@ -98,11 +95,22 @@ extension GRunLoop {
     /// Performs what is signalled now, in order; only the first if the run returns after a source. Answers whether any was.
     @inline(never) func performSourcesLocked(_ run: Activation, _ mode: ModeState) -> Bool {
         run.slice.begin()
-        defer { endTurnLocked(run, of: .sources) }
-        guard let only = mode.signalled.takeOnly() else { return performBatchLocked(run, mode) }
-        guard performLocked(only, run, mode) else { return false }
-        _ = isCutLocked(run, after: .sources)
-        return true
+        let handled: Bool
+        if let only = mode.signalled.takeOnly() {
+            handled = performLocked(only, run, mode)
+            if handled { _ = isCutLocked(run, after: .sources) }
+        } else {
+            handled = performBatchLocked(run, mode)
+        }
+        if !run.owed.isEmpty { endSourcesTurnLocked(run, mode, handled) }
+        return handled
+    }
+
+    /// Where it was the last turn that others had, and no source was handled, blocks that have waited for it come now: nothing else would keep the
+    /// loop from sleeping on them.
+    @inline(never) private func endSourcesTurnLocked(_ run: Activation, _ mode: ModeState, _ handled: Bool = false) {
+        endTurnLocked(run, of: .sources)
+        if !handled, run.owed.isEmpty { runBlocksLocked(run, mode) }
     }
 
     @inline(never) private func performBatchLocked(_ run: Activation, _ mode: ModeState) -> Bool {
