@@ -37,9 +37,9 @@ extension GRunLoop {
             recallWakeUpLocked(run)
             acquireContextsLocked(run, mode)
         }
-        mark(.wait)
         // While others have their turn, what the slice has left undone waits for them, and for nobody else.
         let deadline = polls || !run.owed.isEmpty ? .min : run.deadline
+        mark(.wait)
         let found = findLocked(run, mode, mainQueueFirst: mainQueueFirst, deadline: deadline)  // 8
         if !polls {
             run.ignoresWakeUps = true
