@@ -38,9 +38,9 @@ extension GRunLoop {
             acquireContextsLocked(run, mode)
         }
         // While others have their turn, what the slice has left undone waits for them, and for nobody else.
-        let deadline = polls || !run.owed.isEmpty ? .min : run.deadline
+        let looks = polls || !run.owed.isEmpty
         mark(.wait)
-        let found = findLocked(run, mode, mainQueueFirst: mainQueueFirst, deadline: deadline)  // 8
+        let found = findLocked(run, mode, mainQueueFirst: mainQueueFirst, deadline: looks ? .min : run.deadline)  // 8
         if !polls {
             run.ignoresWakeUps = true
             notifyLocked(.afterWaiting, mode)  // 9
