@@ -37,10 +37,8 @@ extension GRunLoop {
             recallWakeUpLocked(run)
             acquireContextsLocked(run, mode)
         }
-        // While others have their turn, what the slice has left undone waits for them, and for nobody else.
-        let looks = polls || !run.owed.isEmpty
         mark(.wait)
-        let found = findLocked(run, mode, mainQueueFirst: mainQueueFirst, deadline: looks ? .min : run.deadline)  // 8
+        let found = findLocked(run, mode, mainQueueFirst: mainQueueFirst, deadline: polls ? .min : run.deadline)  // 8
         if !polls {
             run.ignoresWakeUps = true
             notifyLocked(.afterWaiting, mode)  // 9
@@ -176,9 +174,11 @@ extension GRunLoop {
 
     /// 8. Waits until something is live or the deadline has come. A wake-up that only re-arms goes back to sleep without a word: no
     /// afterWaiting, no pass (items 76 and 80).
-    @inline(never) private func findLocked(_ run: Activation, _ mode: ModeState, mainQueueFirst: Bool, deadline: Nanoseconds)
-        -> Found
-    {
+    @inline(never) private func findLocked(
+        _ run: Activation, _ mode: ModeState, mainQueueFirst: Bool, deadline wanted: Nanoseconds
+    ) -> Found {
+        // While others have their turn, what the slice has left undone waits for them, and for nobody else.
+        let deadline = run.owed.isEmpty ? wanted : .min
         while true {
             let servesMainQueue = servesMainQueueLocked(mode)
             if mustExplainStrandedLocked(mode) { explainStrandedLocked() }
