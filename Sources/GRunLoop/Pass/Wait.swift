@@ -37,7 +37,6 @@ extension GRunLoop {
             recallWakeUpLocked(run)
             acquireContextsLocked(run, mode)
         }
-        mark(.wait)
         let found = findLocked(run, mode, mainQueueFirst: mainQueueFirst, deadline: polls ? .min : run.deadline)  // 8
         if !polls {
             run.ignoresWakeUps = true
@@ -177,6 +176,7 @@ extension GRunLoop {
     @inline(never) private func findLocked(
         _ run: Activation, _ mode: ModeState, mainQueueFirst: Bool, deadline wanted: Nanoseconds
     ) -> Found {
+        mark(.wait)
         // While others have their turn, what the slice has left undone waits for them, and for nobody else.
         let deadline = run.owed.isEmpty ? wanted : .min
         while true {
