@@ -43,16 +43,18 @@ extension GRunLoop {
         let handled = serviceLocked(found.item, run, mode)  // 10
         if !run.owed.isEmpty { endTurnsLocked(run, of: found) }
         runBlocksLocked(run, mode)  // 11
-        if !found.contexts.isEmpty { noteDispatchedLocked(found, run) }
-        if let item = found.item, item.kind != .wakeUp { _ = isCutLocked(run, after: Turns(item.kind)) }
+        if !found.contexts.isEmpty { keepDispatchedLocked(found, run) }
+        if let item = found.item, item.kind != .wakeUp {
+            _ = isCutLocked(run, after: Turns(item.kind))
+        } else if dispatches {
+            _ = isCutLocked(run, after: .contexts)
+        }
         return handled || dispatches
     }
 
-    /// One that was taken out of its mode meanwhile may have its last reference in what the wait has found, which goes under the lock. A dispatch
-    /// that took long was a turn: others come before the next.
-    @inline(never) private func noteDispatchedLocked(_ found: Found, _ run: Activation) {
+    /// One that was taken out of its mode meanwhile may have its last reference in what the wait has found, which goes under the lock.
+    @inline(never) private func keepDispatchedLocked(_ found: Found, _ run: Activation) {
         run.kept.keep(all: found.contexts)
-        _ = isCutLocked(run, after: .contexts)
     }
 
     /// Wake-ups count again. An outer run's deadline that passed while they did not is spent: it was one of the ignored.
