@@ -44,17 +44,16 @@ extension GRunLoop {
         if !run.owed.isEmpty { endTurnsLocked(run, of: found) }
         runBlocksLocked(run, mode)  // 11
         if !found.contexts.isEmpty { keepDispatchedLocked(found, run) }
-        if let item = found.item, item.kind != .wakeUp {
-            _ = isCutLocked(run, after: Turns(item.kind))
-        } else if dispatches {
-            _ = isCutLocked(run, after: .contexts)
-        }
+        if let item = found.item, item.kind != .wakeUp { _ = isCutLocked(run, after: Turns(item.kind)) }
         return handled || dispatches
     }
 
     /// One that was taken out of its mode meanwhile may have its last reference in what the wait has found, which goes under the lock.
+    /// Where nothing else was served, and it was their turn, a long dispatch is what the slice went to.
     @inline(never) private func keepDispatchedLocked(_ found: Found, _ run: Activation) {
         run.kept.keep(all: found.contexts)
+        let isAlone = found.item.map { $0.kind == .wakeUp } ?? true
+        if isAlone, run.owed.isEmpty { _ = isCutLocked(run, after: .contexts) }
     }
 
     /// Wake-ups count again. An outer run's deadline that passed while they did not is spent: it was one of the ignored.

@@ -26,7 +26,7 @@ extension GRunLoop {
         }
         run.passesFromMemory = Activation.longestRowFromMemory
         // 6. A look of its own costs a system call. Serving the queue first when the wait returns is the same to everyone but an observer of 7 or 9.
-        var mainQueueFirst = !run.servedMainQueueLast && run.mayServe(.mainQueue) && servesMainQueueLocked(mode)
+        var mainQueueFirst = !run.servedMainQueueLast && servesMainQueueLocked(mode)
         acquireContextsLocked(run, mode)
         if isObserved, !polls {
             if let found = lookBeforeWaitingLocked(run, mode, asksMainQueue: mainQueueFirst) { return found }
@@ -47,7 +47,7 @@ extension GRunLoop {
 
     /// beforeWaiting means "about to sleep": what is ready now, in the main queue or a context, makes this a pass that does not.
     @inline(never) private func lookBeforeWaitingLocked(_ run: Activation, _ mode: ModeState, asksMainQueue: Bool) -> Found? {
-        if asksMainQueue {
+        if asksMainQueue, run.mayServe(.mainQueue) {
             mark(.mainQueueCheck)
             if MainQueue.isReady { return Found(item: .mainQueue) }  // 6
         }
@@ -253,7 +253,7 @@ extension GRunLoop {
         _ run: Activation, _ mode: ModeState, mainQueue: Bool, mainQueueFirst: Bool, now: Nanoseconds
     ) -> ReadyItem? {
         // The main queue's precedence is not its turn: if it counted as that, who comes after it would have every turn that is left.
-        if mainQueue && mainQueueFirst { return .mainQueue }
+        if mainQueue && mainQueueFirst && run.mayServe(.mainQueue) { return .mainQueue }
         guard let item = preferredLocked(run, mode, mainQueue: mainQueue, now: now) else { return nil }
         lastTurn = item.kind
         if case .wakeUp = item { consumeWakeUpLocked(run) }
