@@ -23,36 +23,36 @@ public enum Rule: String, CaseIterable, Sendable {
         switch self {
         case .staleTimerDescriptor:
             """
-            ORACLE-BUG b (item 144): CF disarms a mode's timerfd for no reason but another timer, so it fires at \
+            A fault of CF (item 144): it disarms a mode's timerfd for no reason but another timer, so it fires at \
             the date of a timer that is gone, or of one that is firing in another mode. The CF face keeps a timer \
             of its own, years away, beside the real timers of a mode; then CF always arms the right date. Nothing \
             is skipped.
             """
         case .lastSourceDecides:
             """
-            ORACLE-BUG c: of several collected version-0 sources the last one alone decides whether the pass \
+            A fault of CF: of several collected version-0 sources the last one alone decides whether the pass \
             handled any. Invalidating the last one before its turn is skipped; if a nested run performed it, it is \
             signalled again when that run returns.
             """
         case .removedSourcePerforms:
             """
-            Item 92 the other way (DESIGN 11): CF still performs a collected source that was removed from the \
+            Item 92 the other way (our rule): CF still performs a collected source that was removed from the \
             mode. Removing a source from the mode for which it waits its turn is skipped.
             """
         case .removedTimerFires:
             """
-            Item 130 the other way (DESIGN 11): CF still fires a due timer of the batch that was removed from \
+            Item 130 the other way (our rule): CF still fires a due timer of the batch that was removed from \
             the mode but is in another one, or comes into one. Just that removal, and that return, is skipped.
             """
         case .ownDateInSeveralModes:
             """
-            ORACLE-BUG, not in the list: a timer whose date is set while it fires is armed afterwards only in the \
+            A fault of CF: a timer whose date is set while it fires is armed afterwards only in the \
             mode in which it fired; in its other modes it never wakes the loop. Setting the date of a firing \
             timer is skipped unless it is in that mode alone, and so is adding it elsewhere until it has fired.
             """
         case .wakeUpEaten:
             """
-            ORACLE-BUG, not in the list: CF's deadline, like its stop, is a flag and a single wake-up. A nested run \
+            A fault of CF: CF's deadline, like its stop, is a flag and a single wake-up. A nested run \
             that is the innermost one then consumes the wake-up, and the outer run sleeps on, past its deadline or \
             stopped as it is, until something else wakes it (item 59 has it return). The CF face wakes a run that \
             is about to wait in such a state. Nothing is skipped.
@@ -70,7 +70,7 @@ public enum Rule: String, CaseIterable, Sendable {
             """
         case .portReadBeforeAfterWaiting:
             """
-            Row j: CF reads a version-1 source's descriptor before afterWaiting, GRunLoop never does. In an \
+            Item 104: CF reads a version-1 source's descriptor before afterWaiting, GRunLoop never does. In an \
             afterWaiting observer, making a source ready that is ready already is skipped, and so is removing it.
             """
         case .waitedItemGone:
@@ -82,7 +82,7 @@ public enum Rule: String, CaseIterable, Sendable {
             """
         case .ghostCommonItem:
             """
-            ORACLE-BUG, not in the list: a common item that was taken out of every mode one by one is forgotten: \
+            A fault of CF: a common item that was taken out of every mode one by one is forgotten: \
             CF denies that the common modes contain such a timer, and leaves such an item there when it is \
             invalidated. The question whether the common modes contain it is skipped for just those.
             """
@@ -95,7 +95,7 @@ public enum Rule: String, CaseIterable, Sendable {
         case .pseudoModeObject:
             """
             Item 176: performing a block in the common modes has CF create a mode object that is literally named \
-            kCFRunLoopCommonModes, which it then lists among all modes. Row q: for GRunLoop that name is the \
+            kCFRunLoopCommonModes, which it then lists among all modes. Item 166: for GRunLoop that name is the \
             pseudo mode and nothing else. The answer about all modes leaves that one name out.
             """
         }

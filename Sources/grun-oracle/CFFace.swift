@@ -262,7 +262,7 @@ final class CFFace: LoopFace {
 
     func cfName(_ mode: ModeName) -> CFString {
         if mode == "default" { return kCFRunLoopDefaultMode }
-        // Row q: CF knows the pseudo mode by its address.
+        // Item 166: CF knows the pseudo mode by its address.
         if mode == "common" { return kCFRunLoopCommonModes }
         if let name = modeNames[mode] { return name }
         let name: CFString = CFStringCreateWithCString(nil, mode, CFStringBuiltInEncodings.UTF8.rawValue)

@@ -54,7 +54,8 @@ struct HostedRun {
         }
         guard let comparison = comparisons.first(where: \.oracle.ownsNoRun) else { return .ownsRun }
         guard !comparison.agrees, let divergence = comparer.divergence(of: hosted) else { return .agrees }
-        return .differs(hosted, divergence)
+        // An item that came late may have hidden in the first look that it ends a run.
+        return divergence.oracle.ownsNoRun ? .differs(hosted, divergence) : .ownsRun
     }
 }
 
