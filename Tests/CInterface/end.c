@@ -3,7 +3,10 @@
 
 #include "check.h"
 
+#include <fcntl.h>
+#include <glib-unix.h>
 #include <pthread.h>
+#include <unistd.h>
 
 typedef struct {
     GRunLoop *loop;
@@ -49,8 +52,66 @@ static gpointer end_with_functions(gpointer data)
     return NULL;
 }
 
+static void perform_too_late(GRunSource *source, GRunLoop *loop, const char *mode, gpointer data)
+{
+    (void)source;
+    grun_loop_perform_in_order(loop, 0, mode, note_a, data, note_release);
+    grun_loop_perform_after(loop, 0, mode, note_a, data, note_release);
+}
+
+static gboolean perform_source(GRunSource *source, gpointer data) { return source != NULL && data != NULL; }
+
+static gboolean perform_fd(GRunFdSource *source, GIOCondition condition, gpointer data)
+{
+    (void)condition;
+    return source != NULL && data != NULL;
+}
+
+static gpointer end_with_items(gpointer data)
+{
+    End *end = data;
+    end->loop = grun_loop_ref(grun_loop_get_current());
+    GRunSource *source = grun_source_new_full(0, NULL, perform_too_late, perform_source, end, NULL);
+    grun_loop_add_source(end->loop, source, MODE);
+    grun_source_unref(source);
+    int pipe_ends[2];
+    g_assert_true(g_unix_open_pipe(pipe_ends, FD_CLOEXEC, NULL));
+    GRunFdSource *reader = grun_fd_source_new(pipe_ends[0], G_IO_IN, perform_fd, end, NULL);
+    g_assert_true(grun_loop_add_fd_source(end->loop, reader, MODE, NULL));
+    g_assert_true(grun_loop_add_fd_source(end->loop, reader, GRUN_MODE_COMMON, NULL));
+    pass(end->loop);
+    grun_fd_source_unref(reader);
+    close(pipe_ends[0]);
+    close(pipe_ends[1]);
+    return NULL;
+}
+
+static guint count_descriptors(void)
+{
+    g_autoptr(GDir) folder = g_dir_open("/proc/self/fd", 0, NULL);
+    guint count = 0;
+    while (g_dir_read_name(folder) != NULL)
+        count++;
+    return count;
+}
+
+/// Somebody holds a loop whose thread has ended: it holds no data and no descriptors.
+static void check_held(void)
+{
+    End end = {.trace = g_string_new(NULL)};
+    guint before = count_descriptors();
+    g_thread_join(g_thread_new("ends", end_with_items, &end));
+    g_assert_cmpuint(end.lets_go, ==, 2);
+    g_assert_cmpuint(count_descriptors(), ==, before);
+    grun_loop_unref(end.loop);
+    g_assert_cmpstr(end.trace->str, ==, "");
+    g_string_free(end.trace, TRUE);
+}
+
 void check_end(void)
 {
+    check_held();
+
     End end = {.trace = g_string_new(NULL)};
     g_thread_join(g_thread_new("ends", end_with_functions, &end));
     // The last one first; what it has added next.

@@ -246,6 +246,59 @@ static guint iterate(gint64 microseconds)
     return iterations;
 }
 
+static gboolean quit(gpointer loop)
+{
+    g_main_loop_quit(loop);
+    return G_SOURCE_REMOVE;
+}
+
+// Before the first wait GLib's loop is run, told that it sleeps, and left by a source that comes before ours: without afterWaiting.
+static gboolean leave_asleep(GRunObserver *observer, GRunActivity activity, gpointer done)
+{
+    (void)observer;
+    (void)activity;
+    if (*(gboolean *)done)
+        return G_SOURCE_CONTINUE;
+    *(gboolean *)done = TRUE;
+    g_autoptr(GMainLoop) foreign = g_main_loop_new(NULL, FALSE);
+    g_timeout_add_full(-150, 5, quit, foreign, NULL);
+    g_main_loop_run(foreign);
+    return G_SOURCE_CONTINUE;
+}
+
+static gpointer wake_and_stop(gpointer loop)
+{
+    for (int each = 0; each < 2; each++) {
+        // Once it sleeps, in the first pass and in the second.
+        g_usleep(20000);
+        while (!grun_loop_is_waiting(loop))
+            g_usleep(1000);
+        if (each == 0)
+            grun_loop_wake_up(loop);
+        else
+            grun_loop_stop(loop);
+    }
+    return NULL;
+}
+
+// The pass after that sleeps as any other: a stop wakes it.
+static void check_stop_after_foreign_sleep(GRunLoop *loop)
+{
+    gboolean done = FALSE;
+    Count waits = count_of(loop);
+    g_autoptr(GRunObserver) first = grun_observer_new(GRUN_ACTIVITY_BEFORE_WAITING, TRUE, 0, leave_asleep, &done, NULL);
+    g_autoptr(GRunObserver) second = grun_observer_new(GRUN_ACTIVITY_AFTER_WAITING, TRUE, 1, count_observer, &waits, NULL);
+    waits.stays = TRUE;
+    grun_loop_add_observer(loop, first, GRUN_MODE_DEFAULT);
+    grun_loop_add_observer(loop, second, GRUN_MODE_DEFAULT);
+    GThread *other = g_thread_new("stops", wake_and_stop, loop);
+    g_assert_cmpint(grun_loop_run_in_mode(loop, GRUN_MODE_DEFAULT, 10, FALSE), ==, GRUN_RESULT_STOPPED);
+    g_thread_join(other);
+    grun_observer_invalidate(first);
+    grun_observer_invalidate(second);
+    g_free(waits.mode);
+}
+
 void check_host(void)
 {
     GRunLoop *loop = grun_loop_get_main();
@@ -283,12 +336,18 @@ void check_host(void)
     background.calls = common.calls = 0;
     iterate(20000);
     g_assert_cmpuint(background.calls + common.calls, ==, 0);
+    // What it is to go back into is no further context, which would be carried into itself.
+    GMainContext *home = g_main_context_default();
+    grun_loop_add_context(loop, home, GRUN_MODE_DEFAULT);
     grun_loop_attach(loop);
+    g_assert_true(grun_loop_get_home_context(loop) == home);
+    g_assert_false(grun_loop_contains_context(loop, home, GRUN_MODE_DEFAULT));
     iterate(20000);
     g_assert_cmpuint(background.calls, >, 0);
 
     grun_timer_invalidate(first);
     grun_timer_invalidate(second);
+    check_stop_after_foreign_sleep(loop);
     g_free(background.mode);
     g_free(common.mode);
 }

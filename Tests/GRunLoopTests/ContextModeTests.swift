@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Modes as sets of contexts: what is served while which mode runs (DESIGN.md 6).
+// Modes as sets of contexts: what is served while which mode runs.
 
 import CGLib
 import GRunLoop

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Contexts in a pass: how a run serves GLib's sources with its own items (DESIGN.md 5 and 6; items 16 to 18, 26 and 237).
+// Contexts in a pass: how a run serves GLib's sources with its own items (items 16 to 18, 26 and 237).
 
 import CGLib
 import GRunLoop
@@ -226,15 +226,7 @@ import Testing
         try await onFreshThread { loop in
             let context = TestContext()
             let trace = Recorder()
-            let mayRelease = Flag()
-            let isOwned = Flag()
-            let owner = startThread {
-                g_main_context_acquire(context.pointer)
-                isOwned.set()
-                mayRelease.wait()
-                g_main_context_release(context.pointer)
-            }
-            isOwned.wait()
+            let owner = ContextOwner(context.pointer)
             loop.add(context: context.pointer, forMode: .default)
             let idle = GLibSource.idle(context.pointer) {
                 trace("dispatched on \(threadID)")
@@ -242,8 +234,7 @@ import Testing
             }
             #expect(loop.run(for: .milliseconds(20), returningAfterSourceHandled: true) == .timedOut)
             #expect(trace.lines == [])
-            mayRelease.set()
-            join(owner)
+            owner.letGo()
             #expect(loop.run(for: .seconds(60), returningAfterSourceHandled: true) == .handledSource)
             #expect(trace.lines == ["dispatched on \(threadID)"])
             withExtendedLifetime(idle) {}

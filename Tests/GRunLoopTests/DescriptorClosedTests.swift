@@ -97,4 +97,32 @@ import Testing
             sources.value = []
         }
     }
+
+    @Test("item 107: an event that was found for a descriptor is not one of another that got its number before the event's turn")
+    func numberReusedAfterFetch() async throws {
+        try await onFreshThread { loop in
+            let trace = Recorder()
+            let events = [EventDescriptor(), EventDescriptor()]
+            let quiet = EventDescriptor()
+            let numbers = events.map { copyWithHighNumber($0.descriptor) }
+            defer { for number in numbers { close(number) } }
+            let sources = Shared<[GRunLoop.DescriptorSource]>([])
+            let later = numbers.map { GRunLoop.DescriptorSource(descriptor: $0) { _, _ in trace("another descriptor's event") } }
+            sources.value = numbers.enumerated().map { index, number in
+                GRunLoop.DescriptorSource(descriptor: number) { _, _ in
+                    events[index].consume()
+                    trace("performed")
+                    let other = 1 - index
+                    loop.remove(sources.value[other], forMode: .default)
+                    _ = dup2(quiet.descriptor, numbers[other])
+                    try? loop.add(later[other], forMode: .default)
+                }
+            }
+            for source in sources.value { try loop.add(source, forMode: .default) }
+            for event in events { event.makeReady() }
+            #expect(loop.run(for: .milliseconds(10)) == .timedOut)
+            #expect(trace.lines == ["performed"])
+            sources.value = []
+        }
+    }
 }

@@ -24,6 +24,25 @@ import Testing
         }
     }
 
+    @Test("items 48, 190: blocks that have waited for the turn of a source are run also where that was taken back")
+    func turnTakenBack() async throws {
+        try await onFreshThread { loop in
+            let source = loop.source {}
+            let isSignalled = Flag()
+            loop.after(.zero) {
+                loop.perform {
+                    work(for: .milliseconds(6))
+                    source.signal()
+                    isSignalled.set()
+                }
+                loop.perform { loop.stop() }
+            }
+            // In the next pass, before its turn.
+            loop.on(.beforeTimers) { _ in if isSignalled.isSet { source.invalidate() } }
+            #expect(loop.run(for: .seconds(2)) == .stopped)
+        }
+    }
+
     @Test(
         "items 109, 190: more descriptors than one look finds have their turns, where each run services one",
         arguments: [65, 128, 192])

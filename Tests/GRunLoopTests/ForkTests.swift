@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 @Suite("Forked children") struct ForkTests {
-    @Test("item 15 (DESIGN 11): where another thread had the loop's lock at the fork, every call answers, and none hangs")
+    @Test("item 15 (our rule): where another thread had the loop's lock at the fork, every call answers, and none hangs")
     func lockedAtTheFork() async throws {
         let child = runChild("forked-while-locked")
         #expect(child.output.count == 1, "\(child.output)")

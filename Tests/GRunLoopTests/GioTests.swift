@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// GIO in the modes: sockets, tasks and D-Bus complete in the mode in which they were started (DESIGN.md 6; items 26 and 237).
+// GIO in the modes: sockets, tasks and D-Bus complete in the mode in which they were started (items 26 and 237).
 
 import GRunLoop
 import Glibc

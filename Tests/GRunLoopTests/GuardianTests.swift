@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What guards an item, now a loop's lock and now a bit of its own: nobody is let in beside another, and one loop wins.
 
+import Synchronization
 import TestSupport
 import Testing
 
@@ -58,5 +59,47 @@ import Testing
             lock.withLock { for item in items where item.guardian.isBound(to: lock) { item.guardian.unbind() } }
             Lock.giveBack(lock)
         }
+    }
+
+    @Test("whoever waited for the lock of a loop that an item has left meanwhile waits for what guards it now")
+    func looksAgain() {
+        let item = Item()
+        let (first, second) = (Lock.take(), Lock.take())
+        func bind(to lock: Lock) {
+            let isBound = item.guardian.bind(to: lock)
+            #expect(isBound)
+        }
+        first.lock()
+        bind(to: first)
+        let isThere = Atomic(false)
+        let isOthers = Atomic(false)
+        let hasEntered = Atomic(false)
+        let visitor = LoopThread { _ in
+            isThere.store(true, ordering: .releasing)
+            let wasOthers = item.guardian.withLock {
+                defer { hasEntered.store(true, ordering: .releasing) }
+                return isOthers.load(ordering: .acquiring)
+            }
+            #expect(!wasOthers)
+        }
+        /// What it sleeps for: the address of the lock's word.
+        func sleepsFor() -> String? {
+            let call = systemCall(of: visitor.kernelID)
+            return isThere.load(ordering: .acquiring) && call.count > 1 ? call[1] : nil
+        }
+        #expect(waitUntil { sleepsFor() != nil })
+        let former = sleepsFor()
+        item.guardian.unbind()
+        second.lock()
+        bind(to: second)
+        isOthers.store(true, ordering: .releasing)
+        first.unlock()
+        #expect(waitUntil { hasEntered.load(ordering: .acquiring) || sleepsFor().map { $0 != former } == true })
+        isOthers.store(false, ordering: .releasing)
+        second.unlock()
+        visitor.join()
+        second.withLock { item.guardian.unbind() }
+        Lock.giveBack(first)
+        Lock.giveBack(second)
     }
 }

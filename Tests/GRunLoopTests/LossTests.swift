@@ -22,7 +22,7 @@ import Testing
 
     @Test(
         "under a host the hub goes silent, says so once, and leaves alone what has the numbers now",
-        arguments: ["closed-under-a-host", "closed-timer-under-a-host"])
+        arguments: ["closed-under-a-host", "closed-timer-under-a-host", "closed-idle-timer-under-a-host"])
     func underAHost(scenario: String) async throws {
         let child = runChild(scenario)
         #expect(

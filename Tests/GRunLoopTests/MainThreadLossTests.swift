@@ -64,6 +64,13 @@ import Testing
         #expect(child.status == 0)
     }
 
+    @Test("the main thread's end: end handlers may iterate the home context and run the loop, without the queue")
+    func endOfTheThread() {
+        let child = runChild("main-thread-ends-under-a-host")
+        #expect(child.output == ["timer", "finished", "handler has returned", "exit"], "\(child.errors)")
+        #expect(child.errorCount(of: "a descriptor of the run loop's own is gone") == 0, "\(child.errors)")
+    }
+
     @Test("the loop run inside a main-queue block: said once, and only when another block waits on it", arguments: ["run", "host"])
     func insideBlock(driver: String) {
         let child = runChild("\(driver)-inside-main-queue-block")

@@ -174,6 +174,31 @@ private func recordedSource(_ trace: Recorder, order: Int = 0) -> GRunLoop.Sourc
         }
     }
 
+    @Test("items 89, 91: a signal that comes just before a source of several modes is performed is a new one in each of them")
+    func signalledAsItsTurnComes() async throws {
+        try await onFreshThread { loop in
+            let performed = Counter()
+            let source = loop.source { performed.increment() }
+            loop.add(source, forMode: "other")
+            // One that was performed before, and has left the loop, goes when the lock is next given up: to call the next one.
+            func makeAndSignal() {
+                let seen = Weak<GRunLoop.Source>()
+                let former = GRunLoop.Source(order: -1) { [witness = Witness { source.signal() }] in
+                    withExtendedLifetime(witness) { if let former = seen.object { loop.remove(former, forMode: .default) } }
+                }
+                seen.object = former
+                loop.add(former, forMode: .default)
+                former.signal()
+            }
+            makeAndSignal()
+            source.signal()
+            loop.run(for: .zero)
+            #expect(performed.value == 1 && source.isSignalled)
+            loop.run(mode: "other", for: .zero)
+            #expect(performed.value == 2 && !source.isSignalled)
+        }
+    }
+
     @Test("item 98: what a source's closures hold goes with the source, not when it is invalidated")
     func contextGoesWithTheSource() async throws {
         try await onFreshThread { loop in
@@ -193,7 +218,7 @@ private func recordedSource(_ trace: Recorder, order: Int = 0) -> GRunLoop.Sourc
         }
     }
 
-    @Test("item 99 (DESIGN 11): two sources are two, whatever they have in common")
+    @Test("item 99 (our rule): two sources are two, whatever they have in common")
     func sourcesAreThemselves() async throws {
         try await onFreshThread { loop in
             let performed = Counter()

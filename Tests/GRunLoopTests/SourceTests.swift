@@ -85,7 +85,7 @@ import Testing
         }
     }
 
-    @Test("item 92 (DESIGN 11): a source that another one removes in the same pass is cancelled and does not perform")
+    @Test("item 92 (our rule): a source that another one removes in the same pass is cancelled and does not perform")
     func removedByAnotherSource() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()

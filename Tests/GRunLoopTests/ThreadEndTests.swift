@@ -145,7 +145,7 @@ import Testing
         }
     }
 
-    @Test("item 11 (DESIGN 11): the last reference to a loop may go anywhere, after its thread's end")
+    @Test("item 11 (our rule): the last reference to a loop may go anywhere, after its thread's end")
     func lastReferenceGoesAnywhere() async throws {
         try await onFreshThread { _ in
             let held = Shared<GRunLoop?>(nil)
@@ -239,7 +239,7 @@ import Testing
         #expect(child.status == 0)
     }
 
-    @Test("item 15 (DESIGN 11): after fork() without exec() every call is refused, with a message that says what to do")
+    @Test("item 15 (our rule): after fork() without exec() every call is refused, with a message that says what to do")
     func forked() async throws {
         let child = runChild("forked")
         #expect(child.output == ["child: finished, nothing ran", "parent: handledSource"])

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads that leave in the middle of a callout: what is on their stack is never come back to.
+// Threads that leave in the middle of a callout: what is on their stack is never come back to, nor released, which a sanitizer calls a
+// leak.
 
 import GRunLoop
 import Glibc
 import TestSupport
 import Testing
 
-@Suite("Threads that leave by pthread_exit") struct ThreadExitTests {
+@Suite("Threads that leave by pthread_exit", .disabled(if: sanitizer == "address")) struct ThreadExitTests {
     @Test("whoever waits for a worker thread is told, by join() and by ended(), and its end handlers are called")
     func workerLeaves() async throws {
         let worker = try GRunLoop.Thread(name: "leaves")
@@ -65,5 +66,23 @@ import Testing
         #expect(refused.wait())
         join(waiting)
         #expect(trace.lines == ["virtual", "real"])
+    }
+
+    @Test("item 9: the blocks behind one that leaves are released without being run, those of the step under way as well")
+    func leavesInABlockStep() async throws {
+        let trace = Recorder()
+        let thread = startThread {
+            let loop = GRunLoop.current
+            loop.keepAlive()
+            loop.perform {
+                loop.perform { [witness = Witness { trace("next step released") }] in withExtendedLifetime(witness) { trace("run") }
+                }
+                pthread_exit(nil)
+            }
+            loop.perform { [witness = Witness { trace("same step released") }] in withExtendedLifetime(witness) { trace("run") } }
+            loop.run(mode: .default)
+        }
+        join(thread)
+        #expect(trace.lines.sorted() == ["next step released", "same step released"])
     }
 }

@@ -183,7 +183,7 @@ import Testing
         }
     }
 
-    @Test("item 130 (DESIGN 11): a timer that is removed in the batch does not fire in it, even if it is in another mode")
+    @Test("item 130 (our rule): a timer that is removed in the batch does not fire in it, even if it is in another mode")
     func removedInBatch() async throws {
         try await onFreshThread { loop in
             let record = Recorder()

@@ -48,6 +48,27 @@ private let aPass = ["afterWaiting", "beforeTimers", "beforeSources", "beforeWai
         }
     }
 
+    @Test("items 67, 71: a wake-up ends the sleep after a callout that has left a foreign loop before its sleep")
+    func afterForeignLoop() async throws {
+        try await onFreshThread { _ in
+            let trace = Recorder()
+            let thread = sleepingThread(trace)
+            thread.loop.async { [loop = thread.loop] in
+                // Its last iteration tells beforeWaiting, and nobody comes back to it.
+                settleHost(loop.homeContext?.pointer)
+                trace("left")
+            }
+            #expect(trace.wait(for: "left"))
+            thread.waitUntilAsleep()
+            thread.loop.perform { trace("block") }
+            thread.loop.wakeUp()
+            #expect(trace.wait(for: "block", timeout: .seconds(5)))
+            // It ends a sleep in which wake-ups do not count: the test fails then, and does not hang.
+            thread.loop.after(.zero) {}
+            thread.finish()
+        }
+    }
+
     @Test("item 75: a sleeping loop does not notice additions, removals, invalidations and blocks until it is woken")
     func notNoticed() async throws {
         try await onFreshThread { _ in

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The lock in a process that sandboxes itself after the library was loaded: from then on membarrier(2) fails, and whoever
 // sleeps for the lock must be woken all the same. A process of its own, since a filter stays: grun-lock-check EPERM or
-// ENOSYS; and, by grun-lock-check fork, in a forked child. LockTests runs it.
+// ENOSYS; and, by grun-lock-check fork, in a forked child. LockTests runs it. grun-lock-check barrier looks for as long as it takes a sleeper
+// without its barrier to be forgotten, which items-bite wants to know; scripts/lock-model is the same on paper.
 
 #define _GNU_SOURCE
 
@@ -22,7 +23,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { ROUNDS_BEFORE = 1000, SECONDS = 2, PATIENCE = 20, LINES = 1 << 14, LINE = 1024 };
+enum { ROUNDS = 1000, SECONDS = 2, SECONDS_FOR_A_BARRIER = 20, PATIENCE = 20, LINES = 1 << 14, LINE = 1024 };
 
 static cgrun_lock lock;
 static unsigned long guarded;
@@ -95,6 +96,13 @@ static void *lead(void *unused)
     return NULL;
 }
 
+/// In seconds; as the tests', for whoever expects it to fail.
+static int patience(void)
+{
+    const char *wanted = getenv("GRUN_PATIENCE");
+    return wanted != NULL ? atoi(wanted) : PATIENCE;
+}
+
 /// Until that is so one round follows the other, or the process ends.
 static void watch(bool (*is_enough)(unsigned long rounds))
 {
@@ -106,7 +114,7 @@ static void watch(bool (*is_enough)(unsigned long rounds))
         if (now > last) {
             last = now;
             moved = cgrun_now();
-        } else if (cgrun_now() - moved > PATIENCE * INT64_C(1000000000)) {
+        } else if (cgrun_now() - moved > patience() * INT64_C(1000000000)) {
             printf("lock-check: a thread sleeps for a lock that nobody has\n");
             exit(1);
         }
@@ -176,42 +184,65 @@ static int want_it_in_a_child(void)
     return 0;
 }
 
+static pthread_t leader, follower;
+
+static void begin(void)
+{
+    pthread_create(&leader, NULL, lead, NULL);
+    pthread_create(&follower, NULL, follow, NULL);
+}
+
+static bool have_taken_turns(void)
+{
+    __atomic_store_n(&is_over, true, __ATOMIC_RELEASE);
+    watch(has_ended);
+    pthread_join(leader, NULL);
+    pthread_join(follower, NULL);
+    return guarded == 2 * had;
+}
+
+static void make_rounds(unsigned seconds)
+{
+    enough = __atomic_load_n(&had, __ATOMIC_RELAXED) + ROUNDS;
+    end = cgrun_now() + seconds * INT64_C(1000000000);
+    watch(has_made_enough);
+}
+
+static int pass(void)
+{
+    puts("lock-check: passed");
+    return 0;
+}
+
 int main(int count, char **arguments)
 {
+    const char *what = count > 1 ? arguments[1] : "ENOSYS";
     setvbuf(stdout, NULL, _IOLBF, 0);
-    if (count > 1 && strcmp(arguments[1], "fork") == 0) {
-        cgrun_lock_init(&lock);
-        return want_it_in_a_child();
-    }
-    int error = count > 1 && strcmp(arguments[1], "EPERM") == 0 ? EPERM : ENOSYS;
     cgrun_lock_init(&lock);
+    if (strcmp(what, "fork") == 0)
+        return want_it_in_a_child();
     if (cgrun_locks_are_special) {
         puts("lock-check: there is no membarrier here, or a sanitizer: skipped");
         return 0;
     }
-    pthread_t leader, follower;
-    pthread_create(&leader, NULL, lead, NULL);
-    pthread_create(&follower, NULL, follow, NULL);
-    enough = ROUNDS_BEFORE;
-    watch(has_made_enough);
+    begin();
+    if (strcmp(what, "barrier") == 0) {
+        make_rounds(SECONDS_FOR_A_BARRIER);
+        return have_taken_turns() ? pass() : fail("two threads had it at once");
+    }
+    make_rounds(0);
+    int error = strcmp(what, "EPERM") == 0 ? EPERM : ENOSYS;
     if (!forbid_membarrier(error))
         return fail("no filter can be set");
     if (syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0 || errno != error)
         return fail("membarrier is still allowed");
     unsigned long before = __atomic_load_n(&had, __ATOMIC_RELAXED);
-    enough = before + ROUNDS_BEFORE;
-    end = cgrun_now() + SECONDS * INT64_C(1000000000);
-    watch(has_made_enough);
-    __atomic_store_n(&is_over, true, __ATOMIC_RELEASE);
-    watch(has_ended);
-    pthread_join(leader, NULL);
-    pthread_join(follower, NULL);
-    fprintf(stderr, "lock-check: %lu rounds, %lu of them without membarrier\n", had, had - before);
-    if (guarded != 2 * had)
+    make_rounds(SECONDS);
+    if (!have_taken_turns())
         return fail("two threads had it at once");
+    fprintf(stderr, "lock-check: %lu rounds, %lu of them without membarrier\n", had, had - before);
     overlook_a_sleeper();
     if (!cgrun_locks_are_special)
         return fail("nobody has gone over to the fence");
-    puts("lock-check: passed");
-    return 0;
+    return pass();
 }

@@ -86,14 +86,7 @@ final class HostContextTests: MainThreadTestCase {
     func testOwnedElsewhere() {
         let context = furtherContext()
         let trace = Recorder()
-        let (isOwned, mayLetGo) = (Flag(), Flag())
-        let owner = startThread {
-            precondition(g_main_context_acquire(context.pointer) != 0)
-            isOwned.set()
-            mayLetGo.wait()
-            g_main_context_release(context.pointer)
-        }
-        isOwned.wait()
+        let owner = ContextOwner(context.pointer)
         attach(
             .idle(context.pointer) {
                 trace("idle")
@@ -101,8 +94,7 @@ final class HostContextTests: MainThreadTestCase {
             })
         for _ in 0..<10 { g_main_context_iteration(nil, 0) }
         XCTAssertEqual(trace.lines, [])
-        mayLetGo.set()
-        join(owner)
+        owner.letGo()
         loop.wakeUp()
         iterateHost { !trace.lines.isEmpty }
     }

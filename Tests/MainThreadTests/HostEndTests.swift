@@ -48,9 +48,15 @@ final class HostEndTests: MainThreadTestCase {
     /// item 70: a wake-up while the host's run ends is nobody's: no pass of it is left, and the next run does not begin with it.
     func testWakeUpAtTheEnd() {
         freshHostedRun()
+        let exits = Counter()
+        once(.exit) { [loop] in
+            loop.wakeUp()
+            exits.increment()
+        }
+        // A loop that was only touched enters no run.
         settleHost()
-        once(.exit) { [loop] in loop.wakeUp() }
         freshHostedRun()
+        XCTAssertEqual(exits.value, 1)
         let trace = Recorder()
         observe(trace, .default, .beforeWaiting)
         source {}

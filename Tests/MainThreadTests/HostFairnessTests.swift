@@ -185,6 +185,25 @@ final class HostFairnessTests: MainThreadTestCase {
         try checkTurns(slice: slice, besideWakeUps: true, part: 1000) { loop.run(for: .milliseconds(300)) }
     }
 
+    /// items 52, 53, 190: nor where no slice is ever used up: that the main queue is asked first is no turn of its, and a wake-up that asks nobody else
+    /// is nobody's turn.
+    func testEveryKindHasItsTurnWithoutASlice() throws {
+        for wakes in [false, true] {
+            try checkTurns(orders: [0], slice: .seconds(60), part: wakes ? 1000 : 20) {
+                let passes = Counter()
+                let observer = GRunLoop.Observer(activities: .beforeTimers) { _, _ in
+                    if wakes { GRunLoop.main.wakeUp() }
+                    if passes.increment() == 600 { GRunLoop.main.stop() }
+                }
+                loop.add(observer, forMode: .default)
+                loop.runUntilStopped()
+                observer.invalidate()
+                // A host would not come back from what is still under way.
+                loop.hostTimeSlice = .zero
+            }
+        }
+    }
+
     /// The lines, one for each stretch of equal ones.
     private func stretches(_ trace: Recorder) -> [String] {
         trace.take().reduce(into: []) { if $0.last != $1 { $0.append($1) } }

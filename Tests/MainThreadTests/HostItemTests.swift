@@ -146,6 +146,17 @@ final class HostItemTests: MainThreadTestCase {
         XCTAssertEqual(trace.lines.filter { $0 != "wakes" }, ["afterWaiting"] + pass + ["afterWaiting"] + pass)
     }
 
+    /// items 46, 74: nor does another thread's signal between beforeWaiting and the sleep.
+    func testAnotherThreadsSignalInBeforeWaiting() {
+        let trace = Recorder()
+        freshHostedRun()
+        let source = source { trace("source") }
+        once(.beforeWaiting) { onPlainThread { source.signal() } }
+        after(.milliseconds(10)) { trace("timer") }
+        iterateHost { trace.lines.count == 2 }
+        XCTAssertEqual(trace.lines, ["timer", "source"])
+    }
+
     /// items 74, 75: a signal and a block of another thread alone do not wake the host; its next iteration serves them.
     func testNotWoken() {
         let source = source { [trace] in trace("source") }

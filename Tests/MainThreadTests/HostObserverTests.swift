@@ -29,4 +29,35 @@ final class HostObserverTests: MainThreadTestCase {
                 "afterWaiting", "timer", "tail block", "beforeTimers", "beforeSources", "beforeWaiting",
             ])
     }
+
+    /// What the host dispatches after beforeWaiting ends its sleep, also where it was ready at once: afterWaiting comes then, and not with our own next
+    /// work.
+    func testForeignWorkEndsTheSleep() {
+        let trace = Recorder()
+        freshHostedRun()
+        observe(trace, .default, [.beforeWaiting, .afterWaiting])
+        let foreign = Shared<GLibSource?>(nil)
+        once(.beforeWaiting) {
+            foreign.value = .idle(nil) {
+                trace("foreign")
+                return false
+            }
+        }
+        for _ in 0..<100 where trace.lines.count < 4 { g_main_context_iteration(nil, 0) }
+        XCTAssertEqual(trace.lines, ["beforeWaiting", "foreign", "afterWaiting", "beforeWaiting"])
+    }
+
+    /// A sleep that somebody else's event has ended is over before that is served.
+    func testSleepEndsBeforeForeignWork() {
+        let trace = Recorder()
+        freshHostedRun()
+        observe(trace, .default, [.beforeWaiting, .afterWaiting])
+        let foreign = GLibSource.timeout(nil, milliseconds: 20, priority: 200) {
+            trace("foreign")
+            return false
+        }
+        iterateHost { trace.lines.contains("foreign") }
+        foreign.destroy()
+        XCTAssertEqual(trace.lines, ["beforeWaiting", "afterWaiting", "foreign"])
+    }
 }

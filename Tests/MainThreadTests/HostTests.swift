@@ -75,6 +75,24 @@ final class HostTests: MainThreadTestCase {
         XCTAssertTrue(isDone.isSet)
     }
 
+    /// item 41: a foreign loop that a callout of a tail runs begins with the head of a pass: a source comes before a timer.
+    func testForeignLoopInATailBeginsWithAHead() {
+        let trace = Recorder()
+        freshHostedRun()
+        let source = source { trace("source") }
+        // The tail of this pass is left for what ends the host's sleep.
+        loop.perform {}
+        settleHost()
+        after(.milliseconds(2)) {
+            trace("timer")
+            source.signal()
+            GRunLoop.main.after(.zero) { trace("another timer") }
+            iterateHost { trace.lines.count == 3 }
+        }
+        iterateHost { trace.lines.count == 3 }
+        XCTAssertEqual(trace.lines, ["timer", "source", "another timer"])
+    }
+
     /// item 58: a stop from a callout that a foreign loop serves is for the run that this loop is nested in.
     func testStopInsideAForeignLoop() {
         let isDone = Flag()

@@ -157,14 +157,7 @@ final class HostThreadTests: MainThreadTestCase {
 
     /// While another thread owns the context, our own driver serves what is ours; what lies in the context waits.
     func testOurRunWhileAnotherThreadOwnsTheContext() {
-        let (isOwned, mayLetGo) = (Flag(), Flag())
-        let owner = startThread {
-            precondition(g_main_context_acquire(nil) != 0)
-            isOwned.set()
-            mayLetGo.wait()
-            g_main_context_release(nil)
-        }
-        isOwned.wait()
+        let owner = ContextOwner(nil)
         let trace = Recorder()
         let idle = GLibSource.idle(nil) {
             trace("idle")
@@ -176,8 +169,7 @@ final class HostThreadTests: MainThreadTestCase {
         }
         XCTAssertEqual(loop.run(mode: .default, for: .seconds(10)), .stopped)
         XCTAssertEqual(trace.lines, ["timer"])
-        mayLetGo.set()
-        join(owner)
+        owner.letGo()
         iterateHost { trace.lines.count == 2 }
         XCTAssertEqual(trace.lines, ["timer", "idle"])
         idle.destroy()

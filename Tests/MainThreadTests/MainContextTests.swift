@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// GLib's default context is the main loop's home: what lies there is served in the common modes (DESIGN.md 6).
+// GLib's default context is the main loop's home: what lies there is served in the common modes.
 
 import CGLib
 import Dispatch

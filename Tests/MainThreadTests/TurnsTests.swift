@@ -80,10 +80,11 @@ final class TurnsTests: MainThreadTestCase {
         case ours, host
     }
 
-    /// How many items of `flood`, each of which takes `span`, come in a row beside `victim`, at most, while that is served `count` times.
-    private func longestRow(of flood: String, _ span: Duration, beside victim: String, _ driver: Driver, until count: Int) throws
-        -> Int
-    {
+    /// How many items of `flood`, each of which takes `span`, come in a row beside `victim`, at most, while that is served `count` times. An item of
+    /// the victim's takes `other`.
+    private func longestRow(
+        of flood: String, _ span: Duration, beside victim: String, of other: Duration, _ driver: Driver, until count: Int
+    ) throws -> Int {
         // A row of short items may be under way, among which the first long one is seen late.
         for _ in 0..<4 { settleHost() }
         let rows = Shared([0])
@@ -103,6 +104,7 @@ final class TurnsTests: MainThreadTestCase {
         let serve: @Sendable () -> Void = {
             guard !isDone.isSet else { return }
             rows.update { $0.append(0) }
+            work(for: other)
             if rows.value.count > count { end() }
         }
         let isForeign = victim == "the host's idle work"
@@ -124,12 +126,12 @@ final class TurnsTests: MainThreadTestCase {
         return rows.value.max() ?? 0
     }
 
-    private func checkRows(_ span: Duration, atMost limit: Int, until count: Int) throws {
+    private func checkRows(_ span: Duration, beside other: Duration = .zero, atMost limit: Int, until count: Int) throws {
         for driver in Driver.allCases {
             for flood in Endless.kinds {
                 for victim in Endless.kinds + ["the host's idle work"] where victim != flood {
-                    let row = try longestRow(of: flood, span, beside: victim, driver, until: count)
-                    XCTAssertLessThanOrEqual(row, limit, "\(flood)s of \(span) beside \(victim), \(driver)")
+                    let row = try longestRow(of: flood, span, beside: victim, of: other, driver, until: count)
+                    XCTAssertLessThanOrEqual(row, limit, "\(flood)s of \(span) beside \(victim) of \(other), \(driver)")
                 }
             }
         }
@@ -138,6 +140,34 @@ final class TurnsTests: MainThreadTestCase {
     /// items 50, 190: an item that takes longer than a slice has one turn, then everybody else that is ready.
     func testItemsLongerThanASlice() throws {
         try checkRows(.milliseconds(6), atMost: 1, until: 4)
+    }
+
+    /// items 50, 190: the last of the others' turns is a row as well, if it takes a slice: two such kinds alternate.
+    func testTurnsLongerThanASlice() throws {
+        try checkRows(.milliseconds(6), beside: .milliseconds(6), atMost: 1, until: 3)
+    }
+
+    /// items 50, 190: where a host's frames of the hub's own priority take longer than a slice, there are two between two turns of ours: the one in
+    /// the iteration in which the slice was used up, and one step.
+    func testTurnsBesideFramesOfTheHubsPriority() throws {
+        for kind in Endless.kinds {
+            for _ in 0..<4 { settleHost() }
+            let rows = Shared([0])
+            let frames = GLibSource.idle(nil) {
+                work(for: .milliseconds(6))
+                rows.update { $0[$0.count - 1] += 1 }
+                return true
+            }
+            let own = try Endless(kind) {
+                work(for: .milliseconds(6))
+                rows.update { $0.append(0) }
+            }
+            iterateHost { rows.value.count > 5 || rows.value.reduce(0, +) > 50 }
+            let longest = rows.value.max() ?? 0
+            frames.destroy()
+            own.end()
+            XCTAssertLessThanOrEqual(longest, 2, kind)
+        }
     }
 
     /// items 50, 190: so has a source of GLib's in a run of ours.

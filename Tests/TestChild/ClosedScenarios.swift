@@ -98,8 +98,17 @@ func closedTimerUnderAHost() {
     }
 }
 
+/// Nobody waits with it any more, but the hub still has it: each poll says so.
+func closedIdleTimerUnderAHost() {
+    closeUnderAHost("timerfd", endsFirst: true) { loop, _, calls in
+        let timer = GRunLoop.Timer(interval: .milliseconds(1), repeats: true) { _ in calls.increment() }
+        loop.add(timer, forMode: .default)
+        return { timer.invalidate() }
+    }
+}
+
 /// A host serves an item, what the loop waits for it with is closed, and the numbers become a stranger's.
-private func closeUnderAHost(_ kind: String, addItem: (GRunLoop, Pipe, Counter) -> () -> Void) {
+private func closeUnderAHost(_ kind: String, endsFirst: Bool = false, addItem: (GRunLoop, Pipe, Counter) -> () -> Void) {
     limitProcessorTime()
     let loop = GRunLoop.main
     let (pipe, calls) = (Pipe(), Counter())
@@ -107,6 +116,7 @@ private func closeUnderAHost(_ kind: String, addItem: (GRunLoop, Pipe, Counter) 
     let before = descriptors(of: kind)
     let end = addItem(loop, pipe, calls)
     iterateHost { calls.value > 3 }
+    if endsFirst { end() }
     let closed = descriptors(of: kind).subtracting(before)
     for descriptor in closed { close(descriptor) }
     iterateHost(for: .milliseconds(100))

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What needs the real main thread of a process, or its end.
 
+import CGLib
 import GRunLoop
 import Glibc
 import TestSupport
@@ -42,6 +43,27 @@ func mainThreadEnds() {
         })
     say("main thread ends")
     ended.set()
+    pthread_exit(nil)
+}
+
+/// libdispatch has closed the main queue's descriptor by the time the loop's end handlers are called.
+func mainThreadEndsUnderAHost() {
+    let main = GRunLoop.main
+    // So that GLib polls it.
+    g_main_context_iteration(nil, 0)
+    do {
+        try main.addEndHandler {
+            for _ in 0..<3 { g_main_context_iteration(nil, 0) }
+            let timer = main.after(.milliseconds(1)) { say("timer") }
+            say("\(main.run(for: .seconds(1), returningAfterSourceHandled: true))")
+            timer.invalidate()
+            g_main_context_iteration(nil, 0)
+            say("handler has returned")
+        }
+    } catch {
+        say("\(error)")
+    }
+    atexit { say("exit") }
     pthread_exit(nil)
 }
 

@@ -7,6 +7,7 @@ import TestSupport
 let scenarios: [String: () throws -> Void] = [
     "main-loop-first-touched-elsewhere": mainLoopFirstTouchedElsewhere,
     "main-thread-ends": mainThreadEnds,
+    "main-thread-ends-under-a-host": mainThreadEndsUnderAHost,
     "main-item-elsewhere-in-real-time": mainItemElsewhere,
     "main-item-elsewhere-in-virtual-time": mainItemElsewhereInVirtualTime,
     "forked": forked,
@@ -17,6 +18,7 @@ let scenarios: [String: () throws -> Void] = [
     "closed-main-queue": closedMainQueue,
     "closed-under-a-host": closedUnderAHost,
     "closed-timer-under-a-host": closedTimerUnderAHost,
+    "closed-idle-timer-under-a-host": closedIdleTimerUnderAHost,
     "poll-refused": pollRefused,
     "forked-thread-ends": forkedThreadEnds,
     "end-handler-forked": endHandlerForked,

@@ -85,6 +85,31 @@ public final class TestContext: @unchecked Sendable {
     deinit { g_main_context_unref(pointer) }
 }
 
+/// Another thread that owns a context until it is told to let it go.
+public final class ContextOwner: Sendable {
+    private let mayLetGo = Flag()
+    private let thread: pthread_t
+
+    /// Returns when it is owned. Nil is the default context.
+    public init(_ context: OpaquePointer?) {
+        nonisolated(unsafe) let context = context
+        let isOwned = Flag()
+        thread = startThread { [mayLetGo] in
+            precondition(g_main_context_acquire(context) != 0)
+            isOwned.set()
+            mayLetGo.wait()
+            g_main_context_release(context)
+        }
+        isOwned.wait()
+    }
+
+    /// Returns when it is free.
+    public func letGo() {
+        mayLetGo.set()
+        join(thread)
+    }
+}
+
 extension GRunLoop.Context {
     /// For a test, in which the loop keeps it anyway.
     public var pointer: OpaquePointer { withPointer { $0 } }

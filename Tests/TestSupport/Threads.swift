@@ -162,10 +162,13 @@ public func onPlainThread(_ body: @escaping @Sendable () -> Void) {
 }
 
 /// How much processor time the calling thread has used.
-public func threadProcessorTime() -> Duration {
+public func threadProcessorTime() -> Duration { .nanoseconds(threadProcessorNanoseconds()) }
+
+/// The same as a number of nanoseconds.
+public func threadProcessorNanoseconds() -> Int64 {
     var time = timespec()
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
-    return .seconds(Int64(time.tv_sec)) + .nanoseconds(Int64(time.tv_nsec))
+    return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
 }
 
 // Whoever waits for ever calls poll(), which newer architectures do not have, and else ppoll().

@@ -63,17 +63,11 @@ actor Mailbox<Element: Sendable>: SerialExecutor, AsyncWaiter {
     /// Why nothing comes any more; nil while something may.
     nonisolated var reason: End? { lock.withLock { end } }
 
-    /// Before anything else: has it closed when the loop ends. `item` is invalidated when the mailbox is closed.
+    /// Before anybody else knows it: has it closed when the loop ends. `item` is invalidated when the mailbox is closed.
     nonisolated func open(for item: any Invalidatable) {
         guard !Fork.refuses("makeAsyncIterator") else { return lock.withLock { end = .loopEnded } }
-        let hasEnded = lock.withLock { () -> Bool in
-            if end == nil { watched = item }
-            return end != nil
-        }
-        if hasEnded { return item.invalidate() }
-        if !loop.lock.withLock({ loop.waiters.add(self) }) { return close(.loopEnded) }
-        // Closed meanwhile, by whoever did not find it among the waiters yet.
-        if reason != nil { forget() }
+        lock.withLock { watched = item }
+        if !loop.lock.withLock({ loop.waiters.add(self) }) { close(.loopEnded) }
     }
 
     /// From the item's closure.

@@ -27,7 +27,10 @@ extension GRunLoop: CustomStringConvertible {
                 .init(
                     name: mode.name.rawValue, epoll: mode.descriptors.epoll,
                     contexts: contextsLocked(of: mode).map { hexAddress($0.context) }, isCommon: mode.isCommon,
-                    sources: mode.sources.values.map(\.source), descriptors: mode.descriptors.all, observers: mode.observers,
+                    sources: mode.sources.values.map(\.source), descriptors: mode.descriptors.all,
+                    // In storage of its own: nothing orders the end of a copy before a change of what it shares (Swift's runtime asks
+                    // for the count alone).
+                    observers: mode.observers.map { $0 },
                     timers: mode.heap.due(by: .never) + firingTimersLocked(in: mode),
                     blocks: mode.blocks.live, softDeadline: mode.heap.earliest, hardDeadline: mode.heap.wakeUpTime()))
         }

@@ -6,6 +6,7 @@
 
 import CGLib
 import CGRun
+import Glibc
 
 enum Contexts {
     /// How many dispatches of any context are on this thread's stack.
@@ -19,7 +20,16 @@ enum Contexts {
     /// A context that nobody else has; nil if no descriptor is left for it. GLib itself would end the process then.
     static func make() -> OpaquePointer? {
         guard cgrun_has_descriptors_left() else { return nil }
-        return g_main_context_new()
+        return withoutCancellation { g_main_context_new() }
+    }
+
+    /// GLib writes to the wakeup descriptor of a context that it adds a source to, before 2.68 also of one that it makes: a point at
+    /// which pthread_cancel() ends a thread, whose loop's lock would stay locked for ever.
+    static func withoutCancellation<Result>(_ body: () -> Result) -> Result {
+        var state: Int32 = 0
+        pthread_setcancelstate(Int32(PTHREAD_CANCEL_DISABLE), &state)
+        defer { pthread_setcancelstate(state, nil) }
+        return body()
     }
 
     /// A context that is the calling thread's default from now on, until ``pop(_:)``; nil if no descriptor is left for it.
@@ -37,7 +47,7 @@ enum Contexts {
     /// The context that GLib's functions use on the main thread, referenced; nil if it does not exist yet and no descriptor is left.
     static func ofMainThread() -> OpaquePointer? {
         guard cgrun_has_descriptors_left() else { return nil }
-        return g_main_context_ref(g_main_context_default())
+        return withoutCancellation { g_main_context_ref(g_main_context_default()) }
     }
 
     /// Whether what GIO starts on this thread now completes in that context. Of the default context GLib says that

@@ -16,7 +16,16 @@ extension GRunLoop {
         }
         home = ServedContext(context, carrying: self)
         Contexts.release(context)
-        for mode in modes.values { mode.contextsVersion += 1 }
+        homeHasChangedLocked()
+    }
+
+    /// With the lock held. It may have been added before it was the home context, which is carried nowhere, least of all into
+    /// itself. The home holds it, so that nobody's code is called.
+    func homeHasChangedLocked() {
+        for mode in modes.values {
+            mode.addedContexts.removeAll { $0.context == home?.context }
+            mode.contextsVersion += 1
+        }
     }
 
     /// With the lock held: the contexts that a mode serves, the one first in which GIO is to complete.

@@ -142,6 +142,7 @@ extension GRunLoop {
     func prepareForHost(isWaiting: Bool, isStale: Bool, _ watched: inout UInt32) -> Bool {
         lock.withLock {
             guard !isDead, let hub = host.hub else { return false }
+            forgetLostMainQueueLocked()
             host.polled = nil
             if !host.isInnermost { takeOverLocked() }
             return host.ambient._withUnsafeGuaranteedRef { mode in
@@ -254,6 +255,13 @@ extension GRunLoop {
     /// What a pass serves but nothing of which ends a wait.
     func hasLeftoversLocked(_ mode: ModeState) -> Bool {
         !mode.signalled.isEmpty || hasVisibleBlocksLocked(mode)
+    }
+
+    /// With the lock held: where libdispatch has given the main thread up, as that ends or calls `dispatchMain()`, it has closed the
+    /// queue's descriptor. GLib must not poll a number that is nobody's.
+    func forgetLostMainQueueLocked() {
+        guard isMain, !MainQueue.isOurs, let hub = host.hub else { return }
+        cgrun_hub_set_record(hub, Record.mainQueue.rawValue, -1)
     }
 
     /// Brings the hub's records up to date, and answers which of them this poll is to watch. GLib is told only of what has changed.

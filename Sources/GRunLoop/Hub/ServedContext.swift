@@ -17,7 +17,7 @@ final class ServedContext {
             prepare: hubPrepare, check: hubCheck, dispatch: hubDispatch, idle: hubIdle, release: hubRelease)
         // Retained, until GLib lets go of the hub: the cycle ends with the loop's thread.
         hub = cgrun_hub_new(&functions, loop.map { Unmanaged.passRetained($0).toOpaque() }, loop?.isMain ?? false)
-        g_source_attach(hub, context)
+        _ = Contexts.withoutCancellation { [hub] in g_source_attach(hub, context) }
     }
 
     /// Takes the hub out of the context. Whoever still holds this sees a hub that is in none.

@@ -89,7 +89,7 @@ extension GRunLoop {
         after delay: Duration, inModes names: [Mode] = [.default], target: AnyObject? = nil,
         key: (any Hashable & Sendable)? = nil, _ body: @escaping @Sendable () -> Void
     ) {
-        guard !Fork.refuses("perform(after:)"), requireOwnThread("perform(after:)"), !names.isEmpty else { return }
+        guard !Fork.refuses("perform(after:)"), requireOwnThread("perform(after:)"), !names.isEmpty, !isDead else { return }
         let tag = cancellables.add(target: target, key: key)
         let timer = Timer(interval: delay, repeats: false) { [unowned self] _ in
             let entry = cancellables.remove(tag)
@@ -109,7 +109,7 @@ extension GRunLoop {
         order: Int, inModes names: [Mode], target: AnyObject? = nil, key: (any Hashable & Sendable)? = nil,
         _ body: @escaping @Sendable () -> Void
     ) {
-        guard !Fork.refuses("perform(order:)"), requireOwnThread("perform(order:)"), !names.isEmpty else { return }
+        guard !Fork.refuses("perform(order:)"), requireOwnThread("perform(order:)"), !names.isEmpty, !isDead else { return }
         let tag = cancellables.add(target: target, key: key)
         let source = Source(order: order) { [unowned self] in
             let entry = cancellables.remove(tag)

@@ -83,7 +83,8 @@ enum MainQueue {
             return "libdispatch has no handle of it for a foreign run loop, or no descriptor is left for one"
         }
         if cgrun_main_queue_owner_at_load() == cgrun_main_thread() {
-            return "dispatchMain() was called, which gives the main thread to libdispatch for good; run the main run loop instead"
+            return "dispatchMain() was called, which gives the main thread to libdispatch for good, or that thread is ending; run "
+                + "the main run loop instead"
         }
         return "libdispatch was first loaded on a thread that is not the main one, which it has taken for the main thread (or "
             + "dispatchMain() was called before this library was loaded); load libdispatch, or what links with it, on the main "

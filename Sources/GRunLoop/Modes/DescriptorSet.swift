@@ -135,6 +135,12 @@ final class DescriptorSet {
         return false
     }
 
+    /// Nothing is watched any more. Answers the epoll, which is to be closed.
+    func end() -> Int32? {
+        defer { epoll = -1 }
+        return epoll < 0 ? nil : epoll
+    }
+
     /// The epoll's number is no longer ours: nothing is asked of it any more, and it is not closed.
     func forgetEpoll() { epoll = -1 }
 

@@ -61,12 +61,12 @@ extension GRunLoop {
         if run.ignoresWakeUps, run.nextAncestorDeadline != .never {
             _ = run.takePassedAncestorDeadlines(at: time)
         }
+        // A foreign loop in a callout of the last pass was left in its sleep. Before wake-ups count: its end has them ignored.
+        if host.isWaitTold { endHostWaitLocked() }
         run.ignoresWakeUps = false
         run.owesPass = false
         run.hasLooked = run.hasLookedAhead
         run.hasLookedAhead = false
-        // A foreign loop in a callout of the last pass was left in its sleep.
-        if host.isWaitTold { endHostWaitLocked() }
         host.isInnermost = false
     }
 

@@ -61,7 +61,13 @@ extension GRunLoop {
     /// The dispatch ends, in whatever stage. The next one begins with those whose turn it is then.
     private func leaveToHostLocked(_ run: Activation, after kind: Turns) {
         guard run.owed != .host else { return }
-        host.owed = (run.owed.isEmpty ? readyTurnsLocked(run) : run.owed).subtracting(kind)
+        host.owed = run.owed.subtracting(kind)
+        if host.owed.isEmpty {
+            let ready = readyTurnsLocked(run)
+            let others = ready.subtracting(kind)
+            // Where nobody else of ours is ready the next dispatch looks for more of the kind itself, and leaves that to no further iteration.
+            host.owed = others.isEmpty ? ready.intersection(.found) : others
+        }
         run.owed = .host
     }
 
@@ -93,9 +99,12 @@ extension GRunLoop {
         if !run.owed.isEmpty { endOwedTurnLocked(run, of: kinds) }
     }
 
+    /// Where those turns took a slice the last of them was a row: it is the others' turn again.
     @inline(never) private func endOwedTurnLocked(_ run: Activation, of kinds: Turns) {
         run.owed.subtract(kinds)
-        if run.owed.isEmpty, !run.isHosted { run.slice.restart() }
+        guard run.owed.isEmpty, !run.isHosted else { return }
+        if run.slice.isOver { run.owed = readyTurnsLocked(run).subtracting(kinds) }
+        run.slice.restart()
     }
 
     /// The same of what a wait has found. What it has not found is not ready any more.

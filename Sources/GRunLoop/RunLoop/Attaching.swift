@@ -50,7 +50,7 @@ extension GRunLoop {
             host.detachedFrom = nil
             host.mustPass = true
             Contexts.release(context)
-            for mode in modes.values { mode.contextsVersion += 1 }
+            homeHasChangedLocked()
         }
     }
 }

@@ -32,7 +32,8 @@ extension GRunLoop {
         }
         for case .context(let context) in remains.items { Contexts.release(context) }
         for run in remains.runs { run.contexts.abandon() }
-        // The hub goes before its descriptors: GLib must not poll a number that belongs to something else.
+        // The hub goes before its descriptors, whoever still holds it: GLib must not poll a number that belongs to something else.
+        remains.home?.close()
         remains.home = nil
         for descriptor in remains.descriptors { close(descriptor) }
         for request in remains.performs { request.abandon() }
@@ -88,7 +89,7 @@ extension GRunLoop {
         // Each holds the loop.
         remains.released += host.ambientStack
         host.ambientStack = []
-        remains.descriptors = host.close()
+        remains.descriptors += host.close()
         return remains
     }
 
@@ -103,6 +104,8 @@ extension GRunLoop {
             remains.released.append(source)
             remains.released += removeEverywhereLocked(source)
         }
+        // Whoever holds the loop holds its modes.
+        if let epoll = mode.descriptors.end() { remains.descriptors.append(epoll) }
         remains.blocks += mode.blocks.removeAll()
         remains.contexts += mode.addedContexts
         mode.addedContexts = []

@@ -112,8 +112,13 @@ extension GRunLoop {
 
     private func canRunHere(_ call: StaticString) -> Bool {
         guard !refuses(call), requireOwnThread(call) else { return false }
-        if isMain { MainQueue.explainIfLost() }
+        if isMain, !MainQueue.isOurs { runWithoutMainQueue() }
         return true
+    }
+
+    @inline(never) private func runWithoutMainQueue() {
+        lock.withLock { forgetLostMainQueueLocked() }
+        MainQueue.explainIfLost()
     }
 
     // MARK: Waking

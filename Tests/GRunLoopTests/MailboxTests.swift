@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// The one place in which what a loop tells waits for the task that awaits it.
+
+import TestSupport
+import Testing
+
+@testable import GRunLoop
+
+@Suite struct MailboxTests {
+    private func makeTimer() -> GRunLoop.Timer { GRunLoop.Timer(interval: .seconds(3600), repeats: false) { _ in } }
+
+    @Test("what comes before the last element was taken is merged with it; after the end nothing comes")
+    func merged() async throws {
+        try await withWorker { loop in
+            let mailbox = Mailbox<Int>(of: loop) { $0 * 10 + $1 }
+            mailbox.open(for: makeTimer())
+            for element in 1...3 { mailbox.send(element) }
+            let three = await mailbox.next(isolation: nil)
+            mailbox.send(4)
+            let one = await mailbox.next(isolation: nil)
+            mailbox.send(5)
+            mailbox.close(.done)
+            mailbox.send(6)
+            let none = await mailbox.next(isolation: nil)
+            #expect(three == 123 && one == 4 && none == nil)
+        }
+    }
+
+    @Test("one that is closed is kept by nobody, and its item is invalid")
+    func letGo() async throws {
+        try await withWorker { loop in
+            let seen = Weak<Mailbox<Int>>()
+            let timer = makeTimer()
+            func openAndClose() {
+                let mailbox = Mailbox<Int>(of: loop) { _, newer in newer }
+                seen.object = mailbox
+                mailbox.open(for: timer)
+                mailbox.close(.done)
+            }
+            openAndClose()
+            #expect(seen.object == nil && !timer.isValid)
+        }
+    }
+
+    @Test("what a loop did meanwhile is one element: every activity of it")
+    func activitiesOfARun() async throws {
+        let iterator = Shared<GRunLoop.MailboxIterator<GRunLoop.Activity>?>(nil)
+        let mayEnd = Flag()
+        let thread = LoopThread { loop in
+            loop.keepAlive()
+            let made = loop.activities([.entry, .beforeTimers, .exit]).makeAsyncIterator()
+            loop.run(mode: .default, for: .zero)
+            iterator.value = made
+            mayEnd.wait()
+        }
+        #expect(iterator.wait { $0 != nil })
+        var found = try #require(iterator.value)
+        let activities = await found.next()
+        #expect(activities == [.entry, .beforeTimers, .exit])
+        mayEnd.set()
+        thread.join()
+    }
+}

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// A loop sleeps with a descriptor of its own where other threads own every context that it serves.
+
+import CGLib
+import Glibc
+import TestSupport
+import Testing
+
+@testable import GRunLoop
+
+@Suite struct OwnedElsewhereTests {
+    @Test("items 67, 69: wake-ups of a loop whose contexts other threads own are one pass each, after which it sleeps again")
+    func wokenByItsDescriptor() async throws {
+        let context = TestContext()
+        let trace = Recorder()
+        let thread = LoopThread { loop in
+            g_main_context_push_thread_default(context.pointer)
+            loop.keepAlive()
+            g_main_context_pop_thread_default(context.pointer)
+            let owner = ContextOwner(context.pointer)
+            loop.on(.afterWaiting) { _ in
+                // Whatever woke it is used up: else each wait would end at once, for ever.
+                var record = pollfd(fd: loop.wakeDescriptor, events: Int16(POLLIN), revents: 0)
+                trace("\(record.fd >= 0) \(poll(&record, 1, 0))")
+            }
+            loop.run(mode: .default)
+            owner.letGo()
+        }
+        for count in 1...3 {
+            thread.waitUntilAsleep()
+            thread.loop.wakeUp()
+            #expect(trace.wait(forCount: count))
+        }
+        thread.finish()
+        #expect(Set(trace.lines) == ["true 0"])
+    }
+
+    @Test("in one run a context is served from when another thread lets it go until it leaves the mode, and is free then")
+    func comesAndGoes() async throws {
+        let context = TestContext()
+        let trace = Recorder()
+        let owner = ContextOwner(context.pointer)
+        let idle = GLibSource.idle(context.pointer) {
+            trace("dispatched")
+            return false
+        }
+        let thread = LoopThread { loop in
+            loop.keepAlive()
+            loop.add(context: context.pointer, forMode: .default)
+            loop.run(mode: .default)
+        }
+        func isFree() -> Bool {
+            guard g_main_context_acquire(context.pointer) != 0 else { return false }
+            g_main_context_release(context.pointer)
+            return true
+        }
+        thread.waitUntilAsleep()
+        #expect(trace.lines == [])
+        owner.letGo()
+        thread.loop.wakeUp()
+        #expect(trace.wait(for: "dispatched"))
+        #expect(!isFree())
+        thread.loop.remove(context: context.pointer, forMode: .default)
+        #expect(waitUntil { isFree() })
+        thread.finish()
+        withExtendedLifetime(idle) {}
+    }
+}

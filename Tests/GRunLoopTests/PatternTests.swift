@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// What programs build on a run loop: part 1.19, items 273 to 276 and 280.
+
+import GRunLoop
+import TestSupport
+import Testing
+
+@Suite struct PatternTests {
+    @Test("item 273: a worker for one operation lasts until the operation's callback stops its loop")
+    func operation() async throws {
+        try await onFreshThread { _ in
+            let trace = Recorder()
+            let finished = Shared<GRunLoop.Source?>(nil)
+            let worker = LoopThread { loop in
+                finished.value = loop.source {
+                    trace("callback")
+                    loop.stop()
+                }
+                trace("\(loop.runUntilStopped())")
+            }
+            worker.whileAsleep {
+                trace("operation ends")
+                finished.value?.signal()
+                worker.loop.wakeUp()
+            }
+            worker.join()
+            #expect(trace.lines == ["operation ends", "callback", "stopped"])
+            finished.value = nil
+        }
+    }
+
+    @Test("item 274: another thread's stop makes runUntilStopped return, and the worker goes on behind it")
+    func stopFromOutside() async throws {
+        try await onFreshThread { _ in
+            let trace = Recorder()
+            let worker = LoopThread { loop in
+                loop.keepAlive()
+                trace("\(loop.runUntilStopped())")
+                trace("goes on")
+            }
+            worker.whileAsleep {
+                trace("asleep")
+                worker.loop.stop()
+            }
+            worker.join()
+            #expect(trace.lines == ["asleep", "stopped", "goes on"])
+        }
+    }
+
+    @Test("item 275: a monitor tells a stall from a sleep by the last activity before nothing more comes")
+    func stallMonitor() async throws {
+        try await onFreshThread { _ in
+            let worker = LoopThread.running()
+            let loop = worker.loop
+            let monitor = StallMonitor(of: loop)
+            // The first pass that the observer sees.
+            loop.wakeUp()
+            #expect(monitor.activities.wait(for: 4))
+            worker.waitUntilAsleep()
+            #expect(monitor.watch() == .asleep(.beforeWaiting))
+
+            for kind in ["source", "timer"] {
+                let (began, mayEnd) = (Flag(), Flag())
+                let callout: @Sendable () -> Void = {
+                    began.set()
+                    mayEnd.wait()
+                }
+                if kind == "timer" {
+                    loop.after(.zero, .default, callout)
+                } else {
+                    loop.source(.default, callout).signal()
+                    loop.wakeUp()
+                }
+                began.wait()
+                #expect(monitor.watch() == .stalled(kind == "timer" ? .afterWaiting : .beforeSources))
+                mayEnd.set()
+                worker.waitUntilAsleep()
+                #expect(monitor.watch() == .asleep(.beforeWaiting))
+            }
+            worker.finish()
+        }
+    }
+
+    @Test("item 276: passes that do not wait still tell a monitor that the loop goes on")
+    func busyLoop() async throws {
+        try await onFreshThread { loop in
+            let trace = Recorder()
+            let performed = Counter()
+            let source = Shared<GRunLoop.Source?>(nil)
+            source.value = loop.source {
+                if performed.increment() < 3 { source.value?.signal() } else { loop.stop() }
+            }
+            source.value?.signal()
+            trace.observe(loop)
+            #expect(loop.run(for: .seconds(60)) == .stopped)
+            let pass = ["beforeTimers", "beforeSources"]
+            #expect(trace.lines == ["entry"] + pass + pass + pass + ["exit"])
+            source.value = nil
+        }
+    }
+
+    @Test("item 280: a run that is over when its timer's long callout returns has made one pass")
+    func longCallout() async throws {
+        try await onFreshThread { loop in
+            let trace = Recorder()
+            trace.observe(loop)
+            let limit = GRunLoop.now.advanced(by: .milliseconds(20))
+            let timer = GRunLoop.Timer(interval: .milliseconds(1), repeats: true) { _ in
+                trace("timer")
+                spin(for: .milliseconds(20))
+            }
+            loop.add(timer, forMode: .default)
+            loop.run(until: limit)
+            #expect(
+                trace.lines == ["entry", "beforeTimers", "beforeSources", "beforeWaiting", "afterWaiting", "timer", "exit"])
+        }
+    }
+}
+
+/// A watchdog of a loop, as programs have it: an observer of everything, and somebody else who waits for it.
+private final class StallMonitor: Sendable {
+    enum Finding: Equatable {
+        case goesOn
+        case asleep(GRunLoop.Activity)
+        case stalled(GRunLoop.Activity)
+    }
+
+    let activities = Counter()
+    private let last = Shared<GRunLoop.Activity>([])
+
+    init(of loop: GRunLoop) {
+        let observer = GRunLoop.Observer(activities: .all) { [activities, last] _, activity in
+            last.value = activity
+            activities.increment()
+        }
+        loop.add(observer, forMode: .default)
+    }
+
+    /// On another thread than the loop's.
+    func watch() -> Finding {
+        if activities.wait(for: activities.value + 1, timeout: .milliseconds(20)) { return .goesOn }
+        let activity = last.value
+        return activity == .beforeSources || activity == .afterWaiting ? .stalled(activity) : .asleep(activity)
+    }
+}
