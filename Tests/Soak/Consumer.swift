@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+// A loop that producers hand their events to, and what its thread knows of it.
+
+import GRunLoop
+import Glibc
+import Synchronization
+import TestSupport
+
+final class Consumer: @unchecked Sendable {
+    let name: String
+    let loop: GRunLoop
+    let isMain: Bool
+    let isHosted: Bool
+    /// The context that every common mode serves.
+    let home: GRunLoop.Context
+
+    /// Those who use it and need it alive. A loop that is to end waits for them.
+    private let holds = Shared((count: 0, isClosed: false))
+    private let lanes = Shared<[Lane]>([])
+    private let sharedSource = Shared<SharedSource?>(nil)
+
+    // The loop's thread only.
+    private let thread = pthread_self()
+    private var last = Kind.allCases.map { _ in Int64(0) }
+    /// Runs that are nested in blocks.
+    private(set) var blockDepth = 0
+    /// Runs and iterations that callouts have begun.
+    private(set) var nesting = 0
+    /// Taken out of its host: nothing may be called.
+    var isDetached = false
+    var isEnding = false
+
+    /// On the loop's thread.
+    init(_ name: String, isMain: Bool = false, isHosted: Bool) {
+        self.name = name
+        self.isMain = isMain
+        self.isHosted = isHosted
+        loop = isMain ? GRunLoop.main : GRunLoop.current
+        // Neither mode is ever finished.
+        let keeper = loop.keepAlive(.common)
+        loop.add(keeper, forMode: .soak)
+        guard let context = loop.homeContext else { fatalError("a loop with an item has no home context") }
+        home = context
+    }
+
+    // MARK: Who uses it
+
+    func hold() -> Bool {
+        holds.update {
+            if !$0.isClosed { $0.count += 1 }
+            return !$0.isClosed
+        }
+    }
+
+    func release() { holds.update { $0.count -= 1 } }
+
+    /// Whether what it accepts now is delivered.
+    var mustDeliver: Bool { !holds.value.isClosed }
+
+    func close() { holds.update { $0.isClosed = true } }
+    var isUnused: Bool { holds.value.count == 0 }
+
+    // MARK: Ledgers
+
+    /// Each is a producer's own: looked up on its thread, and by whoever makes the balance.
+    func lane(_ kind: Kind, of producer: Int) -> Lane {
+        lanes.update { lanes in
+            if let known = lanes.first(where: { $0.kind == kind && $0.producer == producer }) { return known }
+            let lane = Lane(kind, producer: producer, consumer: self)
+            lanes.append(lane)
+            return lane
+        }
+    }
+
+    /// An array of its own: that one is changed by other threads.
+    var allLanes: [Lane] { lanes.update { $0.map(\.self) } }
+
+    /// Signalled by every producer.
+    var common: SharedSource {
+        sharedSource.update {
+            if let known = $0 { return known }
+            let source = SharedSource(self)
+            $0 = source
+            return source
+        }
+    }
+
+    func forget() {
+        lanes.update { $0 = [] }
+        let source = sharedSource.update { $0.take() }
+        source?.end()
+    }
+
+    var debts: [String] { allLanes.filter { !$0.isSettled }.map(\.debt) + (sharedSource.value?.debts ?? []) }
+
+    /// For the message that says that it owes something. Asking the loop may not come back, if a lock is held.
+    var state: String {
+        let text = Shared("its description cannot be had: a lock is held")
+        let asker = startThread { [loop] in
+            let description = loop.description
+            text.value = "\(description) isWaiting \(loop.isWaiting)"
+        }
+        pthread_detach(asker)
+        _ = waitUntil(timeout: .seconds(2)) { text.value.hasPrefix("<") }
+        return (debts + ["on \(name): \(text.value)"]).joined(separator: "; ")
+    }
+
+    // MARK: In callouts
+
+    /// What holds of every callout: it comes on the loop's thread, not while the loop is detached, in a mode that is
+    /// its own, in time, and under no lock.
+    func enter(_ kind: Kind, owedSince since: Int64, _ producer: Int) {
+        let count = Census.shared.deliver(kind)
+        guard pthread_equal(thread, pthread_self()) != 0 else {
+            return Findings.add("on another thread: \(kind.title) of producer \(producer) on \(name)")
+        }
+        if isDetached, kind != .callback {
+            Findings.add("called while detached: \(kind.title) of producer \(producer) on \(name)")
+        }
+        if !isEnding, let modes = kind.modes, let mode = loop.currentMode, !modes.contains(mode) {
+            Findings.add("called in mode \(mode): \(kind.title) of producer \(producer) on \(name)")
+        }
+        let now = nanoseconds()
+        var gap = now - max(since, last[kind.rawValue])
+        last[kind.rawValue] = now
+        if gap > Settings.longestGap { gap -= Stalls.time(from: now - gap, to: now) }
+        Census.shared.note(gap: gap, of: kind)
+        if gap > Settings.longestGap {
+            Findings.add(
+                "starved: \(gap / 1_000_000) ms without a \(kind.title), of producer \(producer), on \(name)"
+            )
+        }
+        if count & 63 == 0 { LockProbe.check(self, "a \(kind.title) of producer \(producer)") }
+    }
+
+    /// A run or an iteration that a callout makes. `inBlock`: that callout is a block.
+    func nest<Result>(inBlock: Bool, _ body: () -> Result) -> Result {
+        nesting += 1
+        if inBlock { blockDepth += 1 }
+        defer {
+            nesting -= 1
+            if inBlock { blockDepth -= 1 }
+        }
+        return body()
+    }
+
+    // MARK: From elsewhere
+
+    /// Waits until the loop has done something that it was given now. Whoever calls this holds it.
+    func barrier() {
+        let isDone = Counted()
+        do {
+            // Not performAndWait, which has no limit.
+            try loop.performOnThread { isDone.add() }
+        } catch {
+            return Findings.add("refused: a perform on \(name), whose thread has not ended")
+        }
+        waitFor("a perform on \(name)", on: self) { isDone.value > 0 }
+    }
+
+    // MARK: At the end, on the loop's thread
+
+    func prepareEnd() {
+        isEnding = true
+        for lane in allLanes { lane.require() }
+    }
+
+    var hasDelivered: Bool { allLanes.allSatisfy(\.hasRequired) }
+}

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// A thread that hands events to loops, by the plan, and settles what becomes of them.
+
+import GRunLoop
+import Glibc
+import TestSupport
+
+final class Producer {
+    let number: Int
+    let main: Consumer
+    let workers: Workers
+    private let round: Int
+    var dice: Dice
+
+    /// What is to be looked at later, so that several acts are under way at a time.
+    private var settlements: [() -> Void] = []
+
+    init(_ number: Int, round: Int, main: Consumer, workers: Workers) {
+        self.number = number
+        self.main = main
+        self.workers = workers
+        self.round = round
+        dice = Dice(seed: Settings.seed, producer: number, round: round, act: 0)
+    }
+
+    /// Until the date, everything at once.
+    func storm(until end: Int64) {
+        var act = 0
+        while nanoseconds() < end, Findings.isEmpty {
+            act += 1
+            dice = Dice(seed: Settings.seed, producer: number, round: round, act: act)
+            perform(Act.draw(&dice))
+            if settlements.count > 4 { settlements.removeFirst()() }
+        }
+        settleAll()
+        catchUp()
+    }
+
+    private func settleAll() {
+        for settle in settlements { settle() }
+        settlements = []
+    }
+
+    func later(_ settle: @escaping () -> Void) { settlements.append(settle) }
+
+    private func perform(_ act: Act) {
+        switch act {
+        case .blocks: postBlocks()
+        case .performs: postPerforms()
+        case .performAndWait: performAndWait()
+        case .jobs: postJobs()
+        case .mainQueue: postToMainQueue()
+        case .callbacks: postCallbacks()
+        case .signals: signal()
+        case .sharedSignals: signalTogether()
+        case .twoLoops: signalTwoLoops()
+        case .oneShots: setTimers()
+        case .moved: moveTimers()
+        case .repeating: setRepeatingTimer()
+        case .events: watchEvents()
+        case .copies: watchCopy()
+        case .twoOnOne: watchTwice()
+        case .hangUp: watchUntilHangUp()
+        case .closedWhileWatched: closeWhileWatched()
+        case .reused: reuseNumber()
+        case .moves: moveBetweenLoops()
+        case .observers: observe()
+        case .endHandlers: takeBackEndHandlers()
+        case .nestedRun: nestRun()
+        case .privateRun: runPrivately()
+        case .ambientMode: pushAmbientMode()
+        case .removals: removeInCallouts()
+        case .delayed: performLater()
+        case .foreignRun: iterateInCallout()
+        case .detach: detach()
+        case .newLoop:
+            // Whoever waits for a loop's users must not be one of them.
+            settleAll()
+            workers.replace(&dice)
+        case .catchUp: catchUp()
+        }
+    }
+
+    // MARK: Where to
+
+    /// A loop that does not end until it is released.
+    func hold() -> Consumer {
+        if dice.chance(50), let worker = workers.pick(dice.number(0...100)), worker.hold() { return worker }
+        _ = main.hold()
+        return main
+    }
+
+    /// One that may end at any time, as likely as not.
+    func pick() -> Consumer { dice.chance(30) ? workers.pick(dice.number(0...100)) ?? main : main }
+
+    /// Calls the closure with a loop that does not end meanwhile.
+    func holding(_ body: (Consumer) -> Void) {
+        let consumer = hold()
+        body(consumer)
+        consumer.release()
+    }
+
+    /// Lets a loop that is behind catch up: what waits is bounded.
+    func giveTime(to lane: Lane) {
+        guard lane.backlog > 400 else { return }
+        waitFor(lane.debt, on: lane.consumer) { lane.backlog < 200 || !lane.consumer.mustDeliver }
+    }
+
+    /// Waits until everything of this producer was delivered.
+    func catchUp() {
+        for lane in main.allLanes where lane.producer == number {
+            waitFor(lane.debt, on: main) { lane.isSettled }
+        }
+    }
+
+    /// Any one of the modes in which a loop always runs again.
+    var mode: GRunLoop.Mode { dice.chance(50) ? .common : .default }
+}

@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: Apache-2.0
+// Descriptors: what was written is read, once; none is called for what came after its removal, nor for a number that is
+// somebody else's now.
+
+import GRunLoop
+import Glibc
+import TestSupport
+
+/// An eventfd and its source: it is called when, and only when, something was written.
+final class Well: Sendable {
+    let ticket: Ticket
+    let source: GRunLoop.DescriptorSource
+    let event: EventDescriptor
+    private let written = Counted()
+    private let ledger: Ledger
+
+    private final class Ledger: Sendable {
+        let amount = Counted()
+        let since = Counted()
+    }
+
+    /// - Parameter number: a copy of the descriptor that is to be watched instead.
+    init(producer: Int, _ consumer: Consumer, number: Int32? = nil, of event: EventDescriptor = EventDescriptor()) {
+        let (ticket, ledger) = (Ticket(.descriptor, producer: producer, consumer: consumer), Ledger())
+        let token = ticket.token
+        (self.ticket, self.ledger, self.event) = (ticket, ledger, event)
+        source = GRunLoop.DescriptorSource(descriptor: number ?? event.descriptor) { _, conditions in
+            withExtendedLifetime(token) { _ = ticket.enter(owedSince: Int64(ledger.since.value)) }
+            let count = event.consume()
+            if count == 0 { Findings.add("delivered twice: nothing was left to read (\(conditions)), \(ticket.name)") }
+            for _ in 0..<count { ledger.amount.add() }
+        }
+    }
+
+    func add(to consumer: Consumer, _ mode: GRunLoop.Mode) {
+        do {
+            try consumer.loop.add(source, forMode: mode)
+        } catch {
+            Findings.add("refused: \(ticket.name): \(error)")
+        }
+    }
+
+    func write() {
+        ledger.since.store(Int(nanoseconds()))
+        written.add()
+        event.makeReady()
+    }
+
+    var isSettled: Bool { ledger.amount.value == written.value }
+
+    func settle() {
+        waitFor("\(ticket.name): \(ledger.amount.value) of \(written.value) events read", on: ticket.consumer) {
+            isSettled
+        }
+    }
+
+    /// Nobody is called for what is written now.
+    func writeInVain() {
+        event.makeReady()
+        ticket.consumer.barrier()
+        if event.consume() != 1 { Findings.add("an event was read by somebody after the removal of \(ticket.name)") }
+    }
+}
+
+extension Producer {
+    func watchEvents() {
+        let consumer = hold()
+        let mode = mode
+        let wells = (0..<dice.number(1...3)).map { _ in Well(producer: number, consumer) }
+        for well in wells {
+            well.add(to: consumer, mode)
+            for _ in 0..<dice.number(1...4) { well.write() }
+        }
+        let removes = dice.chance(50)
+        later {
+            for well in wells {
+                well.settle()
+                if removes { consumer.loop.remove(well.source, forMode: mode) } else { well.source.invalidate() }
+                well.ticket.seal()
+                well.writeInVain()
+            }
+            consumer.release()
+        }
+    }
+
+    /// A copy is watched; the number of the copy is closed after the removal.
+    func watchCopy() {
+        holding { consumer in
+            let event = EventDescriptor()
+            let copy = dup(event.descriptor)
+            let well = Well(producer: number, consumer, number: copy, of: event)
+            well.add(to: consumer, mode)
+            for _ in 0..<dice.number(1...4) { well.write() }
+            well.settle()
+            well.source.invalidate()
+            close(copy)
+            well.ticket.seal()
+            well.writeInVain()
+        }
+    }
+
+    /// One source of a socket reads, the other one is told that it can be written, which it always can: it may be the first of
+    /// the two, and stay until everything was read.
+    func watchTwice() {
+        holding { consumer in
+            let sockets = SocketPair()
+            let stream = Stream()
+            let (reads, writes) = (
+                Ticket(.descriptor, producer: number, consumer: consumer),
+                Ticket(.descriptor, producer: number, consumer: consumer)
+            )
+            let (readToken, writeToken) = (reads.token, writes.token)
+            let total = dice.number(1...200)
+            let calls = dice.number(1...4)
+            let stays = dice.chance(50)
+            let start = nanoseconds()
+            let reader = GRunLoop.DescriptorSource(descriptor: sockets.one) { _, conditions in
+                withExtendedLifetime((readToken, sockets)) { _ = reads.enter(owedSince: stream.since) }
+                if !conditions.contains(.readable) {
+                    Findings.add("told of \(conditions) instead of readable: \(reads.name)")
+                }
+                stream.read(sockets.one, reads.name)
+            }
+            let writer = GRunLoop.DescriptorSource(descriptor: sockets.one, conditions: .writable) {
+                source, conditions in
+                if !conditions.contains(.writable) {
+                    Findings.add("told of \(conditions) instead of writable: \(writes.name)")
+                }
+                guard withExtendedLifetime(writeToken, { writes.enter(owedSince: start) }) >= calls else { return }
+                if stays, stream.received < total { return }
+                source.invalidate()
+                writes.wasRemovedForGood()
+            }
+            let mode = mode
+            for source in stays ? [writer, reader] : [reader, writer] { try? consumer.loop.add(source, forMode: mode) }
+            stream.write(sockets.other, total)
+            waitFor("\(reads.name): \(stream.received) of \(total) bytes", on: consumer) { stream.received == total }
+            waitFor("\(writes.name): \(writes.calls) of \(calls) calls", on: consumer) { writes.calls >= calls }
+            reader.invalidate()
+            writer.invalidate()
+            reads.seal()
+            writes.seal()
+        }
+    }
+
+    /// To the end of the stream, at which the source removes itself. That it has ended another source is told as well, which came
+    /// before it and waits for what the end never has.
+    func watchUntilHangUp() {
+        let isShared = dice.chance(50)
+        holding { consumer in
+            let pipe = OneWay()
+            let stream = Stream()
+            let ticket = Ticket(.descriptor, producer: number, consumer: consumer)
+            let token = ticket.token
+            let (ended, told) = (Counted(), Counted())
+            let waiter = GRunLoop.DescriptorSource(descriptor: pipe.readEnd, conditions: .writable) { source, conditions in
+                if conditions != .hangUp { Findings.add("told of \(conditions) instead of hanging up: \(ticket.name)") }
+                source.invalidate()
+                told.add()
+            }
+            if isShared { try? consumer.loop.add(waiter, forMode: .common) } else { told.add() }
+            let mode = isShared ? .common : mode
+            let source = GRunLoop.DescriptorSource(descriptor: pipe.readEnd) { source, _ in
+                withExtendedLifetime(token) { _ = ticket.enter(owedSince: stream.since) }
+                guard stream.read(pipe.readEnd, ticket.name), told.value > 0 else { return }
+                source.invalidate()
+                ticket.wasRemovedForGood()
+                ended.add()
+            }
+            try? consumer.loop.add(source, forMode: mode)
+            var total = 0
+            for _ in 0..<dice.number(0...3) {
+                let count = dice.number(1...100)
+                stream.write(pipe.writeEnd, count)
+                total += count
+            }
+            stream.touch()
+            pipe.closeWriteEnd()
+            waitFor("the end of the stream, \(ticket.name)", on: consumer) { ended.value > 0 }
+            if stream.received != total { Findings.add("\(stream.received) of \(total) bytes read: \(ticket.name)") }
+            ticket.seal()
+        }
+    }
+
+    /// Misuse that must do no harm to others: the number is closed first. Then it is another's.
+    func closeWhileWatched() {
+        holding { consumer in
+            let event = EventDescriptor()
+            // So high that no other thread gets it.
+            let number = copyWithHighNumber(event.descriptor)
+            let well = Well(producer: self.number, consumer, number: number, of: event)
+            // Not a common item: no mode could be made common while its number is not open.
+            let mode = GRunLoop.Mode.default
+            well.add(to: consumer, mode)
+            well.write()
+            well.settle()
+            close(number)
+            let removesBefore = dice.chance(50)
+            if removesBefore {
+                well.source.invalidate()
+                well.ticket.seal()
+                well.writeInVain()
+            }
+            let next = EventDescriptor()
+            guard dup2(next.descriptor, number) == number else { return Findings.add("dup2 failed with \(errno)") }
+            let second = Well(producer: self.number, consumer, number: number, of: next)
+            second.add(to: consumer, mode)
+            for _ in 0..<dice.number(1...3) { second.write() }
+            second.settle()
+            if !removesBefore {
+                well.source.invalidate()
+                well.ticket.seal()
+            }
+            second.write()
+            second.settle()
+            second.source.invalidate()
+            second.ticket.seal()
+            second.writeInVain()
+            close(number)
+        }
+    }
+
+    /// Descriptors that come and go at once: each number is soon another's.
+    func reuseNumber() {
+        holding { consumer in
+            for _ in 0..<dice.number(2...5) {
+                let well = Well(producer: number, consumer)
+                well.add(to: consumer, mode)
+                well.write()
+                if dice.chance(50) { well.settle() }
+                // It may be read, or not. Its closure holds the descriptor: it is closed when nobody uses it any more.
+                well.source.invalidate()
+                well.ticket.wasRemoved()
+            }
+        }
+    }
+
+    /// From one loop to another.
+    func moveBetweenLoops() {
+        guard let worker = workers.pick(dice.number(0...100)), worker.hold() else { return }
+        let (first, second) = dice.chance(50) ? (main, worker) : (worker, main)
+        let well = Well(producer: number, first)
+        let mode = mode
+        well.add(to: first, mode)
+        well.write()
+        well.settle()
+        first.loop.remove(well.source, forMode: mode)
+        first.barrier()
+        let other = Well(producer: number, second, of: well.event)
+        other.add(to: second, mode)
+        other.write()
+        other.settle()
+        other.source.invalidate()
+        other.ticket.seal()
+        well.source.invalidate()
+        well.ticket.wasRemovedForGood()
+        worker.release()
+    }
+}
+
+/// Bytes that are numbered, from one end to the other.
+private final class Stream: Sendable {
+    private let written = Counted()
+    private let taken = Counted()
+    private let date = Counted()
+
+    var received: Int { taken.value }
+    var since: Int64 { Int64(date.value) }
+    func touch() { date.store(Int(nanoseconds())) }
+
+    func write(_ descriptor: Int32, _ count: Int) {
+        let bytes = (0..<count).map { UInt8(truncatingIfNeeded: written.value + $0) }
+        written.store(written.value + count)
+        touch()
+        if Glibc.write(descriptor, bytes, count) != count { Findings.add("write failed with \(errno)") }
+    }
+
+    /// True at the end of the stream.
+    @discardableResult func read(_ descriptor: Int32, _ name: String) -> Bool {
+        var buffer = [UInt8](repeating: 0, count: 64)
+        let count = Glibc.read(descriptor, &buffer, buffer.count)
+        guard count > 0 else {
+            if count < 0 { Findings.add("delivered twice: nothing was left to read, \(name)") }
+            return count == 0
+        }
+        for byte in buffer.prefix(count) where byte != UInt8(truncatingIfNeeded: taken.add() - 1) {
+            Findings.add("bytes out of order: \(name)")
+        }
+        return false
+    }
+}
+
+/// A pipe whose end for writing is closed before the other.
+private final class OneWay: Sendable {
+    private let ends = Shared<(Int32, Int32)>((-1, -1))
+
+    init() {
+        var pair: [Int32] = [-1, -1]
+        precondition(pipe(&pair) == 0, "pipe failed with \(errno)")
+        for end in pair { _ = fcntl(end, F_SETFL, O_NONBLOCK) }
+        ends.value = (pair[0], pair[1])
+    }
+
+    var readEnd: Int32 { ends.value.0 }
+    var writeEnd: Int32 { ends.value.1 }
+
+    func closeWriteEnd() {
+        close(writeEnd)
+        ends.update { $0.1 = -1 }
+    }
+
+    deinit { close(readEnd) }
+}

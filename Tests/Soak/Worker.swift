@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loops that are made and ended all the time, each on a thread of its own.
+
+import CGLib
+import GRunLoop
+import Glibc
+import TestSupport
+
+/// A thread with a loop: a run of ours or of the host's drives it until it is ended.
+final class Worker: @unchecked Sendable {
+    let consumer: Consumer
+    private let endIt: () -> Void
+
+    private init(_ consumer: Consumer, end: @escaping () -> Void) {
+        self.consumer = consumer
+        endIt = end
+        Census.shared.loops.add()
+    }
+
+    /// Of a form that the driver has: see the functions below.
+    static func make(_ name: String, form: Int) -> Worker {
+        if Settings.isHosted { return form == 3 ? withThread(name) : withHost(name) }
+        switch form {
+        case 0: return withHost(name)
+        case 1: return withThread(name)
+        default: return withRuns(name)
+        }
+    }
+
+    /// Waits for those who need it, ends it, and looks at what it has left.
+    func end() {
+        consumer.close()
+        // For longer than its users wait for what they are owed: they can say what that is.
+        waitFor("letting go of \(consumer.name)", on: consumer, patience: Settings.patience * 3) { consumer.isUnused }
+        endIt()
+        for lane in consumer.allLanes { lane.balanceOfEnded() }
+        consumer.forget()
+    }
+
+    // MARK: Forms
+
+    /// `GRunLoop.Thread`.
+    private static func withThread(_ name: String) -> Worker {
+        let made = Shared<Consumer?>(nil)
+        do {
+            let thread = try GRunLoop.Thread(name: name) { _ in
+                let consumer = Consumer("\(name), a GRunLoop.Thread", isHosted: false)
+                let leavings = Leavings(consumer)
+                // Its loop can still be run there.
+                _ = try? consumer.loop.addEndHandler {
+                    leavings.expectEnd()
+                    drain(consumer) { _ = consumer.loop.run(for: .zero) }
+                }
+                made.value = consumer
+            }
+            guard let consumer = made.value else { fatalError("the thread has no loop") }
+            return Worker(consumer) {
+                thread.stop()
+                thread.join()
+            }
+        } catch {
+            Findings.end("no thread: \(error)")
+        }
+    }
+
+    /// Runs of every form, one after the other.
+    private static func withRuns(_ name: String) -> Worker {
+        let (made, isOver, hasEnded) = (Shared<Consumer?>(nil), Flag(), Flag())
+        let thread = startThread {
+            let consumer = Consumer("\(name), own runs", isHosted: false)
+            let loop = consumer.loop
+            let leavings = Leavings(consumer)
+            made.value = consumer
+            var round = 0
+            while !isOver.isSet {
+                runOnce(loop, round)
+                round += 1
+            }
+            leavings.expectEnd()
+            drain(consumer) { _ = loop.run(for: .zero) }
+            hasEnded.set()
+        }
+        _ = made.wait { $0 != nil }
+        guard let consumer = made.value else { fatalError("the thread did not start") }
+        return Worker(consumer) {
+            isOver.set()
+            // A stop between two runs is forgotten.
+            while !hasEnded.wait(timeout: .milliseconds(1)) { consumer.loop.stop() }
+            join(thread)
+        }
+    }
+
+    /// `g_main_loop_run` in the thread's default context.
+    private static func withHost(_ name: String) -> Worker {
+        let (made, host) = (Shared<Consumer?>(nil), Shared<OpaquePointer?>(nil))
+        let thread = startThread {
+            let context = g_main_context_new()
+            g_main_context_push_thread_default(context)
+            let consumer = Consumer("\(name), g_main_loop_run", isHosted: true)
+            let leavings = Leavings(consumer)
+            let own = g_main_loop_new(context, 0)
+            host.value = own
+            made.value = consumer
+            g_main_loop_run(own)
+            leavings.expectEnd()
+            drain(consumer) { _ = g_main_context_iteration(context, 0) }
+            g_main_loop_unref(own)
+            g_main_context_pop_thread_default(context)
+            g_main_context_unref(context)
+        }
+        _ = made.wait { $0 != nil }
+        guard let consumer = made.value else { fatalError("the thread did not start") }
+        return Worker(consumer) {
+            // Inside the run: before it a quit would be forgotten.
+            Callbacks.idle(in: consumer.home.pointer) {
+                g_main_loop_quit(host.value)
+                return false
+            }
+            join(thread)
+        }
+    }
+
+    /// The last passes: everything that was accepted by now.
+    private static func drain(_ consumer: Consumer, _ pass: () -> Void) {
+        consumer.prepareEnd()
+        let end = GRunLoop.now.advanced(by: Settings.patience)
+        while !consumer.hasDelivered, GRunLoop.now < end { pass() }
+    }
+}
