@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+// What callbacks are given, and the account of it: each notify is called once, nothing after it, a function that is to be called once not twice.
+#include "fuzz.h"
+
+struct Datum {
+    const Function *function;
+    unsigned label;
+    bool has_notify;
+    uint64_t seed;
+    atomic_uint calls;
+    atomic_uint notified;
+    atomic_int state;  // see below
+};
+
+enum {
+    STATE_UNDER_WAY,  // the call that it was given to has not returned
+    STATE_ACCEPTED,
+    STATE_REFUSED,
+    STATE_CLOSED,     // the call has returned, and has it no longer
+};
+
+enum { DATA = 60000, CALLS_OF_CALLBACKS = 6000 };
+static struct Datum data[DATA];
+static atomic_uint data_count;
+static atomic_uint callbacks_made;
+
+Datum *data_new(const Function *function, bool has_notify)
+{
+    unsigned index = atomic_fetch_add(&data_count, 1);
+    if (index >= DATA) {
+        atomic_store(&data_count, DATA);
+        return NULL;
+    }
+    Datum *datum = &data[index];
+    datum->function = function;
+    datum->label = index + 1;
+    datum->has_notify = has_notify;
+    datum->seed = random_next();
+    atomic_store(&datum->state, STATE_UNDER_WAY);
+    return datum;
+}
+
+bool data_has_notify(Datum *datum) { return datum->has_notify; }
+
+void data_forget(Datum *datum) { atomic_store(&datum->state, STATE_CLOSED); }
+
+unsigned data_label(Datum *datum) { return datum == NULL ? 0 : datum->label; }
+unsigned data_calls(Datum *datum) { return atomic_load(&datum->calls); }
+unsigned data_notified(Datum *datum) { return atomic_load(&datum->notified); }
+
+Datum *data_any(void)
+{
+    unsigned count = MIN(atomic_load(&data_count), DATA);
+    // Of the latest ones, which may still be there.
+    unsigned span = MIN(count, 200);
+    return span == 0 ? NULL : &data[count - 1 - random_below(span)];
+}
+
+void data_settle(Datum *datum, bool is_refused)
+{
+    if (datum == NULL)
+        return;
+    if (is_refused) {
+        if (datum->has_notify && call_innermost()->criticals == 0 && data_notified(datum) != 1)
+            fuzz_fail("%s has failed, and not let go of data#%u", datum->function->name, datum->label);
+        atomic_store(&datum->state, STATE_REFUSED);
+    } else {
+        atomic_store(&datum->state, datum->function->scope == SCOPE_CALL ? STATE_CLOSED : STATE_ACCEPTED);
+    }
+}
+
+void data_check_all(void)
+{
+    unsigned count = MIN(atomic_load(&data_count), DATA);
+    for (unsigned index = 0; index < count; index++) {
+        Datum *datum = &data[index];
+        if (datum->has_notify && atomic_load(&datum->state) == STATE_ACCEPTED && data_notified(datum) == 0)
+            fuzz_fail("at the end: data#%u of %s was never let go: its notify was not called (the function: %u times)", datum->label,
+                datum->function->name, data_calls(datum));
+    }
+}
+
+static void lend(Thread *self, Kind kind, gpointer pointer)
+{
+    if (self->lent_count < (int)G_N_ELEMENTS(self->lent)) {
+        self->lent[self->lent_count].kind = kind;
+        self->lent[self->lent_count++].pointer = pointer;
+    }
+}
+
+// Random calls in a callback: with a seed of its own, so that it changes nothing of what comes after.
+static bool play(Datum *datum, unsigned round, unsigned most, const Kind *kinds, gpointer const *objects, unsigned count)
+{
+    Thread *self = thread_self();
+    if (atomic_load(&is_over) || atomic_load(&is_calm))
+        return false;
+    // What a log handler's call lets go: nothing that may be a message.
+    if (self->is_logging)
+        return true;
+    if (self->depth >= MAX_DEPTH || atomic_fetch_add(&callbacks_made, 1) >= CALLS_OF_CALLBACKS)
+        return round < 3;
+    uint64_t random = self->random;
+    int lent_count = self->lent_count;
+    self->random = random_mix(datum->seed, round);
+    self->depth++;
+    for (unsigned index = 0; index < count; index++)
+        if (objects[index] != NULL)
+            lend(self, kinds[index], objects[index]);
+    for (unsigned calls = random_below(most + 1); calls > 0 && !atomic_load(&is_over); calls--)
+        call_at_random();
+    bool goes_on = !random_chance(10);
+    self->depth--;
+    self->lent_count = lent_count;
+    self->random = random;
+    return goes_on;
+}
+
+static bool call(gpointer pointer, const Kind *kinds, gpointer const *objects, unsigned count)
+{
+    Datum *datum = pointer;
+    // Nobody knows that it was called: of a descriptor that is always ready it would be for ever, where a slice of time is long enough.
+    if (datum == NULL)
+        return !atomic_load(&is_over) && !atomic_load(&is_calm);
+    // With what the thread wrote that made it.
+    int state = atomic_load(&datum->state);
+    unsigned round = atomic_fetch_add(&datum->calls, 1);
+    record_callback(datum, 3);
+    if (state == STATE_REFUSED || state == STATE_CLOSED)
+        fuzz_fail("%s is called back with data#%u, which it %s", datum->function->name, datum->label,
+            state == STATE_REFUSED ? "has refused" : "had for the time of the call");
+    if (data_notified(datum) != 0)
+        fuzz_fail("%s is called back with data#%u, which was let go", datum->function->name, datum->label);
+    if (round > 0 && datum->function->scope != SCOPE_MANY)
+        fuzz_fail("%s is called back with data#%u a second time", datum->function->name, datum->label);
+    return play(datum, round, thread_self()->depth == 0 ? 3 : 2, kinds, objects, count);
+}
+
+void data_notify(gpointer pointer)
+{
+    Datum *datum = pointer;
+    if (datum == NULL)
+        return;
+    atomic_load(&datum->state);
+    record_callback(datum, 4);
+    if (!datum->has_notify)
+        fuzz_fail("%s has called a notify that it was not given, with data#%u", datum->function->name, datum->label);
+    if (atomic_fetch_add(&datum->notified, 1) != 0)
+        fuzz_fail("%s has called the notify of data#%u a second time", datum->function->name, datum->label);
+    play(datum, 1000, 1, NULL, NULL, 0);
+}
+
+// MARK: What the library calls
+
+void fuzz_on_GRunFunc(gpointer user_data);
+gboolean fuzz_on_GRunSourceFunc(GRunSource *source, gpointer user_data);
+gboolean fuzz_on_GRunFdSourceFunc(GRunFdSource *source, GIOCondition condition, gpointer user_data);
+gboolean fuzz_on_GRunTimerFunc(GRunTimer *timer, gpointer user_data);
+gboolean fuzz_on_GRunObserverFunc(GRunObserver *observer, GRunActivity activity, gpointer user_data);
+void fuzz_on_GRunScheduleFunc(GRunSource *source, GRunLoop *loop, const char *mode, gpointer user_data);
+void fuzz_on_GRunThreadFunc(GRunLoop *loop, gpointer user_data);
+void fuzz_on_GRunVirtualTimeFunc(GRunLoop *loop, gpointer user_data);
+
+void data_call(gpointer pointer) { call(pointer, NULL, NULL, 0); }
+
+void fuzz_on_GRunFunc(gpointer user_data) { call(user_data, NULL, NULL, 0); }
+
+gboolean fuzz_on_GRunSourceFunc(GRunSource *source, gpointer user_data)
+{
+    return call(user_data, (Kind[]){KIND_SOURCE}, (gpointer[]){source}, 1);
+}
+
+gboolean fuzz_on_GRunFdSourceFunc(GRunFdSource *source, GIOCondition condition, gpointer user_data)
+{
+    GIOCondition asked = grun_fd_source_get_condition(source) | G_IO_HUP | G_IO_ERR | G_IO_NVAL;
+    if (condition == 0 || (condition & ~asked) != 0)
+        fuzz_fail("a descriptor source that waits for %#x is told of %#x", asked, condition);
+    return call(user_data, (Kind[]){KIND_FD_SOURCE}, (gpointer[]){source}, 1);
+}
+
+gboolean fuzz_on_GRunTimerFunc(GRunTimer *timer, gpointer user_data)
+{
+    return call(user_data, (Kind[]){KIND_TIMER}, (gpointer[]){timer}, 1);
+}
+
+gboolean fuzz_on_GRunObserverFunc(GRunObserver *observer, GRunActivity activity, gpointer user_data)
+{
+    if (__builtin_popcount(activity) != 1 || (activity & grun_observer_get_activities(observer)) == 0)
+        fuzz_fail("an observer of %#x is told of %#x", grun_observer_get_activities(observer), activity);
+    return call(user_data, (Kind[]){KIND_OBSERVER}, (gpointer[]){observer}, 1);
+}
+
+void fuzz_on_GRunScheduleFunc(GRunSource *source, GRunLoop *loop, const char *mode, gpointer user_data)
+{
+    Datum *datum = user_data;
+    if (g_strcmp0(mode, GRUN_MODE_COMMON) == 0 || !g_utf8_validate(mode, -1, NULL))
+        fuzz_fail("schedule or cancel is told of the mode %s", mode);
+    call(datum, (Kind[]){KIND_SOURCE, KIND_LOOP}, (gpointer[]){source, loop}, 2);
+}
+
+void fuzz_on_GRunThreadFunc(GRunLoop *loop, gpointer user_data)
+{
+    thread_self()->base = loop;
+    owners_add(loop, OWNER_LIBRARY, -1);
+    call(user_data, (Kind[]){KIND_LOOP}, (gpointer[]){loop}, 1);
+}
+
+void fuzz_on_GRunVirtualTimeFunc(GRunLoop *loop, gpointer user_data)
+{
+    Thread *self = thread_self();
+    Datum *datum = user_data;
+    if (grun_loop_get_current() != loop)
+        fuzz_fail("in virtual time another loop is the current one");
+    self->virtual_loops[self->virtual_count++] = loop;
+    call(datum, (Kind[]){KIND_LOOP}, (gpointer[]){loop}, 1);
+    if (datum != NULL)
+        play(datum, 2000, 12, (Kind[]){KIND_LOOP}, (gpointer[]){loop}, 1);
+    self->virtual_count--;
+}

@@ -1,0 +1,247 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Writes the fuzzer's table of calls, every function of the introspection data, and its table of messages: generate.py GRun-1.0.gir docs/messages.md > calls.c
+
+Fails on a function whose arguments or result it does not know: none is left out without a word.
+"""
+import re
+import sys
+import xml.etree.ElementTree as tree
+
+CORE = "{http://www.gtk.org/introspection/core/1.0}"
+C = "{http://www.gtk.org/introspection/c/1.0}"
+GLIB = "{http://www.gtk.org/introspection/glib/1.0}"
+
+KINDS = {
+    "GRunLoop*": "LOOP",
+    "GRunSource*": "SOURCE",
+    "GRunFdSource*": "FD_SOURCE",
+    "GRunTimer*": "TIMER",
+    "GRunObserver*": "OBSERVER",
+    "GRunThread*": "THREAD",
+    "GMainContext*": "CONTEXT",
+}
+# Their functions are in data.c: fuzz_on_GRunFunc and so on.
+FUNCTIONS = {
+    "GRunFunc": "void (gpointer)",
+    "GRunSourceFunc": "gboolean (GRunSource *, gpointer)",
+    "GRunScheduleFunc": "void (GRunSource *, GRunLoop *, const char *, gpointer)",
+    "GRunFdSourceFunc": "gboolean (GRunFdSource *, GIOCondition, gpointer)",
+    "GRunTimerFunc": "gboolean (GRunTimer *, gpointer)",
+    "GRunObserverFunc": "gboolean (GRunObserver *, GRunActivity, gpointer)",
+    "GRunThreadFunc": "void (GRunLoop *, gpointer)",
+    "GRunVirtualTimeFunc": "void (GRunLoop *, gpointer)",
+}
+# An argument by its type, or by its type and name.
+ARGUMENTS = {
+    "const char* mode": "MODE",
+    "const char* name": "NAME",
+    "const char* const*": "MODES",
+    "gpointer user_data": "DATA",
+    "GDestroyNotify": "NOTIFY",
+    "GError**": "ERROR",
+    "gboolean": "BOOLEAN",
+    "gint fd": "DESCRIPTOR",
+    "gint": "INT",
+    "guint id": "ID",
+    "guint64 id": "ID",
+    "guint": "UINT",
+    "gint64 fire_date": "DATE",
+    "gint64 limit": "DATE",
+    "gint64": "INT64",
+    "gdouble seconds": "SECONDS",
+    "GIOCondition": "CONDITION",
+    "GRunActivity": "ACTIVITIES",
+}
+NUMBERS = {"gboolean", "gint", "guint", "gint64", "gdouble", "GIOCondition", "GRunActivity", "GRunResult", "GQuark"}
+
+# What may not be called with just anything, by contract: the rule, which is in rules.c, and why.
+RULES = {
+    "grun_loop_run": ("run", "waits until it is stopped"),
+    "grun_loop_run_in_mode": ("run", "waits for as long as it is told, which may be for ever"),
+    "grun_loop_run_in_mode_usec": ("run", "the same"),
+    "grun_loop_run_mode_before_date": ("run", "the same"),
+    "grun_loop_accept_input": ("run", "the same"),
+    "grun_loop_get_limit_date": ("run", "makes a pass, in which callbacks may come again and again"),
+    "grun_loop_advance_time": ("run", "serves a timer as often as it is due until then"),
+    "grun_loop_advance_to_next_timer": ("run", "waits in earnest for a timer's callback"),
+    "grun_loop_run_until_date": ("run_until_date", "a stop does not end it, only the date"),
+    "grun_loop_run_until_finished": ("run_until_finished", "nothing ends it where something always waits"),
+    "grun_with_virtual_time": ("virtual_time", "nests without end"),
+    "grun_loop_perform_and_wait": ("wait_for_loop", "waits for another thread, which may wait for this one"),
+    "grun_thread_new": ("new_thread", "the system has only so many"),
+    "grun_thread_join": ("join", "waits for a thread that nobody has stopped, or that waits for this one"),
+}
+# What must hold after a call, beside what holds of all: in rules.c.
+CHECKS = {
+    "grun_loop_perform_and_wait": "performed_once",
+}
+# Documented messages that nothing here causes: one of them is a finding.
+UNEXPECTED = {
+    "another copy of GRunLoop serves": "there is one copy",
+    "this process was forked": "forked.py has forked children",
+    "has pushed a thread-default GMainContext": "no callback pushes one",
+    "the main dispatch queue has something to run": "nobody uses it",
+    "a descriptor of the run loop's own is gone": "only descriptors of our own are closed",
+    "no descriptor is left": "there are enough",
+    ": too late:": "Swift's",
+    "Swift's runtime offers no way": "Swift's",
+    ".common stands for all": "Swift's",
+    "is not pushed any more": "Swift's",
+}
+# Sections of the document whose messages end the process.
+FATAL = "## What ends the process"
+
+
+def fail(message):
+    sys.exit(f"fuzz: {message}")
+
+
+def type_of(node):
+    kind = node.find(CORE + "type")
+    if kind is None:
+        kind = node.find(CORE + "array")
+    return kind.get(C + "type").replace(" *", "*")
+
+
+def argument(symbol, name, kind, node):
+    if kind in KINDS:
+        consumed = "true" if node.get("transfer-ownership") == "full" else "false"
+        return f'{{"{name}", ARGUMENT_OBJECT, KIND_{KINDS[kind]}, NULL, {consumed}}}', "p"
+    if kind in FUNCTIONS:
+        return f'{{"{name}", ARGUMENT_FUNCTION, 0, (GCallback)fuzz_on_{kind}, false}}', "f"
+    known = ARGUMENTS.get(f"{kind} {name}", ARGUMENTS.get(kind))
+    if known is None:
+        fail(f"{symbol}: what is an argument {kind} {name}? See generate.py")
+    field = {"MODE": "p", "NAME": "p", "MODES": "p", "DATA": "p", "NOTIFY": "f", "ERROR": "p", "SECONDS": "d"}.get(known, "i")
+    return f'{{"{name}", ARGUMENT_{known}, 0, NULL, false}}', field
+
+
+def result(symbol, node):
+    """How the result is used, its kind, and where it is put."""
+    kind, transfer = type_of(node), node.get("transfer-ownership")
+    if kind == "void":
+        return "NONE", "0", None
+    if kind in KINDS:
+        return "NEW" if transfer == "full" else "BORROWED", f"KIND_{KINDS[kind]}", "p"
+    if symbol in ("grun_loop_add_end_func", "grun_loop_push_ambient_mode"):
+        return "ID", "0", "i"
+    if kind in NUMBERS:
+        return "NUMBER", "0", "d" if kind == "gdouble" else "i"
+    how = {("char*", "full"): "STRING", ("const char*", "none"): "CONSTANT", ("char**", "full"): "STRINGS",
+           ("GPtrArray*", "container"): "CONTEXTS"}.get((kind, transfer))
+    if how is None:
+        fail(f"{symbol}: what is a result {kind}, transfer {transfer}? See generate.py")
+    return how, "0", "p"
+
+
+def functions(root):
+    for node in root.iter():
+        if node.tag in (CORE + "function", CORE + "method", CORE + "constructor"):
+            # What has moved into a type is there as well.
+            if node.get("moved-to") is None:
+                yield node.get(C + "identifier"), node
+    for node in root.iter():
+        if node.get(GLIB + "get-type"):
+            yield node.get(GLIB + "get-type"), None
+
+
+def print_function(symbol, node):
+    """The function that calls it. Returns its line of the table."""
+    if node is None:
+        print(f"static void perform_{symbol} (Call *call)\n{{\n    call->result.i = (gint64)({symbol}) ();\n}}\n")
+        return f'    {{"{symbol}", perform_{symbol}, {{{{0}}}}, 0, RESULT_TYPE, 0, false, SCOPE_NONE, NULL, NULL}},'
+    parameters = node.find(CORE + "parameters")
+    nodes = [(each.get("name"), type_of(each), each) for each in (parameters if parameters is not None else [])]
+    if node.get("throws") == "1":
+        nodes.append(("error", "GError**", None))
+    if len(nodes) > 8:
+        fail(f"{symbol} has {len(nodes)} arguments, and MAX_VALUES is 8")
+    # The array needs one even where there is none.
+    texts, passed = [], []
+    for index, (name, kind, each) in enumerate(nodes):
+        text, field = argument(symbol, name, kind, each)
+        texts.append(text)
+        if field == "f" or kind in ("const char* const*",):
+            passed.append(f"({kind})call->values[{index}].{field}")
+        elif field == "p":
+            passed.append(f"call->values[{index}].p")
+        else:
+            passed.append(f"({kind})call->values[{index}].{field}")
+    how, kind, field = result(symbol, node.find(CORE + "return-value"))
+    cast = {"p": "(gpointer)", "i": "(gint64)", "d": ""}.get(field)
+    call = f"{symbol} ({', '.join(passed)});"
+    print(f"static void perform_{symbol} (Call *call)\n{{")
+    print(f"    {call}" if field is None else f"    call->result.{field} = {cast}{call}")
+    print("    (void)call;\n}\n")
+    scopes = {each.get("scope") for _, kind_of, each in nodes if kind_of in FUNCTIONS}
+    scope = "NONE"
+    if symbol == "grun_loop_cancel_performs":
+        # It compares function and data, and calls nothing.
+        pass
+    elif "call" in scopes:
+        scope = "CALL"
+    elif "notified" in scopes:
+        scope = "ONCE" if how in ("NONE", "NUMBER", "ID") else "MANY"
+    elif scopes:
+        fail(f"{symbol}: a function of scope {scopes}. See generate.py")
+    is_reference = "true" if symbol.endswith("_ref") else "false"
+    rule = f"rule_{RULES[symbol][0]}" if symbol in RULES else "NULL"
+    check = f"check_{CHECKS[symbol]}" if symbol in CHECKS else "NULL"
+    return (
+        f'    {{"{symbol}", perform_{symbol}, {{{", ".join(texts) or "{0}"}}}, {len(nodes)}, RESULT_{how}, {kind},\n'
+        f"     {is_reference}, SCOPE_{scope}, {rule}, {check}}},"
+    )
+
+
+def messages(path):
+    section = ""
+    for line in open(path, encoding="utf-8"):
+        if line.startswith("## "):
+            section = line.strip()
+        found = re.match(r"\| `(.*?)` \|", line)
+        if found and section != FATAL:
+            yield found[1].replace("\\|", "|")
+
+
+def quoted(text):
+    return '"%s"' % text.replace("\\", "\\\\").replace('"', '\\"')
+
+
+def main():
+    root = tree.parse(sys.argv[1]).getroot()
+    print("// Written by generate.py.\n#include \"rules.h\"\n")
+    for name, signature in FUNCTIONS.items():
+        returned, arguments = signature.split(" ", 1)
+        print(f"extern {returned} fuzz_on_{name} {arguments};")
+    print()
+    lines, symbols = [], set()
+    for symbol, node in functions(root):
+        if symbol not in symbols:
+            lines.append(print_function(symbol, node))
+            symbols.add(symbol)
+    for symbol in [*RULES, *CHECKS]:
+        if symbol not in symbols:
+            fail(f"generate.py has a rule for {symbol}, which does not exist")
+    print("const Function fuzz_functions[] = {", *lines, "};", sep="\n")
+    print("const unsigned fuzz_function_count = G_N_ELEMENTS(fuzz_functions);\n")
+    known = list(dict.fromkeys(messages(sys.argv[2])))
+    # The longer ones first, as one may be the beginning of another.
+    known.sort(key=lambda each: -len(each))
+    for text in UNEXPECTED:
+        if not any(text in each for each in known):
+            fail(f"generate.py does not expect {text}, which is not in docs/messages.md")
+    print("const Message fuzz_messages[] = {")
+    for each in known:
+        expected = "false" if any(text in each for text in UNEXPECTED) else "true"
+        print(f"    {{{quoted(each)}, {expected}}},")
+    print("};\nconst unsigned fuzz_message_count = G_N_ELEMENTS(fuzz_messages);\n\nconst char *const fuzz_message_names[] = {")
+    for each in known:
+        short = re.sub(r"^…: (this … is |called on )?|^assertion ", "", each)
+        short = re.sub(r"^assertion '(.*)' failed$", r"\1", short).replace("…", "_")
+        print(f"    {quoted(short)},")
+    print("};")
+
+
+if __name__ == "__main__":
+    main()

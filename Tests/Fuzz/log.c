@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is written to GLib's log: nothing but what docs/messages.md has. Whoever writes there calls what the program has set, this, which calls the
+// library in turn.
+#include "fuzz.h"
+
+#include <string.h>
+
+// Whether the text is of the pattern, in which an ellipsis stands for anything.
+static bool matches(const char *pattern, const char *text)
+{
+    static const char gap[] = "\xe2\x80\xa6";
+    const char *end = strstr(pattern, gap);
+    if (end == NULL)
+        return strcmp(pattern, text) == 0;
+    if (strncmp(pattern, text, (size_t)(end - pattern)) != 0)
+        return false;
+    const char *rest = end + strlen(gap);
+    for (text += end - pattern;; text++) {
+        if (matches(rest, text))
+            return true;
+        if (*text == '\0')
+            return false;
+    }
+}
+
+static void judge(const char *domain, GLogLevelFlags level, const char *text)
+{
+    Thread *self = thread_self();
+    int found = -1;
+    if (g_strcmp0(domain, "GRunLoop") == 0 && (level & G_LOG_LEVEL_ERROR) == 0)
+        for (unsigned index = 0; found < 0 && index < fuzz_message_count; index++)
+            if (matches(fuzz_messages[index].pattern, text))
+                found = (int)index;
+    if (found < 0 || !fuzz_messages[found].is_expected)
+        fuzz_fail("%s message %s: %s-%s: %s", found < 0 ? "a" : "nothing here causes the", found < 0 ? "that is not in docs/messages.md" : "",
+            domain != NULL ? domain : "", (level & G_LOG_LEVEL_CRITICAL) != 0 ? "CRITICAL" : (level & G_LOG_LEVEL_ERROR) != 0 ? "ERROR" : "WARNING",
+            text);
+    atomic_fetch_add(&record->messages[found], 1);
+    call_notice_critical(text);
+    if (self->is_logging || atomic_load(&is_over))
+        return;
+    // Nothing that may be a message itself: GLib ends a process whose log handler writes one.
+    self->is_logging = true;
+    GRunLoop *loop = grun_loop_get_current();
+    if (loop != grun_loop_get_main())
+        grun_loop_wake_up(loop);
+    g_free(grun_loop_to_string(loop));
+    self->is_logging = false;
+}
+
+static void on_log(const char *domain, GLogLevelFlags level, const char *text, gpointer unused)
+{
+    (void)unused;
+    judge(domain, level, text);
+}
+
+static GLogWriterOutput on_structured(GLogLevelFlags level, const GLogField *fields, gsize count, gpointer unused)
+{
+    (void)unused;
+    const char *domain = NULL, *text = "";
+    for (gsize index = 0; index < count; index++) {
+        if (strcmp(fields[index].key, "GLIB_DOMAIN") == 0)
+            domain = fields[index].value;
+        if (strcmp(fields[index].key, "MESSAGE") == 0)
+            text = fields[index].value;
+    }
+    judge(domain, level, text);
+    return G_LOG_WRITER_HANDLED;
+}
+
+void log_capture(void)
+{
+    g_log_set_default_handler(on_log, NULL);
+    g_log_set_writer_func(on_structured, NULL, NULL);
+    // No message ends the process: what is wrong with one is said here.
+    g_log_set_always_fatal(G_LOG_LEVEL_ERROR);
+}
