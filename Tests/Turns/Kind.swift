@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rows and columns of the matrix: what can be ready all the time.
+
+import TestSupport
+
+/// A kind of work of which one item is always ready: whenever it is called it sees to the next one.
+enum Kind: String, CaseIterable {
+    case block, perform, source, job, timer, moved, descriptor, mainQueue, context
+    case glibHigh, glibDefault, glibLower, glibIdle
+
+    var name: String {
+        switch self {
+        case .block: "block"
+        case .perform: "perform"
+        case .source: "source"
+        case .job: "job"
+        case .timer: "timer"
+        case .moved: "new timer"
+        case .descriptor: "descriptor"
+        case .mainQueue: "main queue"
+        case .context: "context"
+        case .glibHigh, .glibDefault, .glibLower, .glibIdle: "GLib \(priority)"
+        }
+    }
+
+    /// How it comes that there always is another.
+    var explanation: String {
+        switch self {
+        case .block: "`async` by the block itself"
+        case .perform: "`performOnThread` by the closure itself"
+        case .source: "a version-0 source that signals itself and wakes the loop"
+        case .job: "a task of the loop's executor that begins the next one"
+        case .timer: "a repeating timer of 1 ns"
+        case .moved: "a timer that fires once and adds the next one, due in 1 ns"
+        case .descriptor: "an eventfd that nobody reads"
+        case .mainQueue: "`DispatchQueue.main.async` by the block itself"
+        case .context: "a further `GMainContext` of the mode, in which an idle source is"
+        case .glibHigh, .glibDefault, .glibLower, .glibIdle: "an idle source in the home context, of priority \(priority)"
+        }
+    }
+
+    /// In the home context. Whatever is ours has the hub's priority there, and a carrier's is the same.
+    var priority: Int32 {
+        switch self {
+        case .glibHigh: -100
+        case .glibLower: 100
+        case .glibIdle: 200
+        default: 0
+        }
+    }
+
+    /// Whose turns it shares: what the loop takes for one kind.
+    var turn: Kind {
+        switch self {
+        case .perform, .job: .source
+        case .moved: .timer
+        case .glibHigh, .glibDefault, .glibLower, .glibIdle: .context
+        default: self
+        }
+    }
+
+    var isGLibs: Bool {
+        switch self {
+        case .glibHigh, .glibDefault, .glibLower, .glibIdle: true
+        default: false
+        }
+    }
+}
+
+/// How long an item takes, of the thread's processor time: beside a busy process it would else be as long and do less, so that no figure of such a run
+/// said anything about a quiet one. The loop's slice is one of wall time, which is never less: where it has room for four items on a quiet
+/// machine it has room for four at most on a busy one.
+enum Load: Int64, CaseIterable {
+    case none = 0
+    case microsecond = 1_000
+    case millisecond = 1_000_000
+    case twenty = 20_000_000
+
+    var name: String {
+        switch self {
+        case .none: "0"
+        case .microsecond: "1 us"
+        case .millisecond: "1 ms"
+        case .twenty: "20 ms"
+        }
+    }
+
+    /// Uses the processor for as long.
+    func work() {
+        guard self != .none else { return }
+        let end = threadProcessorNanoseconds() + rawValue
+        while threadProcessorNanoseconds() < end {}
+    }
+}
