@@ -22,8 +22,8 @@ define install
 	[ -z "$$missing" ] || { $(SUDO) apt-get update -qq && $(SUDO) apt-get install -y -qq --no-install-recommends $$missing; }
 endef
 
-.PHONY: demo test build install uninstall c-reference format lint glib-api items items-bite oracle idle hosted trace-cost stable \
-	test-tsan test-asan test-gtk test-c counts bench bench-quick bench-build deps check-deps gtk-deps c-deps clean
+.PHONY: demo test build install uninstall c-reference format lint glib-api items items-bite oracle turns idle hosted trace-cost stable soak \
+	fuzz test-tsan test-asan test-sanitizers test-gtk test-c test-debian counts bench bench-quick bench-build deps check-deps gtk-deps c-deps clean
 
 ## Builds and runs the tour of self-checking scenarios.
 demo: deps
@@ -39,6 +39,8 @@ test: check-deps lint glib-api
 	$(SWIFT) run -c release --skip-build gloop-demo > /dev/null
 	$(SWIFT) run -c release --skip-build grun-oracle --scenarios
 	$(SWIFT) run -c release --skip-build grun-oracle --seed 1 --programs 300
+	$(SWIFT) build -c release --product grun-turns
+	$(SWIFT) run -c release --skip-build grun-turns
 	scripts/idle
 	scripts/trace-cost
 	scripts/clients
@@ -59,18 +61,25 @@ c-reference: c-deps
 	@$(call install,gi-docgen)
 	scripts/c-reference
 
-## Which items of the behaviour list the tests prove; and that each fault of items-bite still has its line in the sources.
+## Which items of the behaviour list the tests prove; that each fault of items-bite still has its line in the sources, and each message its
+## line in docs/messages.md; the lock, on paper.
 items:
 	scripts/items
 	scripts/items-bite --check
+	scripts/check-messages
+	scripts/lock-model
 
-## Puts one-line faults into the sources, one by one: each must make a test fail that names the item it breaks.
+## Puts one-line faults into the sources, one by one: each must make a test fail that names the item it breaks. BITE: its options.
 items-bite: check-deps
-	scripts/items-bite
+	scripts/items-bite --jobs 2 $(BITE)
 
 ## The long comparison with the real CFRunLoop.
 oracle: deps
 	$(SWIFT) run -c release grun-oracle --seed $${SEED:-$$(date +%s)} --programs $${PROGRAMS:-20000}
+
+## Who is served when something never ends: each kind of item beside each other, in each way to drive a loop. Ten minutes; writes docs/turns.md.
+turns: deps
+	$(SWIFT) run -c release grun-turns --whole --page docs/turns.md
 
 ## An idle loop makes no wake-up, whoever drives.
 idle: check-deps
@@ -89,12 +98,21 @@ trace-cost: check-deps
 stable: deps
 	scripts/stable
 
-## The tests under the compiler's sanitizers: data races; memory errors and leaks.
-test-tsan: deps
+## Producers hand everything to loops that come and go, under both drivers, and the account must balance: SECONDS=60, SEED, DRIVER=own|host|both.
+soak: deps
+	scripts/soak
+
+## The tests, and 20 s each of soak and fuzz, under the compiler's sanitizers: data races; memory errors and leaks.
+test-tsan: c-deps
 	scripts/sanitize thread
 
-test-asan: deps
+test-asan: c-deps
 	scripts/sanitize address
+
+## The part of both that needs no build of the tests.
+test-sanitizers: c-deps
+	scripts/sanitize --quick thread
+	scripts/sanitize --quick address
 
 ## The GTK 3 and GTK 4 programs under Xvfb and headless weston. GATE_FRAMES=1: frame rates are gates; SCREENSHOTS=1: new pictures for the README.
 test-gtk: gtk-deps
@@ -104,6 +122,16 @@ test-gtk: gtk-deps
 test-c: c-deps gtk-deps
 	@$(call install,$(C_CHECK_PACKAGES))
 	scripts/test-c
+
+## Random calls of every function of the C interface for SECONDS, from SEED: ends with 1 on a crash, a deadlock, a message that is not documented.
+fuzz: c-deps
+	scripts/check-messages
+	scripts/fuzz
+
+## The tests in a Debian of SUITE, with its GLib and GTK: scripts/test-debian says what can be chosen. As root.
+test-debian: check-deps
+	@$(call install,debootstrap)
+	scripts/test-debian $(SUITE)
 
 ## What an operation of each hot path costs, in instructions, allocations and system calls, against Benchmarks/limits.tsv.
 counts: check-deps

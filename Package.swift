@@ -42,6 +42,11 @@ let package = Package(
         .executableTarget(name: "grun-hub-check", dependencies: ["CGRun"], path: "Tests/HubCheck"),
         .executableTarget(name: "grun-lock-check", dependencies: ["CGRun"], path: "Tests/LockCheck"),
 
+        // The matrix of turns: each kind of item beside each other, and the real CFRunLoop beside both.
+        .executableTarget(
+            name: "grun-turns", dependencies: ["GRunLoop", "TestSupport", "CGLib", argumentParser], path: "Tests/Turns",
+            swiftSettings: strict),
+
         // What the tests share: loops on threads, recorders, watchdogs.
         .target(
             name: "TestSupport", dependencies: ["GRunLoop", "CGLib"], path: "Tests/TestSupport", swiftSettings: strict),
@@ -52,6 +57,9 @@ let package = Package(
         .executableTarget(
             name: "grun-async-main-child", dependencies: ["GRunLoop", "TestSupport", "CGLib"], path: "Tests/AsyncMainChild",
             swiftSettings: strict),
+        // Producers, loops, and an exact account of what went between them: make soak.
+        .executableTarget(
+            name: "grun-soak", dependencies: ["GRunLoop", "TestSupport", "CGLib"], path: "Tests/Soak", swiftSettings: strict),
         .testTarget(
             name: "GRunLoopTests",
             dependencies: ["GRunLoop", "TestSupport", "CGLib", "grun-test-child", "grun-async-main-child", "grun-lock-check"],
