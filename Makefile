@@ -32,7 +32,7 @@ demo: deps
 ## Everything that must hold before a change lands.
 test: check-deps lint glib-api
 	$(SWIFT) build --build-tests
-	$(SWIFT) test --skip-build
+	scripts/run-tests
 	$(MAKE) items
 	$(SWIFT) build -c release --product gloop-demo
 	$(SWIFT) build -c release --product grun-oracle
