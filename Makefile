@@ -61,15 +61,16 @@ c-reference: c-deps
 	@$(call install,gi-docgen)
 	scripts/c-reference
 
-## Which items of the behaviour list the tests prove; that each fault of items-bite still has its line in the sources, and each message its
-## line in docs/messages.md; the lock, on paper.
+## Which items of the behaviour list the tests prove; that each fault of items-bite still has its line in the sources,
+## and each message its line in docs/messages.md; the lock, on paper.
 items:
 	scripts/items
 	scripts/items-bite --check
 	scripts/check-messages
 	scripts/lock-model
 
-## Puts one-line faults into the sources, one by one: each must make a test fail that names the item it breaks. BITE: its options.
+## Puts one-line faults into the sources, one by one: each must make a test fail that names the item it breaks. BITE:
+## its options.
 items-bite: check-deps
 	scripts/items-bite --jobs 2 $(BITE)
 
@@ -77,7 +78,8 @@ items-bite: check-deps
 oracle: deps
 	$(SWIFT) run -c release grun-oracle --seed $${SEED:-$$(date +%s)} --programs $${PROGRAMS:-20000}
 
-## Who is served when something never ends: each kind of item beside each other, in each way to drive a loop. Ten minutes; writes docs/turns.md.
+## Who is served when something never ends: each kind of item beside each other, in each way to drive a loop. Ten
+## minutes; writes docs/turns.md.
 turns: deps
 	$(SWIFT) run -c release grun-turns --whole --page docs/turns.md
 
@@ -98,7 +100,8 @@ trace-cost: check-deps
 stable: deps
 	scripts/stable
 
-## Producers hand everything to loops that come and go, under both drivers, and the account must balance: SECONDS=60, SEED, DRIVER=own|host|both.
+## Producers hand everything to loops that come and go, under both drivers, and the account must balance: SECONDS=60,
+## SEED, DRIVER=own|host|both.
 soak: deps
 	scripts/soak
 
@@ -114,16 +117,19 @@ test-sanitizers: c-deps
 	scripts/sanitize --quick thread
 	scripts/sanitize --quick address
 
-## The GTK 3 and GTK 4 programs under Xvfb and headless weston. GATE_FRAMES=1: frame rates are gates; SCREENSHOTS=1: new pictures for the README.
+## The GTK 3 and GTK 4 programs under Xvfb and headless weston. GATE_FRAMES=1: frame rates are gates; SCREENSHOTS=1: new
+## pictures for the README.
 test-gtk: gtk-deps
 	scripts/test-gtk
 
-## The C interface: installed, compiled against, run without Swift, from Python, with bad input, under valgrind; and against the real CFRunLoop.
+## The C interface: installed, compiled against, run without Swift, from Python, with bad input, under valgrind; and
+## against the real CFRunLoop.
 test-c: c-deps gtk-deps
 	@$(call install,$(C_CHECK_PACKAGES))
 	scripts/test-c
 
-## Random calls of every function of the C interface for SECONDS, from SEED: ends with 1 on a crash, a deadlock, a message that is not documented.
+## Random calls of every function of the C interface for SECONDS, from SEED: ends with 1 on a crash, a deadlock, a
+## message that is not documented.
 fuzz: c-deps
 	scripts/check-messages
 	scripts/fuzz
@@ -133,7 +139,8 @@ test-debian: check-deps
 	@$(call install,debootstrap)
 	scripts/test-debian $(SUITE)
 
-## What an operation of each hot path costs, in instructions, allocations and system calls, against Benchmarks/limits.tsv.
+## What an operation of each hot path costs, in instructions, allocations and system calls, against
+## Benchmarks/limits.tsv.
 counts: check-deps
 	@$(call install,util-linux)
 	$(SWIFT) build --package-path Benchmarks -c release

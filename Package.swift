@@ -30,9 +30,11 @@ let package = Package(
         .executableTarget(
             name: "gloop-demo", dependencies: ["GRunLoop", "CGLib", argumentParser], swiftSettings: strict),
 
-        // The oracle: one script, two loops. LoopScript is the script face; grun-oracle runs it on the real CFRunLoop as well.
+        // The oracle: one script, two loops. LoopScript is the script face; grun-oracle runs it on the real CFRunLoop
+        // as well.
         .target(
-            name: "LoopScript", dependencies: ["GRunLoop", "CGLib", "CGRun"], path: "Sources/LoopScript", swiftSettings: strict),
+            name: "LoopScript", dependencies: ["GRunLoop", "CGLib", "CGRun"], path: "Sources/LoopScript",
+            swiftSettings: strict),
         .executableTarget(
             name: "grun-oracle", dependencies: ["GRunLoop", "LoopScript", argumentParser], swiftSettings: strict),
 
@@ -55,18 +57,23 @@ let package = Package(
             name: "grun-test-child", dependencies: ["GRunLoop", "TestSupport", "CGLib"], path: "Tests/TestChild",
             swiftSettings: strict),
         .executableTarget(
-            name: "grun-async-main-child", dependencies: ["GRunLoop", "TestSupport", "CGLib"], path: "Tests/AsyncMainChild",
+            name: "grun-async-main-child", dependencies: ["GRunLoop", "TestSupport", "CGLib"],
+            path: "Tests/AsyncMainChild",
             swiftSettings: strict),
         // Producers, loops, and an exact account of what went between them: make soak.
         .executableTarget(
-            name: "grun-soak", dependencies: ["GRunLoop", "TestSupport", "CGLib"], path: "Tests/Soak", swiftSettings: strict),
+            name: "grun-soak", dependencies: ["GRunLoop", "TestSupport", "CGLib"], path: "Tests/Soak",
+            swiftSettings: strict),
         .testTarget(
             name: "GRunLoopTests",
-            dependencies: ["GRunLoop", "TestSupport", "CGLib", "grun-test-child", "grun-async-main-child", "grun-lock-check"],
+            dependencies: [
+                "GRunLoop", "TestSupport", "CGLib", "grun-test-child", "grun-async-main-child", "grun-lock-check",
+            ],
             swiftSettings: strict),
         // XCTest, because its tests run on the process's real main thread.
         .testTarget(
-            name: "MainThreadTests", dependencies: ["GRunLoop", "TestSupport", "CGLib", "grun-test-child"], swiftSettings: strict),
+            name: "MainThreadTests", dependencies: ["GRunLoop", "TestSupport", "CGLib", "grun-test-child"],
+            swiftSettings: strict),
     ],
     swiftLanguageModes: [.v6]
 )

@@ -24,13 +24,17 @@ let package = Package(
 
         // A window whose contents come from everywhere; what it does is the same with both toolkits.
         .target(name: "Panel", dependencies: [loop], swiftSettings: strict),
-        .executableTarget(name: "gtk3-window", dependencies: ["Panel", "CGtk3", argumentParser], swiftSettings: strict),
-        .executableTarget(name: "gtk4-window", dependencies: ["Panel", "CGtk4", argumentParser], swiftSettings: strict),
+        .executableTarget(
+            name: "gtk3-window", dependencies: ["Panel", "CGtk3", argumentParser], swiftSettings: strict),
+        .executableTarget(
+            name: "gtk4-window", dependencies: ["Panel", "CGtk4", argumentParser], swiftSettings: strict),
 
         // What must hold while a toolkit drives, checked in a real window of each.
         .target(name: "HostChecks", dependencies: [loop, glib], swiftSettings: strict),
-        .executableTarget(name: "gtk3-checks", dependencies: ["HostChecks", "CGtk3", argumentParser], swiftSettings: strict),
-        .executableTarget(name: "gtk4-checks", dependencies: ["HostChecks", "CGtk4", argumentParser], swiftSettings: strict),
+        .executableTarget(
+            name: "gtk3-checks", dependencies: ["HostChecks", "CGtk3", argumentParser], swiftSettings: strict),
+        .executableTarget(
+            name: "gtk4-checks", dependencies: ["HostChecks", "CGtk4", argumentParser], swiftSettings: strict),
 
         // Programs in C, which `make test-c` compiles against the installed library as well.
         .executableTarget(name: "hello-timer", dependencies: [loop], cSettings: strictC),
@@ -44,7 +48,8 @@ let package = Package(
         // No toolkit: a program in C that knows nothing of the library, and a plug-in in Swift that it loads.
         .target(name: "swift-plugin", dependencies: [loop], swiftSettings: strict),
         .executableTarget(
-            name: "swift-plugin-host", dependencies: [glib], cSettings: strictC, linkerSettings: [.linkedLibrary("gmodule-2.0")]),
+            name: "swift-plugin-host", dependencies: [glib], cSettings: strictC,
+            linkerSettings: [.linkedLibrary("gmodule-2.0")]),
     ],
     swiftLanguageModes: [.v6]
 )

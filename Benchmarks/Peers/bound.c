@@ -1,6 +1,7 @@
-// Peer: what no loop on GLib can do without, and nothing else. A run acquires its context and makes it the thread's default one; a wait is
-// GLib's prepare, query and check of a context with one source, and one poll between them; a wake-up is g_main_context_wakeup(). What is
-// posted is one function under a mutex: no modes, no timers, no observers, no nesting, nobody to stop it.
+// Peer: what no loop on GLib can do without, and nothing else. A run acquires its context and makes it the thread's
+// default one; a wait is GLib's prepare, query and check of a context with one source, and one poll between them; a
+// wake-up is g_main_context_wakeup(). What is posted is one function under a mutex: no modes, no timers, no observers,
+// no nesting, nobody to stop it.
 #define PEER "bound"
 #include "bench.h"
 #include <glib.h>

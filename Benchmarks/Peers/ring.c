@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// usage: ring-glib loops N, ring-uv loops N: N threads in a ring, each with a loop that sleeps until the one before it wakes it.
+// usage: ring-glib loops N, ring-uv loops N: N threads in a ring, each with a loop that sleeps until the one before it
+// wakes it.
 #ifdef USE_UV
 #define PEER "libuv"
 #include <uv.h>

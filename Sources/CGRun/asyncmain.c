@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an async main does with the main thread at its first suspension. Swift's runtime calls a hook there, and without one gives the thread to
-// libdispatch for good. The hook is ours from the moment the library is loaded: to know what has happened, and to drive instead when asked.
+// What an async main does with the main thread at its first suspension. Swift's runtime calls a hook there, and without
+// one gives the thread to libdispatch for good. The hook is ours from the moment the library is loaded: to know what
+// has happened, and to drive instead when asked.
 
 #include "cgrun.h"
 

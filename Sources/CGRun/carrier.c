@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A carrier makes a host, which iterates the home context, sleep for a further context as well: it watches what that one watches, and tells
-// the hub when it is ready. The loop dispatches it then, as one of its own items.
+// A carrier makes a host, which iterates the home context, sleep for a further context as well: it watches what that
+// one watches, and tells the hub when it is ready. The loop dispatches it then, as one of its own items.
 //
-// Implementation notes. Each look at the further context is a whole one, prepare to check: were it left prepared during the host's poll, its
-// check would be missing whenever GLib leaves ours out, and a source that keeps something between the two (GDK's does) would
-// deadlock. Its descriptors are poll records of the carrier, by number: an epoll would silently lose one that is closed and opened again.
+// Implementation notes. Each look at the further context is a whole one, prepare to check: were it left prepared during
+// the host's poll, its check would be missing whenever GLib leaves ours out, and a source that keeps something between
+// the two (GDK's does) would deadlock. Its descriptors are poll records of the carrier, by number: an epoll would
+// silently lose one that is closed and opened again.
 
 #include "hub.h"
 
@@ -55,8 +56,8 @@ static void watch_nothing(Carrier *carrier)
 
 enum { USUAL_RECORDS = 16, MOST_ATTEMPTS = 8 };
 
-/// One look at the context that does not wait; answers whether it is ready. `records` (of which there is room for `room`) gets what it
-/// watches, `*count` how many.
+/// One look at the context that does not wait; answers whether it is ready. `records` (of which there is room for
+/// `room`) gets what it watches, `*count` how many.
 static bool look(Carrier *carrier, GPollFD **records, gint *room, gint *count, gint *timeout)
 {
     for (int attempt = 0; attempt < MOST_ATTEMPTS; attempt++) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// libdispatch's entry points for a run loop that is not its own, looked up weakly: a libdispatch without them is reported, not
-// a failure to load.
+// libdispatch's entry points for a run loop that is not its own, looked up weakly: a libdispatch without them is
+// reported, not a failure to load.
 
 #include "cgrun.h"
 
@@ -13,7 +13,8 @@ extern char _dispatch_main_q[] __attribute__((weak));
 
 uint32_t cgrun_main_thread_id;
 
-// Before anything can ask: each pass of the main loop does, and a constant of Swift's would be asked first whether it was made.
+// Before anything can ask: each pass of the main loop does, and a constant of Swift's would be asked first whether it
+// was made.
 __attribute__((constructor)) static void note_main_thread(void)
 {
     cgrun_main_thread_id = (uint32_t)getpid();
@@ -33,8 +34,8 @@ void cgrun_main_queue_drain(void)
 
 uint32_t cgrun_main_queue_owner(void)
 {
-    // dq_state: its low 32 bits hold the owner's thread id without the two lowest flag bits of the lock word. There is no
-    // public query, and a drain on any other thread ends the process.
+    // dq_state: its low 32 bits hold the owner's thread id without the two lowest flag bits of the lock word. There is
+    // no public query, and a drain on any other thread ends the process.
     enum { STATE_OFFSET = 56 };
     uint32_t word;
     if (_dispatch_main_q == NULL)

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // The hub: the one GSource that carries every source, timer and block of a run loop into a GMainContext.
 //
-// Implementation notes. prepare() and check() are C because GLib calls them in every iteration of a host, and because nothing
-// else may happen there: between prepare and a completed check GDK holds Wayland's read lock, and user code deadlocks.
-// Nothing relies on check() being called after prepare(): GLib may leave it out (its poll set changed, a source of a higher priority was
-// ready), and READY may survive passes.
+// Implementation notes. prepare() and check() are C because GLib calls them in every iteration of a host, and because
+// nothing else may happen there: between prepare and a completed check GDK holds Wayland's read lock, and user code
+// deadlocks. Nothing relies on check() being called after prepare(): GLib may leave it out (its poll set changed, a
+// source of a higher priority was ready), and READY may survive passes.
 //
-// All of it belongs to the loop's thread. On another one, which iterates the context in its stead, hub and sentinels are silent.
+// All of it belongs to the loop's thread. On another one, which iterates the context in its stead, hub and sentinels
+// are silent.
 
 #include "hub.h"
 
-/// Whether this iteration is for the others. They have had their turn when there were so many iterations, or when those took so long: each
-/// of them may be a frame that takes 25 ms to draw.
+/// Whether this iteration is for the others. They have had their turn when there were so many iterations, or when those
+/// took so long: each of them may be a frame that takes 25 ms to draw.
 static bool takes_yield(Hub *hub)
 {
     if (hub->yields == 0)
@@ -37,7 +38,8 @@ static gboolean hub_prepare(GSource *source, gint *timeout)
     // Silent: our own driver polls these descriptors itself.
     if (!cgrun_hub_is_silent(hub)) {
         if (hub->first == NULL) {
-            // Nobody watches: an iteration in which we were not dispatched may have been somebody else's, unless we ended its poll.
+            // Nobody watches: an iteration in which we were not dispatched may have been somebody else's, unless we
+            // ended its poll.
             hub->is_stale |= !hub->was_ours && !hub->is_spoilt;
             hub->was_ours = hub->is_spoilt = false;
         }
@@ -125,7 +127,8 @@ GSource *cgrun_hub_new(const cgrun_hub_funcs *funcs, void *loop, bool is_main)
     for (unsigned i = 0; i < CGRUN_HUB_RECORDS; i++)
         hub->records[i] = (GPollFD){.fd = -1, .events = 0, .revents = 0};
     g_source_set_name(source, "GRunLoop");
-    // Without this a nested loop would never serve us, and GLib would remove and add our poll records around every dispatch.
+    // Without this a nested loop would never serve us, and GLib would remove and add our poll records around every
+    // dispatch.
     g_source_set_can_recurse(source, TRUE);
     return source;
 }
@@ -142,8 +145,9 @@ enum { READY = 1 << G_HOOK_FLAG_USER_SHIFT };
 void cgrun_hub_set_dormant(GSource *source, bool dormant)
 {
     ((Hub *)source)->dormant = dormant;
-    // READY survives passes: a g_main_context_pending(), or a source of a higher priority that became ready in the same check and now runs
-    // our loop, leaves it behind. GLib would ask neither prepare nor check then, and report the context as ready for our sake.
+    // READY survives passes: a g_main_context_pending(), or a source of a higher priority that became ready in the same
+    // check and now runs our loop, leaves it behind. GLib would ask neither prepare nor check then, and report the
+    // context as ready for our sake.
     if (dormant && (g_atomic_int_get((gint *)&source->flags) & READY))
         g_atomic_int_and(&source->flags, ~(guint)READY);
 }

@@ -45,7 +45,8 @@ static inline bool cgrun_hub_is_silent(const Hub *hub)
     return hub->is_main ? !cgrun_is_main_thread() : !pthread_equal(hub->thread, pthread_self());
 }
 
-/// Whether nothing of ours may become ready in this iteration: our own driver iterates the context, another thread does, or the hub yields.
+/// Whether nothing of ours may become ready in this iteration: our own driver iterates the context, another thread
+/// does, or the hub yields.
 bool cgrun_hub_steps_back(const GSource *hub);
 /// Poll records come or go, so that the next poll ends at once: that is no sleep which anybody has ended.
 void cgrun_hub_note_records(GSource *hub);

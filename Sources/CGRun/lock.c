@@ -37,7 +37,8 @@ void cgrun_lock_init(cgrun_lock *lock)
     pthread_mutex_init(lock->mutex, NULL);
 }
 
-// What is done under a lock takes less than a microsecond, unless its thread was preempted. With one processor it always was.
+// What is done under a lock takes less than a microsecond, unless its thread was preempted. With one processor it
+// always was.
 enum { LOOKS = 40 };
 
 static void relax(void)
@@ -77,9 +78,9 @@ void cgrun_lock_relax(int *looks)
 // How long to sleep before looking again; NULL: until woken.
 static const struct timespec *longest_sleep;
 
-// The process has sandboxed itself since. From now on whoever gives a lock up has a fence of its own; but one who was about
-// to has not, and may overlook the debt of whoever comes now or later. There is no telling when the last of those was:
-// sleeps have an end from now on, for good.
+// The process has sandboxed itself since. From now on whoever gives a lock up has a fence of its own; but one who was
+// about to has not, and may overlook the debt of whoever comes now or later. There is no telling when the last of those
+// was: sleeps have an end from now on, for good.
 static __attribute__((noinline)) void go_over_to_fences(void)
 {
     static const struct timespec moment = {.tv_nsec = 10000000};
@@ -87,9 +88,10 @@ static __attribute__((noinline)) void go_over_to_fences(void)
     __atomic_store_n(&cgrun_locks_are_special, true, __ATOMIC_SEQ_CST);
 }
 
-// The holder stores that the lock is free, then looks whether a wake-up is owed; its processor may do the two in the other order. Whoever
-// sleeps does the opposite: says that a wake-up is owed, has every processor finish what it began, and looks whether the lock is free.
-// Either the holder sees the debt, or the sleeper sees the lock. The price is the sleeper's, who pays for a sleep anyway.
+// The holder stores that the lock is free, then looks whether a wake-up is owed; its processor may do the two in the
+// other order. Whoever sleeps does the opposite: says that a wake-up is owed, has every processor finish what it began,
+// and looks whether the lock is free. Either the holder sees the debt, or the sleeper sees the lock. The price is the
+// sleeper's, who pays for a sleep anyway.
 static void finish_everywhere(void)
 {
     if (!cgrun_locks_are_special) {

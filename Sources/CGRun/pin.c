@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What was loaded stays: the shared library, or the plug-in, that this code is part of is not unmapped by dlclose().
 //
-// Swift's runtime knows the object, and has a hook of ours, from the moment it is loaded; GObject has the functions of our
-// types, the system the destructor of a thread's loop, GLib our source: none of them can be told that the code goes.
+// Swift's runtime knows the object, and has a hook of ours, from the moment it is loaded; GObject has the functions of
+// our types, the system the destructor of a thread's loop, GLib our source: none of them can be told that the code
+// goes.
 
 #define _GNU_SOURCE
 

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// One sleep for a set of contexts and the loop's own descriptors: prepare and query each context into its own slice of one array,
-// poll once, check each slice with its own priority.
+// One sleep for a set of contexts and the loop's own descriptors: prepare and query each context into its own slice of
+// one array, poll once, check each slice with its own priority.
 //
-// No user code runs in here: GDK holds Wayland's read lock from prepare to check. GLib may refuse to check because the poll set
-// changed meanwhile; then the loop's canary, the hub's check function, was not called, and the slice is queried, polled without
-// waiting and checked again before anything else happens.
+// No user code runs in here: GDK holds Wayland's read lock from prepare to check. GLib may refuse to check because the
+// poll set changed meanwhile; then the loop's canary, the hub's check function, was not called, and the slice is
+// queried, polled without waiting and checked again before anything else happens.
 //
-// It is C because every sleep of a loop goes through it: what is counted, copied or looked up here is paid by each pass.
+// It is C because every sleep of a loop goes through it: what is counted, copied or looked up here is paid by each
+// pass.
 
 #include "cgrun.h"
 
@@ -70,7 +71,8 @@ static bool check(const cgrun_poller *poller, const cgrun_polled *polled)
     return G_UNLIKELY(!cgrun_hub_saw_check(polled->hub)) && check_again(polled);
 }
 
-// How long, in nanoseconds: whichever comes first, GLib's timeout, which counts in milliseconds, or the deadline, which does not. Negative is for ever.
+// How long, in nanoseconds: whichever comes first, GLib's timeout, which counts in milliseconds, or the deadline, which
+// does not. Negative is for ever.
 static __attribute__((noinline)) int64_t span_until(int64_t deadline, gint milliseconds)
 {
     int64_t span = milliseconds < 0 ? INT64_MAX : milliseconds * INT64_C(1000000);
@@ -119,8 +121,9 @@ int cgrun_poller_stuck_descriptor(cgrun_poller *poller)
     return -1;
 }
 
-// Whether a look has nothing to ask the kernel: there is nothing in the slice but GLib's own wakeup descriptor. That one says only that
-// somebody wants a look, and stays readable until the next sleep. It has priority 0, so that it is not the one record of an iteration above.
+// Whether a look has nothing to ask the kernel: there is nothing in the slice but GLib's own wakeup descriptor. That
+// one says only that somebody wants a look, and stays readable until the next sleep. It has priority 0, so that it is
+// not the one record of an iteration above.
 static bool is_quiet(const cgrun_polled *polled)
 {
     return polled->count == 0 || (polled->count == 1 && polled->priority >= 0);

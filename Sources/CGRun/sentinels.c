@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sentinels: two GSources beside the hub that tell when a host which iterates the context is about to sleep, and when it has slept.
-// They exist while somebody observes that.
+// The sentinels: two GSources beside the hub that tell when a host which iterates the context is about to sleep, and
+// when it has slept. They exist while somebody observes that.
 //
-// One comes before every other source of the context and never becomes ready; one comes after every other and becomes ready when nothing
-// else is. GLib checks the last one only in an iteration that found nothing else to do. So in the next prepare():
+// One comes before every other source of the context and never becomes ready; one comes after every other and becomes
+// ready when nothing else is. GLib checks the last one only in an iteration that found nothing else to do. So in the
+// next prepare():
 //   the first was checked, the last was not -> something was dispatched, ours or foreign
 //   neither was checked                     -> GLib left the check out
 //   both were checked                       -> there was nothing to do
@@ -24,7 +25,8 @@ static gboolean first_prepare(GSource *source, gint *timeout)
     bool was_foreign = hub->first_checked && !hub->last_checked && !hub->was_ours;
     // A nested loop began or ended: a callback is on the stack that was not there before, or has returned.
     if (was_foreign || hub->depth != g_main_depth()) {
-        // g_main_context_pending() dispatches nothing, and is not to be taken for somebody's work each time that it is called.
+        // g_main_context_pending() dispatches nothing, and is not to be taken for somebody's work each time that it is
+        // called.
         if (was_foreign && hub->last_is_ready && !hub->is_waiting)
             hub->is_unsure = true;
         else

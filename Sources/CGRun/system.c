@@ -62,8 +62,9 @@ void cgrun_get_thread_name(char *name)
     pthread_getname_np(pthread_self(), name, CGRUN_THREAD_NAME);
 }
 
-// poll() costs the kernel less than ppoll(), which copies a time in and out and sees to a signal mask, and says as much where there is no time to
-// say. A look does not wait, so that it is no point at which a thread is cancelled: libc's function would see to that.
+// poll() costs the kernel less than ppoll(), which copies a time in and out and sees to a signal mask, and says as much
+// where there is no time to say. A look does not wait, so that it is no point at which a thread is cancelled: libc's
+// function would see to that.
 static int look(struct pollfd *records, unsigned count)
 {
 #ifdef SYS_poll
@@ -107,8 +108,8 @@ void cgrun_event_signal(int event)
         ;
 }
 
-// The functions of these system calls are points at which pthread_cancel() ends a thread, whose loop's lock would stay locked for ever;
-// syscall() is none.
+// The functions of these system calls are points at which pthread_cancel() ends a thread, whose loop's lock would stay
+// locked for ever; syscall() is none.
 
 bool cgrun_event_clear(int event)
 {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The GRunLoop of the current thread, as a script sees it through <grun/grun.h>: what a program in C calls, and nothing else but the seam for choices.
+// The GRunLoop of the current thread, as a script sees it through <grun/grun.h>: what a program in C calls, and nothing
+// else but the seam for choices.
 
 import CGRun
 import GRunLoop
@@ -46,10 +47,12 @@ public final class CInterfaceFace: LoopFace {
                 grun_source_new_full(
                     gint(spec.order),
                     { _, _, mode, data in
-                        Item.of(data).callouts.scheduled(source: Item.of(data).index, mode: CInterfaceFace.name(of: mode))
+                        Item.of(data).callouts.scheduled(
+                            source: Item.of(data).index, mode: CInterfaceFace.name(of: mode))
                     },
                     { _, _, mode, data in
-                        Item.of(data).callouts.cancelled(source: Item.of(data).index, mode: CInterfaceFace.name(of: mode))
+                        Item.of(data).callouts.cancelled(
+                            source: Item.of(data).index, mode: CInterfaceFace.name(of: mode))
                     },
                     { _, data in
                         Item.of(data).callouts.performed(source: Item.of(data).index)
@@ -83,7 +86,8 @@ public final class CInterfaceFace: LoopFace {
                 grun_observer_new(
                     GRunActivity(rawValue: guint(spec.activities)), spec.repeats ? 1 : 0, gint(spec.order),
                     { _, activity, data in
-                        Item.of(data).callouts.observed(observer: Item.of(data).index, activity: UInt(activity.rawValue))
+                        Item.of(data).callouts.observed(
+                            observer: Item.of(data).index, activity: UInt(activity.rawValue))
                         return 1
                     }, Item(callouts, index).data, Item.release))
         }
@@ -209,7 +213,9 @@ public final class CInterfaceFace: LoopFace {
     public func run(_ mode: ModeName, _ time: RunTime, returnAfterSourceHandled: Bool) -> RunEnd {
         guard loop != nil else { return .finished }
         // An observer keeps no mode alive, but adding it would make a mode that does not exist.
-        if marksPasses, mode != "common", allModes.contains(mode) { grun_loop_add_observer(loop, passObserver, Self.mode(mode)) }
+        if marksPasses, mode != "common", allModes.contains(mode) {
+            grun_loop_add_observer(loop, passObserver, Self.mode(mode))
+        }
         let seconds: Double =
             switch time {
             case .seconds(let count): Double(count)
@@ -258,7 +264,9 @@ public final class CInterfaceFace: LoopFace {
 
     private static func mustSucceed(_ body: (UnsafeMutablePointer<UnsafeMutablePointer<GError>?>) -> gboolean) {
         var error: UnsafeMutablePointer<GError>?
-        if body(&error) == 0 { fatalError(error.map { String(cString: $0.pointee.message) } ?? "an error without a text") }
+        if body(&error) == 0 {
+            fatalError(error.map { String(cString: $0.pointee.message) } ?? "an error without a text")
+        }
     }
 }
 

@@ -91,8 +91,8 @@ extension Executor {
 
     var inAfterWaiting: Bool { callouts.contains { $0.activity == 64 } }
 
-    /// The items, timers counting as one, that are ready in the mode of a run that is in an afterWaiting observer: of several, in the mode in
-    /// which there are most.
+    /// The items, timers counting as one, that are ready in the mode of a run that is in an afterWaiting observer: of
+    /// several, in the mode in which there are most.
     private func readyItems() -> Int {
         callouts.lazy.filter { $0.activity == 64 && $0.depth > 0 }
             .map { self.readyItems(in: self.activations[$0.depth - 1].mode) }.max() ?? 0

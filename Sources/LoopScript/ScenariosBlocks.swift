@@ -228,7 +228,9 @@ extension Scenario {
         Scenario(
             [179], "runs nest in a mode that is on the stack already",
             Program(
-                sources: [SourceSpec(order: 0, [[.signal(0), .poll()], [.signal(0), .poll()], [.query(.currentMode)]])],
+                sources: [
+                    SourceSpec(order: 0, [[.signal(0), .poll()], [.signal(0), .poll()], [.query(.currentMode)]])
+                ],
                 steps: [.add(.source(0), "default"), .signal(0), .poll()]),
             gives: """
                 schedule S0 in default

@@ -26,7 +26,9 @@ extension Scenario {
             [146], "an observer is called for its stages only",
             Program(
                 sources: [SourceSpec()],
-                observers: [ObserverSpec(.entry | .beforeSources | .exit), ObserverSpec(.beforeWaiting | .afterWaiting)],
+                observers: [
+                    ObserverSpec(.entry | .beforeSources | .exit), ObserverSpec(.beforeWaiting | .afterWaiting),
+                ],
                 steps: .addAll(sources: 1, observers: 2) + [.run()]),
             gives: """
                 schedule S0 in default

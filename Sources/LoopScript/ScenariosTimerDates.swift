@@ -91,12 +91,16 @@ extension Scenario {
                 -> finished @1
                 """),
         Scenario(
-            [122], "a run in an afterWaiting observer of a nested run is left out as well, while a timer of that run's mode is due",
+            [122],
+            "a run in an afterWaiting observer of a nested run is left out as well, while a timer of that run's mode is due",
             Program(
                 sources: [SourceSpec()], timers: [TimerSpec(at: nil)],
-                observers: [ObserverSpec(.afterWaiting, [[.run(gaps: 1)]]), ObserverSpec(.afterWaiting, [[.run(gaps: 1)]])],
+                observers: [
+                    ObserverSpec(.afterWaiting, [[.run(gaps: 1)]]), ObserverSpec(.afterWaiting, [[.run(gaps: 1)]]),
+                ],
                 steps: [
-                    .add(.source(0), "A"), .add(.observer(0), "A"), .add(.timer(0), "default"), .add(.observer(1), "default"),
+                    .add(.source(0), "A"), .add(.observer(0), "A"), .add(.timer(0), "default"),
+                    .add(.observer(1), "default"),
                     .run("A"),
                 ]),
             gives: """

@@ -88,7 +88,8 @@ extension Scenario {
         Scenario(
             [128], "a due timer that a callout adds fires in the next pass",
             Program(
-                sources: [SourceSpec()], timers: [TimerSpec(at: 0, [[.add(.timer(1), "default")]]), TimerSpec(at: nil)],
+                sources: [SourceSpec()],
+                timers: [TimerSpec(at: 0, [[.add(.timer(1), "default")]]), TimerSpec(at: nil)],
                 observers: [ObserverSpec(.beforeTimers)],
                 steps: .addAll(sources: 1, timers: 1, observers: 1) + [.run()]),
             gives: """

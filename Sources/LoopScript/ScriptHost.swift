@@ -6,7 +6,8 @@ import CGRun
 import GRunLoop
 
 enum ScriptHost {
-    /// The host's run begins when the loop is attached to its context and ends when it is taken out of it; the mode is the ambient one.
+    /// The host's run begins when the loop is attached to its context and ends when it is taken out of it; the mode is
+    /// the ambient one.
     static func run(
         _ loop: GRunLoop, in mode: GRunLoop.Mode, until date: UInt64, isHostInnermost: @escaping () -> Bool
     ) {
@@ -24,8 +25,9 @@ enum ScriptHost {
         token.pop()
     }
 
-    /// A source of the host's that is ready at a date, to the nanosecond, before everything of ours. In a run of the script that is nested in a
-    /// callout, and serves the home context too, it does not count: our own driver's outermost run has no such source.
+    /// A source of the host's that is ready at a date, to the nanosecond, before everything of ours. In a run of the
+    /// script that is nested in a callout, and serves the home context too, it does not count: our own driver's
+    /// outermost run has no such source.
     private final class EndAlarm {
         private let descriptor = cgrun_timer_new()
         private let source: UnsafeMutablePointer<GSource>
@@ -39,7 +41,8 @@ enum ScriptHost {
             self.date = date
             self.isHostInnermost = isHostInnermost
             cgrun_timer_arm(descriptor, Int64(date))
-            source = g_source_new(Self.functions, UInt32(MemoryLayout<GSource>.size + MemoryLayout<UnsafeRawPointer>.size))
+            source = g_source_new(
+                Self.functions, UInt32(MemoryLayout<GSource>.size + MemoryLayout<UnsafeRawPointer>.size))
             record = .allocate(capacity: 1)
             record.initialize(to: GPollFD(fd: descriptor, events: 0, revents: 0))
             UnsafeMutableRawPointer(source).storeBytes(

@@ -54,7 +54,8 @@ extension GloopDemo {
 
         func validate() throws {
             for name in names where Catalogue.scenario(named: name) == nil {
-                throw ValidationError("There is no scenario '\(name)'. 'gloop-demo list' shows all \(Catalogue.all.count).")
+                throw ValidationError(
+                    "There is no scenario '\(name)'. 'gloop-demo list' shows all \(Catalogue.all.count).")
             }
         }
 

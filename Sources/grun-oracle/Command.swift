@@ -47,7 +47,9 @@ struct GRunOracle: ParsableCommand {
     @Flag(help: "Run the scripted scenarios instead.")
     var scenarios = false
 
-    @Flag(help: "Compare GRunLoop under a host with GRunLoop under its own driver: the scripted scenarios, and --programs.")
+    @Flag(
+        help:
+            "Compare GRunLoop under a host with GRunLoop under its own driver: the scripted scenarios, and --programs.")
     var hosted = false
 
     @Flag(help: "List the exclusions with their reasons.")
@@ -147,7 +149,8 @@ func sideBySide(_ comparison: Comparison) -> String {
         let right = index < other.count ? other[index] : ""
         let mark = left == right ? " " : marked ? "~" : ">"
         if left != right { marked = true }
-        text.append("\(mark) " + left.padding(toLength: max(width, left.count), withPad: " ", startingAt: 0) + " | " + right)
+        text.append(
+            "\(mark) " + left.padding(toLength: max(width, left.count), withPad: " ", startingAt: 0) + " | " + right)
     }
     return text.joined(separator: "\n")
 }

@@ -45,7 +45,8 @@ struct Comparer: Sendable {
     /// its passes marked, so that it can tell which of them the oracle spent on something that left no line: a wake-up,
     /// or, at the third try, an item that was taken away before its turn.
     func compare(_ program: Program, slot: UInt64) -> Comparison {
-        let oracle = Executor.run(program, options: ExecutorOptions(slot: slot, marksPasses: true), makeFace: makeReference)
+        let oracle = Executor.run(
+            program, options: ExecutorOptions(slot: slot, marksPasses: true), makeFace: makeReference)
         var options = ExecutorOptions(slot: slot, reference: oracle.entries, marksPasses: false)
         let first = Comparison(oracle: oracle, other: Executor.run(program, options: options, makeFace: makeFace))
         guard !first.agrees, first.other.statistics.counts.keys.contains(where: { $0.hasPrefix("choices") }) else {

@@ -4,9 +4,10 @@
 import LoopScript
 import Synchronization
 
-/// A host cannot be told to make one pass, nor to end with a source, a stop or an empty mode. So a script is compared if each of its
-/// outermost runs ends because its time is up, while nothing is nested in it; it is made so as far as that changes nothing else: the modes of these runs become common ones, as
-/// an ambient mode is, and keep an item that never gets ready.
+/// A host cannot be told to make one pass, nor to end with a source, a stop or an empty mode. So a script is compared
+/// if each of its outermost runs ends because its time is up, while nothing is nested in it; it is made so as far as
+/// that changes nothing else: the modes of these runs become common ones, as an ambient mode is, and keep an item that
+/// never gets ready.
 struct HostedRun {
     let comparer: Comparer
     let jobs: Int
@@ -60,8 +61,8 @@ struct HostedRun {
 }
 
 extension Outcome {
-    /// Whether every outermost run ended because its time was up, and no run that was nested in it lasted longer: that one would have been
-    /// woken (item 183), and the outer one would have ended with its pass.
+    /// Whether every outermost run ended because its time was up, and no run that was nested in it lasted longer: that
+    /// one would have been woken (item 183), and the outer one would have ended with its pass.
     fileprivate var ownsNoRun: Bool {
         var deadline = Int.max
         for line in trace {
@@ -69,7 +70,9 @@ extension Outcome {
             if line.depth == 0, line.text.hasPrefix("run ") {
                 deadline = gap + (line.text.split(separator: " ").lazy.compactMap { Int($0) }.first ?? 0)
             } else if line.text.hasPrefix("-> ") {
-                if line.depth == 0 ? !line.text.hasPrefix("-> timedOut") || gap > deadline : gap >= deadline { return false }
+                if line.depth == 0 ? !line.text.hasPrefix("-> timedOut") || gap > deadline : gap >= deadline {
+                    return false
+                }
             }
         }
         return true

@@ -252,7 +252,8 @@ static gboolean quit(gpointer loop)
     return G_SOURCE_REMOVE;
 }
 
-// Before the first wait GLib's loop is run, told that it sleeps, and left by a source that comes before ours: without afterWaiting.
+// Before the first wait GLib's loop is run, told that it sleeps, and left by a source that comes before ours: without
+// afterWaiting.
 static gboolean leave_asleep(GRunObserver *observer, GRunActivity activity, gpointer done)
 {
     (void)observer;

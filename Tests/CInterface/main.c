@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every function of <grun/grun.h>, called, and its result or its effect asserted. Each check has a thread of its own, and so a loop of its own.
+// Every function of <grun/grun.h>, called, and its result or its effect asserted. Each check has a thread of its own,
+// and so a loop of its own.
 
 #include "check.h"
 

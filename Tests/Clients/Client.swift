@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A client of the library, as scripts/clients compiles it in both language modes: every public type and most calls, beside Foundation, which has
-// types of the same names.
+// A client of the library, as scripts/clients compiles it in both language modes: every public type and most calls,
+// beside Foundation, which has types of the same names.
 
 import Dispatch
 import Foundation
@@ -21,7 +21,9 @@ import GRunLoop
         let source = GRunLoop.Source(onMain: { touch() })
         loop.add(source, forMode: .default)
         source.signal()
-        let observer = GRunLoop.Observer(activities: [.beforeWaiting, .exit]) { _, activity in precondition(!activity.isEmpty) }
+        let observer = GRunLoop.Observer(activities: [.beforeWaiting, .exit]) { _, activity in
+            precondition(!activity.isEmpty)
+        }
         loop.add(observer, forMode: .default)
         let descriptor = GRunLoop.DescriptorSource(descriptor: FileHandle.standardInput.fileDescriptor) { _, _ in }
         try? loop.add(descriptor, forMode: "private")

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What callbacks are given, and the account of it: each notify is called once, nothing after it, a function that is to be called once not twice.
+// What callbacks are given, and the account of it: each notify is called once, nothing after it, a function that is to
+// be called once not twice.
 #include "fuzz.h"
 
 struct Datum {
@@ -118,7 +119,8 @@ static bool play(Datum *datum, unsigned round, unsigned most, const Kind *kinds,
 static bool call(gpointer pointer, const Kind *kinds, gpointer const *objects, unsigned count)
 {
     Datum *datum = pointer;
-    // Nobody knows that it was called: of a descriptor that is always ready it would be for ever, where a slice of time is long enough.
+    // Nobody knows that it was called: of a descriptor that is always ready it would be for ever, where a slice of time
+    // is long enough.
     if (datum == NULL)
         return !atomic_load(&is_over) && !atomic_load(&is_calm);
     // With what the thread wrote that made it.

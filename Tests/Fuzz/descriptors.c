@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The descriptors that sources are made with: pipes, sockets, eventfds, files, closed ones. Nothing is done to one that is not ours.
+// The descriptors that sources are made with: pipes, sockets, eventfds, files, closed ones. Nothing is done to one that
+// is not ours.
 #include "fuzz.h"
 
 #include <dirent.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What programs do beside calls of the library: GLib drives the loop, contexts come and go, descriptors are written to and closed.
+// What programs do beside calls of the library: GLib drives the loop, contexts come and go, descriptors are written to
+// and closed.
 #include "fuzz.h"
 
 #include <sched.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A thread that ends what by contract may wait for ever: a run, the wait for a thread. What is ended and still goes on has callbacks do
-// nothing meanwhile, which take themselves out; what goes on even then is for the watchdog.
+// A thread that ends what by contract may wait for ever: a run, the wait for a thread. What is ended and still goes on
+// has callbacks do nothing meanwhile, which take themselves out; what goes on even then is for the watchdog.
 #include "fuzz.h"
 
 #include <pthread.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is written to GLib's log: nothing but what docs/messages.md has. Whoever writes there calls what the program has set, this, which calls the
-// library in turn.
+// What is written to GLib's log: nothing but what docs/messages.md has. Whoever writes there calls what the program has
+// set, this, which calls the library in turn.
 #include "fuzz.h"
 
 #include <string.h>

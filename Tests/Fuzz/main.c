@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs rounds, each in a process of its own, so many at a time as there are processors; watches that they go on, and says what was wrong with one:
+// Runs rounds, each in a process of its own, so many at a time as there are processors; watches that they go on, and
+// says what was wrong with one:
 //
 //   fuzz --seconds N --seed S [--folder F] [--jobs N]
 //   fuzz --round SEED [--steps 7,12,180]

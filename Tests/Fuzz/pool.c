@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The objects that the fuzzer has references to: no call gets any other but what a callback was called with, or NULL.
 //
-// An object is in the pool with so many references as are ours, and stays there while a call uses it: the last reference goes only when nobody
-// does. There is no lock, which would put everything in order for Thread Sanitizer.
+// An object is in the pool with so many references as are ours, and stays there while a call uses it: the last
+// reference goes only when nobody does. There is no lock, which would put everything in order for Thread Sanitizer.
 #include "fuzz.h"
 
 enum { SLOTS = 24 };

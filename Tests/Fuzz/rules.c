@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What by contract must not be called with just anything: functions that wait, for a time without end or for each other, and those that
-// make threads. generate.py says which function has which rule, and why.
+// What by contract must not be called with just anything: functions that wait, for a time without end or for each
+// other, and those that make threads. generate.py says which function has which rule, and why.
 #include "rules.h"
 
 // A run of one's own is stopped after some milliseconds.
@@ -48,7 +48,8 @@ static gpointer run_until_finished(gpointer unused)
     return NULL;
 }
 
-// Where others can add something it may never be finished: on one's own loop it is run on a thread that nobody else knows.
+// Where others can add something it may never be finished: on one's own loop it is run on a thread that nobody else
+// knows.
 bool rule_run_until_finished(Call *call)
 {
     if (!thread_owns(call->values[0].p))
@@ -69,8 +70,9 @@ bool rule_virtual_time(Call *call)
     return self->virtual_count < MAX_DEPTH;
 }
 
-// Whether what waits for the loop's thread is let go in the end. The library's threads are ended; they wait for nobody. Of the round's own each
-// waits only for later ones, which are told to end. Where nobody knows who drives a loop, nobody waits for it.
+// Whether what waits for the loop's thread is let go in the end. The library's threads are ended; they wait for nobody.
+// Of the round's own each waits only for later ones, which are told to end. Where nobody knows who drives a loop,
+// nobody waits for it.
 bool rule_wait_for_loop(Call *call)
 {
     GRunLoop *loop = call->values[0].p;

@@ -19,7 +19,8 @@ import Testing
         let (first, second) = (ModeState(name: "first", isCommon: false), ModeState(name: "second", isCommon: false))
         let (new, used, outer) = (Activation(mode: first), Activation(mode: first), Activation(mode: second))
         used.begin(
-            .passUnretained(second), nestedIn: outer, for: 5, returningAfterSource: true, isHosted: true, isInsideHost: true)
+            .passUnretained(second), nestedIn: outer, for: 5, returningAfterSource: true, isHosted: true,
+            isInsideHost: true)
         used.startClock(at: 7)
         used.isStopped = true
         used.ignoresWakeUps = true
@@ -35,8 +36,8 @@ import Testing
 
         new.begin(.passUnretained(first), nestedIn: nil, isHosted: false, isInsideHost: false)
         let expected = contents(of: new)
-        // A field that this test does not know, and so has not changed, would be one that nobody checks. The depth is the thread's, and a mode has no
-        // description.
+        // A field that this test does not know, and so has not changed, would be one that nobody checks. The depth is
+        // the thread's, and a mode has no description.
         let unchanged = contents(of: used).filter { $0.value == expected[$0.key] }
         #expect(Set(unchanged.keys).isSubset(of: ["depth", "modeReference"]), "\(unchanged)")
         #expect(used.mode === second)

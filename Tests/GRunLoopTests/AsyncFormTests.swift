@@ -40,7 +40,8 @@ extension GRunLoop {
         }
     }
 
-    @Test("zero, negative and passed times do not sleep", arguments: [Duration.zero, .seconds(-1), .seconds(Int64.min)])
+    @Test(
+        "zero, negative and passed times do not sleep", arguments: [Duration.zero, .seconds(-1), .seconds(Int64.min)])
     func notAtAll(span: Duration) async throws {
         // Nothing runs this loop: a sleep would never end.
         let loop = GRunLoop.main
@@ -48,7 +49,8 @@ extension GRunLoop {
         try await loop.sleep(until: GRunLoop.distantPast)
     }
 
-    @Test("an endless sleep ends when it is cancelled", arguments: [Duration.seconds(Int64.max), .seconds(600_000_000)])
+    @Test(
+        "an endless sleep ends when it is cancelled", arguments: [Duration.seconds(Int64.max), .seconds(600_000_000)])
     func endless(span: Duration) async throws {
         try await leavingNothing { loop in
             let task = Task { try await loop.sleep(for: span) }

@@ -11,7 +11,9 @@ import Testing
         try await onFreshThread { loop in
             let found = Shared<[String: [String]]>([:])
             @Sendable func note(_ name: String) {
-                let frames = functionsOnTheStack().filter { $0.contains("callOutTo") || $0.contains("MainDispatchQueue") }
+                let frames = functionsOnTheStack().filter {
+                    $0.contains("callOutTo") || $0.contains("MainDispatchQueue")
+                }
                 found.update { $0[name] = frames }
             }
             loop.on(.entry, repeats: false) { _ in note("observer") }

@@ -61,12 +61,15 @@ import Testing
             for number in [file, directory, device] {
                 let error = try #require(errorOfAdding(number, to: loop))
                 #expect(error == .notPollable(descriptor: number))
-                #expect(error.description.contains("descriptor \(number) cannot be waited for: it is a regular file, a"))
+                #expect(
+                    error.description.contains("descriptor \(number) cannot be waited for: it is a regular file, a"))
             }
         }
     }
 
-    @Test("when a common descriptor source cannot be watched in a mode, the mode does not become common, and nothing has joined it")
+    @Test(
+        "when a common descriptor source cannot be watched in a mode, the mode does not become common, and nothing has joined it"
+    )
     func commonModeWithBadDescriptor() async throws {
         try await onFreshThread { loop in
             let good = Pipe()
@@ -111,13 +114,16 @@ import Testing
         }
     }
 
-    @Test("at the limit of descriptors current does not fail, what needs a descriptor says so, and later everything works")
+    @Test(
+        "at the limit of descriptors current does not fail, what needs a descriptor says so, and later everything works"
+    )
     func limit() {
         let child = runChild("descriptor-limit")
         #expect(
             child.output == [
                 "a thread got its loop", "adding a descriptor source: limitReached", "a source and a timer were added",
-                "run: finished, nothing ran", "private run: finished, nothing ran", "a thread with a loop: noDescriptor",
+                "run: finished, nothing ran", "private run: finished, nothing ran",
+                "a thread with a loop: noDescriptor",
                 "now it works: source, timer, descriptor",
                 "main loop: finished", "now it works: main queue, main timer",
             ])

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What bad input gets: modes, loops and threads. A message that says what was wrong and what to do; nothing crashes later.
+// What bad input gets: modes, loops and threads. A message that says what was wrong and what to do; nothing crashes
+// later.
 
 import GRunLoop
 import TestSupport
@@ -50,12 +51,16 @@ import Testing
         try await onFreshThread { loop in
             let messages = try capturingLog { try loop.addCommonMode(.common) }.messages
             #expect(messages.count == 1)
-            #expect(messages.first?.contains("GRunLoop.addCommonMode: .common stands for all common modes; name one mode") == true)
+            #expect(
+                messages.first?.contains("GRunLoop.addCommonMode: .common stands for all common modes; name one mode")
+                    == true)
             #expect(loop.allModes == [.default])
         }
     }
 
-    @Test("a timer, an observer or a descriptor source of one loop is refused by another, with a message, and stays where it is")
+    @Test(
+        "a timer, an observer or a descriptor source of one loop is refused by another, with a message, and stays where it is"
+    )
     func secondLoop() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
@@ -89,7 +94,8 @@ import Testing
                     }.messages
             }.join()
             for kind in ["Timer", "Observer", "DescriptorSource"] {
-                let text = "critical: GRunLoop.add: this \(kind) is in another run loop; remove it from every mode there"
+                let text =
+                    "critical: GRunLoop.add: this \(kind) is in another run loop; remove it from every mode there"
                 #expect(messages.value.filter { $0.hasPrefix(text) }.count == 2, "\(messages.value)")
             }
             #expect(messages.value.count == 6)

@@ -6,7 +6,8 @@ import TestSupport
 import Testing
 
 private let endless: [Duration] = [
-    .seconds(Int64.max), .seconds(Int64.max) + .seconds(Int64.max), Duration(secondsComponent: .max, attosecondsComponent: 0),
+    .seconds(Int64.max), .seconds(Int64.max) + .seconds(Int64.max),
+    Duration(secondsComponent: .max, attosecondsComponent: 0),
 ]
 private let negative: [Duration] = [.nanoseconds(-1), .seconds(-1), .seconds(Int64.min), .seconds(Int64.min) * 2]
 
@@ -63,7 +64,9 @@ private let negative: [Duration] = [.nanoseconds(-1), .seconds(-1), .seconds(Int
         try await onFreshThread { loop in
             let fired = Counter()
             for span in endless {
-                let timer = GRunLoop.Timer(fireAt: GRunLoop.now, interval: span, tolerance: .zero) { _ in fired.increment() }
+                let timer = GRunLoop.Timer(fireAt: GRunLoop.now, interval: span, tolerance: .zero) { _ in
+                    fired.increment()
+                }
                 loop.add(timer, forMode: .default)
             }
             #expect(loop.run(for: .milliseconds(10)) == .timedOut)

@@ -73,7 +73,8 @@ import Testing
         let model = Model()
         for step in 0..<600 {
             if Int.random(in: 0..<10, using: &random) < (step / 150 % 2 == 0 ? 6 : 4) {
-                let targets = Set((0...Int.random(in: 0..<3, using: &random)).map { _ in Int.random(in: 0..<3, using: &random) })
+                let targets = Set(
+                    (0...Int.random(in: 0..<3, using: &random)).map { _ in Int.random(in: 0..<3, using: &random) })
                 model.append(targets)
             } else {
                 // Like a nested step: what is numbered less is not seen.

@@ -46,7 +46,8 @@ import Testing
             enqueue("common", [.common])
             enqueue("default", [.default])
             loop.run(for: .zero)
-            #expect(record.take() == ["first", "new M", "new both", "returned", "both", "common", "default", "new default"])
+            #expect(
+                record.take() == ["first", "new M", "new both", "returned", "both", "common", "default", "new default"])
             loop.run(mode: "M", for: .zero)
             #expect(record.lines == ["M"])
         }

@@ -150,7 +150,9 @@ import Testing
         }
     }
 
-    @Test("item 176: a block for a mode that never was makes it; one for the common modes does not make a mode of that name")
+    @Test(
+        "item 176: a block for a mode that never was makes it; one for the common modes does not make a mode of that name"
+    )
     func makesMode() async throws {
         try await onFreshThread { loop in
             #expect(loop.run(mode: "New", for: .zero) == .finished)
@@ -204,7 +206,9 @@ import Testing
         }
     }
 
-    @Test("item 175: a block for no mode at all is ignored, and makes no mode (a wrong kind of mode or no block does not compile)")
+    @Test(
+        "item 175: a block for no mode at all is ignored, and makes no mode (a wrong kind of mode or no block does not compile)"
+    )
     func noModes() async throws {
         try await onFreshThread { loop in
             let ran = Counter()

@@ -6,8 +6,8 @@ import GRunLoop
 import TestSupport
 import Testing
 
-/// Makes every kind of call on the loop, here and on another thread. A lock that is held would stop one of them for ever, and the
-/// watchdog says so.
+/// Makes every kind of call on the loop, here and on another thread. A lock that is held would stop one of them for
+/// ever, and the watchdog says so.
 private func useEverything(_ loop: GRunLoop) {
     callEverything(loop)
     onPlainThread { callEverything(loop) }
@@ -59,7 +59,9 @@ private func callEverything(_ loop: GRunLoop) {
     func callouts() async throws {
         try await onFreshThread { loop in
             let called = Counter()
-            for activity: GRunLoop.Activity in [.entry, .beforeTimers, .beforeSources, .beforeWaiting, .afterWaiting, .exit] {
+            for activity: GRunLoop.Activity in [
+                .entry, .beforeTimers, .beforeSources, .beforeWaiting, .afterWaiting, .exit,
+            ] {
                 loop.on(activity, repeats: false) { _ in
                     useEverything(loop)
                     called.increment()

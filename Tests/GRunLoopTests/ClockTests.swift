@@ -18,7 +18,9 @@ import Testing
             if remainder < -500_000_000 { nearest -= 1 }
             if attoseconds > 0 { nearest = Swift.max(1, nearest) }
             let expected = Swift.min(Swift.max(nearest, Int128(Int64.min)), Int128(Int64.max))
-            if Int128(Nanoseconds(saturating: Duration(attoseconds: attoseconds))) != expected { wrong.append(attoseconds) }
+            if Int128(Nanoseconds(saturating: Duration(attoseconds: attoseconds))) != expected {
+                wrong.append(attoseconds)
+            }
         }
         // The powers of two and their neighbours: 2^64 and 2^92 are where the arithmetic changes.
         for power in 0..<127 {

@@ -29,7 +29,9 @@ import Testing
         }
     }
 
-    @Test("item 165: a block for the common modes runs once, in the first common mode that runs", arguments: [true, false])
+    @Test(
+        "item 165: a block for the common modes runs once, in the first common mode that runs",
+        arguments: [true, false])
     func commonBlock(defaultFirst: Bool) async throws {
         try await onFreshThread { loop in
             let record = Recorder()
@@ -49,7 +51,8 @@ import Testing
         try await onFreshThread { loop in
             let record = Recorder()
             for number in 0..<12 {
-                let modes: [GRunLoop.Mode] = number % 3 == 0 ? [.common] : number % 3 == 1 ? [.default] : [.common, "M"]
+                let modes: [GRunLoop.Mode] =
+                    number % 3 == 0 ? [.common] : number % 3 == 1 ? [.default] : [.common, "M"]
                 loop.perform(inModes: modes) { record("\(number)") }
             }
             loop.run(for: .zero)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loops are stopped, woken and ended while other threads call them; nothing is lost without a word, and nothing is left behind.
+// Loops are stopped, woken and ended while other threads call them; nothing is lost without a word, and nothing is left
+// behind.
 
 import GRunLoop
 import Glibc
@@ -93,7 +94,8 @@ import Testing
                         case 4: loop.after(.milliseconds(number % 3), number % 2 == 0 ? .common : .default, body)
                         case 5:
                             let source = GRunLoop.Source(
-                                schedule: { _, _ in balance.update { $0 += 1 } }, cancel: { _, _ in balance.update { $0 -= 1 } },
+                                schedule: { _, _ in balance.update { $0 += 1 } },
+                                cancel: { _, _ in balance.update { $0 -= 1 } },
                                 perform: body)
                             loop.add(source, forMode: number % 2 == 0 ? .common : .default)
                             source.signal()
@@ -216,7 +218,8 @@ import Testing
 
     /// Two items whose turn comes together: the first calls `giveUp`, which removes the second by what is in `remove`.
     private static func arrange(
-        _ kind: Kind, _ loop: GRunLoop, _ remove: Shared<(@Sendable () -> Void)?>, _ giveUp: @escaping @Sendable () -> Void,
+        _ kind: Kind, _ loop: GRunLoop, _ remove: Shared<(@Sendable () -> Void)?>,
+        _ giveUp: @escaping @Sendable () -> Void,
         _ body: @escaping @Sendable () -> Void
     ) throws {
         switch kind {

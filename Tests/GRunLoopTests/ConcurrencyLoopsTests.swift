@@ -9,7 +9,9 @@ import Testing
 @Suite("Concurrency: loops") struct ConcurrencyLoopsTests {
     private static let modes: [GRunLoop.Mode] = [.default, .common, "M", "N"]
 
-    @Test("a timer or observer that threads throw between two loops is in one of them at most, and never called twice at once")
+    @Test(
+        "a timer or observer that threads throw between two loops is in one of them at most, and never called twice at once"
+    )
     func betweenLoops() async throws {
         try await onFreshThread { _ in
             let threads = [LoopThread.running(), LoopThread.running()]
@@ -28,7 +30,8 @@ import Testing
             let timers = (0..<4).map { index in
                 GRunLoop.Timer(fireAt: GRunLoop.now, interval: .microseconds(100)) { _ in call(index) }
             }
-            let observers = (4..<8).map { index in GRunLoop.Observer(activities: .beforeTimers) { _, _ in call(index) } }
+            let observers = (4..<8).map { index in GRunLoop.Observer(activities: .beforeTimers) { _, _ in call(index) }
+            }
             concurrently(4) { worker in
                 // The refusals are logged.
                 _ = capturingLog {
@@ -48,7 +51,9 @@ import Testing
                 }
             }
             for index in 0..<4 {
-                let timerLoops = loops.filter { loop in Self.modes.contains { loop.contains(timers[index], forMode: $0) } }
+                let timerLoops = loops.filter { loop in
+                    Self.modes.contains { loop.contains(timers[index], forMode: $0) }
+                }
                 let observerLoops = loops.filter { loop in
                     Self.modes.contains { loop.contains(observers[index], forMode: $0) }
                 }
@@ -82,7 +87,10 @@ import Testing
             let asker = startThread {
                 while !enough.isSet {
                     _ = (loop.currentMode, loop.isWaiting, loop.allModes.count, loop.nextFireDate(forMode: .default))
-                    _ = (loop.description.count, timer.description.count, timer.fireDate, timer.nextFireDate, timer.tolerance)
+                    _ = (
+                        loop.description.count, timer.description.count, timer.fireDate, timer.nextFireDate,
+                        timer.tolerance
+                    )
                     _ = (loop.contexts(forMode: .default).count, loop.homeContext)
                 }
             }

@@ -60,7 +60,9 @@ import Testing
         }
     }
 
-    @Test("a source is performed for what is signalled while it joins and leaves modes of several loops; a sanitizer sees no race")
+    @Test(
+        "a source is performed for what is signalled while it joins and leaves modes of several loops; a sanitizer sees no race"
+    )
     func signalsBesideMemberships() {
         // In a process of its own: scripts/sanitize runs an optimized one, in which alone the sanitizer sees arrays.
         let child = runChild("signals-beside-memberships")

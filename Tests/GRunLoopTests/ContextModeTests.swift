@@ -7,7 +7,9 @@ import TestSupport
 import Testing
 
 @Suite struct ContextModeTests {
-    @Test("a timeout of GLib's on the home context is served while a common mode runs, and waits while a private mode runs")
+    @Test(
+        "a timeout of GLib's on the home context is served while a common mode runs, and waits while a private mode runs"
+    )
     func homeInCommonModes() async throws {
         try await onFreshThread { loop in
             try loop.addCommonMode("second")
@@ -56,7 +58,8 @@ import Testing
         }
     }
 
-    @Test("a context that was added to a mode is served there only, keeps the mode alive, and ceases when it is removed")
+    @Test(
+        "a context that was added to a mode is served there only, keeps the mode alive, and ceases when it is removed")
     func addAndRemove() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
@@ -82,7 +85,9 @@ import Testing
         }
     }
 
-    @Test("a context that was added to the common modes is served in each of them, those that become common later included")
+    @Test(
+        "a context that was added to the common modes is served in each of them, those that become common later included"
+    )
     func commonContext() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
@@ -107,7 +112,9 @@ import Testing
         }
     }
 
-    @Test("a context that another thread adds while the loop sleeps in the mode is served at once, and no more once it is removed")
+    @Test(
+        "a context that another thread adds while the loop sleeps in the mode is served at once, and no more once it is removed"
+    )
     func addedWhileAsleep() async throws {
         try await onFreshThread { _ in
             let trace = Recorder()
@@ -130,7 +137,8 @@ import Testing
         }
     }
 
-    @Test("a private mode has a context of its own, which is thread-default while it runs and is served by no other mode")
+    @Test(
+        "a private mode has a context of its own, which is thread-default while it runs and is served by no other mode")
     func privateContext() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()

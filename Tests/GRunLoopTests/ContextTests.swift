@@ -36,7 +36,9 @@ import Testing
         }
     }
 
-    @Test("a context is kept by whoever has asked for it, when it is taken out of its mode, and when the loop's thread ends")
+    @Test(
+        "a context is kept by whoever has asked for it, when it is taken out of its mode, and when the loop's thread ends"
+    )
     func askedFor() async throws {
         try await onFreshThread { _ in
             let trace = Recorder()
@@ -69,7 +71,9 @@ import Testing
         }
     }
 
-    @Test("items 16, 18: what lies on the home context does not keep a mode alive, and a finished mode dispatches nothing")
+    @Test(
+        "items 16, 18: what lies on the home context does not keep a mode alive, and a finished mode dispatches nothing"
+    )
     func homeKeepsNothingAlive() async throws {
         try await onFreshThread { loop in
             let context = TestContext()
@@ -91,7 +95,8 @@ import Testing
         }
     }
 
-    @Test("item 26: a context that was dispatched is a handled source: a run that returns after one does, others do not")
+    @Test(
+        "item 26: a context that was dispatched is a handled source: a run that returns after one does, others do not")
     func contextCountsAsSource() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
@@ -178,7 +183,9 @@ import Testing
         }
     }
 
-    @Test("a poll function that a program put on its context is honoured, with the loop's descriptors among what it polls")
+    @Test(
+        "a poll function that a program put on its context is honoured, with the loop's descriptors among what it polls"
+    )
     func foreignPollFunction() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()

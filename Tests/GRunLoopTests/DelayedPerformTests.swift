@@ -8,7 +8,9 @@ import Testing
 private final class Target: Sendable {}
 
 @Suite struct DelayedPerformTests {
-    @Test("item 224: a delayed perform is a timer of the current thread's loop in the default mode; unless that runs, it does not")
+    @Test(
+        "item 224: a delayed perform is a timer of the current thread's loop in the default mode; unless that runs, it does not"
+    )
     func delayed() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
@@ -135,7 +137,9 @@ private final class Target: Sendable {}
         }
     }
 
-    @Test("item 236: ordered performs run at the start of the next pass, lower orders first, equal ones first in first out, once")
+    @Test(
+        "item 236: ordered performs run at the start of the next pass, lower orders first, equal ones first in first out, once"
+    )
     func ordered() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()

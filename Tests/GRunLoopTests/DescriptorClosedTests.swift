@@ -7,7 +7,9 @@ import TestSupport
 import Testing
 
 @Suite struct DescriptorClosedTests {
-    @Test("item 108: an event for which no source is left is reported, and the loop carries on: it sleeps, and serves the others")
+    @Test(
+        "item 108: an event for which no source is left is reported, and the loop carries on: it sleeps, and serves the others"
+    )
     func orphanedEvent() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
@@ -98,7 +100,9 @@ import Testing
         }
     }
 
-    @Test("item 107: an event that was found for a descriptor is not one of another that got its number before the event's turn")
+    @Test(
+        "item 107: an event that was found for a descriptor is not one of another that got its number before the event's turn"
+    )
     func numberReusedAfterFetch() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
@@ -107,7 +111,9 @@ import Testing
             let numbers = events.map { copyWithHighNumber($0.descriptor) }
             defer { for number in numbers { close(number) } }
             let sources = Shared<[GRunLoop.DescriptorSource]>([])
-            let later = numbers.map { GRunLoop.DescriptorSource(descriptor: $0) { _, _ in trace("another descriptor's event") } }
+            let later = numbers.map {
+                GRunLoop.DescriptorSource(descriptor: $0) { _, _ in trace("another descriptor's event") }
+            }
             sources.value = numbers.enumerated().map { index, number in
                 GRunLoop.DescriptorSource(descriptor: number) { _, _ in
                     events[index].consume()

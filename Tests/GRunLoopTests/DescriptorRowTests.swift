@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Descriptors that are serviced in a row, without the passes between them, against the same calls with every pass: a traced loop makes each.
+// Descriptors that are serviced in a row, without the passes between them, against the same calls with every pass: a
+// traced loop makes each.
 
 import CGLib
 import GRunLoop
@@ -17,8 +18,8 @@ import Testing
         private(set) var calls: [String] = []
         private var depth = 0
         private var pushed: GRunLoop.AmbientMode?
-        /// After a source a host is left to look where nobody could tell: there a traced loop looks itself, and one iteration of a foreign loop
-        /// serves more. So there are no signals.
+        /// After a source a host is left to look where nobody could tell: there a traced loop looks itself, and one
+        /// iteration of a foreign loop serves more. So there are no signals.
         private let isHosted: Bool
         static let limit = 200
         /// A slice that no clock ends.
@@ -37,7 +38,9 @@ import Testing
                 sources.append(source)
                 try loop.add(source, forMode: .common)
             }
-            signalled = (0..<2).map { number in loop.source(order: number) { [unowned self] in step("source \(number)") } }
+            signalled = (0..<2).map { number in
+                loop.source(order: number) { [unowned self] in step("source \(number)") }
+            }
             pipes[0].send()
         }
 
@@ -60,7 +63,10 @@ import Testing
             case 0: loop.perform { [unowned self] in step("block") }
             case 1: loop.perform(inModes: [.default, .common]) { [unowned self] in step("block for two") }
             case 2 where !isHosted: signalled[number(0..<2)].signal()
-            case 3: loop.add(GRunLoop.Timer(fireAt: GRunLoop.distantPast) { [unowned self] _ in step("timer") }, forMode: .common)
+            case 3:
+                loop.add(
+                    GRunLoop.Timer(fireAt: GRunLoop.distantPast) { [unowned self] _ in step("timer") }, forMode: .common
+                )
             case 4: loop.wakeUp()
             case 5:
                 let source = sources[number(1..<sources.count)]
@@ -76,7 +82,9 @@ import Testing
                 calls.append("\(depth): nested \(result)")
             case 7:
                 loop.add(
-                    GRunLoop.Observer(activities: .beforeSources, repeats: false) { [unowned self] _, _ in step("observer") },
+                    GRunLoop.Observer(activities: .beforeSources, repeats: false) { [unowned self] _, _ in
+                        step("observer")
+                    },
                     forMode: .default)
             case 8: loop.stop()
             case 9 where depth < 2:
@@ -127,7 +135,9 @@ import Testing
     /// The last one is about what is left of sources that have gone: it is no answer to whether anything is ready.
     private static let seeds: [UInt64] = Array(0..<60) + [560]
 
-    @Test("items 43, 103: in a row, everything is called in the order in which passes call it", arguments: seeds, [false, true])
+    @Test(
+        "items 43, 103: in a row, everything is called in the order in which passes call it", arguments: seeds,
+        [false, true])
     func sameOrder(seed: UInt64, isHosted: Bool) async throws {
         let inRows = try await calls(seed: seed, isTraced: false, isHosted: isHosted)
         let passByPass = try await calls(seed: seed, isTraced: true, isHosted: isHosted)

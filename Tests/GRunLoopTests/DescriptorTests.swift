@@ -99,7 +99,9 @@ import Testing
         }
     }
 
-    @Test("item 104 (our rule): the loop does not read from the descriptor: left unread, it is ready in the next pass too")
+    @Test(
+        "item 104 (our rule): the loop does not read from the descriptor: left unread, it is ready in the next pass too"
+    )
     func loopDoesNotRead() async throws {
         try await onFreshThread { loop in
             let pipe = Pipe()

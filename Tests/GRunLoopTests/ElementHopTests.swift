@@ -12,6 +12,8 @@ import Testing
         arguments: ["elements-of-an-actor", "elements-of-a-task"])
     func staysOnTheLoop(scenario: String) {
         let child = runChild(scenario)
-        #expect(child.output == Self.forms.map { "\($0): 0 jobs elsewhere, 0 rounds off the loop's thread" }, "\(child.errors)")
+        #expect(
+            child.output == Self.forms.map { "\($0): 0 jobs elsewhere, 0 rounds off the loop's thread" },
+            "\(child.errors)")
     }
 }

@@ -17,7 +17,9 @@ import Testing
                 let source = GRunLoop.Source(cancel: { _, _ in trace("cancelled") }, perform: {})
                 loop.add(source, forMode: .default)
                 for number in 1...3 {
-                    addHandler(loop) { trace("\(number) \(threadID == here && GRunLoop.current === loop ? "here" : "elsewhere")") }
+                    addHandler(loop) {
+                        trace("\(number) \(threadID == here && GRunLoop.current === loop ? "here" : "elsewhere")")
+                    }
                 }
                 trace("body ends")
             }
@@ -108,7 +110,8 @@ import Testing
         }
     }
 
-    @Test("ten thousand, removed in any order: those that are left are called, the last one first, and none stays behind")
+    @Test(
+        "ten thousand, removed in any order: those that are left are called, the last one first, and none stays behind")
     func many() async throws {
         try await onFreshThread { _ in
             let called = Shared<[Int]>([])
@@ -121,7 +124,9 @@ import Testing
                 }
                 // The first half in order, as operations end; a third of the rest anywhere.
                 for handler in handlers[..<5000] { #expect(handler?.remove() == true) }
-                for handler in handlers[5000...] where random.update({ next(&$0) }) % 3 == 0 { #expect(handler?.remove() == true) }
+                for handler in handlers[5000...] where random.update({ next(&$0) }) % 3 == 0 {
+                    #expect(handler?.remove() == true)
+                }
                 #expect(witnesses.value > 6000)
             }.join()
             let numbers = called.value
@@ -131,7 +136,9 @@ import Testing
         }
     }
 
-    @Test("threads add and remove while the loop's thread ends: each closure is called once or not at all, as was answered")
+    @Test(
+        "threads add and remove while the loop's thread ends: each closure is called once or not at all, as was answered"
+    )
     func raced() async throws {
         for _ in 0..<20 {
             let worker = try GRunLoop.Thread(name: "raced")
@@ -153,7 +160,9 @@ import Testing
         }
     }
 
-    @Test("a thread that was not ours, and whose loop ran once, calls them before the destructors that use the loop are through")
+    @Test(
+        "a thread that was not ours, and whose loop ran once, calls them before the destructors that use the loop are through"
+    )
     func plainThread() async throws {
         let trace = Recorder()
         onPlainThread {
@@ -183,8 +192,8 @@ import Testing
         #expect(trace.lines == ["body", "handler, true", "after"])
     }
 
-    // Where a thread of a forked child ends the Thread Sanitizer's own runtime dies, and what is left as it is, since it is the parent's, is a
-    // leak to the other.
+    // Where a thread of a forked child ends the Thread Sanitizer's own runtime dies, and what is left as it is, since
+    // it is the parent's, is a leak to the other.
     @Test("in a child after fork() they are not called", .disabled(if: sanitizer != nil))
     func forked() {
         let child = runChild("end-handler-forked")
@@ -194,7 +203,9 @@ import Testing
 }
 
 /// It throws only when the loop has ended.
-@discardableResult private func addHandler(_ loop: GRunLoop, _ body: @escaping @Sendable () -> Void) -> GRunLoop.EndHandler? {
+@discardableResult private func addHandler(_ loop: GRunLoop, _ body: @escaping @Sendable () -> Void) -> GRunLoop
+    .EndHandler?
+{
     do {
         return try loop.addEndHandler(body)
     } catch {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An operation of GIO's that a task awaits, and the end of the loop's thread: exactly one of the two goes on with the task.
+// An operation of GIO's that a task awaits, and the end of the loop's thread: exactly one of the two goes on with the
+// task.
 
 import CGLib
 import GRunLoop
@@ -53,7 +54,8 @@ private actor Reader {
         fileprivate func begin(_ reading: Reading) -> Task<String, Never> {
             switch self {
             case .elsewhere: Task { await EndInFlightTests.outcome(of: reading) }
-            case .onTheLoop: Task(executorPreference: reading.loop.executor) { await EndInFlightTests.outcome(of: reading) }
+            case .onTheLoop:
+                Task(executorPreference: reading.loop.executor) { await EndInFlightTests.outcome(of: reading) }
             case .actorOfTheLoop:
                 Task(executorPreference: reading.loop.executor) { await Reader(on: reading.loop).outcome(of: reading) }
             }

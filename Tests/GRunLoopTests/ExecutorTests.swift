@@ -85,7 +85,8 @@ private actor Plain {
         #expect(worker.loop.executor.isIsolatingCurrentContext() == false)
         let inBlock = await withCheckedContinuation { continuation in
             worker.loop.async {
-                continuation.resume(returning: (resident.countIfHere(), worker.loop.executor.isIsolatingCurrentContext()))
+                continuation.resume(
+                    returning: (resident.countIfHere(), worker.loop.executor.isIsolatingCurrentContext()))
             }
         }
         #expect(inBlock.0 == 1)
@@ -220,7 +221,9 @@ private actor Plain {
             let executor = loop.executor
             Task(executorPreference: executor) {
                 record("queued, \(executor.isIsolatingCurrentContext() == true)")
-                Task(executorPreference: executor) { record("enqueued by it, \(executor.isIsolatingCurrentContext() == true)") }
+                Task(executorPreference: executor) {
+                    record("enqueued by it, \(executor.isIsolatingCurrentContext() == true)")
+                }
                 do {
                     try await loop.sleep(for: .seconds(3600))
                 } catch {
@@ -283,7 +286,8 @@ private actor Plain {
         #expect(child.errors.contains("GRunLoop.Executor \"Checked\": this is not the thread of"), "\(child.errors)")
     }
 
-    @Test("a million jobs from eight threads, on the executor and the main queue: each once, in order, and then silence")
+    @Test(
+        "a million jobs from eight threads, on the executor and the main queue: each once, in order, and then silence")
     func stress() {
         let child = runChild("million-jobs", timeout: Patience.normal * 12)
         let expected = [false, true].map {

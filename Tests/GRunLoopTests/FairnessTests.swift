@@ -15,7 +15,8 @@ import Testing
             for index in 0..<3 {
                 events[index].makeReady()
                 try loop.add(
-                    GRunLoop.DescriptorSource(descriptor: events[index].descriptor) { _, _ in counts[index].increment() },
+                    GRunLoop.DescriptorSource(descriptor: events[index].descriptor) { _, _ in counts[index].increment()
+                    },
                     forMode: .default)
             }
             for _ in 0..<30 { loop.run(mode: .default, before: GRunLoop.now.advanced(by: .seconds(10))) }
@@ -72,7 +73,8 @@ import Testing
             event.makeReady()
             let (reads, ticks) = (Counter(), Counter())
             try loop.add(
-                GRunLoop.DescriptorSource(descriptor: event.descriptor) { _, _ in reads.increment() }, forMode: .default)
+                GRunLoop.DescriptorSource(descriptor: event.descriptor) { _, _ in reads.increment() }, forMode: .default
+            )
             let timer = GRunLoop.Timer(interval: .nanoseconds(1), repeats: true) { _ in ticks.increment() }
             loop.add(timer, forMode: .default)
             for _ in 0..<100 { loop.run(mode: .default, before: GRunLoop.now.advanced(by: .seconds(10))) }

@@ -6,7 +6,8 @@ import TestSupport
 import Testing
 
 @Suite("Forked children") struct ForkTests {
-    @Test("item 15 (our rule): where another thread had the loop's lock at the fork, every call answers, and none hangs")
+    @Test(
+        "item 15 (our rule): where another thread had the loop's lock at the fork, every call answers, and none hangs")
     func lockedAtTheFork() async throws {
         let child = runChild("forked-while-locked")
         #expect(child.output.count == 1, "\(child.output)")
@@ -14,8 +15,8 @@ import Testing
         #expect(child.status == 0, "\(child.errors)")
     }
 
-    // Where a thread of a forked child ends the Thread Sanitizer's own runtime dies, and what is left as it is, since it is the parent's, is a
-    // leak to the other.
+    // Where a thread of a forked child ends the Thread Sanitizer's own runtime dies, and what is left as it is, since
+    // it is the parent's, is a leak to the other.
     @Test(
         "a thread that ends in a child, and what it was the last to hold, take no lock of the parent's",
         .disabled(if: sanitizer != nil))

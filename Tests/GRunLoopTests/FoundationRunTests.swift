@@ -39,7 +39,9 @@ private let pass = ["beforeTimers", "beforeSources", "beforeWaiting", "afterWait
         }
     }
 
-    @Test("item 205: with a repeating timer only, run(mode:before:) fires it as often as it is due and returns at the limit")
+    @Test(
+        "item 205: with a repeating timer only, run(mode:before:) fires it as often as it is due and returns at the limit"
+    )
     func repeatingTimer() async throws {
         try await onFreshThread { loop in
             let fired = Counter()
@@ -81,7 +83,8 @@ private let pass = ["beforeTimers", "beforeSources", "beforeWaiting", "afterWait
     }
 
     @Test(
-        "item 208: run(until:) runs the default mode again and again: every handled source is an exit and an entry, until the date")
+        "item 208: run(until:) runs the default mode again and again: every handled source is an exit and an entry, until the date"
+    )
     func runUntil() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
@@ -130,7 +133,8 @@ private let pass = ["beforeTimers", "beforeSources", "beforeWaiting", "afterWait
                 },
             ]
             let entries = Counter()
-            let observer = loop.on(.entry) { _ in loop.after(.milliseconds(2), .default, steps[entries.increment() - 1]) }
+            let observer = loop.on(.entry) { _ in loop.after(.milliseconds(2), .default, steps[entries.increment() - 1])
+            }
             loop.run()
             #expect(
                 trace.take() == ["entry", "stop", "exit", "entry", "source", "exit", "entry", "end", "exit"])
@@ -168,7 +172,9 @@ private let pass = ["beforeTimers", "beforeSources", "beforeWaiting", "afterWait
         }
     }
 
-    @Test("item 211: for another thread's loop run(mode:before:) is false, limitDate nil, acceptInput returns, and nothing is run")
+    @Test(
+        "item 211: for another thread's loop run(mode:before:) is false, limitDate nil, acceptInput returns, and nothing is run"
+    )
     func anotherThreadsLoop() async throws {
         try await onFreshThread { _ in
             let trace = Recorder()

@@ -77,7 +77,9 @@ import Testing
         }
     }
 
-    @Test("item 218: fire calls a valid timer's closure at once; a repeating timer keeps its schedule, a one-shot timer ends")
+    @Test(
+        "item 218: fire calls a valid timer's closure at once; a repeating timer keeps its schedule, a one-shot timer ends"
+    )
     func fire() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()

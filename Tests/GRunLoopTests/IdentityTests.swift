@@ -47,7 +47,9 @@ import Testing
 
     @Test("item 4: a loop cannot be made; the ways to one are main and current")
     func noConstructor() async throws {
-        #expect(try Snippet("let loop = GRunLoop.main; func get() -> GRunLoop { .current }; _ = (loop, get)").problems() == [])
+        #expect(
+            try Snippet("let loop = GRunLoop.main; func get() -> GRunLoop { .current }; _ = (loop, get)").problems()
+                == [])
         let wrong = """
             _ = GRunLoop()
             _ = GRunLoop(isMain: true)
@@ -55,8 +57,11 @@ import Testing
             """
         let problems = try Snippet(wrong).problems()
         // Once each for GRunLoop() and GRunLoop(isMain:).
-        let inaccessible = problems.filter { $0.contains("initializer is inaccessible due to 'internal' protection level") }
-        #expect(inaccessible.contains { $0.contains(":2:") } && inaccessible.contains { $0.contains(":3:") }, "\(problems)")
+        let inaccessible = problems.filter {
+            $0.contains("initializer is inaccessible due to 'internal' protection level")
+        }
+        #expect(
+            inaccessible.contains { $0.contains(":2:") } && inaccessible.contains { $0.contains(":3:") }, "\(problems)")
         #expect(problems.contains { $0.contains("inheritance from a final class 'GRunLoop'") })
     }
 

@@ -20,7 +20,8 @@ import Testing
             let context = TestContext()
             loop.add(context: context.pointer, forMode: "of a context")
             let expected: Set<GRunLoop.Mode> = [
-                .default, "of a source", "of a timer", "of an observer", "of a descriptor", "of a block", "of a context",
+                .default, "of a source", "of a timer", "of an observer", "of a descriptor", "of a block",
+                "of a context",
             ]
             #expect(Set(loop.allModes) == expected)
             #expect(loop.allModes.count == expected.count)
@@ -101,12 +102,17 @@ import Testing
             #expect(sections[0].contains(source.description))
             #expect(mode["second"]?.contains(source.description) == true)
             #expect(mode["private"]?.contains(source.description) == false)
-            for item in [observer.description, descriptor.description] { #expect(mode["private"]?.contains(item) == true) }
+            for item in [observer.description, descriptor.description] {
+                #expect(mode["private"]?.contains(item) == true)
+            }
             #expect(mode["private"]?.contains("<GRunLoop.Timer") == true)
             #expect(mode["private"]?.contains("epoll = -1") == false)
-            let deadlines = text.split(separator: "\n").first { $0.contains("soft deadline in: ") && !$0.contains("never") }
+            let deadlines = text.split(separator: "\n").first {
+                $0.contains("soft deadline in: ") && !$0.contains("never")
+            }
             let words = (deadlines ?? "").split(separator: " ").compactMap { Double($0) }
-            #expect(words.count == 2 && words[0] > 90 && words[0] <= 100 && words[1] > 140 && words[1] <= 150, "\(text)")
+            #expect(
+                words.count == 2 && words[0] > 90 && words[0] <= 100 && words[1] > 140 && words[1] <= 150, "\(text)")
         }
     }
 
@@ -130,7 +136,8 @@ import Testing
 
             let descriptor = GRunLoop.DescriptorSource(descriptor: 5, conditions: [.readable, .hangUp]) { _, _ in }
             check(
-                descriptor.description, ["valid = Yes", "version = 1", "descriptor = 5", "conditions = readable+hangUp"])
+                descriptor.description,
+                ["valid = Yes", "version = 1", "descriptor = 5", "conditions = readable+hangUp"])
             descriptor.invalidate()
             check(descriptor.description, ["valid = No"])
 
@@ -149,7 +156,8 @@ import Testing
             check(
                 timer.description,
                 [
-                    "valid = Yes", "firing = No", "interval = 10.0 seconds", "tolerance = 2.0 seconds", "next fire date = ",
+                    "valid = Yes", "firing = No", "interval = 10.0 seconds", "tolerance = 2.0 seconds",
+                    "next fire date = ",
                     "callout = closure",
                 ])
             loop.run(for: .zero)

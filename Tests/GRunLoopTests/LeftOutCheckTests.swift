@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// GLib leaves the check out when what a context polls has changed since it was queried. A source may keep something from prepare to check, as
-// GDK's keeps Wayland's read lock: user code that is called in between deadlocks.
+// GLib leaves the check out when what a context polls has changed since it was queried. A source may keep something
+// from prepare to check, as GDK's keeps Wayland's read lock: user code that is called in between deadlocks.
 
 import CGLib
 import GRunLoop
@@ -8,7 +8,9 @@ import TestSupport
 import Testing
 
 @Suite(.serialized) struct LeftOutCheckTests {
-    @Test("no user code is called between prepare and check, also where GLib leaves the check out of the wait that found an item")
+    @Test(
+        "no user code is called between prepare and check, also where GLib leaves the check out of the wait that found an item"
+    )
     func repeatedBeforeTheItem() async throws {
         try await onFreshThread { loop in
             let context = TestContext()
@@ -32,7 +34,8 @@ import Testing
     }
 }
 
-/// A source of GLib's that is never ready, and a poll function that has the context bail out of the check. One loop's thread only.
+/// A source of GLib's that is never ready, and a poll function that has the context bail out of the check. One loop's
+/// thread only.
 private enum Between {
     nonisolated(unsafe) static var isOpen = false
     nonisolated(unsafe) static var changes = 0
@@ -52,7 +55,9 @@ private enum Between {
         dispatch: { _, _, _ in 1 }, finalize: nil, closure_callback: nil, closure_marshal: nil)
 
     static func attach(to context: OpaquePointer) -> UnsafeMutablePointer<GSource> {
-        guard let source = g_source_new(&functions, guint(MemoryLayout<GSource>.size)) else { fatalError("no memory is left") }
+        guard let source = g_source_new(&functions, guint(MemoryLayout<GSource>.size)) else {
+            fatalError("no memory is left")
+        }
         self.context = context
         g_source_attach(source, context)
         return source

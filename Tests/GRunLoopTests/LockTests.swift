@@ -64,7 +64,8 @@ import Testing
         #expect(guarded.count == sleepers * rounds)
     }
 
-    /// As long as stores wait for memory, a processor looks further ahead than it has stored: what the sleeper's barrier is for.
+    /// As long as stores wait for memory, a processor looks further ahead than it has stored: what the sleeper's
+    /// barrier is for.
     @Test(
         "whoever is just about to sleep for it when it is given up does not sleep on",
         .enabled(if: sysconf(Int32(_SC_NPROCESSORS_ONLN)) > 1))
@@ -118,6 +119,7 @@ import Testing
         let child = runChild("fork", of: "grun-lock-check")
         #expect(child.status == 0, "\(child.output) \(child.errors)")
         #expect(
-            child.errors.contains("this process was forked and did not exec(), and what it wants now another thread had locked"))
+            child.errors.contains(
+                "this process was forked and did not exec(), and what it wants now another thread had locked"))
     }
 }

@@ -33,7 +33,9 @@ import Testing
     func tooLate() {
         let child = runChild("too-late", of: "grun-async-main-child")
         #expect(child.output == ["main thread: false"])
-        #expect(child.errorCount(of: "GRunLoop.hostAsyncMain: too late: main() has already suspended") == 1, "\(child.errors)")
+        #expect(
+            child.errorCount(of: "GRunLoop.hostAsyncMain: too late: main() has already suspended") == 1,
+            "\(child.errors)")
         #expect(child.status == 0)
     }
 
@@ -45,13 +47,15 @@ import Testing
     }
 }
 
-/// The fourth way, libdispatch first loaded on another thread, needs a program that is not linked with it: scripts/hosted has one.
+/// The fourth way, libdispatch first loaded on another thread, needs a program that is not linked with it:
+/// scripts/hosted has one.
 @Suite("The main thread: ways to lose its queue") struct MainQueueLossTests {
     @Test("an async main before us")
     func asyncMain() {
         let child = runChild("not-kept", of: "grun-async-main-child")
         #expect(child.output == ["main thread: false"])
-        #expect(child.errorCount(of: "the main dispatch queue cannot be served by this run loop") == 1, "\(child.errors)")
+        #expect(
+            child.errorCount(of: "the main dispatch queue cannot be served by this run loop") == 1, "\(child.errors)")
         #expect(child.errors.contains("async main has suspended"), "\(child.errors)")
         #expect(child.errors.contains("call GRunLoop.hostAsyncMain() before the first await"), "\(child.errors)")
     }
@@ -60,7 +64,9 @@ import Testing
     func dispatchMain() {
         let child = runChild("touch-after-dispatch-main")
         #expect(child.output == ["touched"])
-        #expect(child.errorCount(of: "the main dispatch queue cannot be served by this run loop: dispatchMain() was called") == 1)
+        #expect(
+            child.errorCount(of: "the main dispatch queue cannot be served by this run loop: dispatchMain() was called")
+                == 1)
         #expect(child.status == 0)
     }
 
@@ -71,7 +77,9 @@ import Testing
         #expect(child.errorCount(of: "a descriptor of the run loop's own is gone") == 0, "\(child.errors)")
     }
 
-    @Test("the loop run inside a main-queue block: said once, and only when another block waits on it", arguments: ["run", "host"])
+    @Test(
+        "the loop run inside a main-queue block: said once, and only when another block waits on it",
+        arguments: ["run", "host"])
     func insideBlock(driver: String) {
         let child = runChild("\(driver)-inside-main-queue-block")
         #expect(child.output.first == "in the block: 0")

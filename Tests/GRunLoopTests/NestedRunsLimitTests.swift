@@ -56,7 +56,8 @@ import Testing
             loop.perform { record("rest of the pass") }
             #expect(loop.run(for: .milliseconds(20)) == .timedOut)
             let expected = [
-                "beforeTimers", "beforeSources", "fired, outer limit passed: true", "timedOut, whole: true", "rest of the pass",
+                "beforeTimers", "beforeSources", "fired, outer limit passed: true", "timedOut, whole: true",
+                "rest of the pass",
                 "exit",
             ]
             #expect(record.lines == expected)
@@ -82,7 +83,8 @@ import Testing
             let passes = record.count(of: "C beforeTimers")
             #expect((1...3).contains(passes))
             let expected = [
-                "A beforeTimers", "B beforeTimers", "C beforeTimers", "C exit", "C: timedOut", "B exit", "B: timedOut", "A exit",
+                "A beforeTimers", "B beforeTimers", "C beforeTimers", "C exit", "C: timedOut", "B exit", "B: timedOut",
+                "A exit",
             ]
             var lines = record.lines
             lines.removeAll { $0 == "C beforeTimers" }

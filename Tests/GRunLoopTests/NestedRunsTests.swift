@@ -164,14 +164,16 @@ import Testing
             }
             #expect(loop.run(for: .zero) == .timedOut)
             let expected = [
-                "entry", "beforeTimers", "beforeSources", "block", "next block", "source", "next source", "timer 1", "timer 2",
+                "entry", "beforeTimers", "beforeSources", "block", "next block", "source", "next source", "timer 1",
+                "timer 2",
                 "exit",
             ]
             #expect(record.lines == expected)
         }
     }
 
-    @Test("item 182: a nested run does not change whether the outer one returns after a source", arguments: [true, false])
+    @Test(
+        "item 182: a nested run does not change whether the outer one returns after a source", arguments: [true, false])
     func returnsAfterSource(outer: Bool) async throws {
         try await onFreshThread { loop in
             let record = Recorder()

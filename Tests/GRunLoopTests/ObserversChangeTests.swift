@@ -67,7 +67,9 @@ import Testing
         }
     }
 
-    @Test("item 151: an observer that is added during a notification is called from the next stage on, whatever its order")
+    @Test(
+        "item 151: an observer that is added during a notification is called from the next stage on, whatever its order"
+    )
     func added() async throws {
         try await onFreshThread { loop in
             let record = Recorder()
@@ -138,7 +140,9 @@ import Testing
         }
     }
 
-    @Test("a deinit that an observer's end causes may use the loop in every way: no lock is held", arguments: [true, false])
+    @Test(
+        "a deinit that an observer's end causes may use the loop in every way: no lock is held",
+        arguments: [true, false])
     func reentrantDeinit(isCommon: Bool) async throws {
         try await onFreshThread { loop in
             let record = Recorder()

@@ -81,10 +81,13 @@ import Testing
             let record = Recorder()
             try loop.addCommonMode("M")
             let state = { @Sendable (observer: GRunLoop.Observer) in
-                let modes: [GRunLoop.Mode] = [.default, .common, "M", "N"].filter { loop.contains(observer, forMode: $0) }
+                let modes: [GRunLoop.Mode] = [.default, .common, "M", "N"].filter {
+                    loop.contains(observer, forMode: $0)
+                }
                 record("\(observer.isValid) \(modes.count)")
             }
-            let once = GRunLoop.Observer(activities: [.beforeTimers, .beforeSources, .exit], repeats: false) { observer, activity in
+            let once = GRunLoop.Observer(activities: [.beforeTimers, .beforeSources, .exit], repeats: false) {
+                observer, activity in
                 record("\(activity)")
                 state(observer)
             }
@@ -139,7 +142,9 @@ import Testing
                     other.add(observer, forMode: .common)
                 }.messages
                 #expect(messages.count == 2)
-                for message in messages { #expect(message.contains("critical") && message.contains("another run loop")) }
+                for message in messages {
+                    #expect(message.contains("critical") && message.contains("another run loop"))
+                }
                 #expect(!other.contains(observer, forMode: .default))
                 #expect(!other.contains(observer, forMode: .common))
                 loop.remove(observer, forMode: mode)

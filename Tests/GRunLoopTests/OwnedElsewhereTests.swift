@@ -9,7 +9,9 @@ import Testing
 @testable import GRunLoop
 
 @Suite struct OwnedElsewhereTests {
-    @Test("items 67, 69: wake-ups of a loop whose contexts other threads own are one pass each, after which it sleeps again")
+    @Test(
+        "items 67, 69: wake-ups of a loop whose contexts other threads own are one pass each, after which it sleeps again"
+    )
     func wokenByItsDescriptor() async throws {
         let context = TestContext()
         let trace = Recorder()
@@ -35,7 +37,8 @@ import Testing
         #expect(Set(trace.lines) == ["true 0"])
     }
 
-    @Test("in one run a context is served from when another thread lets it go until it leaves the mode, and is free then")
+    @Test(
+        "in one run a context is served from when another thread lets it go until it leaves the mode, and is free then")
     func comesAndGoes() async throws {
         let context = TestContext()
         let trace = Recorder()

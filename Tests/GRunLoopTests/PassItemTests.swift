@@ -6,7 +6,9 @@ import TestSupport
 import Testing
 
 @Suite struct PassItemTests {
-    @Test("item 50: of a wake-up, due timers and ready descriptors, exactly one is serviced in a pass, and all in their turn")
+    @Test(
+        "item 50: of a wake-up, due timers and ready descriptors, exactly one is serviced in a pass, and all in their turn"
+    )
     func oneItemAPass() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
@@ -29,7 +31,8 @@ import Testing
             // Four items, so in the fifth pass there is nothing left.
             loop.on(.beforeWaiting) { _ in if passes.value == 5 { loop.stop() } }
             #expect(loop.run(mode: .default) == .stopped)
-            let serviced = trace.lines.split(separator: "pass", omittingEmptySubsequences: false).dropFirst().map(Array.init)
+            let serviced = trace.lines.split(separator: "pass", omittingEmptySubsequences: false).dropFirst().map(
+                Array.init)
             #expect(serviced.count == 5)
             #expect(serviced.allSatisfy { $0.count <= 1 })
             #expect(serviced.prefix(4).flatMap { $0 }.sorted() == ["descriptor 0", "descriptor 1", "timer"])
@@ -37,7 +40,8 @@ import Testing
         }
     }
 
-    @Test("item 51: every timer that is due fires in the one pass that services the timers, in the order of their dates")
+    @Test(
+        "item 51: every timer that is due fires in the one pass that services the timers, in the order of their dates")
     func allDueTimers() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
@@ -58,7 +62,8 @@ import Testing
         }
     }
 
-    @Test("item 54: a run that returns after a source performs only the first of two, and the other one stays signalled")
+    @Test(
+        "item 54: a run that returns after a source performs only the first of two, and the other one stays signalled")
     func firstSourceOnly() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()

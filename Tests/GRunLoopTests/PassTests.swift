@@ -63,7 +63,8 @@ import Testing
         }
     }
 
-    @Test("items 41, 43: after a source was performed blocks run again, the pass only polls, and services what is ready")
+    @Test(
+        "items 41, 43: after a source was performed blocks run again, the pass only polls, and services what is ready")
     func orderWithSource() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
@@ -90,7 +91,9 @@ import Testing
         }
     }
 
-    @Test("item 43: after a source was performed a ready descriptor is serviced in that pass as well, and nothing is waited for")
+    @Test(
+        "item 43: after a source was performed a ready descriptor is serviced in that pass as well, and nothing is waited for"
+    )
     func pollAfterSource() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
@@ -170,7 +173,9 @@ import Testing
         }
     }
 
-    @Test("items 46, 49: what a beforeWaiting observer signals or enqueues without a wake-up waits until the sleep is over")
+    @Test(
+        "items 46, 49: what a beforeWaiting observer signals or enqueues without a wake-up waits until the sleep is over"
+    )
     func signalledBeforeWaiting() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
@@ -206,7 +211,9 @@ import Testing
         }
     }
 
-    @Test("item 47: a block that a source, a timer, a descriptor source or an afterWaiting observer enqueues runs in the same pass")
+    @Test(
+        "item 47: a block that a source, a timer, a descriptor source or an afterWaiting observer enqueues runs in the same pass"
+    )
     func blocksOfCallouts() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
@@ -249,7 +256,8 @@ import Testing
             #expect(time >= .milliseconds(40))
             #expect(
                 trace.lines == [
-                    "entry", "beforeTimers", "beforeSources", "block", "beforeWaiting", "afterWaiting", "block of block",
+                    "entry", "beforeTimers", "beforeSources", "block", "beforeWaiting", "afterWaiting",
+                    "block of block",
                     "exit",
                 ])
         }

@@ -112,7 +112,9 @@ import Testing
             loop.add(timer, forMode: .default)
             loop.run(until: limit)
             #expect(
-                trace.lines == ["entry", "beforeTimers", "beforeSources", "beforeWaiting", "afterWaiting", "timer", "exit"])
+                trace.lines == [
+                    "entry", "beforeTimers", "beforeSources", "beforeWaiting", "afterWaiting", "timer", "exit",
+                ])
         }
     }
 }

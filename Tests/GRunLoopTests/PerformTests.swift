@@ -10,14 +10,18 @@ private struct Failure: Error, Equatable {
 }
 
 @Suite struct PerformTests {
-    @Test("item 229: a perform wakes the sleeping loop and runs there, in the first of its modes; without modes in the common ones")
+    @Test(
+        "item 229: a perform wakes the sleeping loop and runs there, in the first of its modes; without modes in the common ones"
+    )
     func wakesTheLoop() async throws {
         try await onFreshThread { _ in
             let trace = Recorder()
             let thread = LoopThread.running()
             let accepted = thread.whileAsleep {
                 Result {
-                    try thread.loop.performOnThread { trace("\(threadID) in \(GRunLoop.current.currentMode?.rawValue ?? "")") }
+                    try thread.loop.performOnThread {
+                        trace("\(threadID) in \(GRunLoop.current.currentMode?.rawValue ?? "")")
+                    }
                 }
             }
             try accepted.get()
@@ -78,7 +82,9 @@ private struct Failure: Error, Equatable {
         }
     }
 
-    @Test("item 231: on the loop's own thread performOnThread queues, and the loop does not sleep before it has performed")
+    @Test(
+        "item 231: on the loop's own thread performOnThread queues, and the loop does not sleep before it has performed"
+    )
     func ownThreadQueued() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
@@ -120,7 +126,9 @@ private struct Failure: Error, Equatable {
         #expect(text.contains("GRunLoop.performAndWait: an empty list of modes would wait for ever; name a mode"))
     }
 
-    @Test("item 233: an ended thread refuses performs; when it ends with some queued, they are not performed and waiters are told")
+    @Test(
+        "item 233: an ended thread refuses performs; when it ends with some queued, they are not performed and waiters are told"
+    )
     func threadHasEnded() async throws {
         try await onFreshThread { _ in
             let trace = Recorder()
@@ -156,7 +164,8 @@ private struct Failure: Error, Equatable {
     }
 
     @Test(
-        "item 234: a perform is a version-0 source, not a timer: it ends a run that returns after a source, and its stack says so")
+        "item 234: a perform is a version-0 source, not a timer: it ends a run that returns after a source, and its stack says so"
+    )
     func isASource() async throws {
         try await onFreshThread { loop in
             let frames = Shared<[String]>([])
@@ -186,7 +195,9 @@ private struct Failure: Error, Equatable {
         }
     }
 
-    @Test("item 237: a flag that another thread just sets does not end run(mode:before:); set by work on the loop, it does at once")
+    @Test(
+        "item 237: a flag that another thread just sets does not end run(mode:before:); set by work on the loop, it does at once"
+    )
     func flags() async throws {
         try await onFreshThread { _ in
             let trace = Recorder()

@@ -6,10 +6,13 @@ import TestSupport
 import Testing
 
 @Suite struct RunLimitTests {
-    @Test("item 29: of several results in one pass, handledSource goes before timedOut, stopped and finished, in this order")
+    @Test(
+        "item 29: of several results in one pass, handledSource goes before timedOut, stopped and finished, in this order"
+    )
     func precedence() async throws {
         try await onFreshThread { loop in
-            // The source is performed after the blocks: the block that empties the mode runs in stage 11 of the same pass.
+            // The source is performed after the blocks: the block that empties the mode runs in stage 11 of the same
+            // pass.
             func emptied(_ body: @escaping @Sendable () -> Void, handled: Bool, limit: Duration) -> GRunLoop.RunResult {
                 let kept = Shared<GRunLoop.Source?>(nil)
                 let source = loop.source {

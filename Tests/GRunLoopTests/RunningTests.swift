@@ -6,7 +6,8 @@ import TestSupport
 import Testing
 
 @Suite struct RunningTests {
-    @Test("items 16, 17: a mode without sources, timers and blocks is finished at once, and its observers are not called")
+    @Test(
+        "items 16, 17: a mode without sources, timers and blocks is finished at once, and its observers are not called")
     func emptyMode() async throws {
         try await onFreshThread { loop in
             for mode: GRunLoop.Mode in [.default, "private"] {
@@ -99,7 +100,8 @@ import Testing
             #expect(loop.run(for: .milliseconds(20)) == .timedOut)
             #expect(
                 trace.lines == [
-                    "entry", "beforeTimers", "beforeSources", "block", "beforeWaiting", "afterWaiting", "last block", "exit",
+                    "entry", "beforeTimers", "beforeSources", "block", "beforeWaiting", "afterWaiting", "last block",
+                    "exit",
                 ])
         }
     }
@@ -155,7 +157,8 @@ import Testing
             #expect(loop.run(for: .seconds(60), returningAfterSourceHandled: true) == .handledSource)
             #expect(
                 trace.lines == [
-                    "entry", "beforeTimers", "beforeSources", "beforeWaiting", "afterWaiting", "descriptor", "block", "exit",
+                    "entry", "beforeTimers", "beforeSources", "beforeWaiting", "afterWaiting", "descriptor", "block",
+                    "exit",
                 ])
         }
     }

@@ -61,8 +61,12 @@ import Testing
             _ = write(pair.other, "x", 1)
             let (reads, writes) = (Counter(), Counter())
             let reader = GRunLoop.DescriptorSource(descriptor: pair.one) { _, _ in reads.increment() }
-            let writer = GRunLoop.DescriptorSource(descriptor: pair.one, conditions: .writable) { _, _ in writes.increment() }
-            for source in isReaderFirst ? [reader, writer] : [writer, reader] { try loop.add(source, forMode: .default) }
+            let writer = GRunLoop.DescriptorSource(descriptor: pair.one, conditions: .writable) { _, _ in
+                writes.increment()
+            }
+            for source in isReaderFirst ? [reader, writer] : [writer, reader] {
+                try loop.add(source, forMode: .default)
+            }
             way.run(loop) { reads.value + writes.value >= 100 }
             #expect(abs(reads.value - writes.value) <= 1)
             reader.invalidate()
@@ -97,7 +101,9 @@ import Testing
             let pair = SocketPair()
             _ = write(pair.other, "x", 1)
             let (reads, writes) = (Counter(), Counter())
-            let writer = GRunLoop.DescriptorSource(descriptor: pair.one, conditions: .writable) { _, _ in writes.increment() }
+            let writer = GRunLoop.DescriptorSource(descriptor: pair.one, conditions: .writable) { _, _ in
+                writes.increment()
+            }
             let reader = GRunLoop.DescriptorSource(descriptor: pair.one) { _, _ in
                 reads.increment()
                 GRunLoop.current.remove(writer, forMode: .default)

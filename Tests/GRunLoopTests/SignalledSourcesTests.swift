@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The list of signalled sources against one that is sorted anew for each pass: random signals, removals, performs elsewhere, nested passes.
+// The list of signalled sources against one that is sorted anew for each pass: random signals, removals, performs
+// elsewhere, nested passes.
 
 import TestSupport
 import Testing
@@ -97,7 +98,9 @@ import Testing
         }
     }
 
-    @Test("items 90, 91, 93, 95: a pass performs what was signalled before, in order, whatever its callouts do", arguments: 0..<60)
+    @Test(
+        "items 90, 91, 93, 95: a pass performs what was signalled before, in order, whatever its callouts do",
+        arguments: 0..<60)
     func againstModel(seed: UInt64) async throws {
         try await onFreshThread { loop in
             let model = Model(loop: loop, seed: seed)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Item 43 where nobody observes: after a handled source the look and the sleep that follows are one, unless something lies between them.
+// Item 43 where nobody observes: after a handled source the look and the sleep that follows are one, unless something
+// lies between them.
 
 import GRunLoop
 import TestSupport

@@ -9,7 +9,8 @@ import Testing
 /// A source that records what happens to it.
 private func recordedSource(_ trace: Recorder, order: Int = 0) -> GRunLoop.Source {
     GRunLoop.Source(
-        order: order, schedule: { _, mode in trace("schedule \(mode)") }, cancel: { _, mode in trace("cancel \(mode)") },
+        order: order, schedule: { _, mode in trace("schedule \(mode)") },
+        cancel: { _, mode in trace("cancel \(mode)") },
         perform: { trace("perform") })
 }
 
@@ -69,7 +70,8 @@ private func recordedSource(_ trace: Recorder, order: Int = 0) -> GRunLoop.Sourc
         }
     }
 
-    @Test("item 85: cancel is called once for the mode that a source leaves, on the removing thread, and not for others")
+    @Test(
+        "item 85: cancel is called once for the mode that a source leaves, on the removing thread, and not for others")
     func cancel() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
@@ -95,7 +97,9 @@ private func recordedSource(_ trace: Recorder, order: Int = 0) -> GRunLoop.Sourc
         }
     }
 
-    @Test("item 86: invalidating cancels once a mode, with the signal cleared already, and takes the source from the common items")
+    @Test(
+        "item 86: invalidating cancels once a mode, with the signal cleared already, and takes the source from the common items"
+    )
     func invalidate() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
@@ -174,17 +178,22 @@ private func recordedSource(_ trace: Recorder, order: Int = 0) -> GRunLoop.Sourc
         }
     }
 
-    @Test("items 89, 91: a signal that comes just before a source of several modes is performed is a new one in each of them")
+    @Test(
+        "items 89, 91: a signal that comes just before a source of several modes is performed is a new one in each of them"
+    )
     func signalledAsItsTurnComes() async throws {
         try await onFreshThread { loop in
             let performed = Counter()
             let source = loop.source { performed.increment() }
             loop.add(source, forMode: "other")
-            // One that was performed before, and has left the loop, goes when the lock is next given up: to call the next one.
+            // One that was performed before, and has left the loop, goes when the lock is next given up: to call the
+            // next one.
             func makeAndSignal() {
                 let seen = Weak<GRunLoop.Source>()
                 let former = GRunLoop.Source(order: -1) { [witness = Witness { source.signal() }] in
-                    withExtendedLifetime(witness) { if let former = seen.object { loop.remove(former, forMode: .default) } }
+                    withExtendedLifetime(witness) {
+                        if let former = seen.object { loop.remove(former, forMode: .default) }
+                    }
                 }
                 seen.object = former
                 loop.add(former, forMode: .default)

@@ -40,7 +40,8 @@ import Testing
             #expect(loop.run(mode: .default) == .stopped)
             #expect(
                 trace.lines == [
-                    "entry", "beforeTimers", "beforeSources", "cleared", "beforeTimers", "beforeSources", "cleared", "exit",
+                    "entry", "beforeTimers", "beforeSources", "cleared", "beforeTimers", "beforeSources", "cleared",
+                    "exit",
                 ])
             kept.value = nil
         }

@@ -7,7 +7,8 @@ import TestSupport
 import Testing
 
 @Suite struct ThreadEndTests {
-    @Test("a thread that is to be cancelled is not ended inside a call of its loop, where it would leave the lock behind")
+    @Test(
+        "a thread that is to be cancelled is not ended inside a call of its loop, where it would leave the lock behind")
     func cancelledThread() async throws {
         try await onFreshThread { _ in
             let found = Shared<GRunLoop?>(nil)
@@ -24,7 +25,8 @@ import Testing
         }
     }
 
-    @Test("item 7: when its thread ends, every version-0 source is cancelled once a mode, on that thread, after the body")
+    @Test(
+        "item 7: when its thread ends, every version-0 source is cancelled once a mode, on that thread, after the body")
     func sourcesAreCancelled() async throws {
         try await onFreshThread { _ in
             let trace = Recorder()
@@ -188,7 +190,8 @@ import Testing
             pthread_key_delete(key)
             #expect(
                 TeardownProbe.trace.value == [
-                    "body ends", "round 1: the same loop, block ran, timedOut", "round 2: the same loop, block ran, timedOut",
+                    "body ends", "round 1: the same loop, block ran, timedOut",
+                    "round 2: the same loop, block ran, timedOut",
                     "cancelled",
                 ])
         }
@@ -203,10 +206,12 @@ import Testing
                 let source = GRunLoop.Source(
                     cancel: { loop, _ in
                         let messages = capturingLog {
-                            let late = GRunLoop.Source(schedule: { _, _ in trace("scheduled") }, perform: { trace("ran") })
+                            let late = GRunLoop.Source(
+                                schedule: { _, _ in trace("scheduled") }, perform: { trace("ran") })
                             let timer = GRunLoop.Timer(interval: .zero, repeats: false) { _ in trace("ran") }
                             let observer = GRunLoop.Observer(activities: .all) { _, _ in trace("ran") }
-                            let descriptor = GRunLoop.DescriptorSource(descriptor: pipe.readEnd) { _, _ in trace("ran") }
+                            let descriptor = GRunLoop.DescriptorSource(descriptor: pipe.readEnd) { _, _ in trace("ran")
+                            }
                             loop.add(late, forMode: .default)
                             loop.add(late, forMode: .common)
                             loop.add(timer, forMode: .default)
@@ -218,7 +223,8 @@ import Testing
                             late.signal()
                             let isIn =
                                 loop.contains(late, forMode: .default) || loop.contains(timer, forMode: .default)
-                                || loop.contains(observer, forMode: .common) || loop.contains(descriptor, forMode: .default)
+                                || loop.contains(observer, forMode: .common)
+                                || loop.contains(descriptor, forMode: .default)
                             trace("contains: \(isIn)")
                             trace("\(loop.run())")
                             trace("\(loop.run(for: .zero))")
@@ -243,7 +249,9 @@ import Testing
     func forked() async throws {
         let child = runChild("forked")
         #expect(child.output == ["child: finished, nothing ran", "parent: handledSource"])
-        for call in ["wakeUp", "stop", "perform", "async", "add(Source)", "add(Timer)", "add(Observer)", "run(mode:for:)"] {
+        for call in [
+            "wakeUp", "stop", "perform", "async", "add(Source)", "add(Timer)", "add(Observer)", "run(mode:for:)",
+        ] {
             #expect(child.errors.contains("GRunLoop.\(call): this process was forked and did not exec()"), "\(call)")
         }
         #expect(child.errors.contains("Call exec() after fork()"))
@@ -268,8 +276,11 @@ private enum TeardownProbe {
             let result = loop.run(for: .zero)
             let isSame = GRunLoop.current === loop && !loop.isGone
             TeardownProbe.note(
-                "round \(number): \(isSame ? "the same" : "another") loop, block \(ran.isSet ? "ran" : "did not run"), \(result)")
-            if number < 2 { pthread_setspecific(TeardownProbe.key.value, UnsafeMutableRawPointer(bitPattern: number + 1)) }
+                "round \(number): \(isSame ? "the same" : "another") loop, block \(ran.isSet ? "ran" : "did not run"), \(result)"
+            )
+            if number < 2 {
+                pthread_setspecific(TeardownProbe.key.value, UnsafeMutableRawPointer(bitPattern: number + 1))
+            }
         }
         key.value = made
         return made

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads that leave in the middle of a callout: what is on their stack is never come back to, nor released, which a sanitizer calls a
-// leak.
+// Threads that leave in the middle of a callout: what is on their stack is never come back to, nor released, which a
+// sanitizer calls a leak.
 
 import GRunLoop
 import Glibc
@@ -68,18 +68,22 @@ import Testing
         #expect(trace.lines == ["virtual", "real"])
     }
 
-    @Test("item 9: the blocks behind one that leaves are released without being run, those of the step under way as well")
+    @Test(
+        "item 9: the blocks behind one that leaves are released without being run, those of the step under way as well")
     func leavesInABlockStep() async throws {
         let trace = Recorder()
         let thread = startThread {
             let loop = GRunLoop.current
             loop.keepAlive()
             loop.perform {
-                loop.perform { [witness = Witness { trace("next step released") }] in withExtendedLifetime(witness) { trace("run") }
+                loop.perform { [witness = Witness { trace("next step released") }] in
+                    withExtendedLifetime(witness) { trace("run") }
                 }
                 pthread_exit(nil)
             }
-            loop.perform { [witness = Witness { trace("same step released") }] in withExtendedLifetime(witness) { trace("run") } }
+            loop.perform { [witness = Witness { trace("same step released") }] in
+                withExtendedLifetime(witness) { trace("run") }
+            }
             loop.run(mode: .default)
         }
         join(thread)

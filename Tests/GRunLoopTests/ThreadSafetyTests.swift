@@ -26,7 +26,9 @@ import Testing
                         loop.add(source, forMode: round % 2 == 0 ? .default : .common)
                         source.signal()
                         loop.wakeUp()
-                        let timer = GRunLoop.Timer(interval: .microseconds(round * 10), repeats: false) { _ in fired.increment() }
+                        let timer = GRunLoop.Timer(interval: .microseconds(round * 10), repeats: false) { _ in
+                            fired.increment()
+                        }
                         loop.add(timer, forMode: .default)
                         timer.fireDate = GRunLoop.now.advanced(by: .microseconds(round))
                         let observer = GRunLoop.Observer(activities: .all) { _, _ in }
@@ -65,7 +67,9 @@ import Testing
         }
     }
 
-    @Test("item 197: running is for the loop's own thread: elsewhere it is refused, with a message that says where to call it")
+    @Test(
+        "item 197: running is for the loop's own thread: elsewhere it is refused, with a message that says where to call it"
+    )
     func runningElsewhere() async throws {
         try await onFreshThread { _ in
             let thread = LoopThread.running()
@@ -89,7 +93,8 @@ import Testing
                 let (isRefused, messages) = capturingLog { call(loop) }
                 #expect(isRefused, "\(name)")
                 #expect(
-                    messages.count == 1 && messages[0].hasPrefix("critical: GRunLoop.\(name): called on another thread"),
+                    messages.count == 1
+                        && messages[0].hasPrefix("critical: GRunLoop.\(name): called on another thread"),
                     "\(messages)")
                 #expect(messages.allSatisfy { $0.contains("async(inModes:_:)") })
             }

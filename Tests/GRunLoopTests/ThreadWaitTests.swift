@@ -29,7 +29,8 @@ private final class HeldDestructor: Sendable {
 }
 
 @Suite("Worker threads: waiting for the end") struct ThreadWaitTests {
-    @Test("ended() blocks no thread: it comes back while the thread is still in its destructors, which join() waits for")
+    @Test(
+        "ended() blocks no thread: it comes back while the thread is still in its destructors, which join() waits for")
     func blocksNothing() async throws {
         let worker = try GRunLoop.Thread(name: "held")
         let held = HeldDestructor()

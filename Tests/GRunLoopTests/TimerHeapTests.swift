@@ -49,12 +49,13 @@ import Testing
             note(timer)
         }
 
-        /// Fires a batch as a pass does, and compares each turn with a list that was made at first. `change` is called in each turn, with the
-        /// depth of the batch.
+        /// Fires a batch as a pass does, and compares each turn with a list that was made at first. `change` is called
+        /// in each turn, with the depth of the batch.
         func fireBatch(by limit: Nanoseconds, depth: Int = 0, _ comment: Comment, change: (Model, Int) -> Void) {
             var turns = entries.prefix { $0.deadline <= limit }.map(\.timer)[...]
             let canFire = { (timer: GRunLoop.Timer) in
-                timer.isValidLocked && timer.isIn(self.mode) && timer.deadline <= limit && !self.firing.contains { $0 === timer }
+                timer.isValidLocked && timer.isIn(self.mode) && timer.deadline <= limit
+                    && !self.firing.contains { $0 === timer }
             }
             let outer = mode.heap.beginBatch(by: limit)
             while let timer = mode.heap.nextOfBatch(in: mode)?.takeUnretainedValue() {
@@ -98,7 +99,9 @@ import Testing
 
         func checkAll(_ message: Comment) {
             check(.never, message)
-            #expect(Set(mode.heap.all.map { ObjectIdentifier($0) }) == Set(entries.map { ObjectIdentifier($0.timer) }), message)
+            #expect(
+                Set(mode.heap.all.map { ObjectIdentifier($0) }) == Set(entries.map { ObjectIdentifier($0.timer) }),
+                message)
         }
     }
 
@@ -162,7 +165,8 @@ import Testing
                     // Out, and in again.
                     model.add(model.remove(at: index))
                 case 4 where depth < 2:
-                    model.fireBatch(by: Self.date(&model.random), depth: depth + 1, "seed \(seed), nested", change: change)
+                    model.fireBatch(
+                        by: Self.date(&model.random), depth: depth + 1, "seed \(seed), nested", change: change)
                 default:
                     model.entries[index].timer.invalidate()
                     _ = model.remove(at: index)
@@ -180,7 +184,9 @@ import Testing
         while !model.entries.isEmpty { _ = model.remove(at: 0) }
     }
 
-    @Test("timers with one deadline come out in the order in which they went in, whatever goes meanwhile", arguments: 0..<8)
+    @Test(
+        "timers with one deadline come out in the order in which they went in, whatever goes meanwhile",
+        arguments: 0..<8)
     func ties(seed: UInt64) {
         var random = SeededRandom(seed: seed)
         let model = Model(seed: seed)

@@ -88,7 +88,8 @@ import Testing
         }
     }
 
-    @Test("item 115 (our rule): an interval of less than a nanosecond ends nothing: the timer fires and the loop goes on")
+    @Test(
+        "item 115 (our rule): an interval of less than a nanosecond ends nothing: the timer fires and the loop goes on")
     func tinyInterval() async throws {
         try await onFreshThread { loop in
             let fired = Counter()

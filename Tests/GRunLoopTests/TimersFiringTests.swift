@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Items 117, 118, 121, 125 to 130: which timers fire in one batch, in which order, and what becomes of one that fires once.
+// Items 117, 118, 121, 125 to 130: which timers fire in one batch, in which order, and what becomes of one that fires
+// once.
 
 import GRunLoop
 import TestSupport
@@ -68,7 +69,8 @@ import Testing
             record.observe(loop, .default, .beforeTimers)
             let start = soon()
             for offset in [3, 1, 4, 0, 5, 2] {
-                let timer = GRunLoop.Timer(fireAt: start.advanced(by: .milliseconds(offset))) { _ in record("\(offset)") }
+                let timer = GRunLoop.Timer(fireAt: start.advanced(by: .milliseconds(offset))) { _ in record("\(offset)")
+                }
                 loop.add(timer, forMode: .default)
             }
             stayBusy(until: start.advanced(by: .milliseconds(6)))
@@ -183,7 +185,8 @@ import Testing
         }
     }
 
-    @Test("item 130 (our rule): a timer that is removed in the batch does not fire in it, even if it is in another mode")
+    @Test(
+        "item 130 (our rule): a timer that is removed in the batch does not fire in it, even if it is in another mode")
     func removedInBatch() async throws {
         try await onFreshThread { loop in
             let record = Recorder()

@@ -145,7 +145,8 @@ import Testing
         }
     }
 
-    @Test("item 132: a timer that removes itself stays valid on its grid, and fires at once when it is back and overdue")
+    @Test(
+        "item 132: a timer that removes itself stays valid on its grid, and fires at once when it is back and overdue")
     func removesItself() async throws {
         try await onFreshThread { loop in
             let interval = Self.interval

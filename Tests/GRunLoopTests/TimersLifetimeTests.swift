@@ -85,7 +85,8 @@ import Testing
         }
     }
 
-    @Test("a deinit that a timer's end causes may use the loop in every way: no lock is held", arguments: Ending.allCases)
+    @Test(
+        "a deinit that a timer's end causes may use the loop in every way: no lock is held", arguments: Ending.allCases)
     func reentrantDeinit(ending: Ending) async throws {
         try await onFreshThread { loop in
             let record = Recorder()

@@ -26,7 +26,8 @@ extension GRunLoop.Instant {
     }
 }
 
-/// A date that is still ahead when timers for it are made and added: a date that has passed counts from then (item 112).
+/// A date that is still ahead when timers for it are made and added: a date that has passed counts from then (item
+/// 112).
 func soon() -> GRunLoop.Instant {
     GRunLoop.now.advanced(by: .milliseconds(30))
 }

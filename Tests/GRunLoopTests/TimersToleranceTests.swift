@@ -98,7 +98,9 @@ import Testing
                     record(name)
                     guard name == "exact" else { return }
                     // Counted from here: a machine that is late makes the wait for it no shorter.
-                    loop.add(GRunLoop.Timer(interval: .milliseconds(60), repeats: false) { _ in loop.stop() }, forMode: .default)
+                    loop.add(
+                        GRunLoop.Timer(interval: .milliseconds(60), repeats: false) { _ in loop.stop() },
+                        forMode: .default)
                 }
                 loop.add(timer, forMode: .default)
             }

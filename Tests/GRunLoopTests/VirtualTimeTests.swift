@@ -52,7 +52,9 @@ import Testing
         GRunLoop.withVirtualTime { time in
             let start = time.now
             let dates = Shared<[GRunLoop.Instant]>([])
-            let timer = GRunLoop.Timer(interval: .seconds(3600), repeats: false) { _ in dates.update { $0.append(GRunLoop.now) } }
+            let timer = GRunLoop.Timer(interval: .seconds(3600), repeats: false) { _ in
+                dates.update { $0.append(GRunLoop.now) }
+            }
             time.loop.add(timer, forMode: .default)
             time.advance(by: .seconds(3599))
             #expect(dates.value.isEmpty)
@@ -78,12 +80,15 @@ import Testing
                 }
                 loop.add(timer, forMode: .default)
             }
-            let repeating = GRunLoop.Timer(interval: .seconds(12), repeats: true) { _ in record("every 12 at \(seconds())") }
+            let repeating = GRunLoop.Timer(interval: .seconds(12), repeats: true) { _ in
+                record("every 12 at \(seconds())")
+            }
             loop.add(repeating, forMode: .default)
             time.advance(by: .seconds(30))
             #expect(
                 record.lines == [
-                    "timer 10 at 10.0", "block of 10 at 10.0", "every 12 at 12.0", "timer 20 at 20.0", "block of 20 at 20.0",
+                    "timer 10 at 10.0", "block of 10 at 10.0", "every 12 at 12.0", "timer 20 at 20.0",
+                    "block of 20 at 20.0",
                     "every 12 at 24.0", "timer 30 at 30.0", "block of 30 at 30.0",
                 ])
         }
@@ -252,7 +257,9 @@ import Testing
             ])
     }
 
-    @Test("the thread's own loop and clock are there again afterwards, also when the closure throws; the other loop has ended")
+    @Test(
+        "the thread's own loop and clock are there again afterwards, also when the closure throws; the other loop has ended"
+    )
     func afterwards() async throws {
         try await onFreshThread { loop in
             struct Thrown: Error {}

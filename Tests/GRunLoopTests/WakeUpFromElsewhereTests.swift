@@ -37,7 +37,8 @@ private let aPass = ["afterWaiting", "beforeTimers", "beforeSources", "beforeWai
             thread.waitUntilAsleep()
             #expect(
                 trace.take() == [
-                    "afterWaiting", "beforeTimers", "beforeSources", "source", "beforeTimers", "beforeSources", "beforeWaiting",
+                    "afterWaiting", "beforeTimers", "beforeSources", "source", "beforeTimers", "beforeSources",
+                    "beforeWaiting",
                 ])
             thread.whileAsleep {
                 source.signal()
@@ -122,7 +123,8 @@ private let aPass = ["afterWaiting", "beforeTimers", "beforeSources", "beforeWai
                     fired.value = GRunLoop.now
                     trace("timer")
                 }
-                // Not held: a held loop finds its wait interrupted, and looks at its timers anew without having been told.
+                // Not held: a held loop finds its wait interrupted, and looks at its timers anew without having been
+                // told.
                 thread.loop.add(timer, forMode: .default)
                 #expect(trace.wait(for: "timer"))
                 thread.waitUntilAsleep()
@@ -176,7 +178,8 @@ private let aPass = ["afterWaiting", "beforeTimers", "beforeSources", "beforeWai
                 pipe.send()
                 #expect(trace.wait(for: "descriptor"))
                 thread.waitUntilAsleep()
-                #expect(trace.take() == ["afterWaiting", "descriptor", "beforeTimers", "beforeSources", "beforeWaiting"])
+                #expect(
+                    trace.take() == ["afterWaiting", "descriptor", "beforeTimers", "beforeSources", "beforeWaiting"])
                 thread.finish()
             }
         }

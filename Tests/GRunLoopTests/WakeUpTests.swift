@@ -143,7 +143,8 @@ private let pass = ["beforeTimers", "beforeSources", "beforeWaiting", "afterWait
             #expect(thread.whileAsleep { thread.loop.isWaiting })
             thread.finish()
             let names = [
-                "entry", "beforeTimers", "beforeSources", "beforeWaiting", "afterWaiting", "exit", "timer", "source", "block",
+                "entry", "beforeTimers", "beforeSources", "beforeWaiting", "afterWaiting", "exit", "timer", "source",
+                "block",
                 "descriptor",
             ]
             #expect(inCallouts.value.keys.sorted() == names.sorted())
@@ -161,5 +162,6 @@ func sourceLines(of file: String) throws -> [String] {
     var text: [UInt8] = []
     var buffer = [UInt8](repeating: 0, count: 65_536)
     while case let count = fread(&buffer, 1, buffer.count, stream), count > 0 { text += buffer.prefix(count) }
-    return String(decoding: text, as: UTF8.self).split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
+    return String(decoding: text, as: UTF8.self).split(separator: "\n", omittingEmptySubsequences: false).map(
+        String.init)
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The C side of the hub without a run loop, for valgrind: hubs, sentinels, records and carriers in every order of making, using and
-// freeing them. scripts/hosted runs it.
+// The C side of the hub without a run loop, for valgrind: hubs, sentinels, records and carriers in every order of
+// making, using and freeing them. scripts/hosted runs it.
 
 #include <cgrun.h>
 #include <glib.h>
@@ -196,7 +196,8 @@ static void *own_for_a_while(void *data)
     return NULL;
 }
 
-/// Further contexts: with descriptors, timeouts and idle work in them, owned by another thread for a while, freed before their carrier.
+/// Further contexts: with descriptors, timeouts and idle work in them, owned by another thread for a while, freed
+/// before their carrier.
 static void check_carrier(void)
 {
     GMainContext *home = g_main_context_new(), *further = g_main_context_new();

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The lock in a process that sandboxes itself after the library was loaded: from then on membarrier(2) fails, and whoever
-// sleeps for the lock must be woken all the same. A process of its own, since a filter stays: grun-lock-check EPERM or
-// ENOSYS; and, by grun-lock-check fork, in a forked child. LockTests runs it. grun-lock-check barrier looks for as long as it takes a sleeper
-// without its barrier to be forgotten, which items-bite wants to know; scripts/lock-model is the same on paper.
+// The lock in a process that sandboxes itself after the library was loaded: from then on membarrier(2) fails, and
+// whoever sleeps for the lock must be woken all the same. A process of its own, since a filter stays: grun-lock-check
+// EPERM or ENOSYS; and, by grun-lock-check fork, in a forked child. LockTests runs it. grun-lock-check barrier looks
+// for as long as it takes a sleeper without its barrier to be forgotten, which items-bite wants to know;
+// scripts/lock-model is the same on paper.
 
 #define _GNU_SOURCE
 
@@ -143,8 +144,8 @@ static void *take_once(void *unused)
     return unused;
 }
 
-/// One who was giving the lock up when membarrier failed for the first time may have overlooked that somebody was about to
-/// sleep for it.
+/// One who was giving the lock up when membarrier failed for the first time may have overlooked that somebody was about
+/// to sleep for it.
 static void overlook_a_sleeper(void)
 {
     pthread_t sleeper;

@@ -99,7 +99,8 @@ final class HostContextTests: MainThreadTestCase {
         iterateHost { !trace.lines.isEmpty }
     }
 
-    /// A context whose last reference goes with its removal is freed outside prepare: what its sources notify is user code.
+    /// A context whose last reference goes with its removal is freed outside prepare: what its sources notify is user
+    /// code.
     func testIsFreedOutsideOfPrepare() {
         let isGone = Flag()
         let context = try? XCTUnwrap(g_main_context_new())
@@ -124,8 +125,8 @@ final class HostContextTests: MainThreadTestCase {
         XCTAssertTrue(isGone.isSet)
     }
 
-    /// item 196: so it is where it goes in its own callback, a loop of the host's that is nested there has seen that it has gone, and the pass
-    /// goes on with a timer.
+    /// item 196: so it is where it goes in its own callback, a loop of the host's that is nested there has seen that it
+    /// has gone, and the pass goes on with a timer.
     func testIsFreedWithoutALockInItsOwnPass() throws {
         let (isGone, trace) = (Flag(), Recorder())
         let context = try XCTUnwrap(g_main_context_new())

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host's endless run begins with entry and ends with exit: at detach(), or with the loop's thread. And the loops that must end.
+// The host's endless run begins with entry and ends with exit: at detach(), or with the loop's thread. And the loops
+// that must end.
 
 import CGLib
 import GRunLoop
@@ -42,10 +43,12 @@ final class HostEndTests: MainThreadTestCase {
         iterateHost { trace.lines.last == "beforeWaiting" }
         loop.detach()
         loop.attach()
-        XCTAssertEqual(trace.lines, ["entry", "beforeTimers", "beforeSources", "beforeWaiting", "afterWaiting", "exit"])
+        XCTAssertEqual(
+            trace.lines, ["entry", "beforeTimers", "beforeSources", "beforeWaiting", "afterWaiting", "exit"])
     }
 
-    /// item 70: a wake-up while the host's run ends is nobody's: no pass of it is left, and the next run does not begin with it.
+    /// item 70: a wake-up while the host's run ends is nobody's: no pass of it is left, and the next run does not begin
+    /// with it.
     func testWakeUpAtTheEnd() {
         freshHostedRun()
         let exits = Counter()
@@ -75,7 +78,8 @@ final class HostEndTests: MainThreadTestCase {
         after(.zero) { attempt() }
         loop.run(for: .milliseconds(5))
         XCTAssertEqual(messages.value.count, 2)
-        XCTAssertTrue(messages.value.allSatisfy { $0.contains("GRunLoop.detach: a callout of the loop is on the stack") })
+        XCTAssertTrue(
+            messages.value.allSatisfy { $0.contains("GRunLoop.detach: a callout of the loop is on the stack") })
 
         loop.detach()
         let run = capturingLog { loop.run(for: .zero) }
@@ -124,7 +128,8 @@ final class HostEndTests: MainThreadTestCase {
         }
     }
 
-    /// Iterations that find nothing to do are no sleeps: a pair comes only of one in which the processor was lost for as long as a sleep takes.
+    /// Iterations that find nothing to do are no sleeps: a pair comes only of one in which the processor was lost for
+    /// as long as a sleep takes.
     func testIdleIterations() {
         let pairs = Counter()
         temporary(GRunLoop.Observer(activities: .beforeWaiting) { _, _ in pairs.increment() })
@@ -134,14 +139,15 @@ final class HostEndTests: MainThreadTestCase {
         g_source_destroy(watch)
         g_source_unref(watch)
         print(
-            "hosted: 100000 iterations without waiting: \(pairs.value) pairs, \(LongIteration.count) iterations as long as a sleep")
+            "hosted: 100000 iterations without waiting: \(pairs.value) pairs, \(LongIteration.count) iterations as long as a sleep"
+        )
         // The first one is what is under way when the observer comes.
         XCTAssertLessThanOrEqual(pairs.value, LongIteration.count + 1)
     }
 }
 
-/// A source of GLib's that is never ready, and counts the iterations whose poll seems to have slept: it reads the clock that all sources of an iteration see.
-/// Main thread only.
+/// A source of GLib's that is never ready, and counts the iterations whose poll seems to have slept: it reads the clock
+/// that all sources of an iteration see. Main thread only.
 private enum LongIteration {
     nonisolated(unsafe) static var count = 0
     nonisolated(unsafe) private static var prepared: gint64 = 0
@@ -160,7 +166,9 @@ private enum LongIteration {
         dispatch: { _, _, _ in 1 }, finalize: nil, closure_callback: nil, closure_marshal: nil)
 
     static func attach() -> UnsafeMutablePointer<GSource> {
-        guard let source = g_source_new(&functions, guint(MemoryLayout<GSource>.size)) else { fatalError("no memory is left") }
+        guard let source = g_source_new(&functions, guint(MemoryLayout<GSource>.size)) else {
+            fatalError("no memory is left")
+        }
         g_source_set_priority(source, .min)
         g_source_attach(source, nil)
         return source

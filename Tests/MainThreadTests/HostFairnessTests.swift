@@ -101,8 +101,8 @@ final class HostFairnessTests: MainThreadTestCase {
         return source
     }
 
-    /// What `drive` lets the host's idle work do beside a flood of each kind, and of all at once: it has its turn after a slice's worth of calls,
-    /// however long that takes where others use the processor.
+    /// What `drive` lets the host's idle work do beside a flood of each kind, and of all at once: it has its turn after
+    /// a slice's worth of calls, however long that takes where others use the processor.
     private func checkFloods(_ driver: String, _ drive: (Flood) -> Void) throws {
         for kinds in Flood.kinds.map({ [$0] }) + [Flood.kinds] {
             settleSlice()
@@ -137,9 +137,11 @@ final class HostFairnessTests: MainThreadTestCase {
         try checkFloods("a run of ours") { _ in loop.runUntilStopped() }
     }
 
-    /// Two of every kind are always ready, and another thread may wake the loop all the time: each must have its part of the calls.
+    /// Two of every kind are always ready, and another thread may wake the loop all the time: each must have its part
+    /// of the calls.
     private func checkTurns(
-        orders: [Int] = [0, 1], slice: Duration = .zero, besideWakeUps: Bool = false, part: Int = 20, _ drive: () -> Void
+        orders: [Int] = [0, 1], slice: Duration = .zero, besideWakeUps: Bool = false, part: Int = 20,
+        _ drive: () -> Void
     ) throws {
         settleSlice()
         loop.hostTimeSlice = slice
@@ -178,15 +180,16 @@ final class HostFairnessTests: MainThreadTestCase {
         }
     }
 
-    /// items 50, 53, 190: nor does a thread that wakes the loop for ever, although up to sixteen passes for it ask nobody else.
+    /// items 50, 53, 190: nor does a thread that wakes the loop for ever, although up to sixteen passes for it ask
+    /// nobody else.
     func testEveryKindHasItsTurnBesideWakeUps() throws {
         let slice = loop.hostTimeSlice
         try checkTurns(slice: slice, besideWakeUps: true, part: 1000) { iterateHost(for: .milliseconds(300)) }
         try checkTurns(slice: slice, besideWakeUps: true, part: 1000) { loop.run(for: .milliseconds(300)) }
     }
 
-    /// items 52, 53, 190: nor where no slice is ever used up: that the main queue is asked first is no turn of its, and a wake-up that asks nobody else
-    /// is nobody's turn.
+    /// items 52, 53, 190: nor where no slice is ever used up: that the main queue is asked first is no turn of its, and
+    /// a wake-up that asks nobody else is nobody's turn.
     func testEveryKindHasItsTurnWithoutASlice() throws {
         for wakes in [false, true] {
             try checkTurns(orders: [0], slice: .seconds(60), part: wakes ? 1000 : 20) {
@@ -214,7 +217,8 @@ final class HostFairnessTests: MainThreadTestCase {
         for _ in 0..<4 { settleHost() }
     }
 
-    /// In which order three items of one step are called that each work for `span`, beside idle work of the host's that is always ready.
+    /// In which order three items of one step are called that each work for `span`, beside idle work of the host's that
+    /// is always ready.
     private func turns(of span: Duration, kind: String = "block") -> [String] {
         settleSlice()
         let trace = Recorder()
@@ -239,8 +243,8 @@ final class HostFairnessTests: MainThreadTestCase {
         return stretches(trace)
     }
 
-    /// Frames of the host's that take long, one directly after another, take turns with an item that takes longer than the slice: their turn is not
-    /// three of them.
+    /// Frames of the host's that take long, one directly after another, take turns with an item that takes longer than
+    /// the slice: their turn is not three of them.
     private func checkTurnsWithFrames(_ drive: (Recorder) -> Void) {
         settleSlice()
         let trace = Recorder()
@@ -272,12 +276,15 @@ final class HostFairnessTests: MainThreadTestCase {
     /// items 50, 190: so is that of GLib's sources in a run of ours.
     func testTurnsWithFramesInARunOfOurs() { checkTurnsWithFrames { _ in loop.runUntilStopped() } }
 
-    /// items 50, 190: items longer than the slice take turns with the host, the first of them as well; zero and a negative one are one item each; a long one is no limit.
+    /// items 50, 190: items longer than the slice take turns with the host, the first of them as well; zero and a
+    /// negative one are one item each; a long one is no limit.
     func testLength() {
         let inTurns = ["one", "idle", "two", "idle", "three", "idle"]
         let atOnce = ["one", "two", "three", "idle"]
         XCTAssertEqual(loop.hostTimeSlice, .milliseconds(4))
-        for kind in ["block", "source", "timer"] { XCTAssertEqual(turns(of: .milliseconds(5), kind: kind), inTurns, kind) }
+        for kind in ["block", "source", "timer"] {
+            XCTAssertEqual(turns(of: .milliseconds(5), kind: kind), inTurns, kind)
+        }
         for slice in [Duration.zero, .seconds(-1)] {
             loop.hostTimeSlice = slice
             XCTAssertEqual(loop.hostTimeSlice, .zero)
@@ -368,8 +375,8 @@ final class HostFairnessTests: MainThreadTestCase {
         return (end - start) / .nanoseconds(1) / Double(count)
     }
 
-    /// Were they listed or sorted in each pass, a slice would end before it has served anything: 100,000 timers that were due at once were
-    /// never done.
+    /// Were they listed or sorted in each pass, a slice would end before it has served anything: 100,000 timers that
+    /// were due at once were never done.
     func testTurnsOfManyCostNoMore() throws {
         for kind in ["timer", "source", "perform", "block"] {
             let few = try costOfATurn(of: kind, among: 500)

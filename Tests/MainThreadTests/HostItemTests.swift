@@ -34,7 +34,8 @@ final class HostItemTests: MainThreadTestCase {
 
     private let pass = ["beforeTimers", "beforeSources", "beforeWaiting"]
 
-    /// items 46, 49: what a beforeWaiting observer signals or enqueues does not keep the host from sleeping, and is served after it.
+    /// items 46, 49: what a beforeWaiting observer signals or enqueues does not keep the host from sleeping, and is
+    /// served after it.
     func testWhatBeforeWaitingLeaves() {
         settle()
         let source = source { [trace] in trace("source") }
@@ -68,7 +69,8 @@ final class HostItemTests: MainThreadTestCase {
             loop.perform { trace("second") }
         }
         waitForWake()
-        XCTAssertEqual(trace.take(), ["afterWaiting", "tail block", "beforeTimers", "beforeSources", "second", "beforeWaiting"])
+        XCTAssertEqual(
+            trace.take(), ["afterWaiting", "tail block", "beforeTimers", "beforeSources", "second", "beforeWaiting"])
         once(.beforeTimers) { [trace, loop] in
             loop.perform {
                 trace("first step")
@@ -84,7 +86,8 @@ final class HostItemTests: MainThreadTestCase {
         XCTAssertEqual(trace.lines, ["afterWaiting", "later"] + pass)
     }
 
-    /// item 48: nor is it forgotten where a sleep was ended only to begin again, in an iteration in which GLib did not check the hub.
+    /// item 48: nor is it forgotten where a sleep was ended only to begin again, in an iteration in which GLib did not
+    /// check the hub.
     func testLeftBehindAfterARearm() {
         freshHostedRun()
         settleHost()
@@ -183,7 +186,8 @@ final class HostItemTests: MainThreadTestCase {
         settle()
         whenAsleep { [loop, trace] in
             loop.add(late, forMode: .default)
-            loop.add(GRunLoop.Timer(interval: .milliseconds(30), repeats: false) { _ in trace("timer") }, forMode: .default)
+            loop.add(
+                GRunLoop.Timer(interval: .milliseconds(30), repeats: false) { _ in trace("timer") }, forMode: .default)
         }
         waitForWake()
         XCTAssertEqual(trace.lines, ["afterWaiting", "timer"] + pass)
@@ -229,7 +233,8 @@ final class HostItemTests: MainThreadTestCase {
         withExtendedLifetime(timeout) {}
     }
 
-    /// A run of ours in a beforeWaiting observer, which serves the host's context too, does not keep the host from sleeping.
+    /// A run of ours in a beforeWaiting observer, which serves the host's context too, does not keep the host from
+    /// sleeping.
     func testRunInBeforeWaiting() {
         settle()
         for span in [Duration.zero, .milliseconds(2)] {
@@ -251,8 +256,8 @@ final class HostItemTests: MainThreadTestCase {
         }
     }
 
-    /// What the last block of a pass leaves behind waits for the end of the host's wait, and that is also what the host's own work ends, whether it
-    /// slept or not and whether somebody observes that or not.
+    /// What the last block of a pass leaves behind waits for the end of the host's wait, and that is also what the
+    /// host's own work ends, whether it slept or not and whether somebody observes that or not.
     func testLeftoversOfABusyHost() {
         for isObserved in [true, false] {
             let (turns, last) = (Counter(), Shared(0))

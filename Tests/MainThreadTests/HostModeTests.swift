@@ -94,7 +94,8 @@ final class HostModeTests: MainThreadTestCase {
                     }.messages
             })
         XCTAssertEqual(
-            messages.value.filter { $0.contains("called on another thread than the loop's own") }.count, 2, "\(messages.value)")
+            messages.value.filter { $0.contains("called on another thread than the loop's own") }.count, 2,
+            "\(messages.value)")
         XCTAssertEqual(loop.ambientMode, "once")
         pushed.pop()
         XCTAssertEqual(loop.ambientMode, .default)
@@ -102,7 +103,8 @@ final class HostModeTests: MainThreadTestCase {
 
     /// A mode that a callout pushes counts from the next pass on: what is left of this one is the former mode's.
     func testTakesEffectAtTheNextPass() throws {
-        // Whoever loses the processor between the two has used a slice up, and "two" is left for a later pass, which is the new mode's.
+        // Whoever loses the processor between the two has used a slice up, and "two" is left for a later pass, which is
+        // the new mode's.
         loop.hostTimeSlice = .seconds(3600)
         defer { loop.hostTimeSlice = .milliseconds(4) }
         let trace = Recorder()
@@ -162,7 +164,8 @@ final class HostModeTests: MainThreadTestCase {
         XCTAssertTrue(trace.lines.contains("timer"))
     }
 
-    /// item 67: a wake-up gives a sleeping host a pass, and nothing is called; isWaiting says that it sleeps, but not to its own thread.
+    /// item 67: a wake-up gives a sleeping host a pass, and nothing is called; isWaiting says that it sleeps, but not
+    /// to its own thread.
     func testWakeUp() {
         let trace = Recorder()
         freshHostedRun()

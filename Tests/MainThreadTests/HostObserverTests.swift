@@ -30,8 +30,8 @@ final class HostObserverTests: MainThreadTestCase {
             ])
     }
 
-    /// What the host dispatches after beforeWaiting ends its sleep, also where it was ready at once: afterWaiting comes then, and not with our own next
-    /// work.
+    /// What the host dispatches after beforeWaiting ends its sleep, also where it was ready at once: afterWaiting comes
+    /// then, and not with our own next work.
     func testForeignWorkEndsTheSleep() {
         let trace = Recorder()
         freshHostedRun()

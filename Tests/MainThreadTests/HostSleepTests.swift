@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every sleep of a host lies between beforeWaiting and afterWaiting: counted by a poll function that only these tests install.
+// Every sleep of a host lies between beforeWaiting and afterWaiting: counted by a poll function that only these tests
+// install.
 
 import CGLib
 import Dispatch
@@ -23,7 +24,8 @@ private final class SleepCount {
     private var pollsInPair = 0
     private var isOpen = false
     private var sleepsInPair = 0
-    /// Polls that were allowed to sleep. One that finds at once what came after beforeWaiting is a sleep as well, cut short.
+    /// Polls that were allowed to sleep. One that finds at once what came after beforeWaiting is a sleep as well, cut
+    /// short.
     private var waitsInPair = 0
     private var wasReady = false
     private var records: [GPollFD] = []
@@ -68,9 +70,12 @@ private final class SleepCount {
 final class HostSleepTests: MainThreadTestCase {
     /// Counts the sleeps of `body`, and checks what must hold of them.
     ///
-    /// - Parameter mostExtra: how many of the pairs may be without a wait, or of a moment in which something was ready already: it came between the
-    ///   host's last look and beforeWaiting. On an idle machine it is one in a hundred, on a busy one few more.
-    private func count(_ what: String, atLeast expected: Int, mostExtra: Double = 0.05, _ body: () throws -> Void) rethrows {
+    /// - Parameter mostExtra: how many of the pairs may be without a wait, or of a moment in which something was ready
+    ///   already: it came between the host's last look and beforeWaiting. On an idle machine it is one in a hundred, on
+    ///   a busy one few more.
+    private func count(_ what: String, atLeast expected: Int, mostExtra: Double = 0.05, _ body: () throws -> Void)
+        rethrows
+    {
         freshHostedRun()
         let count = SleepCount()
         SleepCount.current = count
@@ -96,7 +101,8 @@ final class HostSleepTests: MainThreadTestCase {
         XCTAssertGreaterThan(count.sleeps, expected, what)
     }
 
-    /// Timers of ours, timeouts and idle work of the host's, a descriptor, and another thread that wakes it: for as long as `body` takes.
+    /// Timers of ours, timeouts and idle work of the host's, a descriptor, and another thread that wakes it: for as
+    /// long as `body` takes.
     private func withEvents(_ body: () throws -> Void) throws {
         let pipe = Pipe()
         let timers = [7, 11].map { GRunLoop.Timer(interval: .milliseconds($0), repeats: true) { _ in } }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A host iterates the default context: the hub serves the main loop's items inside its iterations, also in a loop nested in a callout.
+// A host iterates the default context: the hub serves the main loop's items inside its iterations, also in a loop
+// nested in a callout.
 
 import CGLib
 import Dispatch
@@ -33,7 +34,8 @@ final class HostTests: MainThreadTestCase {
         XCTAssertNil(loop.currentMode)
     }
 
-    /// A host that sleeps is woken by another thread's block, by its earlier timer, and by its descriptor, the second time as well.
+    /// A host that sleeps is woken by another thread's block, by its earlier timer, and by its descriptor, the second
+    /// time as well.
     func testAnotherThreadWakesTheHost() {
         let done = Counter()
         let events = [EventDescriptor(), EventDescriptor()]
@@ -50,7 +52,8 @@ final class HostTests: MainThreadTestCase {
                 precondition(waitUntil { !source.isValid })
             }
             precondition(hostSleeps(main))
-            loop.add(GRunLoop.Timer(interval: .milliseconds(1), repeats: false) { _ in done.increment() }, forMode: .default)
+            loop.add(
+                GRunLoop.Timer(interval: .milliseconds(1), repeats: false) { _ in done.increment() }, forMode: .default)
             precondition(done.wait(for: 3))
             precondition(hostSleeps(main))
             loop.async { done.increment() }
@@ -59,7 +62,8 @@ final class HostTests: MainThreadTestCase {
         join(worker)
     }
 
-    /// A foreign loop that a callout of ours runs is woken by another thread, although the run below it ignores wake-ups.
+    /// A foreign loop that a callout of ours runs is woken by another thread, although the run below it ignores
+    /// wake-ups.
     func testForeignLoopInsideACallout() {
         let isDone = Flag()
         after(.zero) { [main = threadID] in
@@ -75,7 +79,8 @@ final class HostTests: MainThreadTestCase {
         XCTAssertTrue(isDone.isSet)
     }
 
-    /// item 41: a foreign loop that a callout of a tail runs begins with the head of a pass: a source comes before a timer.
+    /// item 41: a foreign loop that a callout of a tail runs begins with the head of a pass: a source comes before a
+    /// timer.
     func testForeignLoopInATailBeginsWithAHead() {
         let trace = Recorder()
         freshHostedRun()

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Other threads around a host: they change what it polls, post to the loop in its sleep, or iterate its context themselves.
+// Other threads around a host: they change what it polls, post to the loop in its sleep, or iterate its context
+// themselves.
 
 import CGLib
 import Dispatch
@@ -8,7 +9,8 @@ import Glibc
 import TestSupport
 import XCTest
 
-/// Adds a poll record to GLib's default context and takes it out again: whoever polls that context then leaves out check().
+/// Adds a poll record to GLib's default context and takes it out again: whoever polls that context then leaves out
+/// check().
 private func disturbDefaultContext(_ record: UnsafeMutablePointer<GPollFD>) {
     g_main_context_add_poll(nil, record, 0)
     g_main_context_remove_poll(nil, record)
@@ -20,8 +22,8 @@ private func withRecord(of descriptor: Int32, _ body: (UnsafeMutablePointer<GPol
 }
 
 final class HostThreadTests: MainThreadTestCase {
-    /// T1: descriptors of GLib's and of the loop's come and go 100,000 times on another thread, while the host polls; every kind of event gets
-    /// through, once.
+    /// T1: descriptors of GLib's and of the loop's come and go 100,000 times on another thread, while the host polls;
+    /// every kind of event gets through, once.
     func testDescriptorsComeAndGo() throws {
         let changes = 100_000
         let pipe = Pipe()
@@ -54,7 +56,9 @@ final class HostThreadTests: MainThreadTestCase {
             loop.wakeUp()
         }
         let span = elapsed {
-            iterateHost { isOver.isSet && received.value == sent.value && posted.value == sent.value && queued.value == sent.value }
+            iterateHost {
+                isOver.isSet && received.value == sent.value && posted.value == sent.value && queued.value == sent.value
+            }
         }
         join(worker)
         descriptor.invalidate()
@@ -65,7 +69,8 @@ final class HostThreadTests: MainThreadTestCase {
         XCTAssertGreaterThan(fired.value, 0)
     }
 
-    /// 20,000 posts of another thread while a third one changes the poll set: each is served, in order, without a timeout of anybody's.
+    /// 20,000 posts of another thread while a third one changes the poll set: each is served, in order, without a
+    /// timeout of anybody's.
     func testPostsWhileThePollSetChanges() {
         let count = 20_000
         let (next, outOfOrder) = (Shared(0), Counter())
@@ -115,8 +120,8 @@ final class HostThreadTests: MainThreadTestCase {
         join(poster)
     }
 
-    /// T9: another thread iterates the loop's context while a descriptor of ours is readable: it neither spins nor runs our callouts, and
-    /// when it has let the context go, the loop's own thread does.
+    /// T9: another thread iterates the loop's context while a descriptor of ours is readable: it neither spins nor runs
+    /// our callouts, and when it has let the context go, the loop's own thread does.
     func testAnotherThreadIterates() throws {
         let pipe = Pipe()
         let calls = Recorder()
@@ -147,7 +152,8 @@ final class HostThreadTests: MainThreadTestCase {
             DispatchQueue.main.async { calls("main queue") }
             after(.milliseconds(5)) { calls("timer") }
             join(thread)
-            print("hosted: another thread iterated the context for 0.5 s: \(iterations.value) iterations, round \(round)")
+            print(
+                "hosted: another thread iterated the context for 0.5 s: \(iterations.value) iterations, round \(round)")
             XCTAssertLessThan(iterations.value, 10)
             XCTAssertEqual(calls.take(), [], "callouts on a thread that is not the loop's")
             iterateHost { Set(["descriptor", "block", "main queue", "timer"]).isSubset(of: calls.lines) }
@@ -175,7 +181,8 @@ final class HostThreadTests: MainThreadTestCase {
         idle.destroy()
     }
 
-    /// A source that another thread invalidates while its callout runs: the callout ends in peace, and what it held goes once.
+    /// A source that another thread invalidates while its callout runs: the callout ends in peace, and what it held
+    /// goes once.
     func testInvalidatedInItsCallout() throws {
         let ends = Counter()
         let calls = Counter()
@@ -212,7 +219,8 @@ final class HostThreadTests: MainThreadTestCase {
         }
     }
 
-    /// T8: a host that puts its own poll function in, before the loop is attached or after, and one that iterates from within it.
+    /// T8: a host that puts its own poll function in, before the loop is attached or after, and one that iterates from
+    /// within it.
     func testPollFunctionOfTheHost() {
         enum Count {
             nonisolated(unsafe) static var polls = 0
@@ -302,7 +310,8 @@ final class HostThreadTests: MainThreadTestCase {
         return found
     }
 
-    /// The host gives its context up before the loop's thread ends: the loop keeps it, and what is in it is served until then.
+    /// The host gives its context up before the loop's thread ends: the loop keeps it, and what is in it is served
+    /// until then.
     func testContextIsGivenUpFirst() {
         let trace = Recorder()
         let thread = startThread {

@@ -26,7 +26,8 @@ final class MainActorTests: MainThreadTestCase {
         MainActor.assumeIsolated {}
     }
 
-    /// The main dispatch queue's own: blocks, later blocks, blocks that another thread waits for, timers, descriptors, work items, groups.
+    /// The main dispatch queue's own: blocks, later blocks, blocks that another thread waits for, timers, descriptors,
+    /// work items, groups.
     func testDispatch() throws {
         for driver in Driver.allCases {
             let trace = Recorder()
@@ -63,7 +64,8 @@ final class MainActorTests: MainThreadTestCase {
         }
     }
 
-    /// Swift's own: tasks, runs, sleeps, continuations, async sequences; and callouts that are isolated to the main actor where they stand.
+    /// Swift's own: tasks, runs, sleeps, continuations, async sequences; and callouts that are isolated to the main
+    /// actor where they stand.
     func testMainActor() throws {
         for driver in Driver.allCases {
             let trace = Recorder()

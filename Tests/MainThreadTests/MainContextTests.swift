@@ -33,7 +33,8 @@ final class MainContextTests: MainThreadTestCase {
         timeout.destroy()
     }
 
-    /// items 26, 237: GIO completes in the default mode, ends a run that waits for it, and waits while a private mode runs
+    /// items 26, 237: GIO completes in the default mode, ends a run that waits for it, and waits while a private mode
+    /// runs
     func testGio() {
         let isDone = Flag()
         source("private") {}
@@ -128,7 +129,8 @@ final class MainContextTests: MainThreadTestCase {
         XCTAssertEqual(trace.lines, ["observer", "block", "source", "timer"])
     }
 
-    /// Another program's iteration of the default context does not disturb the loop, and the loop leaves the context as it found it.
+    /// Another program's iteration of the default context does not disturb the loop, and the loop leaves the context as
+    /// it found it.
     func testLeavesTheContextFree() {
         loop.run(for: .zero)
         XCTAssertNotEqual(g_main_context_acquire(nil), 0)

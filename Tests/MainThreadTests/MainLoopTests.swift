@@ -33,7 +33,8 @@ final class MainLoopTests: MainThreadTestCase {
         XCTAssertEqual(loop.run(mode: "further", for: .milliseconds(20)), .timedOut)
     }
 
-    /// item 21: a common mode that no item, block or context has named does not exist, and is finished; once it exists it waits
+    /// item 21: a common mode that no item, block or context has named does not exist, and is finished; once it exists
+    /// it waits
     func testCommonModeThatDoesNotExist() throws {
         try loop.addCommonMode("named by a block")
         XCTAssertFalse(loop.allModes.contains("named by a block"))
@@ -83,7 +84,8 @@ final class MainLoopTests: MainThreadTestCase {
         XCTAssertEqual(
             trace.take(),
             [
-                "entry", "beforeTimers", "beforeSources", "beforeWaiting", "afterWaiting", "main queue", "block", "exit",
+                "entry", "beforeTimers", "beforeSources", "beforeWaiting", "afterWaiting", "main queue", "block",
+                "exit",
             ])
         DispatchQueue.main.async { trace("main queue") }
         XCTAssertTrue(loop.run(mode: .default, before: GRunLoop.distantFuture))

@@ -31,7 +31,8 @@ private enum Entry {
 }
 
 final class MainQueueHandleTests: MainThreadTestCase {
-    /// item 192: the queue's handle is one eventfd for the whole process; the loop consumes its readiness and drains the queue
+    /// item 192: the queue's handle is one eventfd for the whole process; the loop consumes its readiness and drains
+    /// the queue
     func testHandle() {
         let trace = Recorder()
         let handle = Entry.handle
@@ -39,7 +40,8 @@ final class MainQueueHandleTests: MainThreadTestCase {
         var target = [CChar](repeating: 0, count: 256)
         let count = readlink("/proc/self/fd/\(Entry.handle)", &target, target.count)
         XCTAssertEqual(
-            String(decoding: target.prefix(max(0, count)).map { UInt8(bitPattern: $0) }, as: UTF8.self), "anon_inode:[eventfd]")
+            String(decoding: target.prefix(max(0, count)).map { UInt8(bitPattern: $0) }, as: UTF8.self),
+            "anon_inode:[eventfd]")
         XCTAssertFalse(Entry.isReady)
         DispatchQueue.main.async { trace("main queue") }
         XCTAssertTrue(Entry.isReady)
@@ -76,7 +78,8 @@ final class MainQueueHandleTests: MainThreadTestCase {
         XCTAssertEqual(trace.lines, ["main queue"])
     }
 
-    /// item 193: drained by hand without a read, the handle is ready for nothing; the loop takes that for no work, and sleeps
+    /// item 193: drained by hand without a read, the handle is ready for nothing; the loop takes that for no work, and
+    /// sleeps
     func testEmptyDrain() {
         let trace = Recorder()
         DispatchQueue.main.async { trace("main queue") }
@@ -112,11 +115,14 @@ final class MainQueueHandleTests: MainThreadTestCase {
         XCTAssertEqual(trace.lines, ["outer begins", "outer ends", "inner"])
     }
 
-    /// item 195: libdispatch ends a process that drains on another thread; the main loop refuses to run there, with a message
+    /// item 195: libdispatch ends a process that drains on another thread; the main loop refuses to run there, with a
+    /// message
     func testDrainElsewhere() {
         XCTAssertNotNil(runChild("drain-on-another-thread").signal)
         let trace = Recorder()
-        DispatchQueue.main.async { trace("main queue on \(threadID == getpid() ? "the main thread" : "another thread")") }
+        DispatchQueue.main.async {
+            trace("main queue on \(threadID == getpid() ? "the main thread" : "another thread")")
+        }
         onPlainThread {
             let (result, messages) = capturingLog { GRunLoop.main.run(for: .zero) }
             trace("\(result)")
@@ -130,7 +136,8 @@ final class MainQueueHandleTests: MainThreadTestCase {
 
     /// item 195: after dispatch_main() the loop does not drain the queue, says so once, and goes on without it
     func testAfterDispatchMain() throws {
-        // dispatch_main() leaves its frames without returning, which Address Sanitizer takes for a use of poisoned stack later.
+        // dispatch_main() leaves its frames without returning, which Address Sanitizer takes for a use of poisoned
+        // stack later.
         try XCTSkipIf(sanitizer == "address")
         let child = runChild("after-dispatch-main")
         XCTAssertEqual(child.output, ["timer ran", "finished", "the main queue did not run here"])

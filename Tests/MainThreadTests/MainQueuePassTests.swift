@@ -9,7 +9,8 @@ import XCTest
 private let pass = ["beforeTimers", "beforeSources", "beforeWaiting", "afterWaiting"]
 
 final class MainQueuePassTests: MainThreadTestCase {
-    /// item 52: after a pass that serviced something else, a ready main queue is serviced before the wait, without 7, 8 and 9
+    /// item 52: after a pass that serviced something else, a ready main queue is serviced before the wait, without 7, 8
+    /// and 9
     func testServicedBeforeTheWait() {
         let trace = Recorder()
         observe(trace)
@@ -93,9 +94,11 @@ final class MainQueuePassTests: MainThreadTestCase {
                 trace("pass")
                 passes.increment()
             })
-        temporary(GRunLoop.Observer(activities: .beforeWaiting) { _, _ in if passes.value == 5 { GRunLoop.main.stop() } })
+        temporary(
+            GRunLoop.Observer(activities: .beforeWaiting) { _, _ in if passes.value == 5 { GRunLoop.main.stop() } })
         XCTAssertEqual(loop.run(mode: .default), .stopped)
-        let serviced = trace.lines.split(separator: "pass", omittingEmptySubsequences: false).dropFirst().map(Array.init)
+        let serviced = trace.lines.split(separator: "pass", omittingEmptySubsequences: false).dropFirst().map(
+            Array.init)
         XCTAssertEqual(serviced.count, 5)
         XCTAssertTrue(serviced.allSatisfy { $0.count <= 1 }, "\(serviced)")
         XCTAssertEqual(serviced.prefix(4).flatMap { $0 }.sorted(), ["descriptor", "main queue", "timer"])

@@ -86,7 +86,8 @@ final class MainQueueTests: MainThreadTestCase {
             ])
     }
 
-    /// item 188: a run inside a main-queue block does not serve the main queue, which keeps no mode alive there; the rest works
+    /// item 188: a run inside a main-queue block does not serve the main queue, which keeps no mode alive there; the
+    /// rest works
     func testNestedInsideMainQueue() {
         let trace = Recorder()
         DispatchQueue.main.async {

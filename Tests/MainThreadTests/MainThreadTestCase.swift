@@ -47,7 +47,9 @@ class MainThreadTestCase: XCTestCase {
         return source
     }
 
-    @discardableResult func temporary(_ observer: GRunLoop.Observer, _ mode: GRunLoop.Mode = .default) -> GRunLoop.Observer {
+    @discardableResult func temporary(_ observer: GRunLoop.Observer, _ mode: GRunLoop.Mode = .default)
+        -> GRunLoop.Observer
+    {
         loop.add(observer, forMode: mode)
         addTeardownBlock { observer.invalidate() }
         return observer
@@ -66,7 +68,8 @@ class MainThreadTestCase: XCTestCase {
         temporary(GRunLoop.Observer(activities: activities) { _, activity in trace(activity.description) }, mode)
     }
 
-    func once(_ activities: GRunLoop.Activity, _ mode: GRunLoop.Mode = .default, _ body: @escaping @Sendable () -> Void) {
+    func once(_ activities: GRunLoop.Activity, _ mode: GRunLoop.Mode = .default, _ body: @escaping @Sendable () -> Void)
+    {
         temporary(GRunLoop.Observer(activities: activities, repeats: false) { _, _ in body() }, mode)
     }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whose turn it is when one kind of work never ends: after a slice and one item each other kind is served, whoever drives.
+// Whose turn it is when one kind of work never ends: after a slice and one item each other kind is served, whoever
+// drives.
 
 import CGLib
 import Dispatch
@@ -80,10 +81,11 @@ final class TurnsTests: MainThreadTestCase {
         case ours, host
     }
 
-    /// How many items of `flood`, each of which takes `span`, come in a row beside `victim`, at most, while that is served `count` times. An item of
-    /// the victim's takes `other`.
+    /// How many items of `flood`, each of which takes `span`, come in a row beside `victim`, at most, while that is
+    /// served `count` times. An item of the victim's takes `other`.
     private func longestRow(
-        of flood: String, _ span: Duration, beside victim: String, of other: Duration, _ driver: Driver, until count: Int
+        of flood: String, _ span: Duration, beside victim: String, of other: Duration, _ driver: Driver,
+        until count: Int
     ) throws -> Int {
         // A row of short items may be under way, among which the first long one is seen late.
         for _ in 0..<4 { settleHost() }
@@ -126,7 +128,8 @@ final class TurnsTests: MainThreadTestCase {
         return rows.value.max() ?? 0
     }
 
-    private func checkRows(_ span: Duration, beside other: Duration = .zero, atMost limit: Int, until count: Int) throws {
+    private func checkRows(_ span: Duration, beside other: Duration = .zero, atMost limit: Int, until count: Int) throws
+    {
         for driver in Driver.allCases {
             for flood in Endless.kinds {
                 for victim in Endless.kinds + ["the host's idle work"] where victim != flood {
@@ -147,8 +150,8 @@ final class TurnsTests: MainThreadTestCase {
         try checkRows(.milliseconds(6), beside: .milliseconds(6), atMost: 1, until: 3)
     }
 
-    /// items 50, 190: where a host's frames of the hub's own priority take longer than a slice, there are two between two turns of ours: the one in
-    /// the iteration in which the slice was used up, and one step.
+    /// items 50, 190: where a host's frames of the hub's own priority take longer than a slice, there are two between
+    /// two turns of ours: the one in the iteration in which the slice was used up, and one step.
     func testTurnsBesideFramesOfTheHubsPriority() throws {
         for kind in Endless.kinds {
             for _ in 0..<4 { settleHost() }
@@ -195,7 +198,8 @@ final class TurnsTests: MainThreadTestCase {
         }
     }
 
-    /// items 48, 190: a block that waits for others' turns is not slept on, also if they have none any more when it comes.
+    /// items 48, 190: a block that waits for others' turns is not slept on, also if they have none any more when it
+    /// comes.
     func testABlockThatWaitsIsNotForgotten() throws {
         for isNested in [false, true] {
             let trace = Recorder()
@@ -257,8 +261,8 @@ final class TurnsTests: MainThreadTestCase {
         }
     }
 
-    /// item 190: idle work of the host's has its turns beside a timer that is always due, with an empty callback, also where each iteration of the
-    /// host's is dear because of what others wait for.
+    /// item 190: idle work of the host's has its turns beside a timer that is always due, with an empty callback, also
+    /// where each iteration of the host's is dear because of what others wait for.
     func testTheHostsOwnTimeCounts() throws {
         for foreign in [0, 2000] {
             let timeouts = (0..<foreign).map { _ in GLibSource.timeout(nil, milliseconds: 3_600_000) { false } }
@@ -278,7 +282,8 @@ final class TurnsTests: MainThreadTestCase {
             timer.invalidate()
             for timeout in timeouts { timeout.destroy() }
             print(
-                "hosted: timer of 1 us beside \(foreign) timeouts: \(fires.value) fires beside 20 turns, at most \(longest) apart")
+                "hosted: timer of 1 us beside \(foreign) timeouts: \(fires.value) fires beside 20 turns, at most \(longest) apart"
+            )
             XCTAssertEqual(turns.value, 20)
             XCTAssertLessThan(longest, .milliseconds(20))
         }

@@ -19,7 +19,8 @@ enum Probe {
         case "elements": try elements(count, prefers: arguments.last == "preferred")
         default:
             print(
-                "usage: grun-probe idle | passes N | hosted-idle [observed] | hosted-passes N [observed] | elements N [preferred]")
+                "usage: grun-probe idle | passes N | hosted-idle [observed] | hosted-passes N [observed] | elements N [preferred]"
+            )
             exit(2)
         }
     }
@@ -58,7 +59,8 @@ enum Probe {
         print("passes = \(count)")
     }
 
-    /// So many elements of a descriptor that is always readable, for an actor of the loop or for a task that prefers the loop's executor.
+    /// So many elements of a descriptor that is always readable, for an actor of the loop or for a task that prefers
+    /// the loop's executor.
     private static func elements(_ count: Int, prefers: Bool) throws {
         let worker = try GRunLoop.Thread(name: "elements")
         let reader = Reader(on: worker.loop)
@@ -105,10 +107,11 @@ enum Probe {
         g_main_loop_run(host)
     }
 
-    /// A host that is woken by a timer and a descriptor of ours, whose callouts signal a source and enqueue a block. The program writes one byte
-    /// each time; it does not use the main queue, to which libdispatch itself writes.
+    /// A host that is woken by a timer and a descriptor of ours, whose callouts signal a source and enqueue a block.
+    /// The program writes one byte each time; it does not use the main queue, to which libdispatch itself writes.
     ///
-    /// The block moves the timer: with a grid of its own it could be due in every pass on a slow machine, where the host would never sleep.
+    /// The block moves the timer: with a grid of its own it could be due in every pass on a slow machine, where the
+    /// host would never sleep.
     private static func hostedPasses(_ count: Int, _ isObserved: Bool) {
         let loop = GRunLoop.main
         if isObserved { observe() }

@@ -71,7 +71,8 @@ extension Producer {
         }
     }
 
-    /// Nothing else is called in it, and it ends by its own timer, or by a source that stops it: having handled that counts first.
+    /// Nothing else is called in it, and it ends by its own timer, or by a source that stops it: having handled that
+    /// counts first.
     func runPrivately() {
         let count = dice.number(1...4)
         let endsBySource = dice.chance(30)
@@ -90,7 +91,8 @@ extension Producer {
                 source.invalidate()
                 let wanted: GRunLoop.RunResult = endsBySource ? .handledSource : .stopped
                 if result != wanted {
-                    Findings.add("a nested run returned \(result), not \(wanted): producer \(number) on \(consumer.name)")
+                    Findings.add(
+                        "a nested run returned \(result), not \(wanted): producer \(number) on \(consumer.name)")
                 }
                 if order.value != Array(0..<count) {
                     Findings.add(
@@ -177,7 +179,8 @@ extension Producer {
             // Equal ones in the order in which they were asked for.
             let wanted = orders.indices.filter { $0 != cancelled }.sorted { (orders[$0], $0) < (orders[$1], $1) }
             if performed.value != wanted {
-                Findings.add("out of order: \(performed.value), not \(wanted), of the orders \(orders): ordered \(name)")
+                Findings.add(
+                    "out of order: \(performed.value), not \(wanted), of the orders \(orders): ordered \(name)")
             }
         }
     }

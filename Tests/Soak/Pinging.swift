@@ -16,7 +16,8 @@ extension Producer {
     /// Until the date. Nobody else gives the loop anything.
     func ping(_ consumer: Consumer, until end: Int64) {
         let answers = Counted()
-        // The first descriptor of a mode, and what comes while there is none, end a sleep in another way than a further one.
+        // The first descriptor of a mode, and what comes while there is none, end a sleep in another way than a further
+        // one.
         let kit = PingKit(number, consumer, answers, watches: dice.chance(50))
         var wanted = 0
         while nanoseconds() < end, Findings.isEmpty {

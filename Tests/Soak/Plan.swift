@@ -6,7 +6,8 @@
 struct Dice {
     private var state: UInt64
 
-    /// Each act has its own: how often one throws them, which may depend on the loops that there are, changes none after it.
+    /// Each act has its own: how often one throws them, which may depend on the loops that there are, changes none
+    /// after it.
     init(seed: UInt64, producer: Int, round: Int, act: Int) {
         state = seed &* 0x9E37_79B9_7F4A_7C15 ^ UInt64(producer + 1) << 56 ^ UInt64(act) << 24 ^ UInt64(round + 1)
         _ = next()

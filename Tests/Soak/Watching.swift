@@ -99,8 +99,8 @@ extension Producer {
         }
     }
 
-    /// One source of a socket reads, the other one is told that it can be written, which it always can: it may be the first of
-    /// the two, and stay until everything was read.
+    /// One source of a socket reads, the other one is told that it can be written, which it always can: it may be the
+    /// first of the two, and stay until everything was read.
     func watchTwice() {
         holding { consumer in
             let sockets = SocketPair()
@@ -143,8 +143,8 @@ extension Producer {
         }
     }
 
-    /// To the end of the stream, at which the source removes itself. That it has ended another source is told as well, which came
-    /// before it and waits for what the end never has.
+    /// To the end of the stream, at which the source removes itself. That it has ended another source is told as well,
+    /// which came before it and waits for what the end never has.
     func watchUntilHangUp() {
         let isShared = dice.chance(50)
         holding { consumer in
@@ -153,7 +153,8 @@ extension Producer {
             let ticket = Ticket(.descriptor, producer: number, consumer: consumer)
             let token = ticket.token
             let (ended, told) = (Counted(), Counted())
-            let waiter = GRunLoop.DescriptorSource(descriptor: pipe.readEnd, conditions: .writable) { source, conditions in
+            let waiter = GRunLoop.DescriptorSource(descriptor: pipe.readEnd, conditions: .writable) {
+                source, conditions in
                 if conditions != .hangUp { Findings.add("told of \(conditions) instead of hanging up: \(ticket.name)") }
                 source.invalidate()
                 told.add()

@@ -108,7 +108,8 @@ func closedIdleTimerUnderAHost() {
 }
 
 /// A host serves an item, what the loop waits for it with is closed, and the numbers become a stranger's.
-private func closeUnderAHost(_ kind: String, endsFirst: Bool = false, addItem: (GRunLoop, Pipe, Counter) -> () -> Void) {
+private func closeUnderAHost(_ kind: String, endsFirst: Bool = false, addItem: (GRunLoop, Pipe, Counter) -> () -> Void)
+{
     limitProcessorTime()
     let loop = GRunLoop.main
     let (pipe, calls) = (Pipe(), Counter())

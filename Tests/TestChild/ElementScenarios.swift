@@ -26,7 +26,8 @@ private let elements = 200
 
 /// What so many rounds do, after a first one, which may be on its way.
 private func report(
-    _ name: String, on thread: pid_t, isolation: isolated (any Actor)?, _ round: nonisolated(nonsending) () async throws -> Void
+    _ name: String, on thread: pid_t, isolation: isolated (any Actor)?,
+    _ round: nonisolated(nonsending) () async throws -> Void
 ) async rethrows {
     try await round()
     let before = jobsElsewhere.load(ordering: .relaxed)
@@ -35,7 +36,9 @@ private func report(
         try await round()
         if threadID != thread { away += 1 }
     }
-    say("\(name): \(jobsElsewhere.load(ordering: .relaxed) - before) jobs elsewhere, \(away) rounds off the loop's thread")
+    say(
+        "\(name): \(jobsElsewhere.load(ordering: .relaxed) - before) jobs elsewhere, \(away) rounds off the loop's thread"
+    )
 }
 
 private func report<Elements: AsyncSequence>(
@@ -50,7 +53,9 @@ private func report<Elements: AsyncSequence>(
         if threadID != thread { away += 1 }
         if seen == elements { break }
     }
-    say("\(name): \(jobsElsewhere.load(ordering: .relaxed) - before) jobs elsewhere, \(away) rounds off the loop's thread")
+    say(
+        "\(name): \(jobsElsewhere.load(ordering: .relaxed) - before) jobs elsewhere, \(away) rounds off the loop's thread"
+    )
 }
 
 private func reportAll(_ loop: GRunLoop, on thread: pid_t, isolation: isolated (any Actor)?) async throws {

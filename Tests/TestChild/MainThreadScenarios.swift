@@ -10,7 +10,9 @@ func mainLoopFirstTouchedElsewhere() {
     let found = Shared<GRunLoop?>(nil)
     onPlainThread {
         found.value = GRunLoop.main
-        say(GRunLoop.current === GRunLoop.main ? "the thread got its own loop" : "the thread got a loop that is not its own")
+        say(
+            GRunLoop.current === GRunLoop.main
+                ? "the thread got its own loop" : "the thread got a loop that is not its own")
     }
     say(found.value === GRunLoop.current ? "it is the main thread's" : "it is nobody's")
     say("done")

@@ -36,8 +36,8 @@ private struct JobStress {
 
     private let loop = GRunLoop.main
 
-    /// Every job once, in the order of its thread, while timers and sources go on; no wake is lost, since each thread waits for its own jobs
-    /// now and then; and the loop sleeps at the end.
+    /// Every job once, in the order of its thread, while timers and sources go on; no wake is lost, since each thread
+    /// waits for its own jobs now and then; and the loop sleeps at the end.
     func run(isHosted: Bool) {
         let ledger = Ledger()
         let executor = loop.executor

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scenarios that need a process of their own. Started by the tests with the scenario's name; what it prints is what they compare.
+// Scenarios that need a process of their own. Started by the tests with the scenario's name; what it prints is what
+// they compare.
 
 import Glibc
 import TestSupport

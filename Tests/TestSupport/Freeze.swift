@@ -51,7 +51,8 @@ enum Freeze {
 }
 
 extension LoopThread {
-    /// Waits until the loop sleeps, and holds its thread there while `body` runs. The thread then finds its wait interrupted by a signal.
+    /// Waits until the loop sleeps, and holds its thread there while `body` runs. The thread then finds its wait
+    /// interrupted by a signal.
     @discardableResult public func whileAsleep<Result>(_ body: () -> Result) -> Result {
         waitUntilAsleep()
         return Freeze.hold(handle, during: body)

@@ -67,7 +67,8 @@ public final class GLibSource: @unchecked Sendable {
     ) -> GLibSource {
         let source = GLibSource(g_unix_fd_source_new(descriptor, G_IO_IN), priority, body) { source, data in
             // GLib casts it back: such a source's function has other parameters.
-            g_source_set_callback(source, unsafeBitCast(callDescriptorCallback, to: GSourceFunc.self), data, dropCallback)
+            g_source_set_callback(
+                source, unsafeBitCast(callDescriptorCallback, to: GSourceFunc.self), data, dropCallback)
         }
         g_source_attach(source.source, context)
         return source

@@ -47,8 +47,8 @@ public final class GioConnection: @unchecked Sendable {
     }
 }
 
-/// Starts an operation as GIO's asynchronous functions do: something on a worker thread, then `body` in the context that is
-/// thread-default now.
+/// Starts an operation as GIO's asynchronous functions do: something on a worker thread, then `body` in the context
+/// that is thread-default now.
 public func startTask(_ body: @escaping @Sendable () -> Void) {
     let callback = ReadyCallback { _ in body() }
     let task = g_task_new(nil, nil, callReady, Unmanaged.passRetained(callback).toOpaque())
@@ -94,7 +94,8 @@ public final class DBusPair: @unchecked Sendable {
 
     /// Exports an object whose method Ask calls `body`, in the context that is thread-default now.
     public func export(_ body: @escaping @Sendable () -> Void) {
-        let xml = "<node><interface name='t.T'><method name='Ask'><arg type='s' direction='out'/></method></interface></node>"
+        let xml =
+            "<node><interface name='t.T'><method name='Ask'><arg type='s' direction='out'/></method></interface></node>"
         guard let node = g_dbus_node_info_new_for_xml(xml, nil) else { fatalError("no node") }
         defer { g_dbus_node_info_unref(node) }
         var table = GDBusInterfaceVTable()

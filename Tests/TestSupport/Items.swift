@@ -34,7 +34,8 @@ extension GRunLoop {
         _ activities: Activity, _ mode: Mode = .default, order: Int = 0, repeats: Bool = true,
         _ body: @escaping @Sendable (Observer) -> Void
     ) -> Observer {
-        let observer = Observer(activities: activities, repeats: repeats, order: order) { observer, _ in body(observer) }
+        let observer = Observer(activities: activities, repeats: repeats, order: order) { observer, _ in body(observer)
+        }
         add(observer, forMode: mode)
         return observer
     }

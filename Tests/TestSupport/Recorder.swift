@@ -51,8 +51,8 @@ public final class Recorder: @unchecked Sendable {
     }
 }
 
-/// How long a test waits for what must come. Generous: it bounds a failure, not a success. GRUN_PATIENCE sets the seconds, for tests
-/// that are meant to fail.
+/// How long a test waits for what must come. Generous: it bounds a failure, not a success. GRUN_PATIENCE sets the
+/// seconds, for tests that are meant to fail.
 public enum Patience {
     public static let normal: Duration = {
         let wanted = getenv("GRUN_PATIENCE").flatMap { Int(String(cString: $0)) }

@@ -4,12 +4,14 @@
 import GRunLoop
 import Glibc
 
-/// Runs a test's body on a new thread with a loop that nothing has touched, and returns when that thread, with its destructors, has
-/// ended. The body is part of the calling task: `#expect` in it belongs to the test. It may block.
+/// Runs a test's body on a new thread with a loop that nothing has touched, and returns when that thread, with its
+/// destructors, has ended. The body is part of the calling task: `#expect` in it belongs to the test. It may block.
 ///
-/// Call it once a test and never inside itself: only a few bodies run at the same time. Another thread is a ``LoopThread``.
+/// Call it once a test and never inside itself: only a few bodies run at the same time. Another thread is a
+/// ``LoopThread``.
 public func onFreshThread<Result: Sendable>(
-    timeout: Duration = Patience.normal * 3, function: String = #function, _ body: @escaping @Sendable (GRunLoop) throws -> Result
+    timeout: Duration = Patience.normal * 3, function: String = #function,
+    _ body: @escaping @Sendable (GRunLoop) throws -> Result
 ) async throws -> Result {
     await Turns.shared.take()
     let thread = ThreadExecutor(name: function)
@@ -181,13 +183,15 @@ public func threadProcessorNanoseconds() -> Int64 {
 /// Whether a system call is one that waits for descriptors.
 private func isPoll(_ call: [String]) -> Bool { call.first == numberOfPoll || call.first == numberOfPpoll }
 
-/// Whether it is one that waits for them without a limit: `poll(records, count, -1)` or `ppoll(records, count, NULL, ...)`.
+/// Whether it is one that waits for them without a limit: `poll(records, count, -1)` or `ppoll(records, count, NULL,
+/// ...)`.
 public func isEndlessPoll(_ call: [String]) -> Bool {
     guard isPoll(call), call.count > 3 else { return false }
     return call.first == numberOfPpoll ? call[3] == "0x0" : call[3].hasSuffix("ffffffff")
 }
 
-/// The system call that a thread of this process is in, with its arguments, as the kernel shows it: `271 0x7f... 0x2 0x0 ...`.
+/// The system call that a thread of this process is in, with its arguments, as the kernel shows it: `271 0x7f... 0x2
+/// 0x0 ...`.
 public func systemCall(of thread: pid_t) -> [String] {
     guard let file = fopen("/proc/self/task/\(thread)/syscall", "r") else { return [] }
     defer { fclose(file) }
@@ -208,8 +212,9 @@ public func join(_ thread: pthread_t) {
 }
 
 extension GRunLoop {
-    /// Runs a mode until there is nothing left to do and the loop sleeps, and stops it there: `.stopped`, with the afterWaiting of that
-    /// stop. Unlike a time limit it leaves a slow machine all the time it needs. On the loop's own thread.
+    /// Runs a mode until there is nothing left to do and the loop sleeps, and stops it there: `.stopped`, with the
+    /// afterWaiting of that stop. Unlike a time limit it leaves a slow machine all the time it needs. On the loop's own
+    /// thread.
     public func runUntilAsleep(_ mode: Mode = .default) -> RunResult {
         let thread = threadID
         let hasReturned = Flag()

@@ -32,7 +32,8 @@ private func threadStates() -> [String] {
     while let entry = readdir(directory) {
         let name = withUnsafeBytes(of: entry.pointee.d_name) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
         guard let id = pid_t(name) else { continue }
-        lines.append("thread \(id) \(text(of: "/proc/self/task/\(id)/comm")) \(threadState(id).map(String.init) ?? "?")")
+        lines.append(
+            "thread \(id) \(text(of: "/proc/self/task/\(id)/comm")) \(threadState(id).map(String.init) ?? "?")")
     }
     return lines
 }

@@ -17,7 +17,8 @@ struct Cell {
     var name: String {
         let players =
             kinds.count > 2
-            ? "all of \(loads[0].name)" : zip(kinds, loads).map { "\($0.name) of \($1.name)" }.joined(separator: " beside ")
+            ? "all of \(loads[0].name)"
+            : zip(kinds, loads).map { "\($0.name) of \($1.name)" }.joined(separator: " beside ")
         return players + ", " + form.name
     }
 

@@ -32,7 +32,8 @@ struct GRunTurns: ParsableCommand {
     var verbose = false
 
     func validate() throws {
-        guard form.allSatisfy({ Form(rawValue: $0) != nil }), kind.allSatisfy({ Kind(rawValue: $0) != nil }), rounds > 0 else {
+        guard form.allSatisfy({ Form(rawValue: $0) != nil }), kind.allSatisfy({ Kind(rawValue: $0) != nil }), rounds > 0
+        else {
             throw ValidationError(
                 "forms: \(Form.allCases.map(\.rawValue).joined(separator: " ")); "
                     + "kinds: \(Kind.allCases.map(\.rawValue).joined(separator: " ")); rounds is positive.")
@@ -97,5 +98,7 @@ struct Result {
 }
 
 extension Ledger.Account {
-    fileprivate var words: String { "\(turns) turns, at most \(longestRow) items and \(inMilliseconds(longestGap)) between" }
+    fileprivate var words: String {
+        "\(turns) turns, at most \(longestRow) items and \(inMilliseconds(longestGap)) between"
+    }
 }

@@ -43,7 +43,8 @@ enum Form: String, CaseIterable {
     var isOfShortRuns: Bool { self == .zero || self == .oneSource || self == .date || self == .limit }
 }
 
-/// Drives the main loop until the ledger is done. Answers what was wrong, if nobody was called though everybody was ready.
+/// Drives the main loop until the ledger is done. Answers what was wrong, if nobody was called though everybody was
+/// ready.
 ///
 /// - Parameter variant: picks in what a run nests.
 func drive(_ cell: Cell, _ ledger: Ledger, variant: Int) -> String? {
@@ -73,7 +74,8 @@ private final class Driver: @unchecked Sendable {
         self.ledger = ledger
     }
 
-    /// Makes runs until the ledger is done. A few of them may find nothing: each has one turn, and it may be the wake-up's.
+    /// Makes runs until the ledger is done. A few of them may find nothing: each has one turn, and it may be the
+    /// wake-up's.
     func runs<Result>(_ body: (GRunLoop) -> Result) {
         ledger.isWaiting = false
         ledger.stop = { [loop] in loop.stop() }

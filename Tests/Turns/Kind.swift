@@ -35,7 +35,8 @@ enum Kind: String, CaseIterable {
         case .descriptor: "an eventfd that nobody reads"
         case .mainQueue: "`DispatchQueue.main.async` by the block itself"
         case .context: "a further `GMainContext` of the mode, in which an idle source is"
-        case .glibHigh, .glibDefault, .glibLower, .glibIdle: "an idle source in the home context, of priority \(priority)"
+        case .glibHigh, .glibDefault, .glibLower, .glibIdle:
+            "an idle source in the home context, of priority \(priority)"
         }
     }
 
@@ -67,9 +68,9 @@ enum Kind: String, CaseIterable {
     }
 }
 
-/// How long an item takes, of the thread's processor time: beside a busy process it would else be as long and do less, so that no figure of such a run
-/// said anything about a quiet one. The loop's slice is one of wall time, which is never less: where it has room for four items on a quiet
-/// machine it has room for four at most on a busy one.
+/// How long an item takes, of the thread's processor time: beside a busy process it would else be as long and do less,
+/// so that no figure of such a run said anything about a quiet one. The loop's slice is one of wall time, which is
+/// never less: where it has room for four items on a quiet machine it has room for four at most on a busy one.
 enum Load: Int64, CaseIterable {
     case none = 0
     case microsecond = 1_000

@@ -110,7 +110,9 @@ struct Page {
     }
 
     private func all(in form: Form) -> String {
-        let result = results.first { $0.cell.form == form && $0.cell.kinds.count > 2 && $0.cell.loads[0] == .millisecond }
+        let result = results.first {
+            $0.cell.form == form && $0.cell.kinds.count > 2 && $0.cell.loads[0] == .millisecond
+        }
         return " " + inTenths(result?.accounts.map(\.longestGap).max() ?? 0)
     }
 
@@ -147,7 +149,8 @@ struct Page {
             turns.own += result.accounts[place].turns
             turns.all += result.accounts.map(\.turns).reduce(0, +)
         }
-        return "\(longest(.millisecond)).\(longest(.twenty)) \(turns.all == 0 ? 0 : (turns.own * 100 + turns.all / 2) / turns.all)%"
+        return
+            "\(longest(.millisecond)).\(longest(.twenty)) \(turns.all == 0 ? 0 : (turns.own * 100 + turns.all / 2) / turns.all)%"
     }
 
     private var beside: String {

@@ -8,14 +8,15 @@ enum Plan {
     /// Everything that is ours, and one source of GLib's.
     static let all = Kind.allCases.filter { !$0.isGLibs } + [.glibDefault]
 
-    /// Each pair in each form, with every pair of loads where either driver is by itself; elsewhere the shortest two take turns.
+    /// Each pair in each form, with every pair of loads where either driver is by itself; elsewhere the shortest two
+    /// take turns.
     static let whole: [Cell] = cells { pair, form in
         let loads = form == .run || form == .host ? Load.allCases : threeLoads(pair)
         return loads.flatMap { first in loads.map { [first, $0] } }
     }
 
-    /// Each pair in each form once, with each of nine pairs of loads once: a square of forms and loads for each pair, and the next pair's is
-    /// shifted.
+    /// Each pair in each form once, with each of nine pairs of loads once: a square of forms and loads for each pair,
+    /// and the next pair's is shifted.
     static let quick: [Cell] = cells { pair, form in
         let place = (pair + (Form.allCases.firstIndex(of: form) ?? 0)) % 9
         let loads = threeLoads(pair)

@@ -85,12 +85,16 @@ private final class RealPlayer {
             context.perform = { info in RealPlayer.of(info)?.performed() }
             ready.makeReady()
             source = withUnsafeMutablePointer(to: &context) { pointer in
-                pointer.withMemoryRebound(to: CFRunLoopSourceContext.self, capacity: 1) { CFRunLoopSourceCreate(nil, 0, $0) }
+                pointer.withMemoryRebound(to: CFRunLoopSourceContext.self, capacity: 1) {
+                    CFRunLoopSourceCreate(nil, 0, $0)
+                }
             }
             CFRunLoopAddSource(loop, source, kCFRunLoopDefaultMode)
         case .timer:
             // It counts the intervals that have gone by one by one: a nanosecond's would be all that it does.
-            timer = CFRunLoopTimerCreateWithHandler(nil, CFAbsoluteTimeGetCurrent(), 1e-6, 0, 0) { [unowned self] _ in _ = call() }
+            timer = CFRunLoopTimerCreateWithHandler(nil, CFAbsoluteTimeGetCurrent(), 1e-6, 0, 0) { [unowned self] _ in
+                _ = call()
+            }
             CFRunLoopAddTimer(loop, timer, kCFRunLoopDefaultMode)
         default: again()
         }

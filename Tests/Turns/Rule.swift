@@ -8,18 +8,20 @@ enum Rule {
     /// Of processor time, for what is no item: the loop, GLib, the kernel, and what an item takes more than it should.
     static let allowance: Int64 = 1_500_000
 
-    /// Whether GLib itself leaves `waiting` out for as long as `other` is ready: of the sources of a context only those of the highest priority that
-    /// is ready are dispatched. Where we drive, all that is ours is outside that order; where a host drives, it has the hub's place in it. Nobody
-    /// is hidden by what is ours: the hub steps back.
+    /// Whether GLib itself leaves `waiting` out for as long as `other` is ready: of the sources of a context only those
+    /// of the highest priority that is ready are dispatched. Where we drive, all that is ours is outside that order;
+    /// where a host drives, it has the hub's place in it. Nobody is hidden by what is ours: the hub steps back.
     static func hides(_ other: Kind, _ waiting: Kind, in form: Form) -> Bool {
         other.isGLibs && (form.isHosted || waiting.isGLibs) && other.priority < waiting.priority
     }
 
-    /// Of items that take a millisecond and more: how many may come between two turns of a pair's other one. A busy machine makes them fewer, never
-    /// more. It is one row: a slice, and the item in which that ends. A run that begins knows nothing of the last one's: there it is one more.
+    /// Of items that take a millisecond and more: how many may come between two turns of a pair's other one. A busy
+    /// machine makes them fewer, never more. It is one row: a slice, and the item in which that ends. A run that begins
+    /// knows nothing of the last one's: there it is one more.
     ///
-    /// Under a host its turn is three iterations, or fewer once those have taken a slice: that is no longer than a row. What has the hub's own
-    /// priority comes once more, in the iteration in which the hub steps back or has its turn again.
+    /// Under a host its turn is three iterations, or fewer once those have taken a slice: that is no longer than a row.
+    /// What has the hub's own priority comes once more, in the iteration in which the hub steps back or has its turn
+    /// again.
     static func longestRow(of waiting: Int, in cell: Cell) -> Int? {
         let other = cell.kinds[1 - waiting]
         guard let row = row(of: cell.loads[1 - waiting]) else { return nil }
@@ -36,9 +38,9 @@ enum Rule {
         return (longestRow(of: waiting, in: cell).map { Int64($0) * load } ?? slice + 10 * load) + allowance
     }
 
-    /// Where all are ready, with one load: a row, and a turn of each other player. Those of one kind, in the loop's sense, share its turns. A pass
-    /// serves one of main queue, timers, descriptors and wake-up, and a run that is one pass knows nothing of what the last one owed. Under a
-    /// host its steps come after each slice.
+    /// Where all are ready, with one load: a row, and a turn of each other player. Those of one kind, in the loop's
+    /// sense, share its turns. A pass serves one of main queue, timers, descriptors and wake-up, and a run that is one
+    /// pass knows nothing of what the last one owed. Under a host its steps come after each slice.
     private static func longestGapAmongAll(of waiting: Int, in cell: Cell) -> Int64 {
         let load = cell.loads[waiting].rawValue
         var round = slice + load + load * Int64(cell.kinds.count - 1)
@@ -55,7 +57,9 @@ enum Rule {
             let mostTime = longestGap(of: index, in: cell)
             if cell.kinds.count == 2, let most = longestRow(of: index, in: cell), account.longestRow > most {
                 breaches.append(
-                    Breach(words: "\(account.longestRow) items between two turns of \(name), \(most) at most", isOfTime: false))
+                    Breach(
+                        words: "\(account.longestRow) items between two turns of \(name), \(most) at most",
+                        isOfTime: false))
             }
             if account.longestGap > mostTime {
                 let gap = inMilliseconds(account.longestGap)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions: one that enqueues itself, many at once, from another thread; two loops that answer each other; how soon a sleeping loop is awake.
+// Functions: one that enqueues itself, many at once, from another thread; two loops that answer each other; how soon a
+// sleeping loop is awake.
 
 #include "bench.h"
 
@@ -46,7 +47,8 @@ static gboolean never(GRunSource *source, gpointer data)
     return G_SOURCE_CONTINUE;
 }
 
-// Without anything to wait for the run would be finished before the first block comes. As in the peers, nothing has a date.
+// Without anything to wait for the run would be finished before the first block comes. As in the peers, nothing has a
+// date.
 static void keep_alive(void)
 {
     g_autoptr(GRunSource) source = grun_source_new(0, never, NULL, NULL);

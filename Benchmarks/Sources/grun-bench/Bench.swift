@@ -7,8 +7,9 @@ import GRunLoop
 
 /// One run of one case. Its state is the loop's thread's own, but for what says otherwise.
 ///
-/// HOSTED=1 in the environment: g_main_loop_run() drives the main loop. ENDLESS_SLICE=1: it gets no turn of its own as long as there is work
-/// of ours. What is counted under valgrind or strace, where everything takes longer, would depend on how long.
+/// HOSTED=1 in the environment: g_main_loop_run() drives the main loop. ENDLESS_SLICE=1: it gets no turn of its own as
+/// long as there is work of ours. What is counted under valgrind or strace, where everything takes longer, would depend
+/// on how long.
 struct Bench {
     let n: Int
     let loop: GRunLoop
@@ -54,8 +55,8 @@ struct Bench {
 
 /// The one that is measured, for callbacks that capture no more than those of the peers. Set before anything runs.
 nonisolated(unsafe) var bench: Bench! = nil
-/// Its loop: a pointer, as the peers have one. What is read of a global object counts references otherwise, and a global with a value of its
-/// own is asked at each use whether it was made already.
+/// Its loop: a pointer, as the peers have one. What is read of a global object counts references otherwise, and a
+/// global with a value of its own is asked at each use whether it was made already.
 nonisolated(unsafe) var benchLoop: Unmanaged<GRunLoop>! = nil
 
 /// What the callbacks of a case count. Of one thread at a time.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Blocks: one that enqueues itself, many at once, from another thread; two loops that answer each other; how soon a sleeping loop is awake.
+// Blocks: one that enqueues itself, many at once, from another thread; two loops that answer each other; how soon a
+// sleeping loop is awake.
 
 import BenchSupport
 import Dispatch
@@ -121,8 +122,8 @@ extension Bench {
         report(measure(drive))
     }
 
-    /// A mode is finished when nothing waits in it. As in the peers, nothing has a date: a sleep that may end by itself arms a timer of the
-    /// kernel's.
+    /// A mode is finished when nothing waits in it. As in the peers, nothing has a date: a sleep that may end by itself
+    /// arms a timer of the kernel's.
     func keepAlive() {
         loop.add(GRunLoop.Source {}, forMode: .default)
     }
@@ -153,7 +154,8 @@ private func countDown() {
     if left == 0 { bench.stop() }
 }
 
-// The block captures a number, as those of the peers do, so that there is a piece of memory for each; everything else is global.
+// The block captures a number, as those of the peers do, so that there is a piece of memory for each; everything else
+// is global.
 private func postAgain() {
     count += 1
     guard count < bench.n else { return bench.stop() }

@@ -6,7 +6,8 @@ import GRunLoop
 
 extension Bench {
     func timersCreate() {
-        let spans = (0..<n).map { _ in Duration.nanoseconds(Int64(bench_random() % 3_600_000_000_000)) + .seconds(3600) }
+        let spans = (0..<n).map { _ in Duration.nanoseconds(Int64(bench_random() % 3_600_000_000_000)) + .seconds(3600)
+        }
         var timers: [GRunLoop.Timer] = []
         timers.reserveCapacity(n)
         let (heap, resident) = (bench_heap(), bench_resident())
@@ -20,7 +21,8 @@ extension Bench {
         let (heapAfter, residentAfter) = (bench_heap(), bench_resident())
         if caseName == "mem-timers" {
             let bytes = Double(heapAfter - heap) / Double(n)
-            return report(bytes, "bytes_heap:\(shown(bytes)),bytes_rss:\(shown(Double(residentAfter - resident) / Double(n)))")
+            return report(
+                bytes, "bytes_heap:\(shown(bytes)),bytes_rss:\(shown(Double(residentAfter - resident) / Double(n)))")
         }
         let cancelling = measure {
             for timer in timers { timer.invalidate() }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks: loops that drain the context end, and every kind of callout may talk to the display server and run the host's loop.
+// Checks: loops that drain the context end, and every kind of callout may talk to the display server and run the host's
+// loop.
 
 import CGLib
 import Dispatch
@@ -15,7 +16,10 @@ extension HostChecks {
         GRunLoop.main.add(observer, forMode: .default)
         defer { observer.invalidate() }
         let drains: [(String, () -> Void)] = [
-            ("while (pending) iteration", { while g_main_context_pending(nil) != 0 { g_main_context_iteration(nil, 0) } }),
+            (
+                "while (pending) iteration",
+                { while g_main_context_pending(nil) != 0 { g_main_context_iteration(nil, 0) } }
+            ),
             ("while (iteration)", { while g_main_context_iteration(nil, 0) != 0 {} }),
         ]
         for (what, drain) in drains {
@@ -39,7 +43,8 @@ extension HostChecks {
             }
         }
         check("timer") { body in
-            GRunLoop.main.add(GRunLoop.Timer(interval: .milliseconds(1), repeats: false) { _ in body() }, forMode: .default)
+            GRunLoop.main.add(
+                GRunLoop.Timer(interval: .milliseconds(1), repeats: false) { _ in body() }, forMode: .default)
         }
         check("source") { body in
             let source = GRunLoop.Source { body() }

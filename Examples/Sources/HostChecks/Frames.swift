@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks: no flood of ours keeps the toolkit from drawing, nor does its drawing, or a flood of the host's, keep our timers from firing.
+// Checks: no flood of ours keeps the toolkit from drawing, nor does its drawing, or a flood of the host's, keep our
+// timers from firing.
 
 import CGLib
 import Dispatch

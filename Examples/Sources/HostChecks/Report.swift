@@ -28,7 +28,8 @@ final class Watchdog: @unchecked Sendable {
         pthread_mutex_init(&lock, nil)
         feed("the start")
         var thread = pthread_t()
-        let body: @convention(c) (UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? = { _ in Watchdog.shared.watch() }
+        let body: @convention(c) (UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? = { _ in Watchdog.shared.watch()
+        }
         pthread_create(&thread, nil, body, nil)
     }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Check: beforeWaiting and afterWaiting bracket every sleep of the host. A poll function that only this check installs counts the sleeps.
+// Check: beforeWaiting and afterWaiting bracket every sleep of the host. A poll function that only this check installs
+// counts the sleeps.
 
 import CGLib
 import Dispatch

@@ -16,7 +16,8 @@ public struct Toolkit {
     public var present: () -> Void
 
     public init(
-        name: String, setAnimating: @escaping (Bool) -> Void, frames: @escaping () -> Int, setDrawingTime: @escaping (Int) -> Void,
+        name: String, setAnimating: @escaping (Bool) -> Void, frames: @escaping () -> Int,
+        setDrawingTime: @escaping (Int) -> Void,
         roundTrip: @escaping () -> Void, present: @escaping () -> Void
     ) {
         self.name = name

@@ -62,7 +62,8 @@ public final class Check {
     }
 
     private func report(
-        _ before: (byDefault: Int, common: Int), _ during: (byDefault: Int, common: Int), _ after: (byDefault: Int, common: Int)
+        _ before: (byDefault: Int, common: Int), _ during: (byDefault: Int, common: Int),
+        _ after: (byDefault: Int, common: Int)
     ) {
         for (name, count, fires) in [("before", before, true), ("tracking", during, false), ("after", after, true)] {
             expect(
@@ -78,7 +79,9 @@ public final class Check {
     }
 
     private func expect(_ holds: Bool, _ what: String, _ figure: String) {
-        print("  \(holds ? "ok    " : "FAILED") \(what)" + String(repeating: " ", count: max(1, 12 - what.count)) + figure)
+        print(
+            "  \(holds ? "ok    " : "FAILED") \(what)" + String(repeating: " ", count: max(1, 12 - what.count)) + figure
+        )
         if !holds { failures.append(what) }
     }
 }

@@ -4,7 +4,8 @@
 import Dispatch
 import GRunLoop
 
-/// The program behind the window. GTK's own main loop runs; nothing here polls it, and the only set-up is that `GRunLoop.main` is touched.
+/// The program behind the window. GTK's own main loop runs; nothing here polls it, and the only set-up is that
+/// `GRunLoop.main` is touched.
 @MainActor
 public final class Panel {
     private let widgets: Widgets
@@ -37,8 +38,10 @@ public final class Panel {
                 DispatchQueue.main.async { widgets.setFraction(Double(step) / 100) }
             }
         }
-        let byDefault = GRunLoop.Timer(interval: .milliseconds(10), repeats: true, onMain: { [self] _ in counts.byDefault += 1 })
-        let common = GRunLoop.Timer(interval: .milliseconds(10), repeats: true, onMain: { [self] _ in counts.common += 1 })
+        let byDefault = GRunLoop.Timer(
+            interval: .milliseconds(10), repeats: true, onMain: { [self] _ in counts.byDefault += 1 })
+        let common = GRunLoop.Timer(
+            interval: .milliseconds(10), repeats: true, onMain: { [self] _ in counts.common += 1 })
         let display = GRunLoop.Timer(
             interval: .milliseconds(50), repeats: true, tolerance: .milliseconds(10), onMain: { [self] _ in show() })
         GRunLoop.main.add(byDefault, forMode: .default)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run does, stage by stage: an observer of all of them, and a source, a block and a timer between them. Then the same from the loop's
-// own recorder, which tells the callbacks as well.
+// What a run does, stage by stage: an observer of all of them, and a source, a block and a timer between them. Then the
+// same from the loop's own recorder, which tells the callbacks as well.
 
 #include <grun/grun.h>
 

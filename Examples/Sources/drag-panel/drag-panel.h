@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What gtk3-host and gtk4-host share: a label that can be dragged on, and two timers. The drag pushes the tracking mode, so that the background
-// timer of the default mode pauses; the timer of the common modes goes on, and so does GTK itself.
+// What gtk3-host and gtk4-host share: a label that can be dragged on, and two timers. The drag pushes the tracking
+// mode, so that the background timer of the default mode pauses; the timer of the common modes goes on, and so does GTK
+// itself.
 
 #include <grun/grun.h>
 #include <gtk/gtk.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A server of GIO's inside a mode: its sockets belong to a context of its own, which the loop serves in the mode "network" and in no other.
-// Timers of the run loop go on beside it, in the same sleep. The client is a thread that talks to it on loopback.
+// A server of GIO's inside a mode: its sockets belong to a context of its own, which the loop serves in the mode
+// "network" and in no other. Timers of the run loop go on beside it, in the same sleep. The client is a thread that
+// talks to it on loopback.
 
 #include <gio/gio.h>
 #include <grun/grun.h>

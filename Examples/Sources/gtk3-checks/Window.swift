@@ -18,13 +18,15 @@ final class Window {
     private let drawing = Drawing()
 
     init?() {
-        guard gtk_init_check(nil, nil) != 0, let window = gtk_window_new(GTK_WINDOW_TOPLEVEL), let area = gtk_drawing_area_new()
+        guard gtk_init_check(nil, nil) != 0, let window = gtk_window_new(GTK_WINDOW_TOPLEVEL),
+            let area = gtk_drawing_area_new()
         else { return nil }
         self.window = window
         self.area = area
         gtk_container_add(UnsafeMutableRawPointer(window).assumingMemoryBound(to: GtkContainer.self), area)
         gtk_window_set_default_size(UnsafeMutableRawPointer(window).assumingMemoryBound(to: GtkWindow.self), 200, 150)
-        let draw: @convention(c) (UnsafeMutableRawPointer?, OpaquePointer?, UnsafeMutableRawPointer?) -> gboolean = { _, _, data in
+        let draw: @convention(c) (UnsafeMutableRawPointer?, OpaquePointer?, UnsafeMutableRawPointer?) -> gboolean = {
+            _, _, data in
             guard let data else { return 0 }
             let drawing = Unmanaged<Drawing>.fromOpaque(data).takeUnretainedValue()
             drawing.frames += 1

@@ -45,7 +45,8 @@ final class Window {
             fraction: { [bar] in gtk_progress_bar_get_fraction(view(bar, as: GtkProgressBar.self)) },
             setTimers: { [timers] in gtk_label_set_text(view(timers, as: GtkLabel.self), $0) },
             setFrames: { [frames] in gtk_label_set_text(view(frames, as: GtkLabel.self), $0) },
-            setTracking: { [toggle] in gtk_toggle_button_set_active(view(toggle, as: GtkToggleButton.self), $0 ? 1 : 0) },
+            setTracking: { [toggle] in gtk_toggle_button_set_active(view(toggle, as: GtkToggleButton.self), $0 ? 1 : 0)
+            },
             saveScreenshot: { [window] in Self.save(window, to: $0) },
             quit: { gtk_main_quit() })
     }
@@ -56,23 +57,26 @@ final class Window {
     }
 
     private func connect(
-        _ widget: UnsafeMutablePointer<GtkWidget>, _ signal: String, _ handler: GCallback, _ data: UnsafeMutableRawPointer
+        _ widget: UnsafeMutablePointer<GtkWidget>, _ signal: String, _ handler: GCallback,
+        _ data: UnsafeMutableRawPointer
     ) {
         g_signal_connect_data(widget, signal, handler, data, nil, GConnectFlags(rawValue: 0))
     }
 
     // MARK: What GTK calls, on the main thread
 
-    private static let destroyed: @convention(c) (UnsafeMutableRawPointer?, UnsafeMutableRawPointer?) -> Void = { _, _ in
+    private static let destroyed: @convention(c) (UnsafeMutableRawPointer?, UnsafeMutableRawPointer?) -> Void = {
+        _, _ in
         gtk_main_quit()
     }
 
-    private static let toggled: @convention(c) (UnsafeMutablePointer<GtkToggleButton>?, UnsafeMutableRawPointer?) -> Void = {
-        button, me in
-        let isOn = gtk_toggle_button_get_active(button) != 0
-        let me = UInt(bitPattern: me)
-        MainActor.assumeIsolated { window(me)?.panel?.trackingToggled(isOn) }
-    }
+    private static let toggled:
+        @convention(c) (UnsafeMutablePointer<GtkToggleButton>?, UnsafeMutableRawPointer?) -> Void = {
+            button, me in
+            let isOn = gtk_toggle_button_get_active(button) != 0
+            let me = UInt(bitPattern: me)
+            MainActor.assumeIsolated { window(me)?.panel?.trackingToggled(isOn) }
+        }
 
     private static let tick: GtkTickCallback = { _, clock, me in
         let time = gdk_frame_clock_get_frame_time(clock)

@@ -18,7 +18,9 @@ final class Window {
     private let drawing = Drawing()
 
     init?() {
-        guard gtk_init_check() != 0, let window = gtk_window_new(), let area = gtk_drawing_area_new() else { return nil }
+        guard gtk_init_check() != 0, let window = gtk_window_new(), let area = gtk_drawing_area_new() else {
+            return nil
+        }
         self.window = window
         self.area = area
         let plain = UnsafeMutableRawPointer(window).assumingMemoryBound(to: GtkWindow.self)

@@ -41,7 +41,8 @@ final class Application {
     func run() -> Int32 {
         let me = Unmanaged.passUnretained(self).toOpaque()
         g_signal_connect_data(
-            application, "activate", unsafeBitCast(Self.activated, to: GCallback.self), me, nil, GConnectFlags(rawValue: 0))
+            application, "activate", unsafeBitCast(Self.activated, to: GCallback.self), me, nil,
+            GConnectFlags(rawValue: 0))
         let plain = UnsafeMutableRawPointer(application)?.assumingMemoryBound(to: GApplication.self)
         let status = g_application_run(plain, 0, nil)
         g_object_unref(application)
@@ -65,10 +66,13 @@ final class Application {
     }
 
     /// What GTK calls, on the main thread.
-    private static let activated: @convention(c) (UnsafeMutableRawPointer?, UnsafeMutableRawPointer?) -> Void = { _, me in
+    private static let activated: @convention(c) (UnsafeMutableRawPointer?, UnsafeMutableRawPointer?) -> Void = {
+        _, me in
         let me = UInt(bitPattern: me)
         MainActor.assumeIsolated {
-            UnsafeRawPointer(bitPattern: me).map { Unmanaged<Application>.fromOpaque($0).takeUnretainedValue().activate() }
+            UnsafeRawPointer(bitPattern: me).map {
+                Unmanaged<Application>.fromOpaque($0).takeUnretainedValue().activate()
+            }
         }
     }
 }

@@ -25,7 +25,8 @@ final class Window {
     init(in application: UnsafeMutablePointer<GtkApplication>) {
         window = Self.made(gtk_application_window_new(application))
         for set in [
-            gtk_widget_set_margin_top, gtk_widget_set_margin_bottom, gtk_widget_set_margin_start, gtk_widget_set_margin_end,
+            gtk_widget_set_margin_top, gtk_widget_set_margin_bottom, gtk_widget_set_margin_start,
+            gtk_widget_set_margin_end,
         ] {
             set(box, 24)
         }
@@ -49,7 +50,8 @@ final class Window {
             fraction: { [bar] in gtk_progress_bar_get_fraction(OpaquePointer(bar)) },
             setTimers: { [timers] in gtk_label_set_text(OpaquePointer(timers), $0) },
             setFrames: { [frames] in gtk_label_set_text(OpaquePointer(frames), $0) },
-            setTracking: { [toggle] in gtk_toggle_button_set_active(view(toggle, as: GtkToggleButton.self), $0 ? 1 : 0) },
+            setTracking: { [toggle] in gtk_toggle_button_set_active(view(toggle, as: GtkToggleButton.self), $0 ? 1 : 0)
+            },
             saveScreenshot: { [window, box] in Self.save(box, of: window, to: $0) },
             quit: { [window] in gtk_window_destroy(view(window, as: GtkWindow.self)) })
     }
@@ -61,12 +63,13 @@ final class Window {
 
     // MARK: What GTK calls, on the main thread
 
-    private static let toggled: @convention(c) (UnsafeMutablePointer<GtkToggleButton>?, UnsafeMutableRawPointer?) -> Void = {
-        button, me in
-        let isOn = gtk_toggle_button_get_active(button) != 0
-        let me = UInt(bitPattern: me)
-        MainActor.assumeIsolated { window(me)?.panel?.trackingToggled(isOn) }
-    }
+    private static let toggled:
+        @convention(c) (UnsafeMutablePointer<GtkToggleButton>?, UnsafeMutableRawPointer?) -> Void = {
+            button, me in
+            let isOn = gtk_toggle_button_get_active(button) != 0
+            let me = UInt(bitPattern: me)
+            MainActor.assumeIsolated { window(me)?.panel?.trackingToggled(isOn) }
+        }
 
     private static let tick: GtkTickCallback = { _, clock, me in
         let time = Int64(gdk_frame_clock_get_frame_time(clock))
@@ -80,7 +83,9 @@ final class Window {
     }
 
     /// What the window's child shows, on the window's background, drawn once more by the window's own renderer.
-    private static func save(_ child: UnsafeMutablePointer<GtkWidget>, of window: UnsafeMutablePointer<GtkWidget>, to path: String)
+    private static func save(
+        _ child: UnsafeMutablePointer<GtkWidget>, of window: UnsafeMutablePointer<GtkWidget>, to path: String
+    )
         -> Bool
     {
         let (width, height) = (Double(gtk_widget_get_width(window)), Double(gtk_widget_get_height(window)))

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A question that has to be answered first: a nested run in a mode of its own. What is in the default mode waits meanwhile, what is in the
-// common modes and in the private one goes on. GLib's nested main loops serve everything, which is how a second dialog opens over the first.
+// A question that has to be answered first: a nested run in a mode of its own. What is in the default mode waits
+// meanwhile, what is in the common modes and in the private one goes on. GLib's nested main loops serve everything,
+// which is how a second dialog opens over the first.
 
 #include <grun/grun.h>
 

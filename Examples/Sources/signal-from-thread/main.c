@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A producer on a thread of its own, and a source that takes what it has made: the queue is a GAsyncQueue, the source says that there is
-// something in it. However often it was signalled, it is performed once: it takes all that there is.
+// A producer on a thread of its own, and a source that takes what it has made: the queue is a GAsyncQueue, the source
+// says that there is something in it. However often it was signalled, it is performed once: it takes all that there is.
 
 #include <grun/grun.h>
 

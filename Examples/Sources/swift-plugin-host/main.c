@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program in C that knows nothing of run loops, dispatch queues or Swift: it runs a GMainLoop, and loads a plug-in into it.
+// A program in C that knows nothing of run loops, dispatch queues or Swift: it runs a GMainLoop, and loads a plug-in
+// into it.
 //
-// usage: swift-plugin-host PLUGIN [--thread]    --thread: the plug-in is loaded and started on a thread that is not the main one
+// usage: swift-plugin-host PLUGIN [--thread]    --thread: the plug-in is loaded and started on a thread that is not the
+// main one
 
 #include <gmodule.h>
 #include <stdio.h>

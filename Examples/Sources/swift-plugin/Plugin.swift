@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plug-in in Swift for a program in C: loaded late, by g_module_open(), into a program that runs a GMainLoop of its own.
+// A plug-in in Swift for a program in C: loaded late, by g_module_open(), into a program that runs a GMainLoop of its
+// own.
 
 import Dispatch
 import GRunLoop
@@ -21,7 +22,8 @@ private actor Resident {
 public func pluginStart() {
     let loop = GRunLoop.main
     loop.add(
-        GRunLoop.Timer(interval: .milliseconds(5), repeats: false) { _ in served.add(1, ordering: .relaxed) }, forMode: .common)
+        GRunLoop.Timer(interval: .milliseconds(5), repeats: false) { _ in served.add(1, ordering: .relaxed) },
+        forMode: .common)
     loop.async { served.add(2, ordering: .relaxed) }
     DispatchQueue.main.async { served.add(4, ordering: .relaxed) }
     Task { @MainActor in served.add(8, ordering: .relaxed) }
@@ -36,12 +38,14 @@ public func pluginStart() {
 public func pluginRun() -> UInt32 {
     let fires = Atomic<UInt32>(0)
     let loop = GRunLoop.current
-    loop.add(GRunLoop.Timer(interval: .zero, repeats: false) { _ in fires.add(1, ordering: .relaxed) }, forMode: "plug-in")
+    loop.add(
+        GRunLoop.Timer(interval: .zero, repeats: false) { _ in fires.add(1, ordering: .relaxed) }, forMode: "plug-in")
     loop.run(mode: "plug-in", for: .seconds(60))
     return fires.load(ordering: .relaxed)
 }
 
-/// Bits: 1 a timer, 2 a block, 4 the main queue, 8 the main actor, 16 the main queue from a background queue, 32 an actor.
+/// Bits: 1 a timer, 2 a block, 4 the main queue, 8 the main actor, 16 the main queue from a background queue, 32 an
+/// actor.
 @_cdecl("plugin_served")
 public func pluginServed() -> UInt32 {
     served.load(ordering: .relaxed)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the Swift side needs from C: the hub's GSource, libdispatch's entry points for a foreign run loop, and system calls
-// that Swift does not import.
+// What the Swift side needs from C: the hub's GSource, libdispatch's entry points for a foreign run loop, and system
+// calls that Swift does not import.
 #ifndef CGRUN_H
 #define CGRUN_H
 
@@ -17,8 +17,9 @@ G_BEGIN_DECLS
 
 // MARK: Locks
 
-// Taken by one atomic instruction and given up by a plain store where nobody else wants it: whoever is about to sleep for it has a barrier
-// executed in every thread of the process first (lock.c). Under the Thread Sanitizer a mutex, which it understands.
+// Taken by one atomic instruction and given up by a plain store where nobody else wants it: whoever is about to sleep
+// for it has a barrier executed in every thread of the process first (lock.c). Under the Thread Sanitizer a mutex,
+// which it understands.
 typedef struct {
     uint32_t word;
     /// How many wake-ups are owed: at least one for each thread that sleeps.
@@ -29,7 +30,8 @@ typedef struct {
     pthread_mutex_t *mutex;
 } cgrun_lock;
 enum { CGRUN_LOCK_FREE, CGRUN_LOCK_TAKEN };
-/// Whether a plain store does not give a lock up. It becomes true at most once, and then stays so: a plain read, which is one comparison.
+/// Whether a plain store does not give a lock up. It becomes true at most once, and then stays so: a plain read, which
+/// is one comparison.
 extern bool cgrun_locks_are_special __attribute__((visibility("hidden")));
 void cgrun_lock_init(cgrun_lock *lock);
 void cgrun_lock_wait(cgrun_lock *lock);
@@ -61,44 +63,48 @@ __attribute__((always_inline)) static inline void cgrun_lock_give(cgrun_lock *lo
         cgrun_lock_wake(lock);
 }
 
-/// Waits a moment for a bit that another thread holds for a few instructions. Counts the looks: after many that thread was preempted.
+/// Waits a moment for a bit that another thread holds for a few instructions. Counts the looks: after many that thread
+/// was preempted.
 void cgrun_lock_relax(int *looks);
 
 // MARK: The hub
 
 /// What the hub asks of its run loop, on the loop's own thread only and never under a GLib lock.
 typedef struct {
-    /// Is there work to do now? Called in prepare(); must run no user code. `is_waiting`: beforeWaiting was sent. `is_stale`: something
-    /// foreign was dispatched since the last head of a pass, or may have been. `*watched` gets a bit for each poll record that this poll is
-    /// to watch.
+    /// Is there work to do now? Called in prepare(); must run no user code. `is_waiting`: beforeWaiting was sent.
+    /// `is_stale`: something foreign was dispatched since the last head of a pass, or may have been. `*watched` gets a
+    /// bit for each poll record that this poll is to watch.
     bool (*prepare)(void *loop, bool is_waiting, bool is_stale, unsigned *watched);
-    /// Is there work to do now, `found` being the records that the poll has found ready? Called in check(); must run no user code.
-    /// `has_slept`: the host has slept between beforeWaiting and now.
+    /// Is there work to do now, `found` being the records that the poll has found ready? Called in check(); must run no
+    /// user code. `has_slept`: the host has slept between beforeWaiting and now.
     bool (*check)(void *loop, bool is_waiting, bool has_slept, unsigned found);
     /// Runs passes. User code is called from here and from `idle` only.
     void (*dispatch)(void *loop);
-    /// With sentinels: nothing else is ready in the context. `is_fresh`: nothing foreign was dispatched since the last head of a pass.
+    /// With sentinels: nothing else is ready in the context. `is_fresh`: nothing foreign was dispatched since the last
+    /// head of a pass.
     void (*idle)(void *loop, bool is_fresh);
     /// Gives up the hub's reference to the loop, when GLib has let go of the hub. Runs no user code.
     void (*release)(void *loop);
 } cgrun_hub_funcs;
 
-/// The one GSource of a run loop on its context: priority 0, can recurse, named "GRunLoop". It takes over a reference to the loop: a
-/// thread that is inside one of these functions keeps it alive. Without a loop it is only the canary. The loop's thread is the process's
-/// main thread or the calling one.
+/// The one GSource of a run loop on its context: priority 0, can recurse, named "GRunLoop". It takes over a reference
+/// to the loop: a thread that is inside one of these functions keeps it alive. Without a loop it is only the canary.
+/// The loop's thread is the process's main thread or the calling one.
 GSource *cgrun_hub_new(const cgrun_hub_funcs *funcs, void *loop, bool is_main);
 
 /// Takes it out of its context, for good. The second time it does nothing. Any thread, and in the last moments of one.
 void cgrun_hub_close(GSource *hub);
 
-/// While dormant the hub and its sentinels never become ready and keep no state: our own driver iterates the context itself.
+/// While dormant the hub and its sentinels never become ready and keep no state: our own driver iterates the context
+/// itself.
 void cgrun_hub_set_dormant(GSource *hub, bool dormant);
 
-/// For so many iterations of the host, or fewer once they have taken `span` microseconds, but one at least, the hub is not ready, watches
-/// nothing and lets nobody sleep, so that sources of any lower priority have their turn.
+/// For so many iterations of the host, or fewer once they have taken `span` microseconds, but one at least, the hub is
+/// not ready, watches nothing and lets nobody sleep, so that sources of any lower priority have their turn.
 void cgrun_hub_yield(GSource *hub, unsigned iterations, gint64 span);
 
-/// Puts the sentinels into the hub's context, or takes them out. Attaching is not for free: only while somebody observes the waits.
+/// Puts the sentinels into the hub's context, or takes them out. Attaching is not for free: only while somebody
+/// observes the waits.
 void cgrun_hub_set_sentinels(GSource *hub, bool wanted);
 /// beforeWaiting was sent; afterWaiting was sent.
 void cgrun_hub_set_waiting(GSource *hub, bool waiting);
@@ -111,8 +117,8 @@ void cgrun_hub_note_rearmed(GSource *hub);
 void cgrun_hub_clear_canary(GSource *hub);
 bool cgrun_hub_saw_check(GSource *hub);
 
-/// Puts a descriptor into one of the hub's poll records, of which there are CGRUN_HUB_RECORDS; -1 takes the record out of the
-/// context. The records are added by g_source_add_poll(), never by g_source_add_unix_fd(): GLib marks a source
+/// Puts a descriptor into one of the hub's poll records, of which there are CGRUN_HUB_RECORDS; -1 takes the record out
+/// of the context. The records are added by g_source_add_poll(), never by g_source_add_unix_fd(): GLib marks a source
 /// ready from a unix-fd record even when its check() says no.
 enum { CGRUN_HUB_RECORDS = 3 };
 void cgrun_hub_set_record(GSource *hub, unsigned slot, int descriptor);
@@ -121,8 +127,9 @@ enum { CGRUN_HUB_CLOSED = 1 << CGRUN_HUB_RECORDS };
 /// In a dispatch: the hub is dormant for good, and has no records any more.
 void cgrun_hub_abandon(GSource *hub);
 
-/// Has whoever iterates the hub's context sleep for a further context as well, and dispatch the hub when that is ready. `canary` is a hub
-/// without a loop in it. Called and closed on the loop's thread, which owns the context meanwhile as far as no other thread does.
+/// Has whoever iterates the hub's context sleep for a further context as well, and dispatch the hub when that is ready.
+/// `canary` is a hub without a loop in it. Called and closed on the loop's thread, which owns the context meanwhile as
+/// far as no other thread does.
 GSource *cgrun_carrier_new(GSource *hub, GMainContext *context, GSource *canary);
 bool cgrun_carrier_owns_context(GSource *carrier);
 /// It has no records any more, as a hub that is abandoned.
@@ -155,9 +162,9 @@ typedef struct {
 } cgrun_poller;
 void cgrun_poller_clear(cgrun_poller *poller);
 
-/// Waits for the contexts, of which the caller is the owner, and for descriptors of the loop's own, -1 for none. `deadline`, in nanoseconds:
-/// INT64_MIN only looks, INT64_MAX waits for ever. Answers a bit for each own descriptor that is readable; which contexts are ready stands
-/// in `polled`. Runs no user code.
+/// Waits for the contexts, of which the caller is the owner, and for descriptors of the loop's own, -1 for none.
+/// `deadline`, in nanoseconds: INT64_MIN only looks, INT64_MAX waits for ever. Answers a bit for each own descriptor
+/// that is readable; which contexts are ready stands in `polled`. Runs no user code.
 ///
 /// CGRUN_POLL_FAILED: the kernel refuses to wait, and says why in the poller's `error`.
 enum { CGRUN_OWN_DESCRIPTORS = 3, CGRUN_POLL_FAILED = 1 << CGRUN_OWN_DESCRIPTORS };
@@ -199,8 +206,8 @@ enum {
 int cgrun_async_main_state(void);
 /// Has `tell` called on the main thread when that is given to libdispatch; answers the state now.
 int cgrun_watch_async_main(void (*tell)(void));
-/// Has `drive` called on the main thread when an async main first suspends. If it returns, the thread is given to libdispatch. False if
-/// the runtime offers no such hook.
+/// Has `drive` called on the main thread when an async main first suspends. If it returns, the thread is given to
+/// libdispatch. False if the runtime offers no such hook.
 bool cgrun_set_async_main_driver(void (*drive)(void));
 
 // MARK: Small things
@@ -214,8 +221,8 @@ static inline void cgrun_prefetch(const void *address) { __builtin_prefetch(addr
 /// How many loops of the process are traced.
 extern int cgrun_traced_loops __attribute__((visibility("hidden")));
 void cgrun_count_tracing(int change);
-// A plain read, which becomes one comparison with memory; an atomic one becomes a load and a test. A loop is traced by its own thread,
-// which reads what it wrote itself; what other threads change meanwhile decides nothing here.
+// A plain read, which becomes one comparison with memory; an atomic one becomes a load and a test. A loop is traced by
+// its own thread, which reads what it wrote itself; what other threads change meanwhile decides nothing here.
 __attribute__((no_sanitize("thread"))) static inline bool cgrun_is_tracing(void) { return cgrun_traced_loops != 0; }
 
 /// An eventfd that wakes a poll; -1 and errno on failure.
@@ -234,11 +241,13 @@ void cgrun_close(int descriptor);
 /// Whether the process could open two more descriptors now, as a new GMainContext may.
 bool cgrun_has_descriptors_left(void);
 
-/// Log to GLib's log under the domain "GRunLoop". One for each level: Swift finds its name in some versions of GLib only.
+/// Log to GLib's log under the domain "GRunLoop". One for each level: Swift finds its name in some versions of GLib
+/// only.
 void cgrun_log_critical(const char *message);
 void cgrun_log_warning(const char *message);
 
-/// The function of the C interface that the calling thread is in, for messages; NULL for none. Every call of C's sets it twice.
+/// The function of the C interface that the calling thread is in, for messages; NULL for none. Every call of C's sets
+/// it twice.
 extern __thread const char *cgrun_caller __attribute__((tls_model("initial-exec"), visibility("hidden")));
 static inline const char *cgrun_get_caller(void) { return cgrun_caller; }
 static inline void cgrun_set_caller(const char *function) { cgrun_caller = function; }

@@ -32,10 +32,14 @@ public func grun_loop_contains_context(
 }
 
 @c @implementation
-public func grun_loop_copy_contexts(_ loop: OpaquePointer?, _ mode: UnsafePointer<CChar>?) -> UnsafeMutablePointer<GPtrArray>? {
+public func grun_loop_copy_contexts(_ loop: OpaquePointer?, _ mode: UnsafePointer<CChar>?) -> UnsafeMutablePointer<
+    GPtrArray
+>? {
     Call.of { call in
         guard let loop = call.loop(loop), let mode = call.mode(mode) else { return nil }
-        let contexts = g_ptr_array_new_with_free_func { if let context = $0 { Contexts.release(OpaquePointer(context)) } }
+        let contexts = g_ptr_array_new_with_free_func {
+            if let context = $0 { Contexts.release(OpaquePointer(context)) }
+        }
         for context in loop.contexts(forMode: mode) {
             context.withPointer {
                 Contexts.retain($0)

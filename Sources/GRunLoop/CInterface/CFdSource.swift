@@ -10,13 +10,15 @@ extension GRunLoop.DescriptorSource.Conditions {
 
 @c @implementation
 public func grun_fd_source_new(
-    _ descriptor: gint, _ condition: GIOCondition, _ function: GRunFdSourceFunc?, _ data: gpointer?, _ notify: GDestroyNotify?
+    _ descriptor: gint, _ condition: GIOCondition, _ function: GRunFdSourceFunc?, _ data: gpointer?,
+    _ notify: GDestroyNotify?
 ) -> OpaquePointer? {
     Call.of { call in
         guard call.requires(descriptor >= 0, "fd >= 0"), let function = call.function(function) else { return nil }
         let closure = Closure(function, data, notify)
         return retained(
-            GRunLoop.DescriptorSource(descriptor: descriptor, conditions: .init(rawValue: condition.rawValue)) { source, found in
+            GRunLoop.DescriptorSource(descriptor: descriptor, conditions: .init(rawValue: condition.rawValue)) {
+                source, found in
                 if !Bool(closure.function(borrowed(source), found.condition, closure.data)) { source.invalidate() }
             })
     }
@@ -35,7 +37,9 @@ public func grun_fd_source_ref(_ source: OpaquePointer?) -> OpaquePointer? { Cal
 public func grun_fd_source_unref(_ source: OpaquePointer?) { Call.of { $0.release(source, isSource) } }
 
 @c @implementation
-public func grun_fd_source_get_fd(_ source: OpaquePointer?) -> gint { Call.of { $0.fdSource(source)?.descriptor ?? -1 } }
+public func grun_fd_source_get_fd(_ source: OpaquePointer?) -> gint {
+    Call.of { $0.fdSource(source)?.descriptor ?? -1 }
+}
 
 @c @implementation
 public func grun_fd_source_get_condition(_ source: OpaquePointer?) -> GIOCondition {

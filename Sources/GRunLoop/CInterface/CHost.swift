@@ -14,7 +14,8 @@ public func grun_loop_push_ambient_mode(
     _ loop: OpaquePointer?, _ mode: UnsafePointer<CChar>?, _ error: UnsafeMutablePointer<UnsafeMutablePointer<GError>?>?
 ) -> guint {
     Call.of { call in
-        guard let loop = call.loop(loop), let mode = call.runnableMode(mode), call.error(error), call.isOwnThread(loop) else {
+        guard let loop = call.loop(loop), let mode = call.runnableMode(mode), call.error(error), call.isOwnThread(loop)
+        else {
             return 0
         }
         var id: guint = 0

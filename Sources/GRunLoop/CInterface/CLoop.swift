@@ -100,7 +100,9 @@ public func grun_loop_stop(_ loop: OpaquePointer?) { Call.of { $0.loop(loop)?.st
 public func grun_loop_wake_up(_ loop: OpaquePointer?) { Call.of { $0.loop(loop)?.wakeUp() } }
 
 @c @implementation
-public func grun_loop_is_waiting(_ loop: OpaquePointer?) -> gboolean { Call.of { $0.loop(loop)?.isWaiting ?? false }.gboolean }
+public func grun_loop_is_waiting(_ loop: OpaquePointer?) -> gboolean {
+    Call.of { $0.loop(loop)?.isWaiting ?? false }.gboolean
+}
 
 // MARK: The end
 

@@ -66,7 +66,8 @@ public func grun_loop_add_fd_source(
 }
 
 @c @implementation
-public func grun_loop_remove_fd_source(_ loop: OpaquePointer?, _ source: OpaquePointer?, _ mode: UnsafePointer<CChar>?) {
+public func grun_loop_remove_fd_source(_ loop: OpaquePointer?, _ source: OpaquePointer?, _ mode: UnsafePointer<CChar>?)
+{
     Call.of(loop, { $0.fdSource(source) }, mode, otherwise: ()) { $0.remove($1, forMode: $2) }
 }
 
@@ -104,7 +105,8 @@ public func grun_loop_add_observer(_ loop: OpaquePointer?, _ observer: OpaquePoi
 }
 
 @c @implementation
-public func grun_loop_remove_observer(_ loop: OpaquePointer?, _ observer: OpaquePointer?, _ mode: UnsafePointer<CChar>?) {
+public func grun_loop_remove_observer(_ loop: OpaquePointer?, _ observer: OpaquePointer?, _ mode: UnsafePointer<CChar>?)
+{
     Call.of(loop, { $0.observer(observer) }, mode, otherwise: ()) { $0.remove($1, forMode: $2) }
 }
 

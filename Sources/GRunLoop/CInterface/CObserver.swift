@@ -29,7 +29,9 @@ extension Call {
 }
 
 @c @implementation
-public func grun_observer_ref(_ observer: OpaquePointer?) -> OpaquePointer? { Call.of { $0.retain(observer, isObserver) } }
+public func grun_observer_ref(_ observer: OpaquePointer?) -> OpaquePointer? {
+    Call.of { $0.retain(observer, isObserver) }
+}
 
 @c @implementation
 public func grun_observer_unref(_ observer: OpaquePointer?) { Call.of { $0.release(observer, isObserver) } }
@@ -45,7 +47,9 @@ public func grun_observer_does_repeat(_ observer: OpaquePointer?) -> gboolean {
 }
 
 @c @implementation
-public func grun_observer_get_order(_ observer: OpaquePointer?) -> gint { Call.of { gint($0.observer(observer)?.order ?? 0) } }
+public func grun_observer_get_order(_ observer: OpaquePointer?) -> gint {
+    Call.of { gint($0.observer(observer)?.order ?? 0) }
+}
 
 @c @implementation
 public func grun_observer_invalidate(_ observer: OpaquePointer?) { Call.of { $0.observer(observer)?.invalidate() } }

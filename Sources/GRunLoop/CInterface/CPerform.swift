@@ -5,7 +5,8 @@
 public import CGRun
 
 extension Call {
-    /// Carries out a function that hands another one to a loop, to be called in some modes. `body` makes the closure: only then are the data ours to let go.
+    /// Carries out a function that hands another one to a loop, to be called in some modes. `body` makes the closure:
+    /// only then are the data ours to let go.
     fileprivate static func of<Result>(
         _ loop: OpaquePointer?, _ modes: (Call) -> [GRunLoop.Mode]?, _ function: GRunFunc?, error: ErrorPlace? = nil,
         otherwise result: Result,
@@ -26,7 +27,8 @@ extension Call {
 
 @c @implementation
 public func grun_loop_perform_block(
-    _ loop: OpaquePointer?, _ mode: UnsafePointer<CChar>?, _ function: GRunFunc?, _ data: gpointer?, _ notify: GDestroyNotify?
+    _ loop: OpaquePointer?, _ mode: UnsafePointer<CChar>?, _ function: GRunFunc?, _ data: gpointer?,
+    _ notify: GDestroyNotify?
 ) {
     Call.of(loop, { $0.modes(mode) }, function, otherwise: ()) { loop, modes, function in
         let closure = Closure(function, data, notify)
@@ -47,7 +49,8 @@ public func grun_loop_perform_block_in_modes(
 
 @c @implementation
 public func grun_loop_post(
-    _ loop: OpaquePointer?, _ mode: UnsafePointer<CChar>?, _ function: GRunFunc?, _ data: gpointer?, _ notify: GDestroyNotify?
+    _ loop: OpaquePointer?, _ mode: UnsafePointer<CChar>?, _ function: GRunFunc?, _ data: gpointer?,
+    _ notify: GDestroyNotify?
 ) {
     Call.of(loop, { $0.modes(mode) }, function, otherwise: ()) { loop, modes, function in
         let closure = Closure(function, data, notify)
@@ -59,7 +62,8 @@ public func grun_loop_post(
 
 @c @implementation
 public func grun_loop_perform_on_thread(
-    _ loop: OpaquePointer?, _ mode: UnsafePointer<CChar>?, _ function: GRunFunc?, _ data: gpointer?, _ notify: GDestroyNotify?,
+    _ loop: OpaquePointer?, _ mode: UnsafePointer<CChar>?, _ function: GRunFunc?, _ data: gpointer?,
+    _ notify: GDestroyNotify?,
     _ error: UnsafeMutablePointer<UnsafeMutablePointer<GError>?>?
 ) -> gboolean {
     Call.of(loop, { $0.modes(mode) }, function, error: error, otherwise: false) { loop, modes, function in
@@ -92,7 +96,9 @@ private final class PerformClosure: Closure<GRunFunc>, @unchecked Sendable {
         data == self.data && (function == nil || address(function) == address(self.function))
     }
 
-    private func address(_ function: GRunFunc?) -> UnsafeRawPointer? { unsafeBitCast(function, to: UnsafeRawPointer?.self) }
+    private func address(_ function: GRunFunc?) -> UnsafeRawPointer? {
+        unsafeBitCast(function, to: UnsafeRawPointer?.self)
+    }
 }
 
 @c @implementation

@@ -34,7 +34,8 @@ public func grun_source_new(
 
 @c @implementation
 public func grun_source_new_full(
-    _ order: gint, _ schedule: GRunScheduleFunc?, _ cancel: GRunScheduleFunc?, _ perform: GRunSourceFunc?, _ data: gpointer?,
+    _ order: gint, _ schedule: GRunScheduleFunc?, _ cancel: GRunScheduleFunc?, _ perform: GRunSourceFunc?,
+    _ data: gpointer?,
     _ notify: GDestroyNotify?
 ) -> OpaquePointer? {
     Call.of { call in
@@ -49,7 +50,9 @@ private func makeSource(
     _ notify: GDestroyNotify?
 ) -> OpaquePointer {
     let closure = SourceClosure(perform, data, notify)
-    let source = GRunLoop.Source(order: Int(order), schedule: closure.calling(schedule), cancel: closure.calling(cancel)) {
+    let source = GRunLoop.Source(
+        order: Int(order), schedule: closure.calling(schedule), cancel: closure.calling(cancel)
+    ) {
         closure.perform()
     }
     closure.source = source
@@ -83,7 +86,9 @@ public func grun_source_get_order(_ source: OpaquePointer?) -> gint { Call.of { 
 public func grun_source_invalidate(_ source: OpaquePointer?) { Call.of { $0.source(source)?.invalidate() } }
 
 @c @implementation
-public func grun_source_is_valid(_ source: OpaquePointer?) -> gboolean { Call.of { $0.source(source)?.isValid ?? false }.gboolean }
+public func grun_source_is_valid(_ source: OpaquePointer?) -> gboolean {
+    Call.of { $0.source(source)?.isValid ?? false }.gboolean
+}
 
 @c @implementation
 public func grun_source_to_string(_ source: OpaquePointer?) -> UnsafeMutablePointer<CChar>? {

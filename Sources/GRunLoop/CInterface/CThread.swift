@@ -45,7 +45,9 @@ public func grun_thread_copy_name(_ thread: OpaquePointer?) -> UnsafeMutablePoin
 }
 
 @c @implementation
-public func grun_thread_get_loop(_ thread: OpaquePointer?) -> OpaquePointer? { Call.of { ($0.thread(thread)?.loop).map(borrowed) } }
+public func grun_thread_get_loop(_ thread: OpaquePointer?) -> OpaquePointer? {
+    Call.of { ($0.thread(thread)?.loop).map(borrowed) }
+}
 
 @c @implementation
 public func grun_thread_stop(_ thread: OpaquePointer?) { Call.of { $0.thread(thread)?.stop() } }

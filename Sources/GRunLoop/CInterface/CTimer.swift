@@ -66,7 +66,9 @@ public func grun_timer_get_interval(_ timer: OpaquePointer?) -> gdouble {
 }
 
 @c @implementation
-public func grun_timer_does_repeat(_ timer: OpaquePointer?) -> gboolean { Call.of { $0.timer(timer)?.repeats ?? false }.gboolean }
+public func grun_timer_does_repeat(_ timer: OpaquePointer?) -> gboolean {
+    Call.of { $0.timer(timer)?.repeats ?? false }.gboolean
+}
 
 @c @implementation
 public func grun_timer_get_tolerance(_ timer: OpaquePointer?) -> gdouble {
@@ -88,7 +90,9 @@ public func grun_timer_fire(_ timer: OpaquePointer?) { Call.of { $0.timer(timer)
 public func grun_timer_invalidate(_ timer: OpaquePointer?) { Call.of { $0.timer(timer)?.invalidate() } }
 
 @c @implementation
-public func grun_timer_is_valid(_ timer: OpaquePointer?) -> gboolean { Call.of { $0.timer(timer)?.isValid ?? false }.gboolean }
+public func grun_timer_is_valid(_ timer: OpaquePointer?) -> gboolean {
+    Call.of { $0.timer(timer)?.isValid ?? false }.gboolean
+}
 
 @c @implementation
 public func grun_timer_to_string(_ timer: OpaquePointer?) -> UnsafeMutablePointer<CChar>? {

@@ -17,18 +17,21 @@ private enum Types {
     static let activity = registered {
         g_flags_register_static(
             "GRunActivity",
-            table("GRUN_ACTIVITY_", activities.map { ($0.rawValue, $1) }, GFlagsValue.init(value:value_name:value_nick:)))
+            table(
+                "GRUN_ACTIVITY_", activities.map { ($0.rawValue, $1) }, GFlagsValue.init(value:value_name:value_nick:)))
     }
 
     static let result = registered {
         g_enum_register_static(
             "GRunResult",
-            table("GRUN_RESULT_", results.map { (gint($0.rawValue), $1) }, GEnumValue.init(value:value_name:value_nick:)))
+            table(
+                "GRUN_RESULT_", results.map { (gint($0.rawValue), $1) }, GEnumValue.init(value:value_name:value_nick:)))
     }
 
     static let error = registered {
         g_enum_register_static(
-            "GRunError", table("GRUN_ERROR_", errors.map { (gint($0.rawValue), $1) }, GEnumValue.init(value:value_name:value_nick:))
+            "GRunError",
+            table("GRUN_ERROR_", errors.map { (gint($0.rawValue), $1) }, GEnumValue.init(value:value_name:value_nick:))
         )
     }
 
@@ -45,13 +48,15 @@ private enum Types {
     private static var results: [(GRunResult, String)] {
         [
             (GRUN_RESULT_FINISHED, "GRUN_RESULT_FINISHED"), (GRUN_RESULT_STOPPED, "GRUN_RESULT_STOPPED"),
-            (GRUN_RESULT_TIMED_OUT, "GRUN_RESULT_TIMED_OUT"), (GRUN_RESULT_HANDLED_SOURCE, "GRUN_RESULT_HANDLED_SOURCE"),
+            (GRUN_RESULT_TIMED_OUT, "GRUN_RESULT_TIMED_OUT"),
+            (GRUN_RESULT_HANDLED_SOURCE, "GRUN_RESULT_HANDLED_SOURCE"),
         ]
     }
 
     private static var errors: [(GRunError, String)] {
         [
-            (GRUN_ERROR_BAD_DESCRIPTOR, "GRUN_ERROR_BAD_DESCRIPTOR"), (GRUN_ERROR_NOT_POLLABLE, "GRUN_ERROR_NOT_POLLABLE"),
+            (GRUN_ERROR_BAD_DESCRIPTOR, "GRUN_ERROR_BAD_DESCRIPTOR"),
+            (GRUN_ERROR_NOT_POLLABLE, "GRUN_ERROR_NOT_POLLABLE"),
             (GRUN_ERROR_LIMIT_REACHED, "GRUN_ERROR_LIMIT_REACHED"), (GRUN_ERROR_SYSTEM, "GRUN_ERROR_SYSTEM"),
             (GRUN_ERROR_LOOP_ENDED, "GRUN_ERROR_LOOP_ENDED"), (GRUN_ERROR_NO_THREAD, "GRUN_ERROR_NO_THREAD"),
         ]
@@ -64,9 +69,11 @@ private enum Types {
 
     private static func boxed(_ name: String) -> GType { registered { Boxed.register(name) } }
 
-    /// A table that ends with zeros. GObject keeps it for ever, and the names in it; a nick is the rest of the name, in small letters.
+    /// A table that ends with zeros. GObject keeps it for ever, and the names in it; a nick is the rest of the name, in
+    /// small letters.
     private static func table<Number, Value>(
-        _ prefix: String, _ values: [(Number, String)], _ make: (Number, UnsafePointer<CChar>?, UnsafePointer<CChar>?) -> Value
+        _ prefix: String, _ values: [(Number, String)],
+        _ make: (Number, UnsafePointer<CChar>?, UnsafePointer<CChar>?) -> Value
     ) -> UnsafePointer<Value>? {
         let memory = g_malloc0_n(gsize(values.count + 1), gsize(MemoryLayout<Value>.stride))
         guard let table = memory?.bindMemory(to: Value.self, capacity: values.count + 1) else { return nil }

@@ -14,7 +14,9 @@ public func grun_with_virtual_time(_ start: gint64, _ function: GRunVirtualTimeF
 }
 
 @c @implementation
-public func grun_loop_get_time(_ loop: OpaquePointer?) -> gint64 { Call.of { $0.loop(loop)?.time.instant.microseconds ?? 0 } }
+public func grun_loop_get_time(_ loop: OpaquePointer?) -> gint64 {
+    Call.of { $0.loop(loop)?.time.instant.microseconds ?? 0 }
+}
 
 extension Call {
     /// The time of a loop that has a clock of its own.

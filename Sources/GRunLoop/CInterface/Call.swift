@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A call of a function of the C interface: its arguments, checked before anything of Swift sees them.
 //
-// No argument from C may reach a trap of Swift's. What is wrong with one is said as g_return_if_fail() says it: a g_critical() that names the
-// function and the condition; then the function returns.
+// No argument from C may reach a trap of Swift's. What is wrong with one is said as g_return_if_fail() says it: a
+// g_critical() that names the function and the condition; then the function returns.
 
 import CGRun
 
@@ -52,7 +52,9 @@ struct Call {
     }
 
     func mode(_ name: UnsafePointer<CChar>?) -> GRunLoop.Mode? {
-        guard let name = required(name, "mode != NULL"), requires(name.pointee != 0, "*mode != '\\0'") else { return nil }
+        guard let name = required(name, "mode != NULL"), requires(name.pointee != 0, "*mode != '\\0'") else {
+            return nil
+        }
         // By far most calls name one of these two, and a long name is a piece of memory.
         if strcmp(name, GRUN_MODE_DEFAULT) == 0 { return .default }
         if strcmp(name, GRUN_MODE_COMMON) == 0 { return .common }
@@ -61,7 +63,9 @@ struct Call {
 
     /// A mode that can be current.
     func runnableMode(_ name: UnsafePointer<CChar>?) -> GRunLoop.Mode? {
-        guard let mode = mode(name), requires(mode != .common, "strcmp (mode, GRUN_MODE_COMMON) != 0") else { return nil }
+        guard let mode = mode(name), requires(mode != .common, "strcmp (mode, GRUN_MODE_COMMON) != 0") else {
+            return nil
+        }
         return mode
     }
 
@@ -127,7 +131,8 @@ extension Duration {
 extension GRunLoop.Instant {
     init(microseconds: gint64) { self = Nanoseconds(microseconds: microseconds).instant }
 
-    /// Of the clock of g_get_monotonic_time(); a date before that began is 0, since negative numbers mean that there is none.
+    /// Of the clock of g_get_monotonic_time(); a date before that began is 0, since negative numbers mean that there is
+    /// none.
     var microseconds: gint64 {
         let date = Nanoseconds(saturating: self)
         return date == .never ? .max : gint64(Swift.max(0, date / 1000))

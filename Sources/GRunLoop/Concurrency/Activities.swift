@@ -4,11 +4,12 @@
 extension GRunLoop {
     /// What a loop has done since the last element: an ``Observer``, for `for await`.
     ///
-    /// A task is told after the fact, and on its own executor: what must happen in the stage itself needs an observer. Activities that come while
-    /// the task is busy are one element, their union. A task that lives on the loop it watches keeps that loop awake: each element is a job,
-    /// which is a pass, which is activity.
+    /// A task is told after the fact, and on its own executor: what must happen in the stage itself needs an observer.
+    /// Activities that come while the task is busy are one element, their union. A task that lives on the loop it
+    /// watches keeps that loop awake: each element is a job, which is a pass, which is activity.
     ///
-    /// Cancelling the task or letting go of the iterator removes the observer at once. The sequence ends with the loop's thread.
+    /// Cancelling the task or letting go of the iterator removes the observer at once. The sequence ends with the
+    /// loop's thread.
     public struct Activities: AsyncSequence, Sendable {
         public typealias Element = Activity
         public typealias Failure = Never

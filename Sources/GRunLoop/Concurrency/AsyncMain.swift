@@ -4,8 +4,8 @@
 import CGRun
 
 extension GRunLoop {
-    /// Has the main run loop drive a program whose entry point is `static func main() async`, or a `main.swift` that awaits. Call it first, before
-    /// anything is awaited:
+    /// Has the main run loop drive a program whose entry point is `static func main() async`, or a `main.swift` that
+    /// awaits. Call it first, before anything is awaited:
     ///
     /// ```swift
     /// @main struct Program {
@@ -16,15 +16,18 @@ extension GRunLoop {
     /// }
     /// ```
     ///
-    /// Without it Swift's runtime gives the main thread to libdispatch when main first suspends, for good: GTK, GLib's default context and the main
-    /// run loop are then out of reach. With it the thread serves the main loop, and through it the main actor and the main dispatch queue,
-    /// whenever main is suspended. The process ends when main returns.
+    /// Without it Swift's runtime gives the main thread to libdispatch when main first suspends, for good: GTK, GLib's
+    /// default context and the main run loop are then out of reach. With it the thread serves the main loop, and
+    /// through it the main actor and the main dispatch queue, whenever main is suspended. The process ends when main
+    /// returns.
     ///
-    /// - Parameter drive: who drives instead, as `{ g_application_run(application, 0, nil) }`: it is called on the main thread when main first
-    ///   suspends, and serves the main loop by iterating GLib's default context. When it returns, the main run loop drives until main returns.
+    /// - Parameter drive: who drives instead, as `{ g_application_run(application, 0, nil) }`: it is called on the main
+    ///   thread when main first suspends, and serves the main loop by iterating GLib's default context. When it
+    ///   returns, the main run loop drives until main returns.
     ///
-    /// Threads: the main one, before the first suspension. Too late, which is on any other thread or in a later call, it is logged and does nothing. In a program with a synchronous
-    /// main it does nothing. There is no corresponding Core Foundation function.
+    /// Threads: the main one, before the first suspension. Too late, which is on any other thread or in a later call,
+    /// it is logged and does nothing. In a program with a synchronous main it does nothing. There is no corresponding
+    /// Core Foundation function.
     public static func hostAsyncMain(by drive: (@MainActor @Sendable () -> Void)? = nil) {
         guard cgrun_is_main_thread(), cgrun_async_main_state() == Int32(CGRUN_ASYNC_MAIN_NONE) else {
             let isDriven = cgrun_async_main_state() == Int32(CGRUN_ASYNC_MAIN_DRIVEN)

@@ -18,13 +18,14 @@ extension GRunLoop {
     /// The actor must hold the executor, as here, or the loop: the runtime does not. A task is started there by
     /// `Task(executorPreference: loop.executor)` or `withTaskExecutorPreference`.
     ///
-    /// Jobs run in order, in every common mode, also in runs that are nested in a job. Those that are enqueued together wake the loop once,
-    /// and are run in one pass as far as ``GRunLoop/hostTimeSlice`` lasts. A loop that has an executor always has something to wait for
-    /// in its common modes. All executors of one loop are one isolation: between them nothing is scheduled.
+    /// Jobs run in order, in every common mode, also in runs that are nested in a job. Those that are enqueued together
+    /// wake the loop once, and are run in one pass as far as ``GRunLoop/hostTimeSlice`` lasts. A loop that has an
+    /// executor always has something to wait for in its common modes. All executors of one loop are one isolation:
+    /// between them nothing is scheduled.
     ///
-    /// What is queued when the loop's thread ends is run then. A job that is enqueued later **stops the process**, with a message that
-    /// names the loop and the label: Swift's runtime has no way to refuse it. End what lives on a loop before its thread. What waits there for
-    /// something else is told in time by ``GRunLoop/addEndHandler(_:)``.
+    /// What is queued when the loop's thread ends is run then. A job that is enqueued later **stops the process**, with
+    /// a message that names the loop and the label: Swift's runtime has no way to refuse it. End what lives on a loop
+    /// before its thread. What waits there for something else is told in time by ``GRunLoop/addEndHandler(_:)``.
     ///
     /// Threads: any.
     public final class Executor: SerialExecutor, TaskExecutor, Sendable {
@@ -34,7 +35,8 @@ extension GRunLoop {
         private let queue: JobQueue
 
         /// - Parameters:
-        ///   - loop: whose thread the jobs are to run on. An executor of a loop whose thread has ended can be made, but not used.
+        ///   - loop: whose thread the jobs are to run on. An executor of a loop whose thread has ended can be made, but
+        ///     not used.
         ///   - label: who uses it, for messages.
         public init(_ loop: GRunLoop, label: String? = nil) {
             self.label = label
@@ -51,8 +53,8 @@ extension GRunLoop {
             queue.append(UnownedJob(job), .actor, for: self)
         }
 
-        /// Called by Swift's runtime, for a task that prefers the executor. It is isolated to nothing: begun as an actor's job, it would be
-        /// enqueued a second time.
+        /// Called by Swift's runtime, for a task that prefers the executor. It is isolated to nothing: begun as an
+        /// actor's job, it would be enqueued a second time.
         @_implements(TaskExecutor,enqueue(_:))
         public func enqueueTask(_ job: consuming ExecutorJob) {
             queue.append(UnownedJob(job), .task, for: self)
@@ -82,7 +84,8 @@ extension GRunLoop {
         }
     }
 
-    /// The executor of the loop, for actors and tasks that are to live on its thread: always the same one. It lives as long as the loop.
+    /// The executor of the loop, for actors and tasks that are to live on its thread: always the same one. It lives as
+    /// long as the loop.
     ///
     /// Threads: any.
     public var executor: Executor {

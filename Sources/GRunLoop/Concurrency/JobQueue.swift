@@ -5,8 +5,8 @@ import CGRun
 import Glibc
 import Synchronization
 
-/// First in, first out, whoever enqueues. The loop and its executors hold it; it holds the loop, by way of its source, for as long
-/// as the loop's thread lives.
+/// First in, first out, whoever enqueues. The loop and its executors hold it; it holds the loop, by way of its source,
+/// for as long as the loop's thread lives.
 final class JobQueue: @unchecked Sendable {
     /// What a job belongs to.
     enum Kind {
@@ -49,7 +49,8 @@ final class JobQueue: @unchecked Sendable {
         Lock.giveBack(lock)
     }
 
-    /// The source stays in the common modes until the thread ends: jobs may come at any time, so that there is always something to wait for.
+    /// The source stays in the common modes until the thread ends: jobs may come at any time, so that there is always
+    /// something to wait for.
     func makeSource() -> GRunLoop.Source {
         let source = GRunLoop.Source { [unowned self] in runJobs() }
         self.source = source
@@ -138,7 +139,8 @@ final class JobQueue: @unchecked Sendable {
 
     // MARK: The end
 
-    /// The thread is ending, and its loop is not dead yet: runs what is left, and what that enqueues. From then on nothing is accepted.
+    /// The thread is ending, and its loop is not dead yet: runs what is left, and what that enqueues. From then on
+    /// nothing is accepted.
     func close(_ description: String) {
         if isClosed.load(ordering: .relaxed) { return }
         // A task that enqueues itself for ever would keep its thread from ending, without a word.
@@ -161,7 +163,8 @@ final class JobQueue: @unchecked Sendable {
 
     /// The runtime knows no refusal, and a job that is dropped without a word leaves its task suspended for ever.
     private func refuse(_ job: UnownedJob, _ executor: GRunLoop.Executor, _ ended: String) {
-        // A plug-in with a copy of its own must not take its host with it: here the task does stay suspended, with a word.
+        // A plug-in with a copy of its own must not take its host with it: here the task does stay suspended, with a
+        // word.
         if OneCopy.other != nil { return OneCopy.explain("Executor") }
         let label = executor.label.map { " for \"\($0)\"" } ?? ""
         fatalError(

@@ -2,8 +2,8 @@
 // Sleeping on a loop's clock.
 
 extension GRunLoop {
-    /// The loop's clock, for code that takes a `Clock`. It sleeps by timers of the loop, in its common modes, so that under virtual time it
-    /// sleeps as long as the test says.
+    /// The loop's clock, for code that takes a `Clock`. It sleeps by timers of the loop, in its common modes, so that
+    /// under virtual time it sleeps as long as the test says.
     public struct LoopClock: Clock {
         public typealias Duration = Swift.Duration
         public typealias Instant = GRunLoop.Instant
@@ -31,12 +31,14 @@ extension GRunLoop {
     ///   - tolerance: how much longer it may take, so that several wake-ups become one. Negative means none.
     ///   - names: the modes in which the time counts: in others the sleep is not ended until one of these runs again.
     ///
-    /// Threads: any. It throws `CancellationError` as soon as the task is cancelled, also before it sleeps, and ``LoopEnded`` when the
-    /// loop's thread has ended or ends. Nothing of it stays in the loop then. It is resumed as ``MailboxIterator/next()`` is.
+    /// Threads: any. It throws `CancellationError` as soon as the task is cancelled, also before it sleeps, and
+    /// ``LoopEnded`` when the loop's thread has ended or ends. Nothing of it stays in the loop then. It is resumed as
+    /// ``MailboxIterator/next()`` is.
     nonisolated(nonsending) public func sleep(
         for span: Duration, tolerance: Duration = .zero, inModes names: [Mode] = [.common]
     ) async throws {
-        try await sleep(until: time.addingSaturating(Nanoseconds(saturating: span)).instant, tolerance: tolerance, inModes: names)
+        try await sleep(
+            until: time.addingSaturating(Nanoseconds(saturating: span)).instant, tolerance: tolerance, inModes: names)
     }
 
     /// Suspends the task until a point in time, by a timer of the loop. One that has passed: not at all. See

@@ -29,11 +29,13 @@ struct AsyncWaiters {
     }
 }
 
-/// One element at most is kept: what comes before the last one was taken is merged into it, so that a slow task costs no memory.
+/// One element at most is kept: what comes before the last one was taken is merged into it, so that a slow task costs
+/// no memory.
 ///
-/// It is an actor and its own executor: a task that awaits an element is a job that lies here until somebody brings one, and who does
-/// runs it on the spot. All that it does there is to take the element and to go on where it came from. With a continuation it would be
-/// resumed on a thread of Swift's runtime, and would find out only there that it belongs on a loop's.
+/// It is an actor and its own executor: a task that awaits an element is a job that lies here until somebody brings
+/// one, and who does runs it on the spot. All that it does there is to take the element and to go on where it came
+/// from. With a continuation it would be resumed on a thread of Swift's runtime, and would find out only there that it
+/// belongs on a loop's.
 ///
 /// The loop's item holds the mailbox, and the mailbox the item, until ``close(_:)``.
 actor Mailbox<Element: Sendable>: SerialExecutor, AsyncWaiter {
@@ -63,7 +65,8 @@ actor Mailbox<Element: Sendable>: SerialExecutor, AsyncWaiter {
     /// Why nothing comes any more; nil while something may.
     nonisolated var reason: End? { lock.withLock { end } }
 
-    /// Before anybody else knows it: has it closed when the loop ends. `item` is invalidated when the mailbox is closed.
+    /// Before anybody else knows it: has it closed when the loop ends. `item` is invalidated when the mailbox is
+    /// closed.
     nonisolated func open(for item: any Invalidatable) {
         guard !Fork.refuses("makeAsyncIterator") else { return lock.withLock { end = .loopEnded } }
         lock.withLock { watched = item }
@@ -80,7 +83,8 @@ actor Mailbox<Element: Sendable>: SerialExecutor, AsyncWaiter {
         if let waiting { run(waiting) }
     }
 
-    /// The next element; nil when there will be none. Being cancelled closes the mailbox, at once. One that is here suspends nothing.
+    /// The next element; nil when there will be none. Being cancelled closes the mailbox, at once. One that is here
+    /// suspends nothing.
     func next(isolation: isolated (any Actor)?) async -> Element? {
         if Fork.isChild { return nil }
         if !Task.isCancelled, isDecided { return takePending() }
@@ -110,7 +114,9 @@ actor Mailbox<Element: Sendable>: SerialExecutor, AsyncWaiter {
         let mustWait = lock.withLock { () -> Bool in
             if isDecidedLocked { return false }
             guard reader == nil else {
-                fatalError("GRunLoop: two tasks await the next element of one iterator; give each its own, by makeAsyncIterator()")
+                fatalError(
+                    "GRunLoop: two tasks await the next element of one iterator; give each its own, by makeAsyncIterator()"
+                )
             }
             reader = job
             return true
@@ -124,7 +130,8 @@ actor Mailbox<Element: Sendable>: SerialExecutor, AsyncWaiter {
 
     // MARK: The end
 
-    /// Nothing comes any more: takes the item out of the loop, and lets the task go that waits. The first reason counts.
+    /// Nothing comes any more: takes the item out of the loop, and lets the task go that waits. The first reason
+    /// counts.
     nonisolated func close(_ reason: End) {
         guard !Fork.isChild else { return }
         let (waiting, item) = lock.withLock { () -> (UnownedJob?, (any Invalidatable)?) in

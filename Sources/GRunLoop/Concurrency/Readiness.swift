@@ -4,13 +4,13 @@
 extension GRunLoop {
     /// What a descriptor is ready for, each time that it is awaited: a ``DescriptorSource``, for `for try await`.
     ///
-    /// It is level-triggered, and the descriptor is watched only while a task awaits: an element says what is ready now, and whoever does not
-    /// read gets the same again. After a hang-up there is no end of it: leave the loop when a read says so. Each iterator watches for itself;
-    /// of two that await the same condition the later one gets it.
+    /// It is level-triggered, and the descriptor is watched only while a task awaits: an element says what is ready
+    /// now, and whoever does not read gets the same again. After a hang-up there is no end of it: leave the loop when a
+    /// read says so. Each iterator watches for itself; of two that await the same condition the later one gets it.
     ///
-    /// Cancelling the task or letting go of the iterator stops the watching at once. The sequence ends with the loop's thread. Let nobody await a
-    /// descriptor that is being closed: the kernel says nothing of it. One that is closed before is an error, as in
-    /// ``GRunLoop/add(_:forMode:)-(DescriptorSource,_)``.
+    /// Cancelling the task or letting go of the iterator stops the watching at once. The sequence ends with the loop's
+    /// thread. Let nobody await a descriptor that is being closed: the kernel says nothing of it. One that is closed
+    /// before is an error, as in ``GRunLoop/add(_:forMode:)-(DescriptorSource,_)``.
     public struct Readiness: AsyncSequence, Sendable {
         public typealias Element = DescriptorSource.Conditions
         public typealias Failure = DescriptorError
@@ -22,7 +22,8 @@ extension GRunLoop {
 
         public func makeAsyncIterator() -> Iterator {
             let mailbox = Mailbox<Element>(of: loop) { $0.union($1) }
-            let source = DescriptorSource(descriptor: descriptor, conditions: conditions) { [loop, modes] source, found in
+            let source = DescriptorSource(descriptor: descriptor, conditions: conditions) {
+                [loop, modes] source, found in
                 // Not again before somebody asks: it would be performed in every pass until the task has read.
                 for mode in modes { loop.remove(source, forMode: mode) }
                 mailbox.send(found)
@@ -38,7 +39,8 @@ extension GRunLoop {
             let modes: [Mode]
             var found: MailboxIterator<Element>
 
-            /// What is ready, nil when the task was cancelled or the loop has ended. After an error the next call tries again.
+            /// What is ready, nil when the task was cancelled or the loop has ended. After an error the next call tries
+            /// again.
             ///
             /// It is resumed as ``MailboxIterator/next()`` is.
             nonisolated(nonsending) public mutating func next() async throws(DescriptorError) -> Element? {
@@ -46,7 +48,8 @@ extension GRunLoop {
             }
 
             /// The same, for `for try await`.
-            public mutating func next(isolation actor: isolated (any Actor)?) async throws(DescriptorError) -> Element? {
+            public mutating func next(isolation actor: isolated (any Actor)?) async throws(DescriptorError) -> Element?
+            {
                 for mode in modes { try loop.add(source, forMode: mode) }
                 return await found.next(isolation: actor)
             }

@@ -2,11 +2,12 @@
 // A value from a loop's thread, for await.
 
 extension GRunLoop {
-    /// Runs the closure on the loop's thread and answers its value, as `MainActor.run` does on the main one. It is part of the task: its
-    /// priority, its task-local values and whether it is cancelled can be seen in it.
+    /// Runs the closure on the loop's thread and answers its value, as `MainActor.run` does on the main one. It is part
+    /// of the task: its priority, its task-local values and whether it is cancelled can be seen in it.
     ///
-    /// It runs in the common modes, after the jobs that were enqueued before. Cancelling the task does not take it back: the closure runs, and
-    /// can ask. On a loop whose thread has ended the process stops, see ``Executor``; ``performAndWait(inModes:_:)`` throws there.
+    /// It runs in the common modes, after the jobs that were enqueued before. Cancelling the task does not take it
+    /// back: the closure runs, and can ask. On a loop whose thread has ended the process stops, see ``Executor``;
+    /// ``performAndWait(inModes:_:)`` throws there.
     ///
     /// The caller's executor hands the task to the loop's, and that back: no other thread takes part.
     ///

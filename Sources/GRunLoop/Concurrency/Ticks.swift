@@ -2,11 +2,11 @@
 // A repeating timer, for await.
 
 extension GRunLoop {
-    /// The dates of a grid, as they come: a repeating ``Timer``, for `for await`. Each iterator has a timer of its own, whose grid begins
-    /// when the iterator is made.
+    /// The dates of a grid, as they come: a repeating ``Timer``, for `for await`. Each iterator has a timer of its own,
+    /// whose grid begins when the iterator is made.
     ///
-    /// Ticks that come while the task, or the loop, is busy are one, the latest. The sequence ends, and its timer goes, at once when the task is cancelled
-    /// or the iterator is let go; it also ends with the loop's thread.
+    /// Ticks that come while the task, or the loop, is busy are one, the latest. The sequence ends, and its timer goes,
+    /// at once when the task is cancelled or the iterator is let go; it also ends with the loop's thread.
     public struct Ticks: AsyncSequence, Sendable {
         public typealias Element = Instant
         public typealias Failure = Never
@@ -35,7 +35,8 @@ extension GRunLoop {
     ///   - names: the modes in which it ticks.
     ///
     /// Threads: any.
-    public func ticks(every interval: Duration, tolerance: Duration = .zero, inModes names: [Mode] = [.common]) -> Ticks {
+    public func ticks(every interval: Duration, tolerance: Duration = .zero, inModes names: [Mode] = [.common]) -> Ticks
+    {
         Ticks(loop: self, interval: interval, tolerance: tolerance, modes: names)
     }
 }

@@ -28,8 +28,8 @@ extension GRunLoop: CustomStringConvertible {
                     name: mode.name.rawValue, epoll: mode.descriptors.epoll,
                     contexts: contextsLocked(of: mode).map { hexAddress($0.context) }, isCommon: mode.isCommon,
                     sources: mode.sources.values.map(\.source), descriptors: mode.descriptors.all,
-                    // In storage of its own: nothing orders the end of a copy before a change of what it shares (Swift's runtime asks
-                    // for the count alone).
+                    // In storage of its own: nothing orders the end of a copy before a change of what it shares
+                    // (Swift's runtime asks for the count alone).
                     observers: mode.observers.map { $0 },
                     timers: mode.heap.due(by: .never) + firingTimersLocked(in: mode),
                     blocks: mode.blocks.live, softDeadline: mode.heap.earliest, hardDeadline: mode.heap.wakeUpTime()))
@@ -38,7 +38,8 @@ extension GRunLoop: CustomStringConvertible {
     }
 }
 
-/// What is needed for the text, taken under the lock and written without it: an item's description takes that lock itself.
+/// What is needed for the text, taken under the lock and written without it: an item's description takes that lock
+/// itself.
 private struct LoopSnapshot {
     struct ModeSnapshot {
         let name: String
@@ -83,7 +84,8 @@ private struct LoopSnapshot {
             lines += section("observers", mode.observers.map(\.description)).map { "    " + $0 }
             lines += section("timers", mode.timers.map(\.description)).map { "    " + $0 }
             lines.append(
-                "    soft deadline in: \(deadline(mode.softDeadline)) / hard deadline in: \(deadline(mode.hardDeadline))")
+                "    soft deadline in: \(deadline(mode.softDeadline)) / hard deadline in: \(deadline(mode.hardDeadline))"
+            )
             lines.append("}")
         }
         lines.append("}")

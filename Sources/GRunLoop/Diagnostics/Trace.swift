@@ -10,7 +10,8 @@ extension GRunLoop {
     public final class Trace: @unchecked Sendable {
         /// The stages of a pass, in their order.
         public enum Stage: String, Hashable, Sendable {
-            case entry, beforeTimers, beforeSources, blocks, sources, mainQueueCheck, beforeWaiting, wait, afterWaiting, service
+            case entry, beforeTimers, beforeSources, blocks, sources, mainQueueCheck, beforeWaiting, wait, afterWaiting,
+                service
             case exit
 
             init(_ activity: Activity) {

@@ -3,8 +3,8 @@
 
 import CGLib
 
-/// The contexts that one run has acquired, for as long as it lasts: between its passes no other thread may iterate them, or take
-/// itself for their owner in `g_main_context_invoke()`.
+/// The contexts that one run has acquired, for as long as it lasts: between its passes no other thread may iterate
+/// them, or take itself for their owner in `g_main_context_invoke()`.
 struct AcquiredContexts {
     private(set) var list: [ServedContext] = []
     private var version = -1
@@ -17,7 +17,8 @@ struct AcquiredContexts {
         version == self.version && isComplete
     }
 
-    /// Makes what `wanted` names now what is acquired. One that another thread owns is left out, and tried again next time.
+    /// Makes what `wanted` names now what is acquired. One that another thread owns is left out, and tried again next
+    /// time.
     mutating func update(to wanted: __owned [ServedContext], version: Int) {
         self.version = version
         if list.isEmpty {

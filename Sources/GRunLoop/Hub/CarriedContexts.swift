@@ -28,7 +28,8 @@ struct CarriedContexts {
     }
 
     /// Makes what `wanted` names what is carried. Answers what has gone, to be released without the lock.
-    mutating func update(to wanted: [ServedContext], of mode: ModeState, into hub: UnsafeMutablePointer<GSource>) -> [ServedContext]
+    mutating func update(to wanted: [ServedContext], of mode: ModeState, into hub: UnsafeMutablePointer<GSource>)
+        -> [ServedContext]
     {
         let former = list
         list = wanted.map { served in

@@ -49,7 +49,8 @@ final class ContextPoller {
         if contexts.count > polled.count { makeRoom(for: contexts.count) }
         for index in contexts.indices {
             polled[index] = cgrun_polled(
-                context: contexts[index].context, hub: contexts[index].hub, is_ready: false, priority: 0, first: 0, count: 0)
+                context: contexts[index].context, hub: contexts[index].hub, is_ready: false, priority: 0, first: 0,
+                count: 0)
         }
         let found = withUnsafeTemporaryAllocation(of: Int32.self, capacity: Int(CGRUN_OWN_DESCRIPTORS)) { slots in
             slots[0] = own.descriptors

@@ -23,8 +23,8 @@ enum Contexts {
         return withoutCancellation { g_main_context_new() }
     }
 
-    /// GLib writes to the wakeup descriptor of a context that it adds a source to, before 2.68 also of one that it makes: a point at
-    /// which pthread_cancel() ends a thread, whose loop's lock would stay locked for ever.
+    /// GLib writes to the wakeup descriptor of a context that it adds a source to, before 2.68 also of one that it
+    /// makes: a point at which pthread_cancel() ends a thread, whose loop's lock would stay locked for ever.
     static func withoutCancellation<Result>(_ body: () -> Result) -> Result {
         var state: Int32 = 0
         pthread_setcancelstate(Int32(PTHREAD_CANCEL_DISABLE), &state)
@@ -32,7 +32,8 @@ enum Contexts {
         return body()
     }
 
-    /// A context that is the calling thread's default from now on, until ``pop(_:)``; nil if no descriptor is left for it.
+    /// A context that is the calling thread's default from now on, until ``pop(_:)``; nil if no descriptor is left for
+    /// it.
     static func pushNew() -> OpaquePointer? {
         let context = make()
         if let context { g_main_context_push_thread_default(context) }
@@ -44,7 +45,8 @@ enum Contexts {
         release(context)
     }
 
-    /// The context that GLib's functions use on the main thread, referenced; nil if it does not exist yet and no descriptor is left.
+    /// The context that GLib's functions use on the main thread, referenced; nil if it does not exist yet and no
+    /// descriptor is left.
     static func ofMainThread() -> OpaquePointer? {
         guard cgrun_has_descriptors_left() else { return nil }
         return withoutCancellation { g_main_context_ref(g_main_context_default()) }

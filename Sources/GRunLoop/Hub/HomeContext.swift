@@ -2,9 +2,10 @@
 // A loop's home context: when it is fixed, and which modes serve it.
 
 extension GRunLoop {
-    /// With the lock held: fixes the home context if it is not fixed yet and can be now. The main loop's is GLib's default
-    /// context. On another thread it is the one that is pushed there when the first item or block is added or the loop first runs, else one of
-    /// its own; what another thread adds before that does not fix it, since nobody else can ask.
+    /// With the lock held: fixes the home context if it is not fixed yet and can be now. The main loop's is GLib's
+    /// default context. On another thread it is the one that is pushed there when the first item or block is added or
+    /// the loop first runs, else one of its own; what another thread adds before that does not fix it, since nobody
+    /// else can ask.
     @inline(__always) func fixHomeLocked() {
         if home == nil { fixHomeNowLocked() }
     }
@@ -19,8 +20,8 @@ extension GRunLoop {
         homeHasChangedLocked()
     }
 
-    /// With the lock held. It may have been added before it was the home context, which is carried nowhere, least of all into
-    /// itself. The home holds it, so that nobody's code is called.
+    /// With the lock held. It may have been added before it was the home context, which is carried nowhere, least of
+    /// all into itself. The home holds it, so that nobody's code is called.
     func homeHasChangedLocked() {
         for mode in modes.values {
             mode.addedContexts.removeAll { $0.context == home?.context }

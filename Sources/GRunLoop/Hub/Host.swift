@@ -19,7 +19,8 @@ struct HostState {
     var ambientStack: [GRunLoop.AmbientMode] = []
     /// The entry observers have been told, and exit observers will be.
     var hasEntered = false
-    /// A head of a pass has found nothing to do in this mode: the wait that follows is the host's, and the tail comes next.
+    /// A head of a pass has found nothing to do in this mode: the wait that follows is the host's, and the tail comes
+    /// next.
     var tailMode: Unmanaged<ModeState>?
     /// beforeWaiting was sent to the observers of this mode, and afterWaiting was not.
     var waitMode: Unmanaged<ModeState>?
@@ -37,7 +38,8 @@ struct HostState {
 
     // MARK: Whether it gets a pass
 
-    /// Whatever happens on the loop's thread now is the host's doing: no pass of ours is under way, or a callout of one runs a foreign loop.
+    /// Whatever happens on the loop's thread now is the host's doing: no pass of ours is under way, or a callout of one
+    /// runs a foreign loop.
     var isInnermost = true
     /// Something was enqueued or signalled, on the loop's thread, that no pass under way would see.
     var owesPass = false
@@ -51,8 +53,8 @@ struct HostState {
     /// Somebody has ended, or will yet end, its sleep only to have it begin again.
     var isRearmed = false
 
-    /// What its poll has found ready, for the dispatch that follows: then a look need not ask again. Nil if it did not look, and as soon as a run
-    /// begins.
+    /// What its poll has found ready, for the dispatch that follows: then a look need not ask again. Nil if it did not
+    /// look, and as soon as a run begins.
     var polled: Polled?
 
     struct Polled {
@@ -66,13 +68,14 @@ struct HostState {
     var hub: UnsafeMutablePointer<GSource>?
 
     var carried = CarriedContexts()
-    /// Contexts that are no longer carried. With the last reference go sources of the program, whose notifications are user code: the next
-    /// dispatch gives it up.
+    /// Contexts that are no longer carried. With the last reference go sources of the program, whose notifications are
+    /// user code: the next dispatch gives it up.
     var gone: [ServedContext] = []
 
     /// Becomes readable when the mode's first timer is due; made when there is a timer, -1 before.
     fileprivate var timerDescriptor: Int32 = -1
-    /// What the timer descriptor is armed for. `.min`: it may be readable, and is to be armed anew before it is watched.
+    /// What the timer descriptor is armed for. `.min`: it may be readable, and is to be armed anew before it is
+    /// watched.
     fileprivate var armedFor = Nanoseconds.min
     /// A number of our own for the current mode's epoll, constant in the hub's record; -1 before.
     fileprivate var epollDescriptor: Int32 = -1
@@ -137,8 +140,8 @@ private enum Record: UInt32 {
 extension GRunLoop {
     /// Whether there is work in memory; if not, what to watch and that the host may sleep now.
     ///
-    /// - Parameter isStale: something foreign was dispatched since the last head of a pass, or may have been: the wait for which that pass left
-    ///   blocks behind is over, even if the host did not sleep in it.
+    /// - Parameter isStale: something foreign was dispatched since the last head of a pass, or may have been: the wait
+    ///   for which that pass left blocks behind is over, even if the host did not sleep in it.
     func prepareForHost(isWaiting: Bool, isStale: Bool, _ watched: inout UInt32) -> Bool {
         lock.withLock {
             guard !isDead, let hub = host.hub else { return false }
@@ -173,7 +176,8 @@ extension GRunLoop {
     /// Whether there is work, `found` being the records that the poll has found ready.
     func checkForHost(isWaiting: Bool, hasSlept: Bool, found: UInt32) -> Bool {
         lock.withLock {
-            // Somebody ended the sleep only to have it begin again with another deadline or another descriptor (items 76 and 80).
+            // Somebody ended the sleep only to have it begin again with another deadline or another descriptor (items
+            // 76 and 80).
             let wasRearmed = sleep.takeKicked() || host.isRearmed
             if wasRearmed, let hub = host.hub { cgrun_hub_note_rearmed(hub) }
             // Where nobody is told of sleeps it is not known whether this was one.
@@ -214,8 +218,9 @@ extension GRunLoop {
 
     // MARK: With the lock held
 
-    /// Something was enqueued or signalled. What a callout of ours leaves behind is for the pass that it is part of; what a callback of the
-    /// host or another thread does is for the host's next iteration, which it does not cause (item 74).
+    /// Something was enqueued or signalled. What a callout of ours leaves behind is for the pass that it is part of;
+    /// what a callback of the host or another thread does is for the host's next iteration, which it does not cause
+    /// (item 74).
     func owePassToHostLocked() {
         // Another thread that floods the loop has told it already.
         if host.hasNews, !host.isInnermost { return }
@@ -226,8 +231,8 @@ extension GRunLoop {
         }
     }
 
-    /// A callout of ours runs a foreign loop. What was enqueued before counts for it; so do wake-ups from now on, although the pass
-    /// below may have ignored them, since it makes no other before this loop sleeps.
+    /// A callout of ours runs a foreign loop. What was enqueued before counts for it; so do wake-ups from now on,
+    /// although the pass below may have ignored them, since it makes no other before this loop sleeps.
     private func takeOverLocked() {
         host.isInnermost = true
         host.owesPass = true
@@ -245,8 +250,8 @@ extension GRunLoop {
         host.mustPass && (host.hasEntered || !mode.observed.isEmpty)
     }
 
-    /// Whether timers are due, as far as the host's poll does not tell: it does where the timer descriptor is armed for the first of them, and no
-    /// clock is read twice in each iteration of the host's.
+    /// Whether timers are due, as far as the host's poll does not tell: it does where the timer descriptor is armed for
+    /// the first of them, and no clock is read twice in each iteration of the host's.
     private func hasDueTimersLocked(_ mode: ModeState) -> Bool {
         if host.armedFor == mode.heap.earliest, virtualTime == nil { return false }
         return mode.heap.earliest <= timeForTimersLocked(mode)
@@ -257,15 +262,18 @@ extension GRunLoop {
         !mode.signalled.isEmpty || hasVisibleBlocksLocked(mode)
     }
 
-    /// With the lock held: where libdispatch has given the main thread up, as that ends or calls `dispatchMain()`, it has closed the
-    /// queue's descriptor. GLib must not poll a number that is nobody's.
+    /// With the lock held: where libdispatch has given the main thread up, as that ends or calls `dispatchMain()`, it
+    /// has closed the queue's descriptor. GLib must not poll a number that is nobody's.
     func forgetLostMainQueueLocked() {
         guard isMain, !MainQueue.isOurs, let hub = host.hub else { return }
         cgrun_hub_set_record(hub, Record.mainQueue.rawValue, -1)
     }
 
-    /// Brings the hub's records up to date, and answers which of them this poll is to watch. GLib is told only of what has changed.
-    private func watchLocked(_ mode: ModeState, until wakeUpTime: Nanoseconds, _ hub: UnsafeMutablePointer<GSource>) -> UInt32 {
+    /// Brings the hub's records up to date, and answers which of them this poll is to watch. GLib is told only of what
+    /// has changed.
+    private func watchLocked(_ mode: ModeState, until wakeUpTime: Nanoseconds, _ hub: UnsafeMutablePointer<GSource>)
+        -> UInt32
+    {
         var watched: UInt32 = 0
         if mode.descriptors.watched >= 0, duplicateEpollLocked(of: mode) {
             cgrun_hub_set_record(hub, Record.descriptors.rawValue, host.epollDescriptor)
@@ -286,13 +294,15 @@ extension GRunLoop {
         if host.epollMode == ObjectIdentifier(mode) { return true }
         host.epollDescriptor =
             host.epollDescriptor < 0
-            ? cgrun_duplicate(mode.descriptors.epoll) : cgrun_duplicate_onto(mode.descriptors.epoll, host.epollDescriptor)
+            ? cgrun_duplicate(mode.descriptors.epoll)
+            : cgrun_duplicate_onto(mode.descriptors.epoll, host.epollDescriptor)
         host.epollMode = host.epollDescriptor < 0 ? nil : ObjectIdentifier(mode)
         if host.epollDescriptor < 0 { noteShortage() }
         return host.epollDescriptor >= 0
     }
 
-    /// Answers whether the timer descriptor is to be watched. Where there is no timer it is left as it is, and not looked at.
+    /// Answers whether the timer descriptor is to be watched. Where there is no timer it is left as it is, and not
+    /// looked at.
     private func armTimerLocked(for time: Nanoseconds) -> Bool {
         guard time != .never else {
             host.armedFor = .min

@@ -4,8 +4,8 @@
 import CGLib
 import CGRun
 
-/// On the home context the hub carries the loop's items; on every context it is the canary that tells whether GLib really
-/// checked its sources.
+/// On the home context the hub carries the loop's items; on every context it is the canary that tells whether GLib
+/// really checked its sources.
 final class ServedContext {
     let context: OpaquePointer
     let hub: UnsafeMutablePointer<GSource>

@@ -19,7 +19,8 @@ struct SleepState {
 
     /// ``GRunLoop/wakeUp()`` was called and no pass has consumed it yet.
     var isWakePending = false
-    /// It was called on another thread: whoever is innermost consumes it, but every run for which it counted owes it a pass.
+    /// It was called on another thread: whoever is innermost consumes it, but every run for which it counted owes it a
+    /// pass.
     var isWakeForeign = false
     /// The thread is in poll(), or about to be: a change that it must notice has to wake it.
     private(set) var isPolling = false
@@ -68,7 +69,8 @@ extension GRunLoop {
     ///
     /// - Parameter reach: a stop is for the innermost run; anything else may be for every run for which it counts now.
     func wakeUpLocked(for reach: SleepState.Reach = .everyRun) -> Kick? {
-        // For a host, whose next prepare sees it. A foreign loop that a callout of ours runs has made the run below it listen.
+        // For a host, whose next prepare sees it. A foreign loop that a callout of ours runs has made the run below it
+        // listen.
         guard let innermost else {
             host.isWakePending = true
             return sleep.kick(self)
@@ -100,8 +102,8 @@ extension GRunLoop {
         }
     }
 
-    /// With the lock held, the run is about to sleep: not if it was stopped, and not if a nested run has consumed what another thread
-    /// woke this one for. Core Foundation sleeps there, for as long as nothing else happens.
+    /// With the lock held, the run is about to sleep: not if it was stopped, and not if a nested run has consumed what
+    /// another thread woke this one for. Core Foundation sleeps there, for as long as nothing else happens.
     func recallWakeUpLocked(_ run: Activation) {
         guard run.isStopped || run.owesPass else { return }
         run.owesPass = false
@@ -119,13 +121,15 @@ extension GRunLoop {
         lock.lock()
     }
 
-    /// With the lock held, a mode's timers have changed: a sleep in it that would now last too long ends, without a pass (item 76).
+    /// With the lock held, a mode's timers have changed: a sleep in it that would now last too long ends, without a
+    /// pass (item 76).
     func rearmLocked(_ mode: ModeState) -> Kick? {
         guard sleep.isIn(mode), mode.heap.wakeUpTime() < sleep.until else { return nil }
         return sleep.kick(self)
     }
 
-    /// With the lock held, a mode has a first descriptor: a sleep in it that does not watch its epoll begins again (item 78).
+    /// With the lock held, a mode has a first descriptor: a sleep in it that does not watch its epoll begins again
+    /// (item 78).
     func descriptorsChangedLocked(in mode: ModeState) -> Kick? {
         guard sleep.isIn(mode), !sleep.watchesDescriptors else { return nil }
         return sleep.kick(self)
@@ -138,8 +142,8 @@ extension GRunLoop {
     }
 }
 
-/// A wake-up that is owed to a thread that sleeps in poll(): sent after the lock, since the woken thread wants it. Exactly once: nobody else
-/// wakes the same sleep.
+/// A wake-up that is owed to a thread that sleeps in poll(): sent after the lock, since the woken thread wants it.
+/// Exactly once: nobody else wakes the same sleep.
 struct Kick: ~Copyable {
     private let waker: SleepState.Waker
     /// Closes its descriptor when it goes: retained for one that is to be written to.

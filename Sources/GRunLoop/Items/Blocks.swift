@@ -10,11 +10,11 @@ extension GRunLoop {
         enqueue(body, into: defaultMode.blocks, waking: false)
     }
 
-    /// Enqueues a block, to be run once, in the first of the modes that runs; ``Mode/common`` stands for every common mode. Blocks
-    /// run in the order in which they were enqueued.
+    /// Enqueues a block, to be run once, in the first of the modes that runs; ``Mode/common`` stands for every common
+    /// mode. Blocks run in the order in which they were enqueued.
     ///
-    /// It does **not** wake a sleeping loop: the block runs after the next wake-up. An empty list of modes means never. A
-    /// block that is still waiting when the loop's thread ends is released without being run.
+    /// It does **not** wake a sleeping loop: the block runs after the next wake-up. An empty list of modes means never.
+    /// A block that is still waiting when the loop's thread ends is released without being run.
     ///
     /// Threads: any. The corresponding Core Foundation function is `CFRunLoopPerformBlock`.
     public func perform(inModes names: [Mode], _ body: consuming @escaping @Sendable () -> Void) {
@@ -22,8 +22,8 @@ extension GRunLoop {
         enqueue(body, names, waking: false)
     }
 
-    /// Enqueues a block and wakes the loop. A block does not count as a handled source (item 178), and after the loop's end it is dropped
-    /// without a word: see ``performOnThread(inModes:_:)``.
+    /// Enqueues a block and wakes the loop. A block does not count as a handled source (item 178), and after the loop's
+    /// end it is dropped without a word: see ``performOnThread(inModes:_:)``.
     ///
     /// Threads: any. The corresponding Core Foundation functions are `CFRunLoopPerformBlock` and `CFRunLoopWakeUp`.
     public func async(inModes names: [Mode], _ body: consuming @escaping @Sendable () -> Void) {
@@ -31,7 +31,8 @@ extension GRunLoop {
         enqueue(body, names, waking: true)
     }
 
-    /// Enqueues a block for the common modes and wakes the loop: ``async(inModes:_:)``, and the quickest way to have something done.
+    /// Enqueues a block for the common modes and wakes the loop: ``async(inModes:_:)``, and the quickest way to have
+    /// something done.
     ///
     /// Threads: any.
     public func async(_ body: consuming @escaping @Sendable () -> Void) {
@@ -60,7 +61,8 @@ extension GRunLoop {
         }?.send()
     }
 
-    /// Into one queue, for which the closure is handed on and not copied: each count of its references costs as much as a lock.
+    /// Into one queue, for which the closure is handed on and not copied: each count of its references costs as much as
+    /// a lock.
     @inline(__always) private func enqueue(
         _ body: consuming @escaping @Sendable () -> Void, into queue: BlockQueue, waking: Bool
     ) {
@@ -76,7 +78,9 @@ extension GRunLoop {
     }
 
     /// With the lock held: for one queue, which needs no token.
-    @inline(__always) private func enqueueLocked(_ body: consuming @escaping @Sendable () -> Void, into queue: BlockQueue) {
+    @inline(__always) private func enqueueLocked(
+        _ body: consuming @escaping @Sendable () -> Void, into queue: BlockQueue
+    ) {
         fixHomeLocked()
         queue.append(.init(sequence: blockSequence, body: body))
         blockSequence &+= 1

@@ -5,7 +5,8 @@
 struct Cancellables {
     typealias Tag = UInt64
 
-    /// Its target's deinit may call back into the loop: whoever removes an entry lets it go after the access to the others.
+    /// Its target's deinit may call back into the loop: whoever removes an entry lets it go after the access to the
+    /// others.
     struct Entry {
         let target: AnyObject?
         let key: AnyHashable?

@@ -4,21 +4,23 @@
 extension GRunLoop {
     /// A source that is performed when its descriptor is readable, writable, and so on.
     ///
-    /// It is level-triggered: it is performed again in every pass in which the condition still holds. The loop does not read
-    /// from the descriptor. Remove or invalidate the source before closing the descriptor. Two sources may watch one
-    /// descriptor for different conditions; of two for the same condition the later one gets it. Let the closure hold whoever owns the
-    /// descriptor: Swift lets go of an object after its last use, not at the end of its scope.
+    /// It is level-triggered: it is performed again in every pass in which the condition still holds. The loop does not
+    /// read from the descriptor. Remove or invalidate the source before closing the descriptor. Two sources may watch
+    /// one descriptor for different conditions; of two for the same condition the later one gets it. Let the closure
+    /// hold whoever owns the descriptor: Swift lets go of an object after its last use, not at the end of its scope.
     ///
-    /// A closure that runs a nested loop in one of the source's modes while the condition still holds is called again there, and again:
-    /// read first, or remove the source for as long.
+    /// A closure that runs a nested loop in one of the source's modes while the condition still holds is called again
+    /// there, and again: read first, or remove the source for as long.
     ///
-    /// A closure that drains another source's descriptor may leave that one a spurious call, as in every level-triggered loop:
-    /// use descriptors that do not block. A descriptor source is in one loop at a time, and in any number of its modes.
+    /// A closure that drains another source's descriptor may leave that one a spurious call, as in every
+    /// level-triggered loop: use descriptors that do not block. A descriptor source is in one loop at a time, and in
+    /// any number of its modes.
     ///
-    /// Threads: every call, any thread. The corresponding Core Foundation type is `CFRunLoopSource` with a context of version 1;
-    /// the GLib function is `g_unix_fd_source_new`.
+    /// Threads: every call, any thread. The corresponding Core Foundation type is `CFRunLoopSource` with a context of
+    /// version 1; the GLib function is `g_unix_fd_source_new`.
     public final class DescriptorSource: @unchecked Sendable {
-        /// What can be waited for and what can be found. The names and the bits of `poll(2)`, which are those of `epoll(7)` and GLib.
+        /// What can be waited for and what can be found. The names and the bits of `poll(2)`, which are those of
+        /// `epoll(7)` and GLib.
         public struct Conditions: OptionSet, Hashable, Sendable, CustomStringConvertible {
             public let rawValue: UInt32
 
@@ -52,7 +54,8 @@ extension GRunLoop {
         }
 
         public let descriptor: Int32
-        // A byte holds all bits that there are. It and the flags stand together: a source takes 72 bytes, and with one more malloc's 96.
+        // A byte holds all bits that there are. It and the flags stand together: a source takes 72 bytes, and with one
+        // more malloc's 96.
         private let conditionBits: UInt8
         @exclusivity(unchecked) var isCommonItem = false
         @exclusivity(unchecked) private var valid = true
@@ -82,7 +85,8 @@ extension GRunLoop {
         /// False from the call of ``invalidate()`` on.
         public var isValid: Bool { !Fork.isChild && guardian.withLock { valid } }
 
-        /// Takes the source out of every mode, for good. It is not performed any more, also not for an event that was found already.
+        /// Takes the source out of every mode, for good. It is not performed any more, also not for an event that was
+        /// found already.
         ///
         /// The corresponding Core Foundation function is `CFRunLoopSourceInvalidate`.
         public func invalidate() {

@@ -4,8 +4,8 @@
 extension GRunLoop {
     /// A closure that is called at given stages of the runs of the modes that it is in.
     ///
-    /// An observer is in one loop at a time, and in any number of its modes. It does not keep a mode from being finished.
-    /// While its closure runs a nested loop, the observer is not called there.
+    /// An observer is in one loop at a time, and in any number of its modes. It does not keep a mode from being
+    /// finished. While its closure runs a nested loop, the observer is not called there.
     ///
     /// Threads: every call, any thread. The corresponding Core Foundation type is `CFRunLoopObserver`.
     public final class Observer: @unchecked Sendable {
@@ -24,7 +24,8 @@ extension GRunLoop {
 
         /// - Parameters:
         ///   - activities: the stages to be called at.
-        ///   - repeats: false means that it is called once in all, for the first stage that matches, and invalidated after that.
+        ///   - repeats: false means that it is called once in all, for the first stage that matches, and invalidated
+        ///     after that.
         ///   - order: lower is called first.
         ///   - handler: called on the loop's thread. It is released when the observer is invalidated.
         ///

@@ -23,7 +23,9 @@ extension GRunLoop.DescriptorSource {
         descriptor: Int32, conditions: Conditions = .readable,
         onMain handler: @escaping @MainActor @Sendable (GRunLoop.DescriptorSource, Conditions) -> Void
     ) {
-        self.init(descriptor: descriptor, conditions: conditions) { source, ready in callOnMain { handler(source, ready) } }
+        self.init(descriptor: descriptor, conditions: conditions) { source, ready in
+            callOnMain { handler(source, ready) }
+        }
     }
 }
 

@@ -4,11 +4,12 @@
 extension GRunLoop {
     // MARK: On the loop's thread
 
-    /// Has the closure performed on the loop's thread, in the first of the modes that runs, and wakes the loop. What was queued is
-    /// performed in one pass, in order, as far as ``hostTimeSlice`` lets it. An empty list of modes means never.
+    /// Has the closure performed on the loop's thread, in the first of the modes that runs, and wakes the loop. What
+    /// was queued is performed in one pass, in order, as far as ``hostTimeSlice`` lets it. An empty list of modes means
+    /// never.
     ///
-    /// Unlike ``async(inModes:_:)`` it is a source: it keeps its modes from being finished until it was performed, counts as a handled
-    /// source, and throws when it can never happen.
+    /// Unlike ``async(inModes:_:)`` it is a source: it keeps its modes from being finished until it was performed,
+    /// counts as a handled source, and throws when it can never happen.
     ///
     /// Threads: any. It throws when the loop's thread has ended. The corresponding Foundation method is
     /// `perform(_:on:with:waitUntilDone:modes:)` without waiting.
@@ -23,10 +24,12 @@ extension GRunLoop {
     /// Has the closure performed on the loop's thread and waits until that is done; on the loop's own thread, also
     /// while that is in virtual time, it is performed at once. While it waits this thread serves nothing.
     ///
-    /// Threads: any. It throws what the closure throws, and ``LoopEnded`` when the loop's thread has ended or ends before the closure
-    /// was performed. The corresponding Foundation method is `perform(_:on:with:waitUntilDone:modes:)`.
+    /// Threads: any. It throws what the closure throws, and ``LoopEnded`` when the loop's thread has ended or ends
+    /// before the closure was performed. The corresponding Foundation method is
+    /// `perform(_:on:with:waitUntilDone:modes:)`.
     ///
-    /// - Parameter names: the modes to perform it in. An empty list is a programmer error and traps: it would wait for ever.
+    /// - Parameter names: the modes to perform it in. An empty list is a programmer error and traps: it would wait for
+    ///   ever.
     public func performAndWait<Value: Sendable, Failure: Error>(
         inModes names: [Mode] = [.common], _ body: @escaping @Sendable () throws(Failure) -> Value
     ) throws -> Value {
@@ -76,12 +79,12 @@ extension GRunLoop {
 
     // MARK: Later
 
-    /// Has the closure performed once, after a delay, in whichever of the modes runs then. Zero and negative delays mean as soon as the
-    /// loop runs such a mode, never at once. An empty list of modes means never.
+    /// Has the closure performed once, after a delay, in whichever of the modes runs then. Zero and negative delays
+    /// mean as soon as the loop runs such a mode, never at once. An empty list of modes means never.
     ///
     /// - Parameters:
-    ///   - target: with `key`, what ``cancelPerforms(target:key:)`` finds it by. It is retained until the closure was performed or
-    ///     cancelled.
+    ///   - target: with `key`, what ``cancelPerforms(target:key:)`` finds it by. It is retained until the closure was
+    ///     performed or cancelled.
     ///
     /// Threads: the loop's own; from another thread it is logged and ignored. The corresponding Foundation method is
     /// `perform(_:with:afterDelay:inModes:)`.
@@ -89,7 +92,9 @@ extension GRunLoop {
         after delay: Duration, inModes names: [Mode] = [.default], target: AnyObject? = nil,
         key: (any Hashable & Sendable)? = nil, _ body: @escaping @Sendable () -> Void
     ) {
-        guard !Fork.refuses("perform(after:)"), requireOwnThread("perform(after:)"), !names.isEmpty, !isDead else { return }
+        guard !Fork.refuses("perform(after:)"), requireOwnThread("perform(after:)"), !names.isEmpty, !isDead else {
+            return
+        }
         let tag = cancellables.add(target: target, key: key)
         let timer = Timer(interval: delay, repeats: false) { [unowned self] _ in
             let entry = cancellables.remove(tag)
@@ -100,8 +105,8 @@ extension GRunLoop {
         for name in Set(names) { add(timer, forMode: name) }
     }
 
-    /// Has the closure performed once, at the start of the next pass in one of the modes. Lower orders first; equal ones in the order
-    /// of these calls. An empty list of modes means never.
+    /// Has the closure performed once, at the start of the next pass in one of the modes. Lower orders first; equal
+    /// ones in the order of these calls. An empty list of modes means never.
     ///
     /// Threads: the loop's own; from another thread it is logged and ignored. The corresponding Foundation method is
     /// `RunLoop.perform(_:target:argument:order:modes:)`.
@@ -109,7 +114,9 @@ extension GRunLoop {
         order: Int, inModes names: [Mode], target: AnyObject? = nil, key: (any Hashable & Sendable)? = nil,
         _ body: @escaping @Sendable () -> Void
     ) {
-        guard !Fork.refuses("perform(order:)"), requireOwnThread("perform(order:)"), !names.isEmpty, !isDead else { return }
+        guard !Fork.refuses("perform(order:)"), requireOwnThread("perform(order:)"), !names.isEmpty, !isDead else {
+            return
+        }
         let tag = cancellables.add(target: target, key: key)
         let source = Source(order: order) { [unowned self] in
             let entry = cancellables.remove(tag)
@@ -121,8 +128,9 @@ extension GRunLoop {
         source.signal()
     }
 
-    /// Takes back what ``perform(after:inModes:target:key:_:)`` and ``perform(order:inModes:target:key:_:)`` of this loop have not
-    /// performed yet: everything of the target, or what has also an equal key. What other threads have queued stays.
+    /// Takes back what ``perform(after:inModes:target:key:_:)`` and ``perform(order:inModes:target:key:_:)`` of this
+    /// loop have not performed yet: everything of the target, or what has also an equal key. What other threads have
+    /// queued stays.
     ///
     /// Threads: the loop's own; from another thread it is logged and ignored. The corresponding Foundation methods are
     /// `cancelPreviousPerformRequests(withTarget:selector:object:)` and `RunLoop.cancelPerformSelectors(withTarget:)`.

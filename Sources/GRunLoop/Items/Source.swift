@@ -4,13 +4,15 @@
 extension GRunLoop {
     /// A source that is performed after it was signalled: once, however often it was signalled before.
     ///
-    /// Signalling does not wake a sleeping loop: call ``GRunLoop/wakeUp()`` after ``signal()``. A source can be in several modes and
-    /// in several loops; one signal is performed by whichever of them comes first. It keeps its loops alive as long as it is in
-    /// them.
+    /// Signalling does not wake a sleeping loop: call ``GRunLoop/wakeUp()`` after ``signal()``. A source can be in
+    /// several modes and in several loops; one signal is performed by whichever of them comes first. It keeps its loops
+    /// alive as long as it is in them.
     ///
-    /// Threads: every call, any thread. The corresponding Core Foundation type is `CFRunLoopSource` with a context of version 0.
+    /// Threads: every call, any thread. The corresponding Core Foundation type is `CFRunLoopSource` with a context of
+    /// version 0.
     public final class Source: @unchecked Sendable {
-        /// Sources that are signalled at the same time perform in ascending order; equal ones in the order of their first signal.
+        /// Sources that are signalled at the same time perform in ascending order; equal ones in the order of their
+        /// first signal.
         public let order: Int
 
         let perform: @Sendable () -> Void
@@ -22,20 +24,20 @@ extension GRunLoop {
         @exclusivity(unchecked) private var valid = true
         /// Its place in the order of first signals; 0 when it is not signalled.
         @exclusivity(unchecked) private var signalNumber: UInt64 = 0
-        /// Replaced, never changed in place: who signals goes through the array that it found, without the lock, and that it has let go of
-        /// it orders nothing for whoever finds it unshared.
+        /// Replaced, never changed in place: who signals goes through the array that it found, without the lock, and
+        /// that it has let go of it orders nothing for whoever finds it unshared.
         @exclusivity(unchecked) private var memberships: [SourceMembership] = []
         /// The loops of which it is a common item.
         @exclusivity(unchecked) private var commonIn: [GRunLoop] = []
 
         /// - Parameters:
         ///   - order: lower performs first.
-        ///   - schedule: called on the adding thread when the source has been added to a mode of a loop, once for each mode. It
-        ///     gets the mode's own name, never ``Mode/common``.
-        ///   - cancel: called on the removing thread, once for each mode that it was removed from; also when it is invalidated,
-        ///     and when the loop's thread ends.
-        ///   - perform: called on the loop's thread, after the signal is cleared: a signal from inside it performs the source
-        ///     again in the next pass.
+        ///   - schedule: called on the adding thread when the source has been added to a mode of a loop, once for each
+        ///     mode. It gets the mode's own name, never ``Mode/common``.
+        ///   - cancel: called on the removing thread, once for each mode that it was removed from; also when it is
+        ///     invalidated, and when the loop's thread ends.
+        ///   - perform: called on the loop's thread, after the signal is cleared: a signal from inside it performs the
+        ///     source again in the next pass.
         ///
         /// The corresponding Core Foundation function is `CFRunLoopSourceCreate`.
         public init(
@@ -74,8 +76,8 @@ extension GRunLoop {
                 return nil
             }
             if signalNumber == 0 { signalNumber = SignalOrder.next() }
-            // Also when it was signalled already: whoever did that may not have got as far as telling the modes, and what
-            // is accepted here must be found by a wake-up that follows.
+            // Also when it was signalled already: whoever did that may not have got as far as telling the modes, and
+            // what is accepted here must be found by a wake-up that follows.
             if memberships.count == 1 {
                 // As nearly always: no array is held.
                 let only = memberships[0]
@@ -95,8 +97,8 @@ extension GRunLoop {
         /// False from the call of ``invalidate()`` on.
         public var isValid: Bool { !Fork.isChild && lock.withLock { valid } }
 
-        /// Takes the source out of every mode of every loop, for good. `cancel` is called once for each mode, on this thread. The
-        /// closures are kept until the source itself goes.
+        /// Takes the source out of every mode of every loop, for good. `cancel` is called once for each mode, on this
+        /// thread. The closures are kept until the source itself goes.
         ///
         /// The corresponding Core Foundation function is `CFRunLoopSourceInvalidate`.
         public func invalidate() {
@@ -150,7 +152,8 @@ extension GRunLoop {
             lock.withLock { commonIn.firstIndex { $0 === loop }.map { commonIn.remove(at: $0) } }
         }
 
-        /// The caller releases it after the loop's lock: with it may go the last references to the loop and to the source.
+        /// The caller releases it after the loop's lock: with it may go the last references to the loop and to the
+        /// source.
         func leave(_ membership: SourceMembership) {
             lock.withLock { memberships = memberships.filter { $0 !== membership } }
         }

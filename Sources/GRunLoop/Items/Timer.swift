@@ -4,12 +4,12 @@
 extension GRunLoop {
     /// A closure that is called when a point in time has come.
     ///
-    /// A timer never fires before its fire date. One that repeats keeps to its grid: after each fire the next date is the first
-    /// one of the grid that lies after the end of the closure; dates that were missed are skipped. With an interval of 50 ms and a
-    /// closure that takes 70 ms it fires at 0, 100, 200 ms.
+    /// A timer never fires before its fire date. One that repeats keeps to its grid: after each fire the next date is
+    /// the first one of the grid that lies after the end of the closure; dates that were missed are skipped. With an
+    /// interval of 50 ms and a closure that takes 70 ms it fires at 0, 100, 200 ms.
     ///
-    /// A timer is in one loop at a time, and in any number of its modes: one due time is one call. While its closure runs a
-    /// nested loop, it does not fire there.
+    /// A timer is in one loop at a time, and in any number of its modes: one due time is one call. While its closure
+    /// runs a nested loop, it does not fire there.
     ///
     /// Threads: every call, any thread, except where said. The corresponding Core Foundation type is `CFRunLoopTimer`.
     public final class Timer: @unchecked Sendable {
@@ -37,10 +37,12 @@ extension GRunLoop {
         }
 
         /// - Parameters:
-        ///   - fireAt: the first fire date. One in the past means now; one that is more than 16 years ahead means in 16 years.
-        ///   - interval: the grid of the following dates. Zero or negative: the timer fires once, and is then invalidated.
-        ///   - tolerance: how much later than its date it may fire, so that several wake-ups become one. Negative means none; a
-        ///     repeating timer takes at most half its interval.
+        ///   - fireAt: the first fire date. One in the past means now; one that is more than 16 years ahead means in 16
+        ///     years.
+        ///   - interval: the grid of the following dates. Zero or negative: the timer fires once, and is then
+        ///     invalidated.
+        ///   - tolerance: how much later than its date it may fire, so that several wake-ups become one. Negative means
+        ///     none; a repeating timer takes at most half its interval.
         ///   - handler: called on the loop's thread. It is released when the timer is invalidated.
         ///
         /// The corresponding Core Foundation function is `CFRunLoopTimerCreateWithHandler`.
@@ -82,7 +84,9 @@ extension GRunLoop {
             interval: Duration, repeats: Bool, tolerance: Duration = .zero,
             handler: @escaping @Sendable (Timer) -> Void
         ) {
-            self.init(interval: interval, startingAt: ThreadLoops.time, repeats: repeats, tolerance: tolerance, handler: handler)
+            self.init(
+                interval: interval, startingAt: ThreadLoops.time, repeats: repeats, tolerance: tolerance,
+                handler: handler)
         }
 
         /// - Parameter start: the present, or a moment ago.
@@ -115,17 +119,19 @@ extension GRunLoop {
 
         /// The date of the next fire; of an invalid timer, the last date that it had.
         ///
-        /// Setting it moves the timer in all its modes: to fire at once if the date has passed. Inside the timer's own closure
-        /// it replaces the next date of the grid; a one-shot timer cannot be moved from there. An invalid timer ignores it. From
-        /// another thread it wakes the loop.
+        /// Setting it moves the timer in all its modes: to fire at once if the date has passed. Inside the timer's own
+        /// closure it replaces the next date of the grid; a one-shot timer cannot be moved from there. An invalid timer
+        /// ignores it. From another thread it wakes the loop.
         ///
-        /// The corresponding Core Foundation functions are `CFRunLoopTimerGetNextFireDate` and `CFRunLoopTimerSetNextFireDate`.
+        /// The corresponding Core Foundation functions are `CFRunLoopTimerGetNextFireDate` and
+        /// `CFRunLoopTimerSetNextFireDate`.
         public var fireDate: Instant {
             get { Fork.refuses("Timer.fireDate") ? GRunLoop.distantFuture : guardian.withLock { requested }.instant }
             set { move(to: Nanoseconds(saturating: newValue)) }
         }
 
-        /// The date of the next fire, nil once the timer is invalid. `CFRunLoopTimerGetNextFireDate`, which answers 0 then.
+        /// The date of the next fire, nil once the timer is invalid. `CFRunLoopTimerGetNextFireDate`, which answers 0
+        /// then.
         public var nextFireDate: Instant? {
             guard !Fork.refuses("Timer.nextFireDate") else { return nil }
             return guardian.withLock { valid ? requested : nil }?.instant
@@ -180,8 +186,8 @@ extension GRunLoop {
         /// Here no lock is held: the deinit of what the closure holds is user code.
         @inline(never) private static func release(_ handler: consuming Handler?, _ item: consuming Item?) {}
 
-        /// Calls the closure now, on this thread. A repeating timer keeps its schedule; a one-shot timer is invalidated. An invalid
-        /// timer ignores it. The corresponding Foundation method is `Timer.fire()`.
+        /// Calls the closure now, on this thread. A repeating timer keeps its schedule; a one-shot timer is
+        /// invalidated. An invalid timer ignores it. The corresponding Foundation method is `Timer.fire()`.
         public func fire() {
             guard !Fork.refuses("Timer.fire") else { return }
             var (body, isOneShot) = guardian.withLock { (valid ? handler?.body : nil, period == 0) }
@@ -231,7 +237,8 @@ extension GRunLoop {
 
         /// With the lock held: whether it is the mode's, and due: when its batch began, or now if it was moved since.
         @inline(__always) func canFireLocked(in mode: ModeState, of loop: GRunLoop, by limit: Nanoseconds) -> Bool {
-            guardian.isBound(to: loop.lock) && valid && isIn(mode) && !isFiring && (deadline <= limit || deadline <= loop.time)
+            guardian.isBound(to: loop.lock) && valid && isIn(mode) && !isFiring
+                && (deadline <= limit || deadline <= loop.time)
         }
 
         /// With the lock held before and after: calls the closure without it, and computes the next date.
@@ -264,8 +271,8 @@ extension GRunLoop {
             }
         }
 
-        /// One that fires once has fired. The lock is given up. A function of its own: what is taken out of the timer must be gone when the caller locks
-        /// again.
+        /// One that fires once has fired. The lock is given up. A function of its own: what is taken out of the timer
+        /// must be gone when the caller locks again.
         @inline(never) private func endOneShot(holding lock: Lock) {
             isFiring = false
             invalidate(holding: lock)
@@ -305,7 +312,9 @@ extension GRunLoop {
             let wake = guardian.withLock { () -> Kick? in
                 guard valid else { return nil }
                 let due = Self.deadline(for: date, at: nowLocked)
-                if let loop = guardian.loop { return loop.moveLocked(self) { setDates(requested: date, deadline: due) } }
+                if let loop = guardian.loop {
+                    return loop.moveLocked(self) { setDates(requested: date, deadline: due) }
+                }
                 setDates(requested: date, deadline: due)
                 return nil
             }
@@ -330,7 +339,9 @@ extension GRunLoop.Timer: CustomStringConvertible {
             (isValidLocked, isFiring, shownDateLocked, nowLocked)
         }
         let ahead = seconds(date.subtractingSaturating(now))
-        let state = "valid = \(yesNo(valid)), firing = \(yesNo(firing)), interval = \(interval), tolerance = \(tolerance)"
-        return "<GRunLoop.Timer \(hexAddress(self))>{\(state), next fire date = \(ahead) s from now (@ \(date)), callout = closure}"
+        let state =
+            "valid = \(yesNo(valid)), firing = \(yesNo(firing)), interval = \(interval), tolerance = \(tolerance)"
+        return
+            "<GRunLoop.Timer \(hexAddress(self))>{\(state), next fire date = \(ahead) s from now (@ \(date)), callout = closure}"
     }
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The main dispatch queue as an item of the main loop: an eventfd to wait for, and a drain of one snapshot.
 //
-// libdispatch binds the queue to the thread that loaded it; draining it anywhere else ends the process, so who holds it is asked
-// before every drain. The eventfd is read first and the queue drained then, as one step: reading alone strands the queued
-// blocks until the next one comes, draining alone leaves the descriptor readable, and the loop spins (items 193 and 194).
+// libdispatch binds the queue to the thread that loaded it; draining it anywhere else ends the process, so who holds it
+// is asked before every drain. The eventfd is read first and the queue drained then, as one step: reading alone strands
+// the queued blocks until the next one comes, draining alone leaves the descriptor readable, and the loop spins (items
+// 193 and 194).
 
 import CGRun
 import Dispatch
@@ -14,8 +15,8 @@ enum MainQueue {
     private static let unknown: Int32 = -2
     private static let known = Atomic<Int32>(unknown)
 
-    /// The queue's eventfd, made at first need and valid for as long as the process is; -1 where libdispatch offers none, and as long as no
-    /// descriptor is left for it: libdispatch itself would end the process then.
+    /// The queue's eventfd, made at first need and valid for as long as the process is; -1 where libdispatch offers
+    /// none, and as long as no descriptor is left for it: libdispatch itself would end the process then.
     @inline(__always) static var handle: Int32 {
         let handle = known.load(ordering: .relaxed)
         return handle == unknown ? makeHandle() : handle
@@ -31,7 +32,8 @@ enum MainQueue {
     /// Its number is a stranger's now, if anybody's.
     static func forgetHandle() { known.store(-1, ordering: .relaxed) }
 
-    /// A drain is on the stack of the main thread: libdispatch would do nothing in a second one, and the descriptor would spin.
+    /// A drain is on the stack of the main thread: libdispatch would do nothing in a second one, and the descriptor
+    /// would spin.
     private static let draining = Atomic(false)
     private static let saidLost = Atomic(false)
 
@@ -66,7 +68,8 @@ enum MainQueue {
 
     private static let hasLooked = Atomic(false)
 
-    /// The main loop is touched for the first time, perhaps by another thread because the main one is gone. Makes no handle.
+    /// The main loop is touched for the first time, perhaps by another thread because the main one is gone. Makes no
+    /// handle.
     static func lookOnce() {
         if hasLooked.load(ordering: .relaxed) || hasLooked.exchange(true, ordering: .relaxed) { return }
         // From now on it is said when it happens.
@@ -76,24 +79,28 @@ enum MainQueue {
 
     private static var lossInWords: String {
         if isLeft(cgrun_async_main_state()) {
-            return "the program's async main has suspended, and Swift's runtime has given the main thread to libdispatch; call "
+            return
+                "the program's async main has suspended, and Swift's runtime has given the main thread to libdispatch; call "
                 + "GRunLoop.hostAsyncMain() before the first await of main()"
         }
         if cgrun_main_queue_owner() == cgrun_main_thread() {
             return "libdispatch has no handle of it for a foreign run loop, or no descriptor is left for one"
         }
         if cgrun_main_queue_owner_at_load() == cgrun_main_thread() {
-            return "dispatchMain() was called, which gives the main thread to libdispatch for good, or that thread is ending; run "
+            return
+                "dispatchMain() was called, which gives the main thread to libdispatch for good, or that thread is ending; run "
                 + "the main run loop instead"
         }
-        return "libdispatch was first loaded on a thread that is not the main one, which it has taken for the main thread (or "
+        return
+            "libdispatch was first loaded on a thread that is not the main one, which it has taken for the main thread (or "
             + "dispatchMain() was called before this library was loaded); load libdispatch, or what links with it, on the main "
             + "thread"
     }
 
     private static let saidInside = Atomic(false)
 
-    /// Whether there is something on the queue that a run inside one of its blocks keeps from running, and that is not known yet.
+    /// Whether there is something on the queue that a run inside one of its blocks keeps from running, and that is not
+    /// known yet.
     @inline(__always) fileprivate static var isStrandedUnsaid: Bool { isDraining && hasReadyUnsaid }
 
     @inline(never) private static var hasReadyUnsaid: Bool { !saidInside.load(ordering: .relaxed) && isOurs && isReady }
@@ -122,13 +129,15 @@ enum MainQueue {
 }
 
 extension GRunLoop {
-    /// With the lock held: whether a run of `mode` serves the main dispatch queue: the main loop, on the main thread, in a common mode,
-    /// and not inside a drain (items 184, 185 and 188); and libdispatch has not given the queue away (195).
+    /// With the lock held: whether a run of `mode` serves the main dispatch queue: the main loop, on the main thread,
+    /// in a common mode, and not inside a drain (items 184, 185 and 188); and libdispatch has not given the queue away
+    /// (195).
     func servesMainQueueLocked(_ mode: ModeState) -> Bool {
         isMain && mode.isCommon && isCurrent && !MainQueue.isDraining && MainQueue.isOurs
     }
 
-    /// With the lock held: whether a run of `mode`, inside a block of the queue, keeps something on it from running, and that is to be said.
+    /// With the lock held: whether a run of `mode`, inside a block of the queue, keeps something on it from running,
+    /// and that is to be said.
     func mustExplainStrandedLocked(_ mode: ModeState) -> Bool {
         isMain && mode.isCommon && MainQueue.isStrandedUnsaid
     }

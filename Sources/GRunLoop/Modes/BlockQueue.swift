@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The blocks that wait in one mode, or in the common modes: a ring, in the order of a loop-wide sequence number.
 
-/// A block that was given for several modes: each of their queues holds the same token, and whoever comes first takes the body.
+/// A block that was given for several modes: each of their queues holds the same token, and whoever comes first takes
+/// the body.
 final class BlockToken {
     @exclusivity(unchecked) var body: (@Sendable () -> Void)?
     let queues: [BlockQueue]
@@ -12,7 +13,8 @@ final class BlockToken {
     }
 }
 
-/// Guarded by the loop's lock. A pointer, which a pass hands on without counting references: whoever made it deallocates it.
+/// Guarded by the loop's lock. A pointer, which a pass hands on without counting references: whoever made it
+/// deallocates it.
 struct BlockQueue {
     struct Entry {
         let sequence: UInt64
@@ -192,7 +194,8 @@ struct BlockQueue {
         count -= 1
     }
 
-    /// Blocks of several modes that were taken elsewhere make room first: behind one that is never taken they would pile up.
+    /// Blocks of several modes that were taken elsewhere make room first: behind one that is never taken they would
+    /// pile up.
     private func makeRoom() {
         let larger = live * 2 > capacity ? capacity * 2 : capacity
         let copy = UnsafeMutablePointer<Entry>.allocate(capacity: larger)

@@ -25,7 +25,9 @@ struct CommonItems {
 
     /// Answers the item, to be released after the lock.
     mutating func remove(_ object: AnyObject) -> Item? { items.removeValue(forKey: Self.key(object))?.item }
-    mutating func remove(_ context: OpaquePointer) -> Item? { items.removeValue(forKey: UInt(bitPattern: context))?.item }
+    mutating func remove(_ context: OpaquePointer) -> Item? {
+        items.removeValue(forKey: UInt(bitPattern: context))?.item
+    }
 
     mutating func removeAll() -> [Item] {
         defer { items = [:] }

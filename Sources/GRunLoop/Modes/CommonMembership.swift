@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the comings and goings of all kinds of items share.
 //
-// For every kind `add` and `remove` do all that they do to the loop in one hold of its lock: the item becomes a common item and joins
-// every common mode, or neither. What is to be called, woken or logged because of it comes after the lock. What leaves a mode is
-// handed out and released after the lock too: its deinit may be user code.
+// For every kind `add` and `remove` do all that they do to the loop in one hold of its lock: the item becomes a common
+// item and joins every common mode, or neither. What is to be called, woken or logged because of it comes after the
+// lock. What leaves a mode is handed out and released after the lock too: its deinit may be user code.
 
 extension GRunLoop {
     /// With the lock held: the modes that an item joins that is added to `name`.
@@ -25,11 +25,11 @@ extension GRunLoop {
                 + "it is added here")
     }
 
-    /// Makes a mode one of the common modes, for good. Every common item joins it at once; it serves the home context and, on the
-    /// main loop, the main dispatch queue.
+    /// Makes a mode one of the common modes, for good. Every common item joins it at once; it serves the home context
+    /// and, on the main loop, the main dispatch queue.
     ///
-    /// Threads: any. It throws if a common descriptor source cannot be watched in the mode: then the mode is not common. The
-    /// corresponding Core Foundation function is `CFRunLoopAddCommonMode`.
+    /// Threads: any. It throws if a common descriptor source cannot be watched in the mode: then the mode is not
+    /// common. The corresponding Core Foundation function is `CFRunLoopAddCommonMode`.
     public func addCommonMode(_ name: Mode) throws(DescriptorError) {
         guard name != .common else {
             return Log.misuse("addCommonMode", ".common stands for all common modes; name one mode")

@@ -2,12 +2,13 @@
 // Contexts come and go.
 
 extension GRunLoop {
-    /// Has a mode serve a context, or all common modes: while a run is in such a mode, the context is prepared, polled, checked and
-    /// dispatched with the loop's own items, in one sleep. It keeps the mode from being finished. A context that
-    /// another thread owns is left out, and tried again in the next pass: GLib does not tell when that thread lets it go, so that a
-    /// loop which sleeps meanwhile sleeps on. Call ``wakeUp()`` then.
+    /// Has a mode serve a context, or all common modes: while a run is in such a mode, the context is prepared, polled,
+    /// checked and dispatched with the loop's own items, in one sleep. It keeps the mode from being finished. A context
+    /// that another thread owns is left out, and tried again in the next pass: GLib does not tell when that thread lets
+    /// it go, so that a loop which sleeps meanwhile sleeps on. Call ``wakeUp()`` then.
     ///
-    /// Threads: any. `context` is a `GMainContext *`; the loop takes a reference. Adding it again, or the home context, does nothing.
+    /// Threads: any. `context` is a `GMainContext *`; the loop takes a reference. Adding it again, or the home context,
+    /// does nothing.
     public func add(context: OpaquePointer, forMode name: Mode) {
         guard !refuses("add(context)") else { return }
         lock.withLock { () -> Kick? in
@@ -25,7 +26,9 @@ extension GRunLoop {
 
     /// With the lock held.
     func joinLocked(_ context: OpaquePointer, _ mode: ModeState) -> Kick? {
-        guard home?.context != context, !mode.addedContexts.contains(where: { $0.context == context }) else { return nil }
+        guard home?.context != context, !mode.addedContexts.contains(where: { $0.context == context }) else {
+            return nil
+        }
         mode.addedContexts.append(ServedContext(context, carrying: nil))
         mode.contextsVersion += 1
         return contextsChangedLocked(in: mode)
@@ -52,7 +55,8 @@ extension GRunLoop {
         if isCommon { Contexts.release(context) }
     }
 
-    /// Whether the mode serves the context because it was added; for ``Mode/common``, whether it was added to the common modes as such.
+    /// Whether the mode serves the context because it was added; for ``Mode/common``, whether it was added to the
+    /// common modes as such.
     ///
     /// Threads: any.
     public func contains(context: OpaquePointer, forMode name: Mode) -> Bool {
@@ -63,13 +67,15 @@ extension GRunLoop {
         }
     }
 
-    /// The contexts that a mode serves: the home context in a common mode, a private mode's own one once it has run, and those that
-    /// were added. For ``Mode/common``, those that were added to the common modes as such. Threads: any.
+    /// The contexts that a mode serves: the home context in a common mode, a private mode's own one once it has run,
+    /// and those that were added. For ``Mode/common``, those that were added to the common modes as such. Threads: any.
     public func contexts(forMode name: Mode) -> [Context] {
         guard !Fork.refuses("contexts") else { return [] }
         return lock.withLock {
             if name == .common {
-                return commonItems.ordered.compactMap { if case .context(let context) = $0 { Context(context) } else { nil } }
+                return commonItems.ordered.compactMap {
+                    if case .context(let context) = $0 { Context(context) } else { nil }
+                }
             }
             return modes[name].map { contextsLocked(of: $0).map { Context($0.context) } } ?? []
         }

@@ -4,8 +4,8 @@
 import CGRun
 import Glibc
 
-/// Events that were fetched from one mode's epoll in one go and are serviced one a pass: a ring, in the order of service. Guarded by the
-/// loop's lock.
+/// Events that were fetched from one mode's epoll in one go and are serviced one a pass: a ring, in the order of
+/// service. Guarded by the loop's lock.
 struct DescriptorBatch: ~Copyable {
     /// The kernel's own record: which watch it is of, and what has happened.
     typealias Event = epoll_event
@@ -20,8 +20,9 @@ struct DescriptorBatch: ~Copyable {
     private var count = 0
     /// There may be more than it holds.
     private var isFull = false
-    /// How many events the next look takes. When a full batch was given up with events in it the kernel has put all of them behind the rest: were
-    /// the next one as large, and given up as well, the same few would be serviced for ever. So it is one, until a batch is serviced to its end.
+    /// How many events the next look takes. When a full batch was given up with events in it the kernel has put all of
+    /// them behind the rest: were the next one as large, and given up as well, the same few would be serviced for ever.
+    /// So it is one, until a batch is serviced to its end.
     private var room = Int32(size)
 
     deinit {
@@ -62,8 +63,8 @@ struct DescriptorBatch: ~Copyable {
         count = 0
     }
 
-    /// Asks the kernel what is ready, without waiting. The service begins behind the descriptor that was serviced last: the kernel may list
-    /// them in the same order each time, and whoever takes the first only would serve nobody else.
+    /// Asks the kernel what is ready, without waiting. The service begins behind the descriptor that was serviced last:
+    /// the kernel may list them in the same order each time, and whoever takes the first only would serve nobody else.
     /// False and errno where there is no such epoll.
     mutating func fetch(from mode: ModeState) -> Bool {
         if self.mode != nil { room = Int32(Self.size) }
@@ -75,7 +76,8 @@ struct DescriptorBatch: ~Copyable {
         guard count > 1, let last = (0..<count).first(where: { events[$0].descriptor == mode.lastDescriptor }) else {
             return found >= 0
         }
-        // What was serviced already comes behind the rest, both in their order. A batch that was serviced to its end is as it should be.
+        // What was serviced already comes behind the rest, both in their order. A batch that was serviced to its end is
+        // as it should be.
         if last < count - 1 {
             reverse(0, last + 1)
             reverse(last + 1, count)
@@ -104,8 +106,8 @@ struct DescriptorBatch: ~Copyable {
         return kept < count
     }
 
-    /// Takes the event that a source is called for out of the batch. Nil if there is none any more, and the source perhaps gone. It is the first
-    /// event, unless a test has chosen.
+    /// Takes the event that a source is called for out of the batch. Nil if there is none any more, and the source
+    /// perhaps gone. It is the first event, unless a test has chosen.
     mutating func take(_ source: Unmanaged<GRunLoop.DescriptorSource>, in mode: ModeState) -> DescriptorSet.Receiver? {
         guard !isEmpty(in: mode) else { return nil }
         for index in 0..<count {
@@ -126,7 +128,9 @@ struct DescriptorBatch: ~Copyable {
     }
 
     /// What of the event is other sources' is left as well: the kernel reports it again, and then they have their turn.
-    @inline(__always) private mutating func takeOut(at index: Int, for receiver: DescriptorSet.Receiver, in mode: ModeState) {
+    @inline(__always) private mutating func takeOut(
+        at index: Int, for receiver: DescriptorSet.Receiver, in mode: ModeState
+    ) {
         // The next fetch begins behind it.
         mode.lastDescriptor = slot(index).pointee.descriptor
         mode.descriptors.noteTurn(of: receiver, on: mode.lastDescriptor)
@@ -140,9 +144,11 @@ struct DescriptorBatch: ~Copyable {
 }
 
 extension epoll_event {
-    /// A watch is a number, and the count of watches at the time: an event of an earlier one of the same number may still be about.
+    /// A watch is a number, and the count of watches at the time: an event of an earlier one of the same number may
+    /// still be about.
     init(events: UInt32, descriptor: Int32, generation: UInt32) {
-        self.init(events: events, data: epoll_data_t(u64: UInt64(generation) << 32 | UInt64(UInt32(bitPattern: descriptor))))
+        self.init(
+            events: events, data: epoll_data_t(u64: UInt64(generation) << 32 | UInt64(UInt32(bitPattern: descriptor))))
     }
 
     var descriptor: Int32 { Int32(bitPattern: UInt32(truncatingIfNeeded: data.u64)) }

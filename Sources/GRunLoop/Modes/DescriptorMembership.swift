@@ -67,7 +67,8 @@ extension GRunLoop {
         if wasClosed { warnOfClosed(source) }
     }
 
-    /// Whether the source is in the mode; for ``Mode/common``, whether it was added to the common modes as such. Threads: any.
+    /// Whether the source is in the mode; for ``Mode/common``, whether it was added to the common modes as such.
+    /// Threads: any.
     public func contains(_ source: DescriptorSource, forMode name: Mode) -> Bool {
         guard !Fork.refuses("contains(DescriptorSource)") else { return false }
         return lock.withLock {
@@ -80,7 +81,8 @@ extension GRunLoop {
     // MARK: With the lock held
 
     /// Answers whether the descriptor's number had been closed while another source watched it.
-    func joinLocked(_ source: DescriptorSource, _ mode: ModeState, _ kick: inout Kick?) throws(DescriptorError) -> Bool {
+    func joinLocked(_ source: DescriptorSource, _ mode: ModeState, _ kick: inout Kick?) throws(DescriptorError) -> Bool
+    {
         guard !mode.descriptors.contains(source) else { return false }
         let wasClosed = try mode.descriptors.add(source)
         source.join(mode)

@@ -6,7 +6,8 @@ import Glibc
 
 /// Guarded by the loop's lock. The epoll is made when the first descriptor is added.
 final class DescriptorSet {
-    /// Who is to be called for an event, and with what of it. It is there as long as it is in the mode: whoever calls it retains it.
+    /// Who is to be called for an event, and with what of it. It is there as long as it is in the mode: whoever calls
+    /// it retains it.
     typealias Receiver = (
         source: Unmanaged<GRunLoop.DescriptorSource>, ready: GRunLoop.DescriptorSource.Conditions, isShared: Bool
     )
@@ -15,7 +16,8 @@ final class DescriptorSet {
     private struct Watch {
         /// Retained. Nil where nobody watches.
         var source: Unmanaged<GRunLoop.DescriptorSource>?
-        /// Distinguishes this watch from an earlier one of the same number whose event may still be about. 0 where nobody watches.
+        /// Distinguishes this watch from an earlier one of the same number whose event may still be about. 0 where
+        /// nobody watches.
         var generation: UInt32 = 0
         /// Several do, or did: all of them are in `shared`.
         var isShared = false
@@ -166,7 +168,8 @@ final class DescriptorSet {
 
     private func watchAll() {
         for descriptor in watchedDescriptors {
-            try? control(EPOLL_CTL_ADD, descriptor, Self.union(sources(of: descriptor)), watches[Int(descriptor)].generation)
+            try? control(
+                EPOLL_CTL_ADD, descriptor, Self.union(sources(of: descriptor)), watches[Int(descriptor)].generation)
         }
     }
 
@@ -197,7 +200,8 @@ final class DescriptorSet {
     }
 
     private func control(
-        _ operation: Int32, _ descriptor: Int32, _ conditions: GRunLoop.DescriptorSource.Conditions, _ generation: UInt32
+        _ operation: Int32, _ descriptor: Int32, _ conditions: GRunLoop.DescriptorSource.Conditions,
+        _ generation: UInt32
     ) throws(GRunLoop.DescriptorError) {
         // A child shares the epoll with its parent, whose watches it would change.
         guard !cgrun_has_forked(), epoll >= 0 else { return }

@@ -2,8 +2,8 @@
 // Observers come and go.
 
 extension GRunLoop {
-    /// Adds an observer to a mode, or to all common modes. One that is there already, invalid, or in another loop, is left alone;
-    /// the latter is logged.
+    /// Adds an observer to a mode, or to all common modes. One that is there already, invalid, or in another loop, is
+    /// left alone; the latter is logged.
     ///
     /// Threads: any. The corresponding Core Foundation function is `CFRunLoopAddObserver`.
     public func add(_ observer: Observer, forMode name: Mode) {

@@ -5,7 +5,8 @@
 struct SharedDescriptor {
     private struct Member {
         let source: GRunLoop.DescriptorSource
-        /// When it was called last, counted in turns. It outlives a batch and a run: a program may make a run of every event.
+        /// When it was called last, counted in turns. It outlives a batch and a run: a program may make a run of every
+        /// event.
         var lastTurn: UInt64
     }
 
@@ -20,8 +21,8 @@ struct SharedDescriptor {
 
     var sources: [GRunLoop.DescriptorSource] { members.map(\.source) }
 
-    /// Comes behind the others, but for the one that was called last: neither a source that is added again in each of its own calls nor one
-    /// that is in each of another's must always be first.
+    /// Comes behind the others, but for the one that was called last: neither a source that is added again in each of
+    /// its own calls nor one that is in each of another's must always be first.
     mutating func add(_ source: GRunLoop.DescriptorSource) {
         members.append(Member(source: source, lastTurn: turns - 1))
     }
@@ -30,8 +31,8 @@ struct SharedDescriptor {
         members.removeAll { $0.source === source }
     }
 
-    /// Who is to be called for `events`: of those who get anything of it the one that has waited longest. Of several that wait for one condition
-    /// the last gets it (item 109); hanging up and failing are everybody's.
+    /// Who is to be called for `events`: of those who get anything of it the one that has waited longest. Of several
+    /// that wait for one condition the last gets it (item 109); hanging up and failing are everybody's.
     func receiver(of events: UInt32) -> DescriptorSet.Receiver? {
         var claimed: GRunLoop.DescriptorSource.Conditions = []
         var next: (member: Member, ready: GRunLoop.DescriptorSource.Conditions)?

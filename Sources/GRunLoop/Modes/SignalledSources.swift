@@ -31,12 +31,13 @@ final class SourceMembership {
     }
 }
 
-/// Every source of a mode that is signalled. Guarded by the loop's lock. Each knows its place: a signal and a perform cost no search and no
-/// hash. They are not retained: whoever leaves the mode leaves this first.
+/// Every source of a mode that is signalled. Guarded by the loop's lock. Each knows its place: a signal and a perform
+/// cost no search and no hash. They are not retained: whoever leaves the mode leaves this first.
 ///
-/// A pass performs those that are signalled when it begins, its batch, in order. What it does not come to stays in order for the next one: to
-/// sort ten thousand anew may take longer than a slice of time. What a slice of time did not suffice for comes before whatever was signalled
-/// later, or a source of a low order could keep the others waiting for ever.
+/// A pass performs those that are signalled when it begins, its batch, in order. What it does not come to stays in
+/// order for the next one: to sort ten thousand anew may take longer than a slice of time. What a slice of time did not
+/// suffice for comes before whatever was signalled later, or a source of a low order could keep the others waiting for
+/// ever.
 struct SignalledSources {
     fileprivate enum Place: Equatable {
         case nowhere
@@ -107,8 +108,8 @@ struct SignalledSources {
 
     struct Batch {
         fileprivate var isUnderWay = false
-        /// What is left of it, from `next` on, once a nested run performs sources: one that it performs, and that is signalled again, keeps its
-        /// turn here.
+        /// What is left of it, from `next` on, once a nested run performs sources: one that it performs, and that is
+        /// signalled again, keeps its turn here.
         fileprivate var list: [SourceMembership]?
         fileprivate var next = 0
     }
@@ -167,7 +168,8 @@ struct SignalledSources {
         for membership in fresh {
             let signal = membership._withUnsafeGuaranteedRef { $0.source.signalOrder }
             if signal == 0 {
-                // It was taken back, or another loop is about to perform it. A new signal from a callout of this pass is for the next one (item 91).
+                // It was taken back, or another loop is about to perform it. A new signal from a callout of this pass
+                // is for the next one (item 91).
                 membership._withUnsafeGuaranteedRef { $0.place = .nowhere }
                 count -= 1
             } else {

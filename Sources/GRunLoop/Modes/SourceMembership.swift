@@ -2,9 +2,9 @@
 // Version-0 sources come and go.
 
 extension GRunLoop {
-    /// Adds a source to a mode, or to all common modes. Its `schedule` is called on this thread before this returns, once for each
-    /// mode that it joins. A source that is there already, or invalid, is left alone. A sleeping loop does not notice until
-    /// it wakes.
+    /// Adds a source to a mode, or to all common modes. Its `schedule` is called on this thread before this returns,
+    /// once for each mode that it joins. A source that is there already, or invalid, is left alone. A sleeping loop
+    /// does not notice until it wakes.
     ///
     /// Threads: any. The corresponding Core Foundation function is `CFRunLoopAddSource`.
     public func add(_ source: Source, forMode name: Mode) {
@@ -21,8 +21,8 @@ extension GRunLoop {
         for mode in joined { source.schedule?(self, mode.name) }
     }
 
-    /// Removes a source from a mode, or from all common modes. Its `cancel` is called on this thread, once for each mode that it
-    /// leaves. It does not perform any more, also when it was signalled; the signal is kept.
+    /// Removes a source from a mode, or from all common modes. Its `cancel` is called on this thread, once for each
+    /// mode that it leaves. It does not perform any more, also when it was signalled; the signal is kept.
     ///
     /// Threads: any. The corresponding Core Foundation function is `CFRunLoopRemoveSource`.
     public func remove(_ source: Source, forMode name: Mode) {

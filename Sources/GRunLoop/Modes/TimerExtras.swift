@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What makes a timer more than one date in one mode.
 
-/// What few timers have: a grid, a date that is not the one at which they fire, several modes. Made when it is needed, it
-/// keeps all others small. Guarded as the timer is.
+/// What few timers have: a grid, a date that is not the one at which they fire, several modes. Made when it is needed,
+/// it keeps all others small. Guarded as the timer is.
 final class TimerExtras {
     struct Place {
         let mode: Unmanaged<ModeState>

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The timers of one mode, ordered by deadline and then by the order of addition: an indexed 4-ary heap with cached keys.
+// The timers of one mode, ordered by deadline and then by the order of addition: an indexed 4-ary heap with cached
+// keys.
 
 import CGRun
 import Glibc
 
 /// Guarded by the loop's lock. It holds the timers unretained: the mode retains them.
 ///
-/// A timer does not know where it stands: that changes with every timer that comes and goes, and to write it into the timers would bring a cold
-/// line of memory into the cache for each step of a sift. It knows its slot, which stays, and a table of four bytes a slot knows where it stands.
+/// A timer does not know where it stands: that changes with every timer that comes and goes, and to write it into the
+/// timers would bring a cold line of memory into the cache for each step of a sift. It knows its slot, which stays, and
+/// a table of four bytes a slot knows where it stands.
 struct TimerHeap: ~Copyable {
     /// What a sift compares and moves: four of them, the children of one, are 64 bytes.
     private struct Entry {
@@ -130,22 +132,25 @@ struct TimerHeap: ~Copyable {
         return freeSlot
     }
 
-    /// The numbers of additions are used up: those that are in here get new ones, in the same order, and all of them later than any before. No
-    /// batch takes one of them for its own: what is left of the one under way is listed, and those below it have been listed, or have none.
+    /// The numbers of additions are used up: those that are in here get new ones, in the same order, and all of them
+    /// later than any before. No batch takes one of them for its own: what is left of the one under way is listed, and
+    /// those below it have been listed, or have none.
     @inline(never) private mutating func numberAnew() {
         listBatch(without: nil)
         let order = (0..<count).sorted { entries[$0].order < entries[$1].order }
         base = additions
         lastOrder = UInt32(count)
         for (number, index) in order.enumerated() {
-            entries[index] = Entry(deadline: entries[index].deadline, order: UInt32(number + 1), slot: entries[index].slot)
+            entries[index] = Entry(
+                deadline: entries[index].deadline, order: UInt32(number + 1), slot: entries[index].slot)
         }
     }
 
     // MARK: The batch
 
-    /// The timers that were due when a pass began to fire them. As long as nobody else takes one of them out of the heap they are told by
-    /// their keys, and taken one by one: a pass may have time for a few of a hundred thousand, and does not list them.
+    /// The timers that were due when a pass began to fire them. As long as nobody else takes one of them out of the
+    /// heap they are told by their keys, and taken one by one: a pass may have time for a few of a hundred thousand,
+    /// and does not list them.
     struct Batch {
         fileprivate var limit = Nanoseconds.min
         /// What was added later waits for the next pass.
@@ -155,7 +160,8 @@ struct TimerHeap: ~Copyable {
         fileprivate var next = 0
     }
 
-    /// Begins a batch of the timers whose deadline is `limit` or earlier. Answers the one that is under way, if this run is nested in it.
+    /// Begins a batch of the timers whose deadline is `limit` or earlier. Answers the one that is under way, if this
+    /// run is nested in it.
     mutating func beginBatch(by limit: Nanoseconds) -> Batch {
         if earliest <= batch.limit { listBatch() }
         let outer = batch
@@ -195,8 +201,8 @@ struct TimerHeap: ~Copyable {
         return batch.list ?? []
     }
 
-    /// Lists what is left of the batch, since its keys are about to change: a timer that is moved, or fired by a nested run, keeps its turn.
-    /// One that was invalidated has none.
+    /// Lists what is left of the batch, since its keys are about to change: a timer that is moved, or fired by a nested
+    /// run, keeps its turn. One that was invalidated has none.
     @inline(never) private mutating func listBatch(without index: Int? = nil) {
         guard batch.list == nil else { return }
         if let index, !timer(of: entries[index])._withUnsafeGuaranteedRef(\.isValidLocked) { return }

@@ -2,8 +2,8 @@
 // Timers come and go, and move.
 
 extension GRunLoop {
-    /// Adds a timer to a mode, or to all common modes. A loop that sleeps in the mode is re-armed at once. A timer that is there
-    /// already, invalid, or in another loop, is left alone; the latter is logged.
+    /// Adds a timer to a mode, or to all common modes. A loop that sleeps in the mode is re-armed at once. A timer that
+    /// is there already, invalid, or in another loop, is left alone; the latter is logged.
     ///
     /// Threads: any. The corresponding Core Foundation function is `CFRunLoopAddTimer`.
     public func add(_ timer: Timer, forMode name: Mode) {

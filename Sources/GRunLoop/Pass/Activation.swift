@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // One run that is under way: its mode, its limit, its stop. Nesting is the link to the parent.
 
-/// The record of a run. Whoever makes the run owns it: the loop's innermost run and a run's parent are not counted. It is used again
-/// (``GRunLoop/spareActivation``), and ``begin(_:nestedIn:for:returningAfterSource:isHosted:isInsideHost:)`` makes it as new.
+/// The record of a run. Whoever makes the run owns it: the loop's innermost run and a run's parent are not counted. It
+/// is used again (``GRunLoop/spareActivation``), and
+/// ``begin(_:nestedIn:for:returningAfterSource:isHosted:isInsideHost:)`` makes it as new.
 ///
 /// Guarded by the loop's lock, but for what says otherwise.
 final class Activation {
@@ -31,10 +32,11 @@ final class Activation {
     /// This run's deadline has woken the innermost run once, or this run has returned: it wakes nobody any more.
     @exclusivity(unchecked) var isDeadlineSpent = false
 
-    /// Whose turn it is before anybody else's: the kinds that were ready when the slice was used up. Empty: everybody's.
+    /// Whose turn it is before anybody else's: the kinds that were ready when the slice was used up. Empty:
+    /// everybody's.
     @exclusivity(unchecked) var owed: Turns = []
-    /// How many passes may still come that do not ask the kernel. None before the first that does: whoever runs the loop a source at a time would
-    /// serve nothing else.
+    /// How many passes may still come that do not ask the kernel. None before the first that does: whoever runs the
+    /// loop a source at a time would serve nothing else.
     @exclusivity(unchecked) var passesFromMemory = 0
     static let longestRowFromMemory = 64
     /// Where one descriptor's event came, another does: its epoll is asked before the loop sleeps.
@@ -54,15 +56,16 @@ final class Activation {
     @exclusivity(unchecked) var takenBlocks: BlockQueue?
     @exclusivity(unchecked) var contexts = AcquiredContexts()
     @exclusivity(unchecked) var kept = Kept()
-    /// The main queue is not asked first when it was the previous pass's item, nor in the first pass (item 53). A pass from memory, which does
-    /// not ask, does not count.
+    /// The main queue is not asked first when it was the previous pass's item, nor in the first pass (item 53). A pass
+    /// from memory, which does not ask, does not count.
     @exclusivity(unchecked) var servedMainQueueLast = true
 
     init(mode: ModeState) {
         modeReference = .passUnretained(mode)
     }
 
-    /// A run begins: nothing is left of the one that the record was of. That one has given up its contexts, and what it kept.
+    /// A run begins: nothing is left of the one that the record was of. That one has given up its contexts, and what it
+    /// kept.
     func begin(
         _ mode: Unmanaged<ModeState>, nestedIn parent: Activation?, for span: Nanoseconds = .never,
         returningAfterSource: Bool = false, isHosted: Bool, isInsideHost: Bool
@@ -139,7 +142,8 @@ final class Activation {
 extension GRunLoop {
     /// With the lock held: the record of a run that is about to begin, nested in the innermost one.
     @inline(__always) func makeActivation(
-        in mode: Unmanaged<ModeState>, for span: Nanoseconds = .never, returningAfterSource: Bool = false, isHosted: Bool,
+        in mode: Unmanaged<ModeState>, for span: Nanoseconds = .never, returningAfterSource: Bool = false,
+        isHosted: Bool,
         isInsideHost: Bool
     ) -> Activation {
         let run = spareActivation.take() ?? Activation(mode: defaultMode)
@@ -149,7 +153,8 @@ extension GRunLoop {
         return run
     }
 
-    /// Without the lock, when the run is over, and all that it kept has gone: the deinit of that may have begun other runs.
+    /// Without the lock, when the run is over, and all that it kept has gone: the deinit of that may have begun other
+    /// runs.
     @inline(__always) func keepForNextRun(_ run: consuming Activation) {
         if spareActivation == nil { spareActivation = run }
     }

@@ -2,8 +2,8 @@
 // Stages 4, 5 and 11: the blocks of a mode.
 
 extension GRunLoop {
-    /// Stages 4, 5 and 11: runs the blocks of the mode that were enqueued before. Those that one of them enqueues wait for the next
-    /// step; a nested run does not see the rest of this one.
+    /// Stages 4, 5 and 11: runs the blocks of the mode that were enqueued before. Those that one of them enqueues wait
+    /// for the next step; a nested run does not see the rest of this one.
     @inline(__always) func runBlocksLocked(_ run: Activation, _ mode: ModeState) {
         mark(.blocks)
         guard mode.blocks.live > 0 || (mode.isCommon && commonBlocks.live > 0) else {
@@ -27,8 +27,8 @@ extension GRunLoop {
         endTurnLocked(run, of: .blocks)
     }
 
-    /// The one of the mode's two queues in which blocks wait, if nothing else stands in it than what this step runs. A block may make the
-    /// mode common: those for the common modes count also where it is not yet.
+    /// The one of the mode's two queues in which blocks wait, if nothing else stands in it than what this step runs. A
+    /// block may make the mode common: those for the common modes count also where it is not yet.
     private func onlyQueueLocked(_ mode: ModeState, from start: UInt64) -> BlockQueue? {
         let hasCommon = commonBlocks.live > 0
         guard !hasCommon || mode.isCommon && mode.blocks.live == 0 else { return nil }

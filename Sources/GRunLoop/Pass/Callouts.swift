@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The frames through which user code is called, so that a backtrace or a profile reads as an explanation. No closure of a
-// user is called from anywhere else; none of these is ever called with a lock held.
+// The frames through which user code is called, so that a backtrace or a profile reads as an explanation. No closure of
+// a user is called from anywhere else; none of these is ever called with a lock held.
 //
-// Do not rename or inline them: debuggers and profilers know them by name. A closure that may have no other owner is taken inout and
-// released in here, so that the deinit of what it captured runs without a lock as well (item 177).
+// Do not rename or inline them: debuggers and profilers know them by name. A closure that may have no other owner is
+// taken inout and released in here, so that the deinit of what it captured runs without a lock as well (item 177).
 
 import CGRun
 

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// A host drives: passes inside the iterations of whoever iterates the home context. The wait between a pass's head and its tail is the
-// host's, so that a dispatch of the hub begins with the tail of the pass whose head found nothing to do.
+// A host drives: passes inside the iterations of whoever iterates the home context. The wait between a pass's head and
+// its tail is the host's, so that a dispatch of the hub begins with the tail of the pass whose head found nothing to
+// do.
 
 import CGRun
 
 extension GRunLoop {
-    /// How many iterations of the host are left to others once our slice is used up, unless fewer take as long as that: one for each of GTK's
-    /// events, resizing and redrawing. Where nobody else is ready, each costs a microsecond or two.
+    /// How many iterations of the host are left to others once our slice is used up, unless fewer take as long as that:
+    /// one for each of GTK's events, resizing and redrawing. Where nobody else is ready, each costs a microsecond or
+    /// two.
     private static let yieldedIterations: UInt32 = 3
 
-    /// The hub is dispatched: there is work, or the host has woken. It looks at everything anew, since READY survives iterations.
+    /// The hub is dispatched: there is work, or the host has woken. It looks at everything anew, since READY survives
+    /// iterations.
     func serveHost() {
         guard let run = beginHosted() else { return }
         endHostWaitLocked()  // 9
@@ -31,9 +34,9 @@ extension GRunLoop {
         return true
     }
 
-    /// Nothing is ready in the host's context, and somebody wants to know when the host sleeps. A head of a pass comes directly before
-    /// beforeWaiting: if something foreign was dispatched since the last one, there is another first, and beforeWaiting is for the
-    /// next time that nothing is ready.
+    /// Nothing is ready in the host's context, and somebody wants to know when the host sleeps. A head of a pass comes
+    /// directly before beforeWaiting: if something foreign was dispatched since the last one, there is another first,
+    /// and beforeWaiting is for the next time that nothing is ready.
     func hostIsIdle(isFresh: Bool) {
         guard let run = beginHosted() else { return }
         if isFresh, host.tailMode === run.mode {
@@ -56,8 +59,8 @@ extension GRunLoop {
         if let hub = host.hub { cgrun_hub_yield(hub, Self.yieldedIterations, Int(timeSlice) / 1000) }
     }
 
-    /// One pass. False if it has nothing to do: its tail waits for the host. One whose head has used the slice up has none: what it would
-    /// find has its turn after the host's.
+    /// One pass. False if it has nothing to do: its tail waits for the host. One whose head has used the slice up has
+    /// none: what it would find has its turn after the host's.
     private func runHostedPassLocked(_ run: Activation, _ mode: ModeState) -> Bool {
         host.tailMode = nil
         host.mustPass = false
@@ -80,7 +83,8 @@ extension GRunLoop {
         cgrun_hub_set_waiting(hub, true)
     }
 
-    /// The host has slept, or somebody else was dispatched, since beforeWaiting: afterWaiting comes before anything else of ours.
+    /// The host has slept, or somebody else was dispatched, since beforeWaiting: afterWaiting comes before anything
+    /// else of ours.
     func endHostWaitLocked() {
         guard let mode = host.waitMode else { return }
         host.waitMode = nil
@@ -90,12 +94,14 @@ extension GRunLoop {
         notifyLocked(.afterWaiting, mode.takeUnretainedValue())
     }
 
-    /// The same, where a callback of the host begins a run: its observers' closures are kept by an activation, as in every pass.
+    /// The same, where a callback of the host begins a run: its observers' closures are kept by an activation, as in
+    /// every pass.
     func endHostWaitBeforeRunLocked() {
         withStandInLocked { _ in endHostWaitLocked() }
     }
 
-    /// With the lock held before and after, outside a pass: an activation stands for the host's run while `body` calls observers or blocks of it.
+    /// With the lock held before and after, outside a pass: an activation stands for the host's run while `body` calls
+    /// observers or blocks of it.
     private func withStandInLocked(_ body: (Activation) -> Void) {
         let run = makeActivation(in: host.ambient, isHosted: true, isInsideHost: host.isInnermost)
         activation = run
@@ -112,11 +118,14 @@ extension GRunLoop {
     /// 6. The main queue goes first, but not twice in a row (items 52 and 53).
     private func prefersMainQueue(_ run: Activation) -> Bool { !run.servedMainQueueLast && run.mayServe(.mainQueue) }
 
-    /// Stages 6 to 9 where a host has done the waiting. Nil if there is nothing to serve: the pass then waits for the host.
+    /// Stages 6 to 9 where a host has done the waiting. Nil if there is nothing to serve: the pass then waits for the
+    /// host.
     private func takeReadyForHostLocked(_ run: Activation, _ mode: ModeState, polls: Bool) -> Found? {
         let mainQueueFirst = prefersMainQueue(run)
         let isObserved = mode.areWaitsObserved
-        if isObserved, !polls, mainQueueFirst, servesMainQueueLocked(mode), MainQueue.isReady { return Found(item: .mainQueue) }
+        if isObserved, !polls, mainQueueFirst, servesMainQueueLocked(mode), MainQueue.isReady {
+            return Found(item: .mainQueue)
+        }
         if !isObserved, let item = takeFromMemoryLocked(run, mode) { return Found(item: item, isFromMemory: true) }
         run.passesFromMemory = Activation.longestRowFromMemory
         let contexts = readyContextsLocked(run)
@@ -139,8 +148,8 @@ extension GRunLoop {
         return Found(item: item)
     }
 
-    /// Whether nothing is known to be ready, so that the pass is over unless the kernel knows more: the host's poll will ask it. After a descriptor's
-    /// event or the main queue we ask ourselves.
+    /// Whether nothing is known to be ready, so that the pass is over unless the kernel knows more: the host's poll
+    /// will ask it. After a descriptor's event or the main queue we ask ourselves.
     private func leavesLookToHostLocked(_ run: Activation, _ mode: ModeState, _ polled: HostState.Polled?) -> Bool {
         if let polled, polled.descriptors || polled.mainQueue { return false }
         return !sleep.isWakePending && !run.servedMainQueueLast && !run.servedDescriptorLast && itemChooser == nil
@@ -149,7 +158,8 @@ extension GRunLoop {
 
     /// The host's run ends: the loop is detached, or its thread has ended. With the lock held before and after.
     ///
-    /// - Parameter finishesPass: whether the blocks of its last pass are run, as those of any run's are. An ended thread's are not (item 9).
+    /// - Parameter finishesPass: whether the blocks of its last pass are run, as those of any run's are. An ended
+    ///   thread's are not (item 9).
     func endHostedRunLocked(finishesPass: Bool) {
         guard host.hasEntered else { return }
         host.hasEntered = false
@@ -169,8 +179,8 @@ extension GRunLoop {
 
     /// With the lock held after it, unless it answers nil.
     private func beginHosted() -> Activation? {
-        // A READY that is left over from g_main_context_pending() makes our own dispatch of the home context call the hub as well: then a
-        // run of ours is under way, in its own mode.
+        // A READY that is left over from g_main_context_pending() makes our own dispatch of the home context call the
+        // hub as well: then a run of ours is under way, in its own mode.
         guard !refuses("hub"), Contexts.depth != ownDispatchDepth else { return nil }
         if isMain { MainQueue.explainIfLost() }
         lock.lock()

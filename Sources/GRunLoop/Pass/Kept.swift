@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What was called in this pass, until the lock is next given up.
 
-/// An item that its own callout took out of the loop may have its last reference here, and goes when the lock is next given up: its
-/// deinit is user code. Own thread only.
+/// An item that its own callout took out of the loop may have its last reference here, and goes when the lock is next
+/// given up: its deinit is user code. Own thread only.
 struct Kept {
     /// Nearly every pass calls one thing.
     private var first: AnyObject?
@@ -38,7 +38,8 @@ struct Kept {
 }
 
 extension GRunLoop {
-    /// With the lock held, which is given up: `item` is about to be called. Counted once, before anybody can take it away; the run keeps it.
+    /// With the lock held, which is given up: `item` is about to be called. Counted once, before anybody can take it
+    /// away; the run keeps it.
     @inline(__always) func unlock(toCall item: Unmanaged<some AnyObject>, in run: Activation) {
         _ = item.retain()
         lock.unlock()

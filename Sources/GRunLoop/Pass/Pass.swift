@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // The run loop itself: one pass, stage by stage, in the order of Core Foundation's.
 //
-//   1 entry (once) · 2 beforeTimers · 3 beforeSources · 4 blocks · 5 version-0 sources, and blocks again if one was handled ·
-//   6 main-queue pre-check · 7 beforeWaiting · 8 wait · 9 afterWaiting · 10 service one live item · 11 blocks · 12 end checks ·
-//   exit (once)
+//   1 entry (once) · 2 beforeTimers · 3 beforeSources · 4 blocks · 5 version-0 sources, and blocks again if one was
+//   handled · 6 main-queue pre-check · 7 beforeWaiting · 8 wait · 9 afterWaiting · 10 service one live item · 11 blocks
+//   · 12 end checks · exit (once)
 //
 // The stages are never inlined: a profile shows them by name, and what one costs does not depend on its neighbours.
 
 extension GRunLoop {
-    /// One pass, where we drive: stages 2 to 11. Answers whether it has handled a source. With the lock held before and after; never held in user
-    /// code.
+    /// One pass, where we drive: stages 2 to 11. Answers whether it has handled a source. With the lock held before and
+    /// after; never held in user code.
     @inline(never) func runPassLocked(_ run: Activation, _ mode: ModeState) -> Bool {
         let handled = runHeadLocked(run, mode)
         let polls = run.onlyPolls || (handled && !sleepsAtOnceLocked(run, mode))
@@ -48,20 +48,22 @@ extension GRunLoop {
         return handled || dispatches
     }
 
-    /// One that was taken out of its mode meanwhile may have its last reference in what the wait has found, which goes under the lock.
-    /// Where nothing else was served, and it was their turn, a long dispatch is what the slice went to.
+    /// One that was taken out of its mode meanwhile may have its last reference in what the wait has found, which goes
+    /// under the lock. Where nothing else was served, and it was their turn, a long dispatch is what the slice went to.
     @inline(never) private func keepDispatchedLocked(_ found: Found, _ run: Activation) {
         run.kept.keep(all: found.contexts)
         let isAlone = found.item.map { $0.kind == .wakeUp } ?? true
         if isAlone, run.owed.isEmpty { _ = isCutLocked(run, after: .contexts) }
     }
 
-    /// Wake-ups count again. An outer run's deadline that passed while they did not is spent: it was one of the ignored.
+    /// Wake-ups count again. An outer run's deadline that passed while they did not is spent: it was one of the
+    /// ignored.
     private func beginPassLocked(_ run: Activation) {
         if run.ignoresWakeUps, run.nextAncestorDeadline != .never {
             _ = run.takePassedAncestorDeadlines(at: time)
         }
-        // A foreign loop in a callout of the last pass was left in its sleep. Before wake-ups count: its end has them ignored.
+        // A foreign loop in a callout of the last pass was left in its sleep. Before wake-ups count: its end has them
+        // ignored.
         if host.isWaitTold { endHostWaitLocked() }
         run.ignoresWakeUps = false
         run.owesPass = false
@@ -72,8 +74,8 @@ extension GRunLoop {
 
     // MARK: 2, 3, 7, 9, entry and exit
 
-    /// Tells the observers of a stage, if there are any. The mode is looked up after the mark: what the compiler moves between the mark's
-    /// comparison and its jump would cost it a register.
+    /// Tells the observers of a stage, if there are any. The mode is looked up after the mark: what the compiler moves
+    /// between the mark's comparison and its jump would cost it a register.
     @inline(__always) func notifyLocked(_ activity: Activity, _ mode: @autoclosure () -> ModeState) {
         mark(activity)
         let mode = mode()
@@ -92,7 +94,8 @@ extension GRunLoop {
 
     // MARK: 5
 
-    /// Performs what is signalled now, in order; only the first if the run returns after a source. Answers whether any was.
+    /// Performs what is signalled now, in order; only the first if the run returns after a source. Answers whether any
+    /// was.
     @inline(never) func performSourcesLocked(_ run: Activation, _ mode: ModeState) -> Bool {
         run.slice.begin()
         let handled: Bool
@@ -106,8 +109,8 @@ extension GRunLoop {
         return handled
     }
 
-    /// Where it was the last turn that others had, and no source was handled, blocks that have waited for it come now: nothing else would keep the
-    /// loop from sleeping on them.
+    /// Where it was the last turn that others had, and no source was handled, blocks that have waited for it come now:
+    /// nothing else would keep the loop from sleeping on them.
     @inline(never) private func endSourcesTurnLocked(_ run: Activation, _ mode: ModeState, _ handled: Bool = false) {
         endTurnLocked(run, of: .sources)
         if !handled, run.owed.isEmpty { runBlocksLocked(run, mode) }
@@ -116,7 +119,8 @@ extension GRunLoop {
     @inline(never) private func performBatchLocked(_ run: Activation, _ mode: ModeState) -> Bool {
         let outer = mode.signalled.beginBatch()
         var handled = false
-        // What is not performed stays in the mode's list, where a nested run finds it. What was removed has left it, and keeps its signal.
+        // What is not performed stays in the mode's list, where a nested run finds it. What was removed has left it,
+        // and keeps its signal.
         while let membership = mode.signalled.nextOfBatch() {
             guard performLocked(membership, run, mode) else { continue }
             handled = true
@@ -131,7 +135,8 @@ extension GRunLoop {
     }
 
     /// Performs a source of the mode; answers whether it was still signalled.
-    private func performLocked(_ membership: Unmanaged<SourceMembership>, _ run: Activation, _ mode: ModeState) -> Bool {
+    private func performLocked(_ membership: Unmanaged<SourceMembership>, _ run: Activation, _ mode: ModeState) -> Bool
+    {
         let memberships = membership._withUnsafeGuaranteedRef {
             mode.signalled.remove($0)
             return $0.source.takeSignal()
@@ -144,7 +149,8 @@ extension GRunLoop {
         return true
     }
 
-    /// Before it is performed a source leaves the lists of all its modes, in whatever loop: a signal from its callout is a new one there too.
+    /// Before it is performed a source leaves the lists of all its modes, in whatever loop: a signal from its callout
+    /// is a new one there too.
     @inline(never) private func notePerformed(_ memberships: [SourceMembership], _ run: Activation) {
         run.kept.keep(all: memberships)
         for membership in memberships {
@@ -195,8 +201,9 @@ extension GRunLoop {
         }
     }
 
-    /// The passes that follow, as long as they would do nothing but service a descriptor, and tell nobody: the next item that is in memory is
-    /// serviced at once. A trace sees each pass: a traced loop makes no rows. Answers whether an item counts as a handled source.
+    /// The passes that follow, as long as they would do nothing but service a descriptor, and tell nobody: the next
+    /// item that is in memory is serviced at once. A trace sees each pass: a traced loop makes no rows. Answers whether
+    /// an item counts as a handled source.
     private func serviceRowLocked(_ run: Activation, _ mode: ModeState) -> Bool {
         var handled = false
         while isRowLocked(run, mode) {
@@ -222,15 +229,16 @@ extension GRunLoop {
             && (!run.isHosted || host.isBetweenPasses(in: mode)) && !run.slice.isSpent(timeSlice, after: .descriptors)
     }
 
-    /// Whether the outermost run goes on after this pass, and the head of the next one, stages 2 to 5, would do nothing and tell nobody. Time that
-    /// is moved by a test is looked at in each pass.
+    /// Whether the outermost run goes on after this pass, and the head of the next one, stages 2 to 5, would do nothing
+    /// and tell nobody. Time that is moved by a test is looked at in each pass.
     @inline(__always) func isNextHeadEmptyLocked(_ run: Activation, _ mode: ModeState) -> Bool {
-        mode.observed.isEmpty && mode.signalled.isEmpty && mode.blocks.live == 0 && commonBlocks.live == 0 && tracer == nil
-            && virtualTime == nil && run.isOutermost && !run.returnsAfterSource && !run.isStopped && !host.isWaitTold
+        mode.observed.isEmpty && mode.signalled.isEmpty && mode.blocks.live == 0 && commonBlocks.live == 0
+            && tracer == nil && virtualTime == nil
+            && run.isOutermost && !run.returnsAfterSource && !run.isStopped && !host.isWaitTold
     }
 
-    /// Fires every timer that is due at this instant, in order. Each is looked at again before its call: an earlier one may have
-    /// invalidated, removed or moved it, and a nested run may have fired it.
+    /// Fires every timer that is due at this instant, in order. Each is looked at again before its call: an earlier one
+    /// may have invalidated, removed or moved it, and a nested run may have fired it.
     private func fireTimersLocked(_ run: Activation, _ mode: ModeState) {
         let limit = time
         let outer = mode.heap.beginBatch(by: limit)

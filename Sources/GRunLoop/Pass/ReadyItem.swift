@@ -10,7 +10,8 @@ extension GRunLoop {
         case timers
         /// One snapshot of the main dispatch queue.
         case mainQueue
-        /// One version-1 source. Not counted: user code may be called before its turn, and it may be gone then. It is only looked for.
+        /// One version-1 source. Not counted: user code may be called before its turn, and it may be gone then. It is
+        /// only looked for.
         case descriptor(Unmanaged<DescriptorSource>)
 
         /// In the order in which they take turns.
@@ -28,8 +29,8 @@ extension GRunLoop {
         }
     }
 
-    /// For tests that compare with Core Foundation, where the kernel decides: asked with everything that is ready whenever more than
-    /// one item is; answers an index, or nil for the loop's own choice. Own thread only.
+    /// For tests that compare with Core Foundation, where the kernel decides: asked with everything that is ready
+    /// whenever more than one item is; answers an index, or nil for the loop's own choice. Own thread only.
     package func setItemChooser(_ chooser: (@Sendable ([ReadyItem]) -> Int?)?) {
         itemChooser = chooser
     }

@@ -11,7 +11,8 @@ extension GRunLoop {
         return runMode(name, for: span, returningAfterSource: returningAfterSource)
     }
 
-    /// Runs a mode once. Nil if nothing was run: the mode has nothing to wait for, or cannot be run here and now, which is said.
+    /// Runs a mode once. Nil if nothing was run: the mode has nothing to wait for, or cannot be run here and now, which
+    /// is said.
     func runMode(_ name: Mode, for span: Nanoseconds, returningAfterSource: Bool) -> RunResult? {
         lock.lock()
         if host.isWaitTold { endHostWaitBeforeRunLocked() }
@@ -24,7 +25,9 @@ extension GRunLoop {
     }
 
     /// With the lock held before it only.
-    @inline(never) private func runOnceLocked(_ mode: ModeState, for span: Nanoseconds, returningAfterSource: Bool) -> RunResult? {
+    @inline(never) private func runOnceLocked(_ mode: ModeState, for span: Nanoseconds, returningAfterSource: Bool)
+        -> RunResult?
+    {
         guard !isFinishedLocked(mode) else {
             lock.unlock()
             return nil
@@ -71,7 +74,8 @@ extension GRunLoop {
         guard !run.contexts.list.isEmpty || canWakeItself() else { return false }
         run.contexts.pushThreadDefault()
 
-        // An outer run's deadline that has already passed is a wake-up of that run: pending if wake-ups counted there, else lost.
+        // An outer run's deadline that has already passed is a wake-up of that run: pending if wake-ups counted there,
+        // else lost.
         if let parent = run.parent, run.nextAncestorDeadline != .never,
             run.takePassedAncestorDeadlines(at: time), !parent.ignoresWakeUps
         {
@@ -79,7 +83,8 @@ extension GRunLoop {
         }
         activation = run
         host.isInnermost = false
-        // A wake-up that came while nothing ran was for a host. Where there is none it is forgotten: it does not count for a run (item 68).
+        // A wake-up that came while nothing ran was for a host. Where there is none it is forgotten: it does not count
+        // for a run (item 68).
         if run.depth == 0 { host.isWakePending = false }
         // A batch dies at any nested run, and what a host has found as well: it may have been serviced by then.
         batch.discard()
@@ -87,8 +92,8 @@ extension GRunLoop {
         return true
     }
 
-    /// Whether the mode has a context to sleep with. A private mode gets its own when it first runs; what GIO starts there completes
-    /// only while the mode runs.
+    /// Whether the mode has a context to sleep with. A private mode gets its own when it first runs; what GIO starts
+    /// there completes only while the mode runs.
     private func hasContextLocked(_ mode: ModeState) -> Bool {
         fixHomeLocked()
         if mode.isCommon ? home != nil : mode.ownContext != nil { return true }
@@ -100,7 +105,9 @@ extension GRunLoop {
     }
 
     /// In this order: handledSource, timedOut, stopped, finished (item 29).
-    @inline(never) private func endCheckLocked(_ run: Activation, _ mode: ModeState, _ handledSource: Bool) -> RunResult? {
+    @inline(never) private func endCheckLocked(_ run: Activation, _ mode: ModeState, _ handledSource: Bool)
+        -> RunResult?
+    {
         if handledSource && run.returnsAfterSource { return .handledSource }
         if run.deadline != .never, run.onlyPolls || run.deadline <= time { return .timedOut }
         if run.isStopped { return .stopped }
@@ -121,7 +128,8 @@ extension GRunLoop {
     /// ``Mode/common`` can have no items of its own, so that it is finished; but whoever runs it meant something else.
     private func explainCommon() {
         guard !Self.saidCommon.exchange(true, ordering: .relaxed) else { return }
-        Log.misuse("run", ".common stands for all common modes and cannot be run; run one of them, as .default. Said once")
+        Log.misuse(
+            "run", ".common stands for all common modes and cannot be run; run one of them, as .default. Said once")
     }
 
     private static let saidCommon = Atomic(false)

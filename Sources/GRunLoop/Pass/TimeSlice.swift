@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // How long the loop serves its own items in a row before others have their turn.
 
-/// A row of our own items, and how long it has lasted: from its first item on, with whatever lies between two of them. A host whose every iteration
-/// serves one short timer spends its time on iterations, and sources of a lower priority wait for all of it. It ends when there is nothing of ours to
-/// do, a sleep of ours for one, or the others have had their turn. Guarded by the loop's lock.
+/// A row of our own items, and how long it has lasted: from its first item on, with whatever lies between two of them.
+/// A host whose every iteration serves one short timer spends its time on iterations, and sources of a lower priority
+/// wait for all of it. It ends when there is nothing of ours to do, a sleep of ours for one, or the others have had
+/// their turn. Guarded by the loop's lock.
 struct TimeSlice {
     static let standard: Nanoseconds = 4_000_000
 
@@ -22,8 +23,8 @@ struct TimeSlice {
     private var lastLook: Nanoseconds = 0
     /// `.never` where no clock was read.
     private var waitEnd = Nanoseconds.never
-    /// After how many items the clock is read: each time at first and while they are long, rarely once they have been short. Each kind has its
-    /// own: short timers are not to hide a long block.
+    /// After how many items the clock is read: each time at first and while they are long, rarely once they have been
+    /// short. Each kind has its own: short timers are not to hide a long block.
     private var strides = Counts.ones
     private var untilLook = Counts.ones
     /// The row has lasted longer than a slice: found at the last look, for whoever asks next.
@@ -32,8 +33,8 @@ struct TimeSlice {
     private static let longestStride: UInt64 = 8
     /// A stretch between two looks at the clock is not to take longer.
     private static let stretch: Nanoseconds = 100_000
-    /// What lies between two items and takes so long is a sleep, or another process has the processor: no time of the row's. It does not end the row:
-    /// on a busy machine none would last.
+    /// What lies between two items and takes so long is a sleep, or another process has the processor: no time of the
+    /// row's. It does not end the row: on a busy machine none would last.
     private static let pause: Nanoseconds = 1_000_000
     /// A wait of ours that took so long has slept: there was nothing to do, and what comes is a new row.
     private static let nap: Nanoseconds = 100_000
@@ -97,7 +98,9 @@ struct TimeSlice {
         /// It is not zero.
         @inline(__always) mutating func decrease(_ kind: Turns) { word &-= 1 << shift(kind) }
 
-        @inline(__always) private func shift(_ kind: Turns) -> UInt64 { UInt64(kind.rawValue.trailingZeroBitCount & 7) * 8 }
+        @inline(__always) private func shift(_ kind: Turns) -> UInt64 {
+            UInt64(kind.rawValue.trailingZeroBitCount & 7) * 8
+        }
     }
 
     /// After each item: whether a slice of `length` is used up.
@@ -124,10 +127,11 @@ struct TimeSlice {
 }
 
 extension GRunLoop {
-    /// How long the loop serves its own items in a row before others that are ready have their turn: GTK's drawing and other sources of GLib, for up
-    /// to three dispatches, fewer once they have taken as long; and those of our own kinds of work that have waited (blocks, sources, timers,
-    /// descriptors, the main queue), each once. A row overruns the slice by one item, or by eight where those before them were short. 4 ms at
-    /// first, at which GTK draws every frame under any load of ours; more than 8 costs frames. Zero and negative: a row is one item. One that is too
+    /// How long the loop serves its own items in a row before others that are ready have their turn: GTK's drawing and
+    /// other sources of GLib, for up to three dispatches, fewer once they have taken as long; and those of our own
+    /// kinds of work that have waited (blocks, sources, timers, descriptors, the main queue), each once. A row overruns
+    /// the slice by one item, or by eight where those before them were short. 4 ms at first, at which GTK draws every
+    /// frame under any load of ours; more than 8 costs frames. Zero and negative: a row is one item. One that is too
     /// long is no limit.
     ///
     /// A snapshot of the main dispatch queue is one item: libdispatch runs it to its end.

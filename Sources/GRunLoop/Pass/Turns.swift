@@ -33,10 +33,12 @@ struct Turns: OptionSet {
 }
 
 extension GRunLoop {
-    /// With the lock held, after each item of a step: whether the rest of the step is left for later, because the slice is used up and it is
-    /// others' turn. Where we drive that is so only if others really are ready: then the order of a pass depends on no clock otherwise.
+    /// With the lock held, after each item of a step: whether the rest of the step is left for later, because the slice
+    /// is used up and it is others' turn. Where we drive that is so only if others really are ready: then the order of
+    /// a pass depends on no clock otherwise.
     ///
-    /// - Parameter kind: what the step serves. Of the other kinds those that are ready now come before it, each once: `Activation.owed`.
+    /// - Parameter kind: what the step serves. Of the other kinds those that are ready now come before it, each once:
+    ///   `Activation.owed`.
     @inline(__always) func isCutLocked(_ run: Activation, after kind: Turns) -> Bool {
         run.slice.isSpent(timeSlice, after: kind) && cutLocked(run, after: kind)
     }
@@ -65,7 +67,8 @@ extension GRunLoop {
         if host.owed.isEmpty {
             let ready = readyTurnsLocked(run)
             let others = ready.subtracting(kind)
-            // Where nobody else of ours is ready the next dispatch looks for more of the kind itself, and leaves that to no further iteration.
+            // Where nobody else of ours is ready the next dispatch looks for more of the kind itself, and leaves that
+            // to no further iteration.
             host.owed = others.isEmpty ? ready.intersection(.found) : others
         }
         run.owed = .host
@@ -76,8 +79,8 @@ extension GRunLoop {
         lock.withLock { activation.map { isCutLocked($0, after: .sources) } ?? false }
     }
 
-    /// With the lock held, which it gives up meanwhile: what is ready now, found without waiting and without taking anything. Under a host, which
-    /// looks at the home context itself, only the further ones are looked at.
+    /// With the lock held, which it gives up meanwhile: what is ready now, found without waiting and without taking
+    /// anything. Under a host, which looks at the home context itself, only the further ones are looked at.
     private func readyTurnsLocked(_ run: Activation) -> Turns {
         let mode = run.mode
         var ready: Turns = []
@@ -113,9 +116,9 @@ extension GRunLoop {
         endOwedTurnLocked(run, of: served.isEmpty ? .found : served.union(.contexts))
     }
 
-    /// With the lock held, the contexts that were ready were dispatched because the slice was used up: once more, and again, so that the lower
-    /// priorities of a context have their turn as well. A dispatch serves one; it may be a frame that takes 25 ms to draw, and our timers would be
-    /// late for each of three.
+    /// With the lock held, the contexts that were ready were dispatched because the slice was used up: once more, and
+    /// again, so that the lower priorities of a context have their turn as well. A dispatch serves one; it may be a
+    /// frame that takes 25 ms to draw, and our timers would be late for each of three.
     func yieldLocked(_ run: Activation, until end: Nanoseconds) {
         for _ in 0..<2 {
             guard .now() < end else { return }

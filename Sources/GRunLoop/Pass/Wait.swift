@@ -25,7 +25,8 @@ extension GRunLoop {
             return Found(item: item, isFromMemory: true)
         }
         run.passesFromMemory = Activation.longestRowFromMemory
-        // 6. A look of its own costs a system call. Serving the queue first when the wait returns is the same to everyone but an observer of 7 or 9.
+        // 6. A look of its own costs a system call. Serving the queue first when the wait returns is the same to
+        //    everyone but an observer of 7 or 9.
         var mainQueueFirst = !run.servedMainQueueLast && servesMainQueueLocked(mode)
         acquireContextsLocked(run, mode)
         if isObserved, !polls {
@@ -45,8 +46,11 @@ extension GRunLoop {
         return found
     }
 
-    /// beforeWaiting means "about to sleep": what is ready now, in the main queue or a context, makes this a pass that does not.
-    @inline(never) private func lookBeforeWaitingLocked(_ run: Activation, _ mode: ModeState, asksMainQueue: Bool) -> Found? {
+    /// beforeWaiting means "about to sleep": what is ready now, in the main queue or a context, makes this a pass that
+    /// does not.
+    @inline(never) private func lookBeforeWaitingLocked(_ run: Activation, _ mode: ModeState, asksMainQueue: Bool)
+        -> Found?
+    {
         if asksMainQueue, run.mayServe(.mainQueue) {
             mark(.mainQueueCheck)
             if MainQueue.isReady { return Found(item: .mainQueue) }  // 6
@@ -59,8 +63,9 @@ extension GRunLoop {
         return ready.isEmpty ? nil : Found(contexts: ready, item: lookLocked(run, mode, mainQueueFirst: false))
     }
 
-    /// After a handled source the loop looks, and where nothing is ready another pass leads to its sleep (item 43). If that pass would do
-    /// nothing, tell nobody, and end no run, the look and the sleep are one: half the polls of a loop that others signal and wake.
+    /// After a handled source the loop looks, and where nothing is ready another pass leads to its sleep (item 43). If
+    /// that pass would do nothing, tell nobody, and end no run, the look and the sleep are one: half the polls of a
+    /// loop that others signal and wake.
     @inline(never) func sleepsAtOnceLocked(_ run: Activation, _ mode: ModeState) -> Bool {
         guard isNextHeadEmptyLocked(run, mode), !run.owesPass, !isFinishedLocked(mode) else { return false }
         // In that pass the main queue would be asked first (item 53).
@@ -80,14 +85,17 @@ extension GRunLoop {
     /// What is ready of the loop's own, without looking at the contexts again.
     ///
     /// - Parameter polled: what a poll has just found; nil to ask.
-    func lookLocked(_ run: Activation, _ mode: ModeState, mainQueueFirst: Bool, polled: HostState.Polled? = nil) -> ReadyItem? {
+    func lookLocked(_ run: Activation, _ mode: ModeState, mainQueueFirst: Bool, polled: HostState.Polled? = nil)
+        -> ReadyItem?
+    {
         if polled?.descriptors ?? !run.hasLooked { refillBatchLocked(mode) }
         let mainQueue = servesMainQueueLocked(mode) && (polled?.mainQueue ?? MainQueue.isReady)
         return chooseLocked(
             run, mode, mainQueue: mainQueue, mainQueueFirst: mainQueueFirst, now: timeForTimersLocked(mode))
     }
 
-    /// The present, as far as the mode's timers are concerned: `.min`, at which nothing is due, if there are none. Then no clock is read.
+    /// The present, as far as the mode's timers are concerned: `.min`, at which nothing is due, if there are none. Then
+    /// no clock is read.
     @inline(__always) func timeForTimersLocked(_ mode: ModeState) -> Nanoseconds {
         mode.heap.earliest == .never ? .min : time
     }
@@ -99,13 +107,15 @@ extension GRunLoop {
         return !batch.isEmpty(in: mode) || servesMainQueueLocked(mode) && MainQueue.isReady
     }
 
-    /// What is in memory already, a wake-up or a descriptor's event, is the live item without the kernel being asked, but not for more than 64
-    /// passes in a row, of which a wake-up counts as four: what else is ready has its turn then. After a descriptor's event the epoll is looked
-    /// into before the loop sleeps. Whoever observes 7 or 9, or chooses, sees the wait as it is.
+    /// What is in memory already, a wake-up or a descriptor's event, is the live item without the kernel being asked,
+    /// but not for more than 64 passes in a row, of which a wake-up counts as four: what else is ready has its turn
+    /// then. After a descriptor's event the epoll is looked into before the loop sleeps. Whoever observes 7 or 9, or
+    /// chooses, sees the wait as it is.
     @inline(__always) func takeFromMemoryLocked(_ run: Activation, _ mode: ModeState) -> ReadyItem? {
         guard sleep.isWakePending || run.servedDescriptorLast, servesFromMemoryLocked(run) else { return nil }
         if sleep.isWakePending {
-            // What else is ready waits for these few passes. They are no turn: beside a thread that wakes the loop for ever others would have none.
+            // What else is ready waits for these few passes. They are no turn: beside a thread that wakes the loop for
+            // ever others would have none.
             consumeWakeUpLocked(run)
             run.passesFromMemory -= 4
             return .wakeUp
@@ -117,9 +127,12 @@ extension GRunLoop {
         return item
     }
 
-    /// The same where nothing but a descriptor can be the live item: its event, taken. Nil if something else may be, or nothing is ready.
+    /// The same where nothing but a descriptor can be the live item: its event, taken. Nil if something else may be, or
+    /// nothing is ready.
     @inline(__always) func takeEventLocked(_ run: Activation, _ mode: ModeState) -> DescriptorSet.Receiver? {
-        guard !sleep.isWakePending, mode.heap.earliest > timeForTimersLocked(mode), servesFromMemoryLocked(run) else { return nil }
+        guard !sleep.isWakePending, mode.heap.earliest > timeForTimersLocked(mode), servesFromMemoryLocked(run) else {
+            return nil
+        }
         run.hasLooked = fetchIfUsedUpLocked(mode)
         guard let receiver = batch.takeFirst(in: mode) else {
             if run.hasLooked { endFetchLocked(mode) }
@@ -134,8 +147,8 @@ extension GRunLoop {
         run.passesFromMemory > 0 && itemChooser == nil && run.owed.isEmpty && virtualTime == nil && !run.slice.isOver
     }
 
-    /// Looks into the mode's epoll if what was fetched before is used up, and answers whether it has. What is left of a batch may be of sources that
-    /// have gone: then nothing is found in it, and there was no look.
+    /// Looks into the mode's epoll if what was fetched before is used up, and answers whether it has. What is left of a
+    /// batch may be of sources that have gone: then nothing is found in it, and there was no look.
     @discardableResult private func refillBatchLocked(_ mode: ModeState) -> Bool {
         guard fetchIfUsedUpLocked(mode) else { return false }
         endFetchLocked(mode)
@@ -154,8 +167,8 @@ extension GRunLoop {
         endFetchLocked(mode)
     }
 
-    /// An event that nobody waits for is of a descriptor that was closed under a copy of it while it was watched: the kernel would report it for ever,
-    /// and there is no number left to remove it by. A new epoll does not know it.
+    /// An event that nobody waits for is of a descriptor that was closed under a copy of it while it was watched: the
+    /// kernel would report it for ever, and there is no number left to remove it by. A new epoll does not know it.
     @inline(__always) private func endFetchLocked(_ mode: ModeState) {
         if batch.dropOrphans(of: mode) { replaceEpollLocked(of: mode) }
     }
@@ -167,11 +180,13 @@ extension GRunLoop {
         Log.warning(
             "a descriptor was closed while a DescriptorSource watched it, and lives on in a copy; remove or invalidate the source "
                 + "before closing its descriptor"
-                + (isRebuilt ? "" : ". No descriptor is left to watch the mode's others with; add one again when there is"))
+                + (isRebuilt
+                    ? "" : ". No descriptor is left to watch the mode's others with; add one again when there is"))
         lock.lock()
     }
 
-    /// 8. Waits until something is live or the deadline has come. A wake-up that only re-arms goes back to sleep without a word: no
+    /// 8. Waits until something is live or the deadline has come. A wake-up that only re-arms goes back to sleep
+    ///    without a word: no
     /// afterWaiting, no pass (items 76 and 80).
     @inline(never) private func findLocked(
         _ run: Activation, _ mode: ModeState, mainQueueFirst: Bool, deadline wanted: Nanoseconds
@@ -184,13 +199,15 @@ extension GRunLoop {
             if mustExplainStrandedLocked(mode) { explainStrandedLocked() }
             var until = deadline == .min ? deadline : wakeUpTimeLocked(run, mode, deadline)
             let contexts = run.contexts.list
-            // Other threads have taken or own every context since the run began. Without any descriptor to be woken by, and only then, the loop
-            // looks for itself.
+            // Other threads have taken or own every context since the run began. Without any descriptor to be woken by,
+            // and only then, the loop looks for itself.
             if contexts.isEmpty, !canWakeItself() { until = min(until, time.addingSaturating(50_000_000)) }
             let descriptors = mode.descriptors.watched
-            // The first context ends it, or, where other threads own them all, a descriptor of the loop's own. A look is over before anybody could end it.
+            // The first context ends it, or, where other threads own them all, a descriptor of the loop's own. A look
+            // is over before anybody could end it.
             if until != .min {
-                let waker: SleepState.Waker = contexts.isEmpty ? .descriptor(wakeDescriptor) : .context(contexts[0].context)
+                let waker: SleepState.Waker =
+                    contexts.isEmpty ? .descriptor(wakeDescriptor) : .context(contexts[0].context)
                 sleep.begin(in: mode, wokenBy: waker, until: until, watchesDescriptors: descriptors >= 0)
             }
             let own = OwnDescriptors(
@@ -228,7 +245,8 @@ extension GRunLoop {
         return wakeDescriptor >= 0
     }
 
-    /// Virtual time is not slept through: the loop looks, and time jumps if there is nothing. Only a wait without an end is one for another thread.
+    /// Virtual time is not slept through: the loop looks, and time jumps if there is nothing. Only a wait without an
+    /// end is one for another thread.
     private func realDeadline(_ deadline: Nanoseconds) -> Nanoseconds {
         virtualTime == nil || deadline == .never ? deadline : .min
     }
@@ -240,7 +258,9 @@ extension GRunLoop {
     }
 
     /// How long the sleep may last: `.min` when something is live in memory already.
-    @inline(never) private func wakeUpTimeLocked(_ run: Activation, _ mode: ModeState, _ deadline: Nanoseconds) -> Nanoseconds {
+    @inline(never) private func wakeUpTimeLocked(_ run: Activation, _ mode: ModeState, _ deadline: Nanoseconds)
+        -> Nanoseconds
+    {
         // Where nothing has a date nobody needs the present.
         let now = hasDatesLocked(run, mode) ? time : .min
         if !run.isOutermost { endOuterRunsLocked(run, at: now) }
@@ -252,7 +272,8 @@ extension GRunLoop {
     private func chooseLocked(
         _ run: Activation, _ mode: ModeState, mainQueue: Bool, mainQueueFirst: Bool, now: Nanoseconds
     ) -> ReadyItem? {
-        // The main queue's precedence is not its turn: if it counted as that, who comes after it would have every turn that is left.
+        // The main queue's precedence is not its turn: if it counted as that, who comes after it would have every turn
+        // that is left.
         if mainQueue && mainQueueFirst && run.mayServe(.mainQueue) { return .mainQueue }
         guard let item = preferredLocked(run, mode, mainQueue: mainQueue, now: now) else { return nil }
         lastTurn = item.kind

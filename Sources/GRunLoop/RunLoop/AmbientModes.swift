@@ -6,8 +6,8 @@ import Synchronization
 extension GRunLoop {
     /// The mode of the innermost run; where a host drives, the ambient mode in every callback of it; nil outside both.
     ///
-    /// Threads: any. Another thread is told the mode of what the loop's own code is doing: it cannot see that a host's callback is
-    /// under way. The corresponding Core Foundation function is `CFRunLoopCopyCurrentMode`.
+    /// Threads: any. Another thread is told the mode of what the loop's own code is doing: it cannot see that a host's
+    /// callback is under way. The corresponding Core Foundation function is `CFRunLoopCopyCurrentMode`.
     public var currentMode: Mode? {
         guard !Fork.refuses("currentMode") else { return nil }
         // A foreign loop inside a callout of a run has more dispatches on the stack than the run itself.
@@ -18,7 +18,8 @@ extension GRunLoop {
         }
     }
 
-    /// The mode in which a host is served: what ``push(ambientMode:)`` named last, ``Mode/default`` at first. Threads: any.
+    /// The mode in which a host is served: what ``push(ambientMode:)`` named last, ``Mode/default`` at first. Threads:
+    /// any.
     public var ambientMode: Mode {
         Fork.refuses("ambientMode") ? .default : lock.withLock { host.ambientMode.name }
     }
@@ -38,7 +39,8 @@ extension GRunLoop {
             id = Self.lastID.add(1, ordering: .relaxed).newValue
         }
 
-        /// Takes the mode back: the ambient mode is the one that was pushed last of those that are left, or the default one. In any order.
+        /// Takes the mode back: the ambient mode is the one that was pushed last of those that are left, or the default
+        /// one. In any order.
         ///
         /// Threads: the loop's own; on another one, and a second time, it is logged and does nothing.
         public func pop() {
@@ -46,19 +48,22 @@ extension GRunLoop {
         }
     }
 
-    /// Has whoever drives this loop (GTK, GIO, any iteration of the home context) serve it in another mode from the next pass on, until the
-    /// answer's `pop()`. A drag pushes ``Mode/tracking``: items of the default mode wait meanwhile, those of the common modes
-    /// go on, as do the main queue and GTK itself, because the mode becomes one of the common modes.
+    /// Has whoever drives this loop (GTK, GIO, any iteration of the home context) serve it in another mode from the
+    /// next pass on, until the answer's `pop()`. A drag pushes ``Mode/tracking``: items of the default mode wait
+    /// meanwhile, those of the common modes go on, as do the main queue and GTK itself, because the mode becomes one of
+    /// the common modes.
     ///
     /// It changes no run of ours that is under way, and none that begins later: a run has its own mode.
     ///
-    /// Threads: the loop's own; from another one it is logged, and nothing is pushed. It throws what ``addCommonMode(_:)`` throws.
-    /// There is no corresponding Core Foundation function: there it is the host that runs the loop in another mode.
+    /// Threads: the loop's own; from another one it is logged, and nothing is pushed. It throws what
+    /// ``addCommonMode(_:)`` throws. There is no corresponding Core Foundation function: there it is the host that runs
+    /// the loop in another mode.
     public func push(ambientMode name: Mode) throws(DescriptorError) -> AmbientMode {
         let token = AmbientMode(name, of: self)
         guard !refuses("push(ambientMode:)"), requireOwnThread("push(ambientMode:)") else { return token }
         guard name != .common else {
-            Log.misuse("push(ambientMode:)", ".common stands for all common modes and cannot be current; name one of them")
+            Log.misuse(
+                "push(ambientMode:)", ".common stands for all common modes and cannot be current; name one of them")
             return token
         }
         try addCommonMode(name)
@@ -71,7 +76,8 @@ extension GRunLoop {
         return token
     }
 
-    /// Calls `body` with another ambient mode: see ``push(ambientMode:)``. It is of use where `body` runs a loop of the host's.
+    /// Calls `body` with another ambient mode: see ``push(ambientMode:)``. It is of use where `body` runs a loop of the
+    /// host's.
     ///
     /// Threads: the loop's own.
     public func withAmbientMode<Result, Failure: Error>(

@@ -70,9 +70,10 @@ extension Nanoseconds {
 }
 
 extension GRunLoop {
-    /// A point on the loop's clock: `CLOCK_MONOTONIC`, which is also what `g_get_monotonic_time` counts. `.now + .seconds(2)` is a
-    /// point in two seconds; the two ends are ``distantFuture`` and ``distantPast``. A loop counts whole nanoseconds:
-    /// of what it is given it takes the nearest one, and of a span that is longer than none at least one.
+    /// A point on the loop's clock: `CLOCK_MONOTONIC`, which is also what `g_get_monotonic_time` counts. `.now +
+    /// .seconds(2)` is a point in two seconds; the two ends are ``distantFuture`` and ``distantPast``. A loop counts
+    /// whole nanoseconds: of what it is given it takes the nearest one, and of a span that is longer than none at least
+    /// one.
     public typealias Instant = SuspendingClock.Instant
 
     static let epoch = SuspendingClock().systemEpoch

@@ -2,8 +2,9 @@
 // A context of GLib's that whoever asked for it keeps.
 
 extension GRunLoop {
-    /// A `GMainContext` that a loop serves. It is kept for as long as this is: the loop itself may let go of it at any time, by
-    /// ``remove(context:forMode:)`` on another thread, or because its thread ends. Two are equal if they are of the same context.
+    /// A `GMainContext` that a loop serves. It is kept for as long as this is: the loop itself may let go of it at any
+    /// time, by ``remove(context:forMode:)`` on another thread, or because its thread ends. Two are equal if they are
+    /// of the same context.
     ///
     /// ```swift
     /// loop.homeContext?.withPointer { g_source_attach(source, $0) }

@@ -78,9 +78,10 @@ extension GRunLoop {
             self.loop = loop
         }
 
-        /// Takes the closure back, and lets it go. True: it was not called, and never is. False: it was taken back before, or the ending
-        /// thread has it: it was called, is being called or will be at once. So of an operation's end and its thread's exactly one is told:
-        /// whichever comes first, if the operation goes on only where this is true.
+        /// Takes the closure back, and lets it go. True: it was not called, and never is. False: it was taken back
+        /// before, or the ending thread has it: it was called, is being called or will be at once. So of an operation's
+        /// end and its thread's exactly one is told: whichever comes first, if the operation goes on only where this is
+        /// true.
         ///
         /// Threads: any.
         @discardableResult public func remove() -> Bool {
@@ -88,8 +89,8 @@ extension GRunLoop {
         }
     }
 
-    /// Has the closure called once, on the loop's thread, when that thread ends: for what waits outside the loop's own items, like an
-    /// operation of GIO's that can complete no more.
+    /// Has the closure called once, on the loop's thread, when that thread ends: for what waits outside the loop's own
+    /// items, like an operation of GIO's that can complete no more.
     ///
     /// ```swift
     /// try await withCheckedThrowingContinuation { continuation in
@@ -99,17 +100,21 @@ extension GRunLoop {
     /// }
     /// ```
     ///
-    /// The last one that was added is called first, as with `atexit`. Nothing of the loop has been taken down then: its items are there, it can be
-    /// run, and more may be added, which are called next. Afterwards whoever awaits the loop is told, and its ``executor``'s jobs are run for the
-    /// last time and closed, those of the tasks that a handler has resumed among them. **A continuation takes an actor's task there only if the task
-    /// prefers the loop's executor** (`withTaskExecutorPreference`): otherwise Swift's runtime resumes it on a thread of its own first, from where it
+    /// The last one that was added is called first, as with `atexit`. Nothing of the loop has been taken down then: its
+    /// items are there, it can be run, and more may be added, which are called next. Afterwards whoever awaits the loop
+    /// is told, and its ``executor``'s jobs are run for the last time and closed, those of the tasks that a handler has
+    /// resumed among them. **A continuation takes an actor's task there only if the task prefers the loop's executor**
+    /// (`withTaskExecutorPreference`): otherwise Swift's runtime resumes it on a thread of its own first, from where it
     /// comes back too late.
     ///
-    /// It is called when the thread returns from its main function or calls `pthread_exit`, before the destructors of thread-specific data have
-    /// finished; at the end of ``withVirtualTime(from:_:)`` for a loop of that; not when the process exits, and not in a child after `fork()`.
+    /// It is called when the thread returns from its main function or calls `pthread_exit`, before the destructors of
+    /// thread-specific data have finished; at the end of ``withVirtualTime(from:_:)`` for a loop of that; not when the
+    /// process exits, and not in a child after `fork()`.
     ///
-    /// Threads: any. It throws when the loop's thread has ended, or has called its last handler. There is no corresponding Core Foundation function.
-    @discardableResult public func addEndHandler(_ body: @escaping @Sendable () -> Void) throws(LoopEnded) -> EndHandler {
+    /// Threads: any. It throws when the loop's thread has ended, or has called its last handler. There is no
+    /// corresponding Core Foundation function.
+    @discardableResult public func addEndHandler(_ body: @escaping @Sendable () -> Void) throws(LoopEnded) -> EndHandler
+    {
         guard !refuses("addEndHandler"), let id = lock.withLock({ endHandlers.add(body) }) else { throw LoopEnded() }
         return EndHandler(id: id, of: self)
     }

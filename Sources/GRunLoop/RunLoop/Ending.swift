@@ -4,9 +4,9 @@
 import Glibc
 
 extension GRunLoop {
-    /// On the ending thread. Sources get their cancel closures, items stay valid and can be added to another loop, blocks
-    /// are released without being run, waiters are told. What must not be relied on here: thread-specific state of GLib, which
-    /// may be gone.
+    /// On the ending thread. Sources get their cancel closures, items stay valid and can be added to another loop,
+    /// blocks are released without being run, waiters are told. What must not be relied on here: thread-specific state
+    /// of GLib, which may be gone.
     func endWithThread() {
         repeat { callEndHandlers() } while !Fork.isChild && !lock.withLock { endHandlers.closeIfEmpty() }
         // What it holds is the parent's, also if a handler has forked.
@@ -32,7 +32,8 @@ extension GRunLoop {
         }
         for case .context(let context) in remains.items { Contexts.release(context) }
         for run in remains.runs { run.contexts.abandon() }
-        // The hub goes before its descriptors, whoever still holds it: GLib must not poll a number that belongs to something else.
+        // The hub goes before its descriptors, whoever still holds it: GLib must not poll a number that belongs to
+        // something else.
         remains.home?.close()
         remains.home = nil
         for descriptor in remains.descriptors { close(descriptor) }
@@ -56,7 +57,9 @@ extension GRunLoop {
     private func takeRemainsLocked() -> Remains {
         var remains = Remains()
         remains.performs = performs.close()
-        for timer in firing.map({ $0.takeUnretainedValue() }) { remains.released += [timer, removeEverywhereLocked(timer) as Any] }
+        for timer in firing.map({ $0.takeUnretainedValue() }) {
+            remains.released += [timer, removeEverywhereLocked(timer) as Any]
+        }
         firing = []
         for mode in modes.values { emptyLocked(mode, into: &remains) }
         remains.blocks += commonBlocks.removeAll()

@@ -9,7 +9,8 @@ extension GRunLoop {
     public enum DescriptorError: Error, Hashable, Sendable, CustomStringConvertible {
         /// The number is negative, or no open descriptor has it.
         case invalid(descriptor: Int32)
-        /// The kernel cannot wait for such a descriptor: it is a regular file, a directory or a device as `/dev/null`, always ready.
+        /// The kernel cannot wait for such a descriptor: it is a regular file, a directory or a device as `/dev/null`,
+        /// always ready.
         case notPollable(descriptor: Int32)
         /// The process or the system has no descriptor or watch left (`EMFILE`, `ENFILE`, `ENOSPC`, `ENOMEM`).
         case limitReached(errno: Int32)
@@ -56,10 +57,11 @@ extension GRunLoop {
     }
 }
 
-/// Messages to whoever misused the library. They go to GLib's log, domain "GRunLoop", so that a GTK program sees them where it
-/// sees GTK's own, and can make them fatal with `G_DEBUG=fatal-criticals`.
+/// Messages to whoever misused the library. They go to GLib's log, domain "GRunLoop", so that a GTK program sees them
+/// where it sees GTK's own, and can make them fatal with `G_DEBUG=fatal-criticals`.
 enum Log {
-    /// The call was wrong and did nothing. Named is the function that the program called: the C interface's, if it came by that.
+    /// The call was wrong and did nothing. Named is the function that the program called: the C interface's, if it came
+    /// by that.
     static func misuse(_ call: StaticString, _ problem: String) {
         let caller = cgrun_get_caller().map { functionName(String(cString: $0)) }
         critical("\(caller ?? "GRunLoop.\(call)"): \(problem)")

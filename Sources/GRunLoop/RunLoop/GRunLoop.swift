@@ -7,12 +7,12 @@ import Synchronization
 
 /// The run loop of a thread: Core Foundation's run loop, living on GLib's main context.
 ///
-/// Every thread has one; it is made when it is first asked for, and ends with its thread. It serves items (sources, timers,
-/// blocks, descriptors) and GLib contexts while it is run in a mode that they are in, tells observers what it does, and sleeps
-/// when there is nothing to do.
+/// Every thread has one; it is made when it is first asked for, and ends with its thread. It serves items (sources,
+/// timers, blocks, descriptors) and GLib contexts while it is run in a mode that they are in, tells observers what it
+/// does, and sleeps when there is nothing to do.
 ///
-/// Threads: a loop may be held and called from any thread; running it belongs to its own. After its thread has ended a loop is inert:
-/// calls do nothing, runs are finished. The corresponding Core Foundation type is `CFRunLoop`.
+/// Threads: a loop may be held and called from any thread; running it belongs to its own. After its thread has ended a
+/// loop is inert: calls do nothing, runs are finished. The corresponding Core Foundation type is `CFRunLoop`.
 public final class GRunLoop: @unchecked Sendable {
     let lock = Lock.take()
     /// Whether this is the loop of the process's main thread, which serves the main dispatch queue.
@@ -37,7 +37,8 @@ public final class GRunLoop: @unchecked Sendable {
     /// For the next block step: a queue whose memory is there already.
     @exclusivity(unchecked) var spareBlocks: BlockQueue?
 
-    /// The innermost run. Not counted: whoever makes a run owns it. Unchecked, since every access is under the lock, and every stage makes some.
+    /// The innermost run. Not counted: whoever makes a run owns it. Unchecked, since every access is under the lock,
+    /// and every stage makes some.
     @exclusivity(unchecked) private(set) var innermost: Unmanaged<Activation>?
     /// The same.
     var activation: Activation? {
@@ -47,8 +48,8 @@ public final class GRunLoop: @unchecked Sendable {
     /// The timers whose closures are on the stack, outermost first. Their runs keep them.
     @exclusivity(unchecked) var firing: [Unmanaged<Timer>] = []
     @exclusivity(unchecked) var batch = DescriptorBatch()
-    /// Where several kinds of items are ready, the next one in their order after this is taken: in the next run as well, or a program that
-    /// runs the loop a source at a time would serve the first kind only.
+    /// Where several kinds of items are ready, the next one in their order after this is taken: in the next run as
+    /// well, or a program that runs the loop a source at a time would serve the first kind only.
     @exclusivity(unchecked) var lastTurn = ReadyItem.Kind.descriptor
     @exclusivity(unchecked) var sleep = SleepState()
     @exclusivity(unchecked) var home: ServedContext? {
@@ -89,7 +90,8 @@ public final class GRunLoop: @unchecked Sendable {
         host = HostState(ambientMode: defaultMode)
         lock.owner = .passUnretained(self)
         cgrun_watch_fork()
-        // Of two copies of the library the first one serves the process; the loops of the other are dead from the beginning.
+        // Of two copies of the library the first one serves the process; the loops of the other are dead from the
+        // beginning.
         if OneCopy.other != nil { beDead() }
     }
 
@@ -111,11 +113,12 @@ public final class GRunLoop: @unchecked Sendable {
 
     // MARK: Who
 
-    /// The loop of the process's main thread. Touching it once, from any thread, is all the set-up that a program needs whose main
-    /// loop is GLib's.
+    /// The loop of the process's main thread. Touching it once, from any thread, is all the set-up that a program needs
+    /// whose main loop is GLib's.
     ///
-    /// It is not Foundation's `RunLoop.main`, and does not serve it: timers, performs, ports and streams of that one wait until
-    /// somebody runs it. A program that stops doing so, since it has this loop now, loses them without a word.
+    /// It is not Foundation's `RunLoop.main`, and does not serve it: timers, performs, ports and streams of that one
+    /// wait until somebody runs it. A program that stops doing so, since it has this loop now, loses them without a
+    /// word.
     ///
     /// Threads: any. The corresponding Core Foundation function is `CFRunLoopGetMain`.
     public static var main: GRunLoop {
@@ -125,7 +128,8 @@ public final class GRunLoop: @unchecked Sendable {
         return loop
     }
 
-    /// The loop of the calling thread, made if it has none yet. It cannot fail: descriptors are made when they are needed.
+    /// The loop of the calling thread, made if it has none yet. It cannot fail: descriptors are made when they are
+    /// needed.
     ///
     /// Threads: any. The corresponding Core Foundation function is `CFRunLoopGetCurrent`.
     @available(*, noasync, message: "an async function has no thread of its own, so no current run loop")
@@ -155,8 +159,9 @@ public final class GRunLoop: @unchecked Sendable {
 
     var isDead: Bool { dead.load(ordering: .relaxed) }
 
-    /// Whether `call` can do nothing here: after fork() the descriptors are shared with the parent, whose loop would be woken; after
-    /// the end of its thread a loop is inert, and the main loop says so once (item 14); another copy of the library serves the process.
+    /// Whether `call` can do nothing here: after fork() the descriptors are shared with the parent, whose loop would be
+    /// woken; after the end of its thread a loop is inert, and the main loop says so once (item 14); another copy of
+    /// the library serves the process.
     @inline(__always) func refuses(_ call: StaticString) -> Bool {
         guard Fork.isChild || isDead else { return false }
         explainRefusal(call)
@@ -212,15 +217,17 @@ public final class GRunLoop: @unchecked Sendable {
         name == defaultMode.name ? defaultMode : modes[name]
     }
 
-    /// The modes that exist: those that an item, a block or a context has ever named, and always ``Mode/default``. In no order.
+    /// The modes that exist: those that an item, a block or a context has ever named, and always ``Mode/default``. In
+    /// no order.
     ///
     /// Threads: any. The corresponding Core Foundation function is `CFRunLoopCopyAllModes`.
     public var allModes: [Mode] {
         Fork.refuses("allModes") ? [] : lock.withLock { Array(modes.keys) }
     }
 
-    /// The context that every common mode serves: GLib's default context on the main thread; elsewhere the thread's default
-    /// one, or one of the loop's own. Nil until it is fixed, when the thread adds its first item or block or first runs the loop.
+    /// The context that every common mode serves: GLib's default context on the main thread; elsewhere the thread's
+    /// default one, or one of the loop's own. Nil until it is fixed, when the thread adds its first item or block or
+    /// first runs the loop.
     ///
     /// Threads: any.
     public var homeContext: Context? {

@@ -4,8 +4,8 @@
 import CGRun
 import Synchronization
 
-/// A lock that is not recursive. Its memory is never given back to the system, only to the next lock: whoever read an old
-/// guardian may still lock it, find that it is no longer the right one, and go on.
+/// A lock that is not recursive. Its memory is never given back to the system, only to the next lock: whoever read an
+/// old guardian may still lock it, find that it is no longer the right one, and go on.
 struct Lock: @unchecked Sendable {
     private struct Cell {
         /// At the beginning: its address is the lock's.
@@ -75,8 +75,8 @@ struct Lock: @unchecked Sendable {
 
 /// What guards a timer, an observer or a descriptor source: the lock of the loop that it is in, else a bit of its own.
 ///
-/// One lock for an item and its loop means that there is no order between the two to get wrong, and that an item carries
-/// 8 bytes for it. The bit is set for a few loads and stores, under which nothing else is locked.
+/// One lock for an item and its loop means that there is no order between the two to get wrong, and that an item
+/// carries 8 bytes for it. The bit is set for a few loads and stores, under which nothing else is locked.
 struct Guardian: ~Copyable {
     /// The address of the lock, or one of the two below.
     private let word = Atomic<UInt>(free)
@@ -136,7 +136,8 @@ struct Guardian: ~Copyable {
         }
     }
 
-    /// With the loop's lock held: the item is in no mode of it any more. Whoever waits for that lock looks again when it has it.
+    /// With the loop's lock held: the item is in no mode of it any more. Whoever waits for that lock looks again when
+    /// it has it.
     @inline(__always) borrowing func unbind() {
         word.store(Self.free, ordering: .releasing)
     }

@@ -4,8 +4,8 @@
 extension GRunLoop {
     /// The name of a mode: a set of items and contexts that are served together.
     ///
-    /// Any name makes a mode. Names compare by content; they can have any length but not none: an empty name is a programmer
-    /// error and traps. The corresponding Core Foundation type is `CFRunLoopMode`.
+    /// Any name makes a mode. Names compare by content; they can have any length but not none: an empty name is a
+    /// programmer error and traps. The corresponding Core Foundation type is `CFRunLoopMode`.
     public struct Mode: Hashable, Sendable, RawRepresentable, ExpressibleByStringLiteral, CustomStringConvertible {
         public let rawValue: String
         private let kind: Kind
@@ -62,8 +62,8 @@ extension GRunLoop {
         /// `kCFRunLoopCommonModes`.
         public static var common: Mode { Mode(commonName, .common) }
 
-        /// For tracking a drag or a scroll: items of the default mode wait meanwhile. It is not common until it is made so by
-        /// ``GRunLoop/addCommonMode(_:)``. AppKit's `NSEventTrackingRunLoopMode`.
+        /// For tracking a drag or a scroll: items of the default mode wait meanwhile. It is not common until it is made
+        /// so by ``GRunLoop/addCommonMode(_:)``. AppKit's `NSEventTrackingRunLoopMode`.
         public static var tracking: Mode { Mode("GRunLoopTrackingMode", .other) }
     }
 }

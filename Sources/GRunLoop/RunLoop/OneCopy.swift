@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // One copy of the library serves a process.
 //
-// A program and its plug-ins may each have been linked with a copy of their own. Two of them would both drain the main dispatch queue, and a
-// thread would have two loops. GObject's table of types is the one thing that all of them share: who registers `GRunLoop` there is the copy
-// that serves.
+// A program and its plug-ins may each have been linked with a copy of their own. Two of them would both drain the main
+// dispatch queue, and a thread would have two loops. GObject's table of types is the one thing that all of them share:
+// who registers `GRunLoop` there is the copy that serves.
 
 import CGRun
 import Synchronization

@@ -8,14 +8,15 @@ extension GRunLoop {
     /// handled.
     ///
     /// - Parameters:
-    ///   - mode: the mode to run in. ``Mode/common`` is not a mode that can run: that is logged once, and nothing is run.
-    ///   - limit: how long. Zero or negative: one pass, which services what is ready without sleeping. Nil, or 16 years and
-    ///     more: no limit.
-    ///   - returningAfterSourceHandled: whether to return after the pass in which a source was performed, the main queue served or a
-    ///     context dispatched. Blocks, timers and wake-ups do not count.
+    ///   - mode: the mode to run in. ``Mode/common`` is not a mode that can run: that is logged once, and nothing is
+    ///     run.
+    ///   - limit: how long. Zero or negative: one pass, which services what is ready without sleeping. Nil, or 16 years
+    ///     and more: no limit.
+    ///   - returningAfterSourceHandled: whether to return after the pass in which a source was performed, the main
+    ///     queue served or a context dispatched. Blocks, timers and wake-ups do not count.
     ///
-    /// Threads: the loop's own; from another thread it is logged, and nothing is run. Runs nest: it may be called from every
-    /// callout. The corresponding Core Foundation function is `CFRunLoopRunInMode`.
+    /// Threads: the loop's own; from another thread it is logged, and nothing is run. Runs nest: it may be called from
+    /// every callout. The corresponding Core Foundation function is `CFRunLoopRunInMode`.
     @available(*, noasync, message: "a run blocks its thread; on the main actor it stops the main queue")
     @discardableResult
     public func run(mode: Mode, for limit: Duration? = nil, returningAfterSourceHandled: Bool = false) -> RunResult {
@@ -44,8 +45,9 @@ extension GRunLoop {
         }
     }
 
-    /// Has the innermost run return ``RunResult/stopped`` at the end of its pass, and wakes it. A loop that does not run ignores it: it
-    /// is not remembered. In a callout that a host dispatches there is no run to stop, and it is ignored as well.
+    /// Has the innermost run return ``RunResult/stopped`` at the end of its pass, and wakes it. A loop that does not
+    /// run ignores it: it is not remembered. In a callout that a host dispatches there is no run to stop, and it is
+    /// ignored as well.
     ///
     /// Threads: any; not from a signal handler. The corresponding Core Foundation function is `CFRunLoopStop`.
     public func stop() {
@@ -79,8 +81,8 @@ extension GRunLoop {
         while run(mode: .default, before: limit), end > time {}
     }
 
-    /// Runs the loop in a mode until a source was handled, or until a point in time; one that has passed means one pass. Answers
-    /// whether the mode was run: there was something to wait for.
+    /// Runs the loop in a mode until a source was handled, or until a point in time; one that has passed means one
+    /// pass. Answers whether the mode was run: there was something to wait for.
     ///
     /// Threads: the loop's own. The corresponding Foundation method is `RunLoop.run(mode:before:)`.
     @available(*, noasync, message: "a run blocks its thread; on the main actor it stops the main queue")
@@ -98,8 +100,8 @@ extension GRunLoop {
         _ = runMode(mode, until: Nanoseconds(saturating: limit), returningAfterSource: true)
     }
 
-    /// Makes one pass without sleeping, and answers how long a run of the mode could sleep: until its next timer, for ever
-    /// (``distantFuture``) if it has none, or nil if there is nothing to wait for.
+    /// Makes one pass without sleeping, and answers how long a run of the mode could sleep: until its next timer, for
+    /// ever (``distantFuture``) if it has none, or nil if there is nothing to wait for.
     ///
     /// Threads: the loop's own. The corresponding Foundation method is `RunLoop.limitDate(forMode:)`.
     @available(*, noasync, message: "a run blocks its thread; on the main actor it stops the main queue")
@@ -123,9 +125,10 @@ extension GRunLoop {
 
     // MARK: Waking
 
-    /// Wakes the loop if it sleeps: it makes another pass, in which whatever was signalled, enqueued or removed meanwhile counts. Several
-    /// calls are one wake-up. Where a host drives, it makes the host give the loop a pass. When nothing drives the loop it is
-    /// forgotten: a later run does not count it. Without effect when another pass comes before the next sleep anyway.
+    /// Wakes the loop if it sleeps: it makes another pass, in which whatever was signalled, enqueued or removed
+    /// meanwhile counts. Several calls are one wake-up. Where a host drives, it makes the host give the loop a pass.
+    /// When nothing drives the loop it is forgotten: a later run does not count it. Without effect when another pass
+    /// comes before the next sleep anyway.
     ///
     /// Threads: any; not from a signal handler. The corresponding Core Foundation function is `CFRunLoopWakeUp`.
     public func wakeUp() {
@@ -133,8 +136,8 @@ extension GRunLoop {
         lock.withLock { wakeUpLocked() }?.send()
     }
 
-    /// Whether the loop waits in the kernel now, by itself or in a host. On the loop's own thread, which does not wait while it asks, it is
-    /// always false. Threads: any. `CFRunLoopIsWaiting`.
+    /// Whether the loop waits in the kernel now, by itself or in a host. On the loop's own thread, which does not wait
+    /// while it asks, it is always false. Threads: any. `CFRunLoopIsWaiting`.
     public var isWaiting: Bool {
         guard !Fork.refuses("isWaiting") else { return false }
         return !isCurrent && lock.withLock { sleep.isPolling }

@@ -5,14 +5,14 @@ import CGRun
 import Glibc
 
 extension GRunLoop {
-    /// A thread whose loop runs from the beginning until it is stopped: for actors, for sources and timers that are not to disturb the main loop, for
-    /// GIO and GStreamer objects that complete in their thread's default context.
+    /// A thread whose loop runs from the beginning until it is stopped: for actors, for sources and timers that are not
+    /// to disturb the main loop, for GIO and GStreamer objects that complete in their thread's default context.
     ///
-    /// The loop's home context is a context of its own, which is the thread-default one there: what is started on the thread with GIO
-    /// completes there. The loop always has something to wait for, its ``GRunLoop/executor``'s jobs.
+    /// The loop's home context is a context of its own, which is the thread-default one there: what is started on the
+    /// thread with GIO completes there. The loop always has something to wait for, its ``GRunLoop/executor``'s jobs.
     ///
-    /// The thread runs until ``stop()``, or ``GRunLoop/stop()`` of the outermost run; not because this object is let go. What lives on its loop must end
-    /// before it does, see ``Executor``.
+    /// The thread runs until ``stop()``, or ``GRunLoop/stop()`` of the outermost run; not because this object is let
+    /// go. What lives on its loop must end before it does, see ``Executor``.
     ///
     /// Threads: any. The corresponding Foundation class is `Thread`, with a run loop run in its main method.
     public final class Thread: Sendable {
@@ -46,7 +46,8 @@ extension GRunLoop {
         ///
         /// - Parameters:
         ///   - name: shown by debuggers and `top`.
-        ///   - stackSize: in bytes. Zero and less mean the system's default; less than 512 KiB, which Swift's runtime may need, means that.
+        ///   - stackSize: in bytes. Zero and less mean the system's default; less than 512 KiB, which Swift's runtime
+        ///     may need, means that.
         ///   - setUp: called on the thread before its loop runs, to add what it is to serve.
         public init(
             name: String = "GRunLoop", stackSize: Int = 0, setUp: (@Sendable (GRunLoop) -> Void)? = nil
@@ -65,8 +66,9 @@ extension GRunLoop {
             if !Fork.isChild { body.letGo(handle) }
         }
 
-        /// Ends every run that is under way on the thread, and the thread with them, after the callouts that are on its stack. A foreign loop that one of
-        /// these runs has to be ended by whoever began it. The second time it does nothing.
+        /// Ends every run that is under way on the thread, and the thread with them, after the callouts that are on its
+        /// stack. A foreign loop that one of these runs has to be ended by whoever began it. The second time it does
+        /// nothing.
         ///
         /// Threads: any, the thread itself included.
         public func stop() {
@@ -88,14 +90,14 @@ extension GRunLoop {
             body.reap(handle)
         }
 
-        /// Waits until the thread has ended, without blocking one; it does not stop it. At once, if it has ended already. Being cancelled does
-        /// not end the wait.
+        /// Waits until the thread has ended, without blocking one; it does not stop it. At once, if it has ended
+        /// already. Being cancelled does not end the wait.
         ///
-        /// The thread resumes whoever waits as its last act: its loop has ended, and it calls nothing any more but the destructors of what others
-        /// have left in thread-specific data. Only ``join()`` waits for those.
+        /// The thread resumes whoever waits as its last act: its loop has ended, and it calls nothing any more but the
+        /// destructors of what others have left in thread-specific data. Only ``join()`` waits for those.
         ///
-        /// Threads: any. A task that lives on the thread (an actor's, or one that prefers its loop's executor) cannot be resumed there after the
-        /// end: that stops the program, with a message, see ``Executor``.
+        /// Threads: any. A task that lives on the thread (an actor's, or one that prefers its loop's executor) cannot
+        /// be resumed there after the end: that stops the program, with a message, see ``Executor``.
         nonisolated(nonsending) public func ended() async {
             guard !Fork.refuses("Thread.ended") else { return }
             await withCheckedContinuation { continuation in
@@ -181,8 +183,8 @@ private final class ThreadBody: @unchecked Sendable {
         return .success((handle, loop))
     }
 
-    /// Where a thread keeps its body, retained, until it ends: one that leaves by `pthread_exit`, or is cancelled, never comes back to what is
-    /// on its stack.
+    /// Where a thread keeps its body, retained, until it ends: one that leaves by `pthread_exit`, or is cancelled,
+    /// never comes back to what is on its stack.
     private static let key: pthread_key_t = {
         var key = pthread_key_t()
         precondition(

@@ -5,7 +5,8 @@ import CGRun
 import Glibc
 
 package enum ThreadLoops {
-    /// Where every thread keeps its loop, retained, until it ends. Which one it is now is `cgrun_current_loop`, which is asked all the time.
+    /// Where every thread keeps its loop, retained, until it ends. Which one it is now is `cgrun_current_loop`, which
+    /// is asked all the time.
     private static let key: pthread_key_t = {
         var key = pthread_key_t()
         precondition(pthread_key_create(&key, threadWillEnd) == 0, "GRunLoop: no thread-specific key is left")

@@ -6,7 +6,8 @@ import Synchronization
 extension GRunLoop {
     /// The time of a loop that never sleeps through it: see ``GRunLoop/withVirtualTime(from:_:)``.
     ///
-    /// Work takes no time: the clock stands still while anything is ready, so that what enqueues itself for ever keeps it from ever moving.
+    /// Work takes no time: the clock stands still while anything is ready, so that what enqueues itself for ever keeps
+    /// it from ever moving.
     ///
     /// Threads: the one that called ``GRunLoop/withVirtualTime(from:_:)``.
     public final class VirtualTime {
@@ -28,15 +29,17 @@ extension GRunLoop {
         /// The present on the loop's clock.
         public var now: Instant { clock.now.instant }
 
-        /// Moves the clock on, and has the loop serve on the way what falls due, each at its time and in its order; then whatever is ready. Zero and
-        /// negative spans serve what is ready now. The clock reaches the end in any case: also if the mode is finished before, or stopped.
+        /// Moves the clock on, and has the loop serve on the way what falls due, each at its time and in its order;
+        /// then whatever is ready. Zero and negative spans serve what is ready now. The clock reaches the end in any
+        /// case: also if the mode is finished before, or stopped.
         ///
         /// - Parameter mode: the mode to run in.
         public func advance(by span: Duration, inMode mode: Mode = .default) {
             advance(to: clock.now.addingSaturating(max(0, Nanoseconds(saturating: span))), mode)
         }
 
-        /// Moves the clock to a point in time; one that has passed serves what is ready now. See ``advance(by:inMode:)``.
+        /// Moves the clock to a point in time; one that has passed serves what is ready now. See
+        /// ``advance(by:inMode:)``.
         public func advance(to end: Instant, inMode mode: Mode = .default) {
             advance(to: Nanoseconds(saturating: end), mode)
         }
@@ -65,7 +68,8 @@ extension GRunLoop {
             serve(mode)
         }
 
-        /// Passes that look, until nothing is ready. A mode that is finished makes none: a wake-up stays for whoever is below.
+        /// Passes that look, until nothing is ready. A mode that is finished makes none: a wake-up stays for whoever is
+        /// below.
         private func serve(_ mode: Mode) {
             repeat {
                 guard loop.runMode(mode, for: 0, returningAfterSource: false) != nil else { return }
@@ -73,13 +77,15 @@ extension GRunLoop {
         }
     }
 
-    /// Runs the closure with a loop of its own as the calling thread's ``current``, whose time passes only as the closure says: by
-    /// ``VirtualTime/advance(by:inMode:)``, or by running the loop, which jumps where it would sleep. A timer that is an hour away fires at once, at its
-    /// date on the loop's clock and in its order. It is the same run loop, with another clock and without a host.
+    /// Runs the closure with a loop of its own as the calling thread's ``current``, whose time passes only as the
+    /// closure says: by ``VirtualTime/advance(by:inMode:)``, or by running the loop, which jumps where it would sleep.
+    /// A timer that is an hour away fires at once, at its date on the loop's clock and in its order. It is the same run
+    /// loop, with another clock and without a host.
     ///
-    /// On this thread ``now`` is virtual, as are the dates of timers that are made here. What GLib and the kernel time by themselves (GLib's timeouts,
-    /// `Task.sleep`) goes on in real time; ``sleep(for:tolerance:inModes:)`` and ``clock`` of the loop are virtual. The main dispatch queue is
-    /// not served. A run with nothing to come waits in earnest, for other threads.
+    /// On this thread ``now`` is virtual, as are the dates of timers that are made here. What GLib and the kernel time
+    /// by themselves (GLib's timeouts, `Task.sleep`) goes on in real time; ``sleep(for:tolerance:inModes:)`` and
+    /// ``clock`` of the loop are virtual. The main dispatch queue is not served. A run with nothing to come waits in
+    /// earnest, for other threads.
     ///
     /// **The main actor.** Where the closure is on the main actor, so are the callouts of the loop: items that were
     /// made with `onMain:` can be added to it. That is so on the main thread, as in a test of XCTest's, and in a

@@ -14,8 +14,8 @@ struct Line: Hashable, Sendable {
         while self.cells.last?.isEmpty == true { self.cells.removeLast() }
     }
 
-    /// Reads `> > first cell | second | third`: a `>` for each level of nesting. Blanks around a cell do not count, so that lines can
-    /// be aligned where they are written.
+    /// Reads `> > first cell | second | third`: a `>` for each level of nesting. Blanks around a cell do not count, so
+    /// that lines can be aligned where they are written.
     init(parsing text: Substring) {
         var rest = text.drop { $0 == " " }
         var depth = 0

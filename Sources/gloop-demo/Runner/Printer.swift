@@ -18,7 +18,9 @@ struct Printer {
             text += colour.dim(number) + row + "\n"
         }
         for note in outcome.notes { text += colour.dim("    (\(note))") + "\n" }
-        text += failed ? failure(outcome) : "    " + colour.green("ok") + colour.dim("  \(milliseconds(outcome.time))") + "\n"
+        text +=
+            failed
+            ? failure(outcome) : "    " + colour.green("ok") + colour.dim("  \(milliseconds(outcome.time))") + "\n"
         write(text + "\n")
     }
 
@@ -30,7 +32,8 @@ struct Printer {
 
     // MARK: The columns
 
-    /// The lines with their columns under each other: the numbers of stages to the right, every level of nesting two places further in.
+    /// The lines with their columns under each other: the numbers of stages to the right, every level of nesting two
+    /// places further in.
     private func rows(_ lines: [Line]) -> [String] {
         let hasStages = lines.contains { isNumbered($0[0]) }
         let table = lines.map { line -> [String] in

@@ -55,7 +55,8 @@ final class Recorder: Sendable {
         case withCallouts
     }
 
-    /// Writes a line for each stage and each callout of a loop meanwhile: `stage | callout | detail`. On the loop's own thread.
+    /// Writes a line for each stage and each callout of a loop meanwhile: `stage | callout | detail`. On the loop's own
+    /// thread.
     func follow<Result>(_ loop: GRunLoop, _ stages: Stages = .all, _ body: () throws -> Result) rethrows -> Result {
         let trace = GRunLoop.Trace()
         state.withLock { $0.follow(trace, stages) }
@@ -148,8 +149,8 @@ extension Recorder {
 }
 
 extension GRunLoop.Trace.Stage {
-    /// The stage with its number in the pass. Blocks are run in up to three steps: before the version-0 sources, again if one of them was
-    /// performed, and after the service.
+    /// The stage with its number in the pass. Blocks are run in up to three steps: before the version-0 sources, again
+    /// if one of them was performed, and after the service.
     fileprivate func label(after previous: Self?) -> String {
         switch self {
         case .entry: "1 entry"

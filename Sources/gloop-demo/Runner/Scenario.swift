@@ -3,8 +3,8 @@
 
 /// One thing that the run loop does, shown and checked.
 ///
-/// A scenario runs on the main thread and leaves the main run loop as it found it: it takes its items out again, and its private
-/// modes have names of their own. So the scenarios can be run in any order, and again.
+/// A scenario runs on the main thread and leaves the main run loop as it found it: it takes its items out again, and
+/// its private modes have names of their own. So the scenarios can be run in any order, and again.
 struct Scenario: Sendable {
     let name: String
     let summary: String

@@ -31,7 +31,8 @@ struct Tour {
     private func outcome(of scenario: Scenario) -> Outcome {
         let recorder = Recorder(plotPath: plotPath)
         let watchdog = Watchdog(limit: .seconds(120)) {
-            "\n\(scenario.name) hangs; this is what it had recorded:\n" + recorder.lines.map { "    \($0.text)\n" }.joined()
+            "\n\(scenario.name) hangs; this is what it had recorded:\n"
+                + recorder.lines.map { "    \($0.text)\n" }.joined()
         }
         defer { watchdog.cancel() }
         let start = GRunLoop.now

@@ -3,12 +3,14 @@
 
 import GRunLoop
 
-/// A GSource of its own for each item would cost GLib time in every pass. So a run loop has one GSource, the hub, on GLib's default
-/// context, and the hub has at most three poll records, however many sources, descriptors and timers there are.
+/// A GSource of its own for each item would cost GLib time in every pass. So a run loop has one GSource, the hub, on
+/// GLib's default context, and the hub has at most three poll records, however many sources, descriptors and timers
+/// there are.
 ///
-/// Here three events, a signal, a written byte and a deadline, are followed from where they come in to the callout. First the program runs
-/// the loop: the passes are ours, GLib dispatches nothing. Then a host iterates GLib's default context, as a GTK program does: GLib
-/// dispatches the hub, and the hub makes the same passes with the same stages (items 41 and 51).
+/// Here three events, a signal, a written byte and a deadline, are followed from where they come in to the callout.
+/// First the program runs the loop: the passes are ours, GLib dispatches nothing. Then a host iterates GLib's default
+/// context, as a GTK program does: GLib dispatches the hub, and the hub makes the same passes with the same stages
+/// (items 41 and 51).
 enum Adapter {
     static let scenario = Scenario(
         "adapter", "A source, a descriptor and a timer, each followed through the one GSource that carries them.",
@@ -73,7 +75,8 @@ enum Adapter {
         log.line("100 sources, 100 descriptors and 100 timers come")
 
         let after = Host.sources
-        let change = after.count == before.count ? "as many GSources as before" : "\(after.count - before.count) GSources more"
+        let change =
+            after.count == before.count ? "as many GSources as before" : "\(after.count - before.count) GSources more"
         log.line(context, "has \(after.count { $0 == name }) GSource named \(name), \(change)")
         let more = Host.pollRecords - records
         log.line(context, "has \(more <= 3 ? "at most 3" : "\(more)") more poll records")
@@ -102,7 +105,8 @@ enum Adapter {
         init(in loop: GRunLoop, _ log: Recorder) throws {
             let hasArrived = Shared(false)
             let arrive: @Sendable (String) -> Void = { what in
-                log.detail("\(what), dispatched by \(Host.dispatchedSource.map { "the GSource \($0)" } ?? "no GSource")")
+                log.detail(
+                    "\(what), dispatched by \(Host.dispatchedSource.map { "the GSource \($0)" } ?? "no GSource")")
                 hasArrived.value = true
                 // Ends our run; a host does not notice.
                 loop.stop()
@@ -115,7 +119,8 @@ enum Adapter {
                 arrive("is \(conditions)")
             }
             try loop.add(descriptor, forMode: .default)
-            let timer = GRunLoop.Timer(fireAt: GRunLoop.distantFuture, interval: .seconds(3600)) { _ in arrive("fires") }
+            let timer = GRunLoop.Timer(fireAt: GRunLoop.distantFuture, interval: .seconds(3600)) { _ in arrive("fires")
+            }
             loop.add(timer, forMode: .default)
 
             self.hasArrived = hasArrived

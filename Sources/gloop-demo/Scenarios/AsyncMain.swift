@@ -6,8 +6,8 @@ import Dispatch
 import GRunLoop
 import Glibc
 
-/// This program's own entry point is async, and begins with ``GRunLoop/hostAsyncMain(by:)``. It is started once more, as a child that really suspends: Swift's runtime
-/// would give up its main thread there.
+/// This program's own entry point is async, and begins with ``GRunLoop/hostAsyncMain(by:)``. It is started once more,
+/// as a child that really suspends: Swift's runtime would give up its main thread there.
 enum AsyncMain {
     /// The hidden command that the child is started with.
     static let command = "async-main-child"
@@ -28,7 +28,9 @@ enum AsyncMain {
         let strings = ["/proc/self/exe", command].map { (word: String) in strdup(word) }
         defer { for string in strings { free(string) } }
         var arguments = strings.map { UnsafePointer($0) } + [nil]
-        let child: OpaquePointer = try GLibError.check { g_subprocess_newv(&arguments, cglib_subprocess_stdout_pipe, $0) }
+        let child: OpaquePointer = try GLibError.check {
+            g_subprocess_newv(&arguments, cglib_subprocess_stdout_pipe, $0)
+        }
         defer { g_object_unref(UnsafeMutableRawPointer(child)) }
         var output: UnsafeMutablePointer<CChar>?
         guard g_subprocess_communicate_utf8(child, nil, nil, &output, nil, nil) != 0, let output else {

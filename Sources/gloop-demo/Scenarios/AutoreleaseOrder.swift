@@ -3,10 +3,10 @@
 
 import GRunLoop
 
-/// AppKit's autorelease pools: pushed at entry by an observer of the lowest order, popped before the loop sleeps and at exit by one of
-/// the highest (item 267). Everything else that observes runs between them, in the order of its number, not of its addition (items 145
-/// and 269). Nested runs push and pop for themselves. A pass in which a version-0 source was handled does not wait, so nothing is
-/// popped in it: objects live until the next real beforeWaiting (item 268).
+/// AppKit's autorelease pools: pushed at entry by an observer of the lowest order, popped before the loop sleeps and at
+/// exit by one of the highest (item 267). Everything else that observes runs between them, in the order of its number,
+/// not of its addition (items 145 and 269). Nested runs push and pop for themselves. A pass in which a version-0 source
+/// was handled does not wait, so nothing is popped in it: objects live until the next real beforeWaiting (item 268).
 enum AutoreleaseOrder {
     static let scenario = Scenario(
         "autorelease-order", "Observers of the lowest and the highest order bracket everything else.",
@@ -75,7 +75,9 @@ enum AutoreleaseOrder {
     }
 
     private static func plain(_ activities: GRunLoop.Activity, _ order: Int, _ log: Recorder) -> GRunLoop.Observer {
-        GRunLoop.Observer(activities: activities, order: order) { _, activity in log.line("\(activity)", "order \(order)") }
+        GRunLoop.Observer(activities: activities, order: order) { _, activity in
+            log.line("\(activity)", "order \(order)")
+        }
     }
 
     private static func addSource(

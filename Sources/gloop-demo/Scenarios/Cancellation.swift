@@ -29,7 +29,9 @@ enum Cancellation {
             ("activities", Task { await count(loop.activities(.exit, inModes: [mode])) }),
         ]
         let waiting = "2 timers, 1 descriptor, 1 observer"
-        guard wait(until: { contents(of: loop, mode) == waiting }) else { throw ScenarioError(contents(of: loop, mode)) }
+        guard wait(until: { contents(of: loop, mode) == waiting }) else {
+            throw ScenarioError(contents(of: loop, mode))
+        }
         log.line("waiting", waiting)
         for (name, task) in tasks {
             task.cancel()

@@ -3,10 +3,11 @@
 
 import GRunLoop
 
-/// Scrolling, as every toolkit knows it: while the user drags, the program runs its loop in a tracking mode. A timer of the default mode
-/// waits meanwhile; a common timer fires in both without losing its phase (item 167). A common source is scheduled in each common mode
-/// under that mode's own name (item 84), also in one that becomes common later (items 156 and 157). A block for the common modes
-/// runs in whichever runs first (item 165). Membership is asked of the common set itself (items 158 to 161).
+/// Scrolling, as every toolkit knows it: while the user drags, the program runs its loop in a tracking mode. A timer of
+/// the default mode waits meanwhile; a common timer fires in both without losing its phase (item 167). A common source
+/// is scheduled in each common mode under that mode's own name (item 84), also in one that becomes common later (items
+/// 156 and 157). A block for the common modes runs in whichever runs first (item 165). Membership is asked of the
+/// common set itself (items 158 to 161).
 ///
 /// A mode that was made common stays so. That is why this scenario has a thread, and with it a loop, of its own.
 enum CommonModes {

@@ -3,9 +3,10 @@
 
 import GRunLoop
 
-/// What a display link has to do (item 277) comes with a repeating timer: one timer in several modes is one frame, whichever mode runs (item
-/// 135); frames that were missed during a long callout are dropped and not replayed (item 119); a fire date far away pauses it
-/// without taking it out (item 122); invalidating takes it out of every mode and releases what its closure holds.
+/// What a display link has to do (item 277) comes with a repeating timer: one timer in several modes is one frame,
+/// whichever mode runs (item 135); frames that were missed during a long callout are dropped and not replayed (item
+/// 119); a fire date far away pauses it without taking it out (item 122); invalidating takes it out of every mode and
+/// releases what its closure holds.
 enum DisplayLink {
     static let scenario = Scenario(
         "display-link", "A frame source that drops missed frames, pauses, and serves several modes.",
@@ -53,7 +54,9 @@ enum DisplayLink {
             log.line(
                 name, "frame", frame.isOnGrid ? "on the grid" : "off the grid",
                 view.expectsDrop.value && frame.dropped >= 3 ? "at least 3 frames were dropped" : "")
-            log.note("frame \(frame.number), \(milliseconds(frame.timestamp.duration(to: GRunLoop.now))) after its timestamp")
+            log.note(
+                "frame \(frame.number), \(milliseconds(frame.timestamp.duration(to: GRunLoop.now))) after its timestamp"
+            )
             view.expectsDrop.value = isFirst
             if isFirst {
                 log.line(name, "the callout takes 3.5 frames")

@@ -3,9 +3,9 @@
 
 import GRunLoop
 
-/// A `GSocketService` accepts, reads and writes in GLib's default context. Nothing is told about our loop: the main loop serves that context in
-/// its common modes, in the same sleep as its own items. Meanwhile a timer of ours ticks: on its grid, never early (items 113 and
-/// 119). The clients wait in a thread of their own.
+/// A `GSocketService` accepts, reads and writes in GLib's default context. Nothing is told about our loop: the main
+/// loop serves that context in its common modes, in the same sleep as its own items. Meanwhile a timer of ours ticks:
+/// on its grid, never early (items 113 and 119). The clients wait in a thread of their own.
 enum EchoServer {
     static let scenario = Scenario(
         "echo-server", "A GSocketService answers 100 connections while our timer keeps time.",
@@ -54,7 +54,9 @@ enum EchoServer {
         log.line("server", "has accepted \(accepted.value), of which \(closed.value) have closed")
         watch.report(log)
         log.line("run", "returned \(result)")
-        log.note("\(watch.ticks) ticks and \(accepted.value) connections in \(milliseconds(start.duration(to: GRunLoop.now)))")
+        log.note(
+            "\(watch.ticks) ticks and \(accepted.value) connections in \(milliseconds(start.duration(to: GRunLoop.now)))"
+        )
     }
 
     /// On a thread of its own: opens all connections, then talks on each, then closes them.

@@ -3,10 +3,11 @@
 
 import GRunLoop
 
-/// How system events reach an application (item 279), and a loader's thread its delegate (item 278): a descriptor source on one thread reads
-/// what comes, puts it where both can see it, signals a version-0 source of the other thread's loop, and wakes that loop. User code is
-/// called from the version-0 source, on the thread where it belongs. A burst may be one signal (item 88): nothing is lost, because the
-/// source takes everything that is there, and the order is kept.
+/// How system events reach an application (item 279), and a loader's thread its delegate (item 278): a descriptor
+/// source on one thread reads what comes, puts it where both can see it, signals a version-0 source of the other
+/// thread's loop, and wakes that loop. User code is called from the version-0 source, on the thread where it belongs. A
+/// burst may be one signal (item 88): nothing is lost, because the source takes everything that is there, and the order
+/// is kept.
 enum EventRelay {
     static let scenario = Scenario(
         "event-relay", "A descriptor source on one thread hands events to a version-0 source on another.",
@@ -75,7 +76,8 @@ enum EventRelay {
         }
     }
 
-    /// Runs the main loop until so many events were handled, and answers them. Each run returns after the source has performed.
+    /// Runs the main loop until so many events were handled, and answers them. Each run returns after the source has
+    /// performed.
     @discardableResult private static func wait(for count: Int, _ inbox: Inbox, _ loop: GRunLoop) -> String {
         inbox.handled.value = ""
         let limit = GRunLoop.now.advanced(by: .patience)

@@ -3,9 +3,9 @@
 
 import GRunLoop
 
-/// `while !isDone { run(mode:before:) }` waits for a worker while timers, sources and the user are served. A run returns after a handled
-/// source, not after a timer (items 28 and 205): so a flag that the worker sets by itself is not looked at (item 237), and one that is set by
-/// what the worker has performed on this loop is looked at once.
+/// `while !isDone { run(mode:before:) }` waits for a worker while timers, sources and the user are served. A run
+/// returns after a handled source, not after a timer (items 28 and 205): so a flag that the worker sets by itself is
+/// not looked at (item 237), and one that is set by what the worker has performed on this loop is looked at once.
 enum FlagWait {
     static let scenario = Scenario(
         "flag-wait", "Waiting for a worker in run(mode:before:) while the loop goes on.",
@@ -33,12 +33,14 @@ enum FlagWait {
 
         waitForFlag(loop, log) { flag in
             let isAlive = wait { ticks.value >= 3 }
-            log.line("main", isAlive ? "is responsive: the timer ticks 3 times while it waits" : "is frozen while it waits")
+            log.line(
+                "main", isAlive ? "is responsive: the timer ticks 3 times while it waits" : "is frozen while it waits")
             log.line("worker", "sets the flag by itself")
             flag.value = true
             let seen = ticks.value
             let isWaitingOn = wait { ticks.value >= seen + 3 }
-            log.line("worker", "the main thread \(isWaitingOn ? "has not noticed, three ticks later" : "waits no more")")
+            log.line(
+                "worker", "the main thread \(isWaitingOn ? "has not noticed, three ticks later" : "waits no more")")
             log.line("worker", "has something performed on the main loop")
             try? loop.performOnThread(inModes: [mode]) { log.line("main", "performs it") }
         }
@@ -48,7 +50,9 @@ enum FlagWait {
         }
     }
 
-    private static func waitForFlag(_ loop: GRunLoop, _ log: Recorder, _ work: @escaping @Sendable (Shared<Bool>) -> Void) {
+    private static func waitForFlag(
+        _ loop: GRunLoop, _ log: Recorder, _ work: @escaping @Sendable (Shared<Bool>) -> Void
+    ) {
         let isDone = Shared(false)
         log.line("main", "waits for the flag")
         let worker = WorkerThread { work(isDone) }

@@ -3,10 +3,11 @@
 
 import GRunLoop
 
-/// The home context of the main loop is GLib's default context, and every common mode serves it: what `g_timeout_add` or GIO put there is
-/// called from the same passes, in the same sleep, as our timers and sources. Here each one starts the next, so that the order
-/// is certain: our timer adds a timeout, the timeout sends through a socket, the socket's source signals ours. Then a timer of each side
-/// ticks, and neither keeps the other waiting. A context that is dispatched counts as a handled source (item 26).
+/// The home context of the main loop is GLib's default context, and every common mode serves it: what `g_timeout_add`
+/// or GIO put there is called from the same passes, in the same sleep, as our timers and sources. Here each one starts
+/// the next, so that the order is certain: our timer adds a timeout, the timeout sends through a socket, the socket's
+/// source signals ours. Then a timer of each side ticks, and neither keeps the other waiting. A context that is
+/// dispatched counts as a handled source (item 26).
 enum GLibSources {
     static let scenario = Scenario(
         "glib-sources", "GLib's timeouts and sockets are served in the same passes as our timers and sources.",

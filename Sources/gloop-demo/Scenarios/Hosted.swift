@@ -4,9 +4,9 @@
 import Dispatch
 import GRunLoop
 
-/// The program calls `g_main_loop_run`, as `gtk_main` and `g_application_run` do, and knows nothing of run loops. Our items, the main
-/// dispatch queue and the main actor are served inside its iterations: the hub is a GSource like any other. Each event here starts the
-/// next, the first one from another thread while the host sleeps.
+/// The program calls `g_main_loop_run`, as `gtk_main` and `g_application_run` do, and knows nothing of run loops. Our
+/// items, the main dispatch queue and the main actor are served inside its iterations: the hub is a GSource like any
+/// other. Each event here starts the next, the first one from another thread while the host sleeps.
 enum Hosted {
     static let scenario = Scenario(
         "hosted", "g_main_loop_run serves blocks, sources, timers, descriptors, the main queue and @MainActor.",

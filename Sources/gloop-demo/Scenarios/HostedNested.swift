@@ -3,9 +3,9 @@
 
 import GRunLoop
 
-/// A host's callback runs our loop in a private mode; a callout of that run runs a loop of the host's, as `gtk_dialog_run` does; and back
-/// out again. Each level serves what is its own: the host's loops the ambient mode, our run its mode, and what was interrupted goes on where
-/// it was.
+/// A host's callback runs our loop in a private mode; a callout of that run runs a loop of the host's, as
+/// `gtk_dialog_run` does; and back out again. Each level serves what is its own: the host's loops the ambient mode, our
+/// run its mode, and what was interrupted goes on where it was.
 enum HostedNested {
     static let scenario = Scenario(
         "hosted-nested", "A run of ours inside a host's callback, a host's loop inside our callout, and back out.",

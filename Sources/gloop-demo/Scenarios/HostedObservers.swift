@@ -3,10 +3,10 @@
 
 import GRunLoop
 
-/// A host sleeps in its own poll(), and yet beforeWaiting and afterWaiting bracket every one of its sleeps, whoever it is that wakes it. No
-/// poll function is replaced: two sentinels, a first and a last source in the host's context, tell when it is about to sleep and when
-/// it has slept. They are there only while somebody observes these two stages. The host is one endless run, from the first thing that the
-/// loop does in it to the loop's detaching.
+/// A host sleeps in its own poll(), and yet beforeWaiting and afterWaiting bracket every one of its sleeps, whoever it
+/// is that wakes it. No poll function is replaced: two sentinels, a first and a last source in the host's context, tell
+/// when it is about to sleep and when it has slept. They are there only while somebody observes these two stages. The
+/// host is one endless run, from the first thing that the loop does in it to the loop's detaching.
 enum HostedObservers {
     static let scenario = Scenario(
         "hosted-observers", "Under g_main_loop_run, beforeWaiting and afterWaiting bracket each sleep of the host.",
@@ -78,9 +78,12 @@ enum HostedObservers {
     }
 
     /// Another thread wakes the host with a block, which ends it.
-    private static func wake(_ loop: GRunLoop, _ log: Recorder, _ quit: @escaping @Sendable () -> Void) -> WorkerThread {
+    private static func wake(_ loop: GRunLoop, _ log: Recorder, _ quit: @escaping @Sendable () -> Void) -> WorkerThread
+    {
         WorkerThread {
-            guard wait(until: { log.lines.last?[1].contains("another thread") == true && loop.isWaiting }) else { return quit() }
+            guard wait(until: { log.lines.last?[1].contains("another thread") == true && loop.isWaiting }) else {
+                return quit()
+            }
             loop.async {
                 log.line("block")
                 quit()

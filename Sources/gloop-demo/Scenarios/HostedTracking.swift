@@ -3,9 +3,9 @@
 
 import GRunLoop
 
-/// Where a host drives, the loop is in its ambient mode. A drag pushes the tracking mode for as long as it lasts: a timer of the default mode
-/// stands still, one of the common modes goes on, and so do the main queue and the host's own sources, as on macOS while a window is dragged
-/// or a menu is open.
+/// Where a host drives, the loop is in its ambient mode. A drag pushes the tracking mode for as long as it lasts: a
+/// timer of the default mode stands still, one of the common modes goes on, and so do the main queue and the host's own
+/// sources, as on macOS while a window is dragged or a menu is open.
 enum HostedTracking {
     static let scenario = Scenario(
         "hosted-tracking", "A drag under a host pauses default-mode timers, while common ones go on.",
@@ -49,15 +49,17 @@ enum HostedTracking {
         drive(loop, counts, "after", log)
     }
 
-    /// Iterates GLib's context until the two that always fire have done so often enough for the third to have fired as well, if it
-    /// were to.
+    /// Iterates GLib's context until the two that always fire have done so often enough for the third to have fired as
+    /// well, if it were to.
     private static func drive(_ loop: GRunLoop, _ counts: Counts, _ phase: String, _ log: Recorder) {
         counts.reset()
         Host.iterate { counts.common.value >= 10 && counts.host.value >= 10 }
         let state: (Shared<Int>) -> String = { $0.value > 0 ? "fires" : "stands still" }
         log.line(
-            phase, "in \(loop.ambientMode)", "default timer \(state(counts.byDefault))", "common timer \(state(counts.common))",
+            phase, "in \(loop.ambientMode)", "default timer \(state(counts.byDefault))",
+            "common timer \(state(counts.common))",
             "host's timeout \(state(counts.host))")
-        log.note("\(phase): default \(counts.byDefault.value), common \(counts.common.value), host \(counts.host.value)")
+        log.note(
+            "\(phase): default \(counts.byDefault.value), common \(counts.common.value), host \(counts.host.value)")
     }
 }

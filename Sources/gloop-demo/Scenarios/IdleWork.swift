@@ -3,10 +3,11 @@
 
 import GRunLoop
 
-/// What a table view does that measures its rows ahead of time (item 271): an observer that is called when the loop is about to sleep performs
-/// one piece of work on the same thread, for the default mode only. The perform wakes the loop, so it does not sleep while there is
-/// work, yet every piece has a pass of its own, in which everything else has its turn too. While the loop runs in another mode the
-/// work waits. When nothing is left the observer takes itself out, and the loop sleeps.
+/// What a table view does that measures its rows ahead of time (item 271): an observer that is called when the loop is
+/// about to sleep performs one piece of work on the same thread, for the default mode only. The perform wakes the loop,
+/// so it does not sleep while there is work, yet every piece has a pass of its own, in which everything else has its
+/// turn too. While the loop runs in another mode the work waits. When nothing is left the observer takes itself out,
+/// and the loop sleeps.
 enum IdleWork {
     static let scenario = Scenario(
         "idle-work", "Work is done one item per pass when the loop would sleep, and rests in other modes.",
@@ -87,7 +88,9 @@ enum IdleWork {
                 rows.done += 1
                 return (rows.done, rows.lastPass)
             }
-            log.line("default", "measures row \(row)", row == 1 ? "" : pass > last ? "in a pass of its own" : "in the same pass")
+            log.line(
+                "default", "measures row \(row)",
+                row == 1 ? "" : pass > last ? "in a pass of its own" : "in the same pass")
             if row == 2 { loop.stop() }
         }
     }

@@ -4,10 +4,11 @@
 import GRunLoop
 import Glibc
 
-/// AFNetworking's network thread: add a source that is never signalled, then run (item 272). Without it the mode is empty and the run ends at
-/// once (items 203 and 245). Other threads hand it work with `performOnThread`. `run()` runs again and again until its mode is empty, so that
-/// `stop()` does not end it (item 209); a thread that is to be stopped asks a flag of its own between two runs. While nothing
-/// comes the thread does not run at all: no passes, no processor time.
+/// AFNetworking's network thread: add a source that is never signalled, then run (item 272). Without it the mode is
+/// empty and the run ends at once (items 203 and 245). Other threads hand it work with `performOnThread`. `run()` runs
+/// again and again until its mode is empty, so that `stop()` does not end it (item 209); a thread that is to be stopped
+/// asks a flag of its own between two runs. While nothing comes the thread does not run at all: no passes, no processor
+/// time.
 enum KeepAliveThread {
     static let scenario = Scenario(
         "keep-alive-thread", "A thread that a source keeps alive, idle until other threads give it work.",
@@ -70,7 +71,8 @@ enum KeepAliveThread {
         thread.join()
     }
 
-    /// Watches the thread for 30 ms in which nothing comes. Its last wake-up may still be on its way to it: then once more.
+    /// Watches the thread for 30 ms in which nothing comes. Its last wake-up may still be on its way to it: then once
+    /// more.
     private static func idle(_ wakeUps: Shared<Int>, _ clock: clockid_t, _ log: Recorder) {
         var count = 0
         var used = Duration.zero

@@ -5,8 +5,8 @@ import Dispatch
 import GRunLoop
 import Glibc
 
-/// Programs with a foreign main loop poll: a timeout of 50 ms that runs the run loop once. Here the queue is an item of the loop, which sleeps
-/// until there is a block, and makes no wake-up while there is none.
+/// Programs with a foreign main loop poll: a timeout of 50 ms that runs the run loop once. Here the queue is an item of
+/// the loop, which sleeps until there is a block, and makes no wake-up while there is none.
 enum Latency {
     static let scenario = Scenario(
         "latency", "From DispatchQueue.main.async to the block: events, beside a 50 ms tickler.",
@@ -16,7 +16,8 @@ enum Latency {
             """, body: run)
 
     private static func run(_ log: Recorder) throws {
-        let ours = Series(name: "GRunLoop", of: measure(samples: 400, pause: 0...2_000) { until in Host.iterate(until: until) })
+        let ours = Series(
+            name: "GRunLoop", of: measure(samples: 400, pause: 0...2_000) { until in Host.iterate(until: until) })
         let ourWakeUps = wakeUps(while: { until in Host.iterate(until: until) })
         let tickler = try Tickler()
         let theirs = Series(name: "50 ms tickler", of: measure(samples: 48, pause: 0...50_000, drive: tickler.iterate))
@@ -28,7 +29,8 @@ enum Latency {
             ours.name, verdict(ours, of: 400), ours.quantile(0.5) < 2_000_000 ? "median under 2 ms" : "median too long",
             "\(ourWakeUps) wake-ups while idle")
         log.line(
-            theirs.name, verdict(theirs, of: 48), theirs.quantile(0.5) >= 10_000_000 ? "median at least 10 ms" : "median too short",
+            theirs.name, verdict(theirs, of: 48),
+            theirs.quantile(0.5) >= 10_000_000 ? "median at least 10 ms" : "median too short",
             theirWakeUps >= 3 ? "at least 3 wake-ups while idle" : "\(theirWakeUps) wake-ups while idle")
         for series in [ours, theirs] {
             log.note("\(series.title), \(series.values.count) samples")

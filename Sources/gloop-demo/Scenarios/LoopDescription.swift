@@ -3,9 +3,10 @@
 
 import GRunLoop
 
-/// The description of a loop has its flags, its current mode, the common modes and their items, and every mode with its items and its next
-/// deadlines (item 200); an item says what it is and in which state (item 201). Here it is asked for in an observer, of a loop
-/// that has one of each. Addresses, descriptor numbers and times differ from run to run: they are shown as `N`.
+/// The description of a loop has its flags, its current mode, the common modes and their items, and every mode with its
+/// items and its next deadlines (item 200); an item says what it is and in which state (item 201). Here it is asked for
+/// in an observer, of a loop that has one of each. Addresses, descriptor numbers and times differ from run to run: they
+/// are shown as `N`.
 enum LoopDescription {
     static let scenario = Scenario(
         "loop-description", "What a loop says of itself: its modes, and every item in them.",
@@ -68,7 +69,8 @@ enum LoopDescription {
         let descriptor = GRunLoop.DescriptorSource(descriptor: pipe.readEnd) { _, _ in _ = pipe.read() }
         try loop.add(descriptor, forMode: .default)
         defer { descriptor.invalidate() }
-        loop.add(GRunLoop.Timer(interval: .seconds(60), repeats: true, tolerance: .seconds(1)) { _ in }, forMode: .common)
+        loop.add(
+            GRunLoop.Timer(interval: .seconds(60), repeats: true, tolerance: .seconds(1)) { _ in }, forMode: .common)
         loop.perform(inModes: [.tracking]) {}
         let observer = GRunLoop.Observer(activities: .beforeTimers, repeats: false) { _, _ in
             for line in loop.description.split(separator: "\n") { write(line, log) }

@@ -4,9 +4,10 @@
 import Dispatch
 import GRunLoop
 
-/// The main dispatch queue is an item of the main loop (item 184): blocks from any thread run in its callouts, one snapshot a pass (item 186),
-/// and `DispatchQueue.main.sync` completes (item 191). The main actor is that queue, so tasks and `Task.sleep` work, and inside a callout
-/// of the main loop `MainActor.assumeIsolated` holds; items made with `onMain:` take closures of the main actor. A private mode does not serve the queue (item 185), and neither does a
+/// The main dispatch queue is an item of the main loop (item 184): blocks from any thread run in its callouts, one
+/// snapshot a pass (item 186), and `DispatchQueue.main.sync` completes (item 191). The main actor is that queue, so
+/// tasks and `Task.sleep` work, and inside a callout of the main loop `MainActor.assumeIsolated` holds; items made with
+/// `onMain:` take closures of the main actor. A private mode does not serve the queue (item 185), and neither does a
 /// run that is nested in one of its blocks (item 188).
 enum MainQueue {
     static let scenario = Scenario(
@@ -74,7 +75,9 @@ enum MainQueue {
             let start = GRunLoop.now
             try? await Task.sleep(for: .milliseconds(10))
             let slept = start.duration(to: GRunLoop.now)
-            log.line("after Task.sleep", "runs on \(threadName)", slept >= .milliseconds(10) ? "at least 10 ms later" : "early")
+            log.line(
+                "after Task.sleep", "runs on \(threadName)",
+                slept >= .milliseconds(10) ? "at least 10 ms later" : "early")
             log.note("Task.sleep(for: 10 ms) took \(milliseconds(slept))")
             addTimers(to: loop, log)
         }
@@ -117,7 +120,8 @@ enum MainQueue {
             DispatchQueue.main.async { otherHasRun.value = true }
             // Nothing else is in the default mode now, and the queue does not count here: there is nothing to wait for.
             let result = GRunLoop.main.run(for: .patience)
-            log.line("run in a block", "returned \(result)", "the queue is \(otherHasRun.value ? "" : "not ")served in it")
+            log.line(
+                "run in a block", "returned \(result)", "the queue is \(otherHasRun.value ? "" : "not ")served in it")
         }
         let result = loop.run(for: .patience, returningAfterSourceHandled: true)
         log.line("default mode", "returned \(result)")

@@ -3,9 +3,10 @@
 
 import GRunLoop
 
-/// A loop outside a run has no current mode (item 6). A signal for a source of another mode is kept until one of its modes runs
-/// (item 94); a block for several modes runs once, in the first that runs (item 170). A run ends when its mode has nothing left to wait
-/// for (item 23), never begins in a mode that nobody has named (item 18) or in one that has only observers (item 17).
+/// A loop outside a run has no current mode (item 6). A signal for a source of another mode is kept until one of its
+/// modes runs (item 94); a block for several modes runs once, in the first that runs (item 170). A run ends when its
+/// mode has nothing left to wait for (item 23), never begins in a mode that nobody has named (item 18) or in one that
+/// has only observers (item 17).
 enum Modes {
     static let scenario = Scenario(
         "modes", "Only the items of the current mode are served; the others wait for theirs.",

@@ -3,9 +3,9 @@
 
 import GRunLoop
 
-/// A signal alone does not wake a sleeping loop (item 74); `wakeUp()` does (item 67). However often a source was signalled before it
-/// is serviced, it performs once (item 88). `performAndWait` does all of it in one call, and brings an answer back (items 229 and 230).
-/// A stop from another thread ends the run at once (item 64).
+/// A signal alone does not wake a sleeping loop (item 74); `wakeUp()` does (item 67). However often a source was
+/// signalled before it is serviced, it performs once (item 88). `performAndWait` does all of it in one call, and brings
+/// an answer back (items 229 and 230). A stop from another thread ends the run at once (item 64).
 enum SignalFromThread {
     static let scenario = Scenario(
         "signal-from-thread", "Another thread signals a source of a sleeping loop, wakes it, and asks it something.",

@@ -3,7 +3,8 @@
 
 import GRunLoop
 
-/// Ticks keep to their grid; what comes while the task is busy is one tick, the latest. When the task leaves, the timer is gone.
+/// Ticks keep to their grid; what comes while the task is busy is one tick, the latest. When the task leaves, the timer
+/// is gone.
 enum Ticks {
     static let scenario = Scenario(
         "ticks", "for await over a timer of the loop: on its grid, missed ticks coalesced.",

@@ -3,12 +3,13 @@
 
 import GRunLoop
 
-/// A repeating timer keeps to its grid. After a callout that took longer than the interval its next date is the first one of the grid after
-/// the callout's end; what was missed is skipped, never replayed (item 119). Dates that passed while the loop ran in another mode are
-/// one late fire, and then the grid again (item 120). It never fires early (item 113).
+/// A repeating timer keeps to its grid. After a callout that took longer than the interval its next date is the first
+/// one of the grid after the callout's end; what was missed is skipped, never replayed (item 119). Dates that passed
+/// while the loop ran in another mode are one late fire, and then the grid again (item 120). It never fires early (item
+/// 113).
 ///
-/// A tolerance is where the loop may save wake-ups: a timer that may be late fires with the next one that may not (items 140
-/// and 141). A repeating timer takes at most half its interval (item 139).
+/// A tolerance is where the loop may save wake-ups: a timer that may be late fires with the next one that may not
+/// (items 140 and 141). A repeating timer takes at most half its interval (item 139).
 enum TimerGrid {
     static let scenario = Scenario(
         "timer-grid", "A late callout, skipped dates, and what a tolerance is good for.",
@@ -72,9 +73,11 @@ enum TimerGrid {
         log.note("fire \(fire): date \(grid.index(of: date)) of the grid, \(milliseconds(late)) late")
     }
 
-    /// The loop asks for the time after the closure has returned, and before it runs this block at the end of the same pass (item 47).
+    /// The loop asks for the time after the closure has returned, and before it runs this block at the end of the same
+    /// pass (item 47).
     private static func checkNextDate(
-        of timer: GRunLoop.Timer, after fire: Int, _ date: GRunLoop.Instant, _ grid: Grid, _ loop: GRunLoop, _ log: Recorder
+        of timer: GRunLoop.Timer, after fire: Int, _ date: GRunLoop.Instant, _ grid: Grid, _ loop: GRunLoop,
+        _ log: Recorder
     ) {
         let end = GRunLoop.now
         loop.perform(inModes: [mode]) {
@@ -108,7 +111,8 @@ enum TimerGrid {
     }
 
     private static func add(
-        to loop: GRunLoop, due date: GRunLoop.Instant, tolerance: Duration, _ report: @escaping @Sendable (String) -> Void
+        to loop: GRunLoop, due date: GRunLoop.Instant, tolerance: Duration,
+        _ report: @escaping @Sendable (String) -> Void
     ) {
         let timer = GRunLoop.Timer(fireAt: date, tolerance: tolerance) { _ in
             report(GRunLoop.now >= date ? "not early" : "early")

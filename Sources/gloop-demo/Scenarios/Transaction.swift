@@ -3,10 +3,11 @@
 
 import GRunLoop
 
-/// Core Animation's way: whoever changes a layer only notes it, and an observer of beforeWaiting and exit with order 2000000, behind everyone
-/// who may still change something (item 269), commits all of it at once. A pass that only polls has no beforeWaiting: the exit of the
-/// run commits then (items 33 and 40). What a commit itself changes is not committed before the sleep, unless somebody wakes the loop
-/// (item 270). A stop before the sleep ends the run at once (item 61).
+/// Core Animation's way: whoever changes a layer only notes it, and an observer of beforeWaiting and exit with order
+/// 2000000, behind everyone who may still change something (item 269), commits all of it at once. A pass that only
+/// polls has no beforeWaiting: the exit of the run commits then (items 33 and 40). What a commit itself changes is not
+/// committed before the sleep, unless somebody wakes the loop (item 270). A stop before the sleep ends the run at once
+/// (item 61).
 enum Transaction {
     static let scenario = Scenario(
         "transaction", "Changes are collected and committed once, when the loop is about to sleep or the run ends.",
@@ -92,7 +93,8 @@ enum Transaction {
         let date = next.fireDate
         let observer = GRunLoop.Observer(activities: .afterWaiting) { _, _ in
             guard layer.hasChanges else { return }
-            log.line("afterWaiting", "border has \(GRunLoop.now >= date ? "waited until" : "not waited for") the next timer")
+            log.line(
+                "afterWaiting", "border has \(GRunLoop.now >= date ? "waited until" : "not waited for") the next timer")
         }
         loop.add(observer, forMode: mode)
         defer { observer.invalidate() }
@@ -113,7 +115,8 @@ private final class Layer: Sendable {
         committed: @escaping @Sendable (Layer, [String]) -> Void = { _, _ in }
     ) {
         self.log = log
-        let observer = GRunLoop.Observer(activities: [.beforeWaiting, .exit], order: 2_000_000) { [unowned self] _, activity in
+        let observer = GRunLoop.Observer(activities: [.beforeWaiting, .exit], order: 2_000_000) {
+            [unowned self] _, activity in
             commit(activity, committed)
         }
         self.observer.value = observer

@@ -26,9 +26,12 @@ enum Application {
         }
     }
 
-    /// Calls `g_application_run`, which returns when `body`'s argument is called on the main thread. `body` is called when the application is activated.
+    /// Calls `g_application_run`, which returns when `body`'s argument is called on the main thread. `body` is called
+    /// when the application is activated.
     static func run(_ body: @escaping (@escaping @Sendable () -> Void) -> Void) throws {
-        guard let application = g_application_new(nil, cglib_application_non_unique) else { throw ScenarioError("no GApplication") }
+        guard let application = g_application_new(nil, cglib_application_non_unique) else {
+            throw ScenarioError("no GApplication")
+        }
         defer { g_object_unref(application) }
         let activate: @convention(c) (UnsafeMutablePointer<GApplication>, gpointer?) -> Void = { application, data in
             guard let data else { return }
@@ -40,7 +43,8 @@ enum Application {
         let box = Unmanaged.passRetained(Box(body))
         defer { box.release() }
         g_signal_connect_data(
-            application, "activate", unsafeBitCast(activate, to: GCallback.self), box.toOpaque(), nil, GConnectFlags(rawValue: 0))
+            application, "activate", unsafeBitCast(activate, to: GCallback.self), box.toOpaque(), nil,
+            GConnectFlags(rawValue: 0))
         guard g_application_run(application, 0, nil) == 0 else { throw ScenarioError("g_application_run has failed") }
     }
 }

@@ -4,8 +4,8 @@
 import CGLib
 import Glibc
 
-/// Listens on a free port of 127.0.0.1, in the thread-default context of the thread that makes it: it accepts, reads and writes
-/// when that context is iterated. To be made and closed on that thread.
+/// Listens on a free port of 127.0.0.1, in the thread-default context of the thread that makes it: it accepts, reads
+/// and writes when that context is iterated. To be made and closed on that thread.
 final class EchoService {
     let port: UInt16
     /// How many connections were accepted, and how many of them the client has closed since.
@@ -14,7 +14,8 @@ final class EchoService {
     private let service: UnsafeMutablePointer<GSocketService>
 
     init() throws {
-        guard let service = g_socket_service_new(), let address = g_inet_socket_address_new_from_string("127.0.0.1", 0) else {
+        guard let service = g_socket_service_new(), let address = g_inet_socket_address_new_from_string("127.0.0.1", 0)
+        else {
             throw ScenarioError("no socket service")
         }
         defer { g_object_unref(address) }
@@ -22,7 +23,8 @@ final class EchoService {
         g_socket_listener_set_backlog(listener, 128)
         var bound: UnsafeMutablePointer<GSocketAddress>?
         _ = try GLibError.check {
-            g_socket_listener_add_address(listener, address, G_SOCKET_TYPE_STREAM, G_SOCKET_PROTOCOL_TCP, nil, &bound, $0) != 0
+            g_socket_listener_add_address(
+                listener, address, G_SOCKET_TYPE_STREAM, G_SOCKET_PROTOCOL_TCP, nil, &bound, $0) != 0
                 ? true : nil
         }
         let inet = UnsafeMutableRawPointer(bound)?.assumingMemoryBound(to: GInetSocketAddress.self)
@@ -36,7 +38,8 @@ final class EchoService {
             return 1
         }
         g_signal_connect_data(
-            service, "incoming", unsafeBitCast(incoming, to: GCallback.self), Unmanaged.passUnretained(self).toOpaque(), nil,
+            service, "incoming", unsafeBitCast(incoming, to: GCallback.self), Unmanaged.passUnretained(self).toOpaque(),
+            nil,
             GConnectFlags(rawValue: 0))
         g_socket_service_start(service)
     }
@@ -61,7 +64,8 @@ final class EchoService {
 
 private typealias IncomingCallback =
     @convention(c) (
-        UnsafeMutablePointer<GSocketService>?, UnsafeMutablePointer<GSocketConnection>?, UnsafeMutablePointer<GObject>?, gpointer?
+        UnsafeMutablePointer<GSocketService>?, UnsafeMutablePointer<GSocketConnection>?, UnsafeMutablePointer<GObject>?,
+        gpointer?
     ) -> gboolean
 
 /// One connection of the service. It owns itself while a read or a write is under way, that is until the client closes.
@@ -115,7 +119,9 @@ final class EchoClient {
     private let socket: UnsafeMutablePointer<GSocket>
 
     init(port: UInt16) throws {
-        socket = try GLibError.check { g_socket_new(G_SOCKET_FAMILY_IPV4, G_SOCKET_TYPE_STREAM, G_SOCKET_PROTOCOL_TCP, $0) }
+        socket = try GLibError.check {
+            g_socket_new(G_SOCKET_FAMILY_IPV4, G_SOCKET_TYPE_STREAM, G_SOCKET_PROTOCOL_TCP, $0)
+        }
         g_socket_set_timeout(socket, 20)
         guard let address = g_inet_socket_address_new_from_string("127.0.0.1", UInt32(port)) else {
             throw ScenarioError("no address")
@@ -133,7 +139,9 @@ final class EchoClient {
     /// Sends a text and answers what comes back.
     func exchange(_ text: String) -> String {
         let count = text.utf8.count
-        guard text.withCString({ g_socket_send(socket, $0, gsize(count), nil, nil) }) == gssize(count) else { return "" }
+        guard text.withCString({ g_socket_send(socket, $0, gsize(count), nil, nil) }) == gssize(count) else {
+            return ""
+        }
         var buffer = [CChar](repeating: 0, count: 256)
         let received = g_socket_receive(socket, &buffer, gsize(buffer.count), nil, nil)
         return String(decoding: buffer.prefix(max(0, Int(received))).map(UInt8.init(bitPattern:)), as: UTF8.self)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// GLib sources with Swift closures. The C callbacks are nonisolated functions of this file: a closure that is written in a main-actor
-// scope would check for the main thread, and end the program on another one.
+// GLib sources with Swift closures. The C callbacks are nonisolated functions of this file: a closure that is written
+// in a main-actor scope would check for the main thread, and end the program on another one.
 
 import CGLib
 import Glibc

@@ -6,7 +6,8 @@ import GRunLoop
 
 /// On the main thread. What a `g_main_loop_run`, a `gtk_main` or a `g_application_run` does, one iteration at a time.
 enum Host {
-    /// Iterates the default context, sleeping in it, until a condition holds. A condition that never holds is a matter for the watchdog.
+    /// Iterates the default context, sleeping in it, until a condition holds. A condition that never holds is a matter
+    /// for the watchdog.
     static func iterate(until condition: () -> Bool) {
         while !condition() { g_main_context_iteration(nil, 1) }
     }
@@ -39,8 +40,8 @@ enum Host {
         return name(of: source)
     }
 
-    /// The names of all GSources in the default context. GLib has no list of them, but it finds a source by its id, and ids are given
-    /// in ascending order.
+    /// The names of all GSources in the default context. GLib has no list of them, but it finds a source by its id, and
+    /// ids are given in ascending order.
     static var sources: [String] {
         guard let probe = g_idle_source_new() else { return [] }
         let nextID = g_source_attach(probe, nil)

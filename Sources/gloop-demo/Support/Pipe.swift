@@ -5,8 +5,8 @@ import Glibc
 
 /// The two ends of a pipe that does not block. Threads: any.
 ///
-/// A descriptor must not be closed while a source watches it: the source's closure holds the pipe, so that the pipe lives for as long
-/// as the source does.
+/// A descriptor must not be closed while a source watches it: the source's closure holds the pipe, so that the pipe
+/// lives for as long as the source does.
 final class Pipe: Sendable {
     /// The end for a ``GRunLoop/GRunLoop/DescriptorSource``.
     let readEnd: Int32

@@ -33,7 +33,9 @@ struct Series {
     // MARK: Bins, each twice as wide as the one before
 
     /// The upper ends of the bins: 10 us to 100 ms in a 1-2-5 row.
-    static let bins: [Int64] = [10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000].map { $0 * 1000 }
+    static let bins: [Int64] = [10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000].map {
+        $0 * 1000
+    }
 
     /// How many values lie in each bin; what is beyond the last counts there.
     var counts: [Int] {
@@ -45,7 +47,9 @@ struct Series {
     /// A row of text for each bin between the first and the last that has values.
     var histogram: [String] {
         let counts = counts
-        guard let first = counts.firstIndex(where: { $0 > 0 }), let last = counts.lastIndex(where: { $0 > 0 }) else { return [] }
+        guard let first = counts.firstIndex(where: { $0 > 0 }), let last = counts.lastIndex(where: { $0 > 0 }) else {
+            return []
+        }
         let largest = counts.max() ?? 1
         return (first...last).map { index in
             let width = counts[index] == 0 ? 0 : max(1, counts[index] * 40 / largest)

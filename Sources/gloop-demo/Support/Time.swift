@@ -5,7 +5,8 @@ import GRunLoop
 import Glibc
 
 extension Duration {
-    /// Every run of a scenario has this limit, so that a loop that misbehaves shows as a line and not as a program that hangs.
+    /// Every run of a scenario has this limit, so that a loop that misbehaves shows as a line and not as a program that
+    /// hangs.
     static let patience = Duration.seconds(20)
 
     var nanoseconds: Int64 {
@@ -14,7 +15,8 @@ extension Duration {
     }
 }
 
-/// Waits, on a thread that has nothing else to do, until a condition holds. Answers false if it does not within the limit.
+/// Waits, on a thread that has nothing else to do, until a condition holds. Answers false if it does not within the
+/// limit.
 func wait(within limit: Duration = .patience, until condition: () -> Bool) -> Bool {
     let end = GRunLoop.now.advanced(by: limit)
     while !condition() {
@@ -50,7 +52,8 @@ struct Grid: Sendable {
     }
 
     /// Whether a date can be the first of the grid after a point that lies between the two given ones.
-    func isFirst(_ date: GRunLoop.Instant, afterSomePointFrom start: GRunLoop.Instant, to end: GRunLoop.Instant) -> Bool {
+    func isFirst(_ date: GRunLoop.Instant, afterSomePointFrom start: GRunLoop.Instant, to end: GRunLoop.Instant) -> Bool
+    {
         contains(date) && date > start && date - interval <= end
     }
 }

@@ -36,7 +36,8 @@ struct WorkerThread: Sendable {
     }
 }
 
-/// A thread and its run loop. What is to be in the loop must be there before it is run: an empty mode is finished at once.
+/// A thread and its run loop. What is to be in the loop must be there before it is run: an empty mode is finished at
+/// once.
 struct LoopThread: Sendable {
     let loop: GRunLoop
     private let thread: WorkerThread

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // More than one copy of the library in a process: the first one serves, the others say so and do nothing.
 //
-// usage: copies library LIBRARY PLUGIN    this program's copy first, then a second one, then a plug-in in Swift with a third
+// usage: copies library LIBRARY PLUGIN    this program's copy first, then a second one, then a plug-in in Swift with a
+// third
 //        copies plugins PLUGIN PLUGIN     two plug-ins in Swift, each with a copy of its own
 
 #include <gmodule.h>
@@ -69,8 +70,8 @@ static gpointer wait_for_other(gpointer module)
     return NULL;
 }
 
-// What a plug-in has been served is said in bits: of one whose copy does not serve, the main queue and the main actor are served, by the copy
-// that does; its timer, its block and its actor are not.
+// What a plug-in has been served is said in bits: of one whose copy does not serve, the main queue and the main actor
+// are served, by the copy that does; its timer, its block and its actor are not.
 enum { ALL = 63, MAIN_QUEUE = 4 + 8 + 16 };
 typedef unsigned (*Served)(void);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A host that has not linked the library loads a plug-in that has, and closes it again while something of the library's is left.
+// A host that has not linked the library loads a plug-in that has, and closes it again while something of the library's
+// is left.
 //
 // usage: unloading PLUGIN CASE    `-` before the case: the plug-in is in Swift, and stays itself
 

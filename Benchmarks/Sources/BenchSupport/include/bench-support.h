@@ -34,8 +34,8 @@ void bench_report_latencies(const char *name, long n, int64_t *latencies);
 /// What the line names.
 void bench_set_peer(const char *peer);
 
-/// A step of a case that goes on for half a second, or for PASSES steps: false when it is over. The steps are then what `bench_steps` says, and
-/// took `bench_step_time` nanoseconds each.
+/// A step of a case that goes on for half a second, or for PASSES steps: false when it is over. The steps are then what
+/// `bench_steps` says, and took `bench_step_time` nanoseconds each.
 void bench_begin_steps(void);
 bool bench_step(void);
 long bench_steps(void);

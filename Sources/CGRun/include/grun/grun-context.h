@@ -17,12 +17,12 @@ G_BEGIN_DECLS
  * grun_loop_get_home_context:
  * @loop: a loop
  *
- * The context that every common mode serves: GLib's default context on the main thread; elsewhere the thread's default one, or one of the
- * loop's own.
+ * The context that every common mode serves: GLib's default context on the main thread; elsewhere the thread's default
+ * one, or one of the loop's own.
  *
- * Returns: (transfer none) (nullable): the context, which belongs to the loop; %NULL until it is fixed, when the thread adds its first
- *   item or block or first runs the loop, and after the thread's end. On another thread it is to be used only while something keeps the
- *   loop's thread from ending; grun_loop_copy_contexts() takes references
+ * Returns: (transfer none) (nullable): the context, which belongs to the loop; %NULL until it is fixed, when the thread
+ *   adds its first item or block or first runs the loop, and after the thread's end. On another thread it is to be used
+ *   only while something keeps the loop's thread from ending; grun_loop_copy_contexts() takes references
  */
 GRUN_AVAILABLE_IN_1_0
 GMainContext *grun_loop_get_home_context (GRunLoop *loop);
@@ -74,8 +74,8 @@ gboolean grun_loop_contains_context (GRunLoop *loop,
  * @loop: a loop
  * @mode: the mode
  *
- * The contexts that a mode serves: the home context in a common mode, a private mode's own one once it has run, and those that were added. For
- * %GRUN_MODE_COMMON, those that were added to the common modes as such.
+ * The contexts that a mode serves: the home context in a common mode, a private mode's own one once it has run, and
+ * those that were added. For %GRUN_MODE_COMMON, those that were added to the common modes as such.
  *
  * Returns: (transfer container) (element-type GLib.MainContext): the contexts, which the array holds; free it with
  *   g_ptr_array_unref()

@@ -35,12 +35,14 @@ typedef gboolean (*GRunFdSourceFunc) (GRunFdSource *source,
  *
  * Makes a source that is performed when its descriptor is readable, writable, and so on.
  *
- * It is level-triggered: it is performed again in every pass in which the condition still holds. The loop does not read from the
- * descriptor. Remove or invalidate the source before closing the descriptor. Two sources may watch one descriptor for different conditions;
- * of two for the same condition the later one gets it. A function that drains another source's descriptor may leave that one a spurious
- * call: use descriptors that do not block. A source is in one loop at a time, and in any number of its modes.
+ * It is level-triggered: it is performed again in every pass in which the condition still holds. The loop does not read
+ * from the descriptor. Remove or invalidate the source before closing the descriptor. Two sources may watch one
+ * descriptor for different conditions; of two for the same condition the later one gets it. A function that drains
+ * another source's descriptor may leave that one a spurious call: use descriptors that do not block. A source is in one
+ * loop at a time, and in any number of its modes.
  *
- * Threads: any. The corresponding Core Foundation function is `CFRunLoopSourceCreate`, the GLib function g_unix_fd_source_new().
+ * Threads: any. The corresponding Core Foundation function is `CFRunLoopSourceCreate`, the GLib function
+ * g_unix_fd_source_new().
  *
  * Returns: (transfer full): the source
  */
@@ -66,7 +68,8 @@ GRunFdSource *grun_fd_source_ref (GRunFdSource *source);
  * grun_fd_source_unref:
  * @source: (transfer full): a descriptor source
  *
- * Gives a reference back. A loop that the source is in holds one of its own. After the last one the pointer must not be used.
+ * Gives a reference back. A loop that the source is in holds one of its own. After the last one the pointer must not be
+ * used.
  *
  * Threads: any; with the last reference @notify is called, on this thread. `CFRelease`.
  */
@@ -99,8 +102,8 @@ GIOCondition grun_fd_source_get_condition (GRunFdSource *source);
  * grun_fd_source_invalidate:
  * @source: a descriptor source
  *
- * Takes the source out of every mode, for good. It is not performed any more, also not for an event that was found already. @notify is
- * called when the source goes, which may be later. The second time it does nothing.
+ * Takes the source out of every mode, for good. It is not performed any more, also not for an event that was found
+ * already. @notify is called when the source goes, which may be later. The second time it does nothing.
  *
  * Threads: any. The corresponding Core Foundation function is `CFRunLoopSourceInvalidate`.
  */

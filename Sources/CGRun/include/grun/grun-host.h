@@ -19,7 +19,8 @@ G_BEGIN_DECLS
  *
  * Threads: any.
  *
- * Returns: (transfer full): the mode in which a host is served: what was pushed last, %GRUN_MODE_DEFAULT at first; free it with g_free()
+ * Returns: (transfer full): the mode in which a host is served: what was pushed last, %GRUN_MODE_DEFAULT at first; free
+ *   it with g_free()
  */
 GRUN_AVAILABLE_IN_1_0
 char *grun_loop_copy_ambient_mode (GRunLoop *loop);
@@ -30,14 +31,16 @@ char *grun_loop_copy_ambient_mode (GRunLoop *loop);
  * @mode: the mode, not %GRUN_MODE_COMMON
  * @error: where to put an error of the domain %GRUN_ERROR, or %NULL
  *
- * Has whoever drives this loop serve it in another mode, from the next pass on. A drag pushes %GRUN_MODE_TRACKING: items of the default mode
- * wait meanwhile; those of the common modes go on, as do the main dispatch queue and GTK itself, because the mode becomes a common one.
+ * Has whoever drives this loop serve it in another mode, from the next pass on. A drag pushes %GRUN_MODE_TRACKING:
+ * items of the default mode wait meanwhile; those of the common modes go on, as do the main dispatch queue and GTK
+ * itself, because the mode becomes a common one.
  *
  * It changes no run of ours that is under way, and none that begins later: a run has its own mode.
  *
  * Threads: the loop's own; from another one it is a g_critical(), and nothing is pushed.
  *
- * Returns: a number for grun_loop_pop_ambient_mode(), greater than 0; 0 on an error, which is that of grun_loop_add_common_mode()
+ * Returns: a number for grun_loop_pop_ambient_mode(), greater than 0; 0 on an error, which is that of
+ *   grun_loop_add_common_mode()
  */
 GRUN_AVAILABLE_IN_1_0
 guint grun_loop_push_ambient_mode (GRunLoop *loop,
@@ -49,7 +52,8 @@ guint grun_loop_push_ambient_mode (GRunLoop *loop,
  * @loop: the current thread's loop
  * @id: what grun_loop_push_ambient_mode() has answered
  *
- * Takes the mode back: the ambient mode is the one that was pushed last of those that are left, or the default one. In any order.
+ * Takes the mode back: the ambient mode is the one that was pushed last of those that are left, or the default one. In
+ * any order.
  *
  * Threads: the loop's own. On another one, and a second time, it is a g_critical(), and does nothing.
  */
@@ -61,13 +65,13 @@ void grun_loop_pop_ambient_mode (GRunLoop *loop,
  * grun_loop_detach:
  * @loop: the current thread's loop
  *
- * Takes the loop out of its home context, for a plug-in that is unloaded: whoever iterates that no longer serves it, and
- * GLib holds nothing of ours any more. Items stay where they are, and wait for grun_loop_attach(); the loop cannot be run
- * meanwhile.
+ * Takes the loop out of its home context, for a plug-in that is unloaded: whoever iterates that no longer serves it,
+ * and GLib holds nothing of ours any more. Items stay where they are, and wait for grun_loop_attach(); the loop cannot
+ * be run meanwhile.
  *
- * dlclose() unmaps neither this library nor what has it linked in. It does unmap a plug-in in C that uses it, so that none
- * of the plug-in's functions may be left in any loop then, a #GDestroyNotify included: invalidate and unref what it has
- * added, let its blocks and performs be called, and join its threads.
+ * dlclose() unmaps neither this library nor what has it linked in. It does unmap a plug-in in C that uses it, so that
+ * none of the plug-in's functions may be left in any loop then, a #GDestroyNotify included: invalidate and unref what
+ * it has added, let its blocks and performs be called, and join its threads.
  *
  * Threads: the loop's own. Inside a callback of the loop it is a g_critical(), and does nothing.
  */
@@ -78,7 +82,8 @@ void grun_loop_detach (GRunLoop *loop);
  * grun_loop_attach:
  * @loop: the current thread's loop
  *
- * Puts a loop that was detached back into its home context. Threads: the loop's own. Without effect on a loop that is not detached.
+ * Puts a loop that was detached back into its home context. Threads: the loop's own. Without effect on a loop that is
+ * not detached.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_loop_attach (GRunLoop *loop);
@@ -97,11 +102,12 @@ gdouble grun_loop_get_host_time_slice (GRunLoop *loop);
 /**
  * grun_loop_set_host_time_slice:
  * @loop: a loop
- * @seconds: how long: 0.004 at first, at which GTK draws every frame; more than 0.008 costs frames; zero and negative: one item
+ * @seconds: how long: 0.004 at first, at which GTK draws every frame; more than 0.008 costs frames; zero and negative:
+ *   one item
  *
- * Sets how long the loop serves its own items in a row before others that are ready have their turn: GTK's drawing and other sources of GLib, for
- * up to three dispatches, fewer once they have taken as long; and those of the loop's own kinds of work that have waited, each once. Threads: any;
- * it takes effect at the next item.
+ * Sets how long the loop serves its own items in a row before others that are ready have their turn: GTK's drawing and
+ * other sources of GLib, for up to three dispatches, fewer once they have taken as long; and those of the loop's own
+ * kinds of work that have waited, each once. Threads: any; it takes effect at the next item.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_loop_set_host_time_slice (GRunLoop *loop,

@@ -27,8 +27,9 @@ GRunLoop *grun_loop_get_current (void);
 /**
  * grun_loop_get_main:
  *
- * The loop of the process's main thread. Calling this once, from any thread, is all the set-up that a program needs whose main loop is
- * GLib's: from then on whoever iterates the default #GMainContext serves the main run loop and the main dispatch queue.
+ * The loop of the process's main thread. Calling this once, from any thread, is all the set-up that a program needs
+ * whose main loop is GLib's: from then on whoever iterates the default #GMainContext serves the main run loop and the
+ * main dispatch queue.
  *
  * Threads: any. The corresponding Core Foundation function is `CFRunLoopGetMain`.
  *
@@ -74,7 +75,8 @@ char *grun_loop_to_string (GRunLoop *loop);
  * grun_loop_run:
  * @loop: the current thread's loop
  *
- * Runs the loop in the default mode until it is stopped, or has nothing to wait for. The corresponding Core Foundation function is `CFRunLoopRun`.
+ * Runs the loop in the default mode until it is stopped, or has nothing to wait for. The corresponding Core Foundation
+ * function is `CFRunLoopRun`.
  *
  * Returns: %GRUN_RESULT_STOPPED or %GRUN_RESULT_FINISHED
  */
@@ -85,12 +87,13 @@ GRunResult grun_loop_run (GRunLoop *loop);
  * grun_loop_run_in_mode:
  * @loop: the current thread's loop
  * @mode: the mode, not %GRUN_MODE_COMMON
- * @seconds: how long: zero or negative: one pass, which services what is ready without sleeping; infinity, or 16 years and more: no limit
- * @return_after_source_handled: whether to return after the pass in which a source was performed, the main dispatch queue served or a
- *   context dispatched; blocks, timers and wake-ups do not count
+ * @seconds: how long: zero or negative: one pass, which services what is ready without sleeping; infinity, or 16 years
+ * and more: no limit
+ * @return_after_source_handled: whether to return after the pass in which a source was performed, the main dispatch
+ *   queue served or a context dispatched; blocks, timers and wake-ups do not count
  *
- * Runs the loop in a mode until the time is up, it is stopped, or the mode has nothing to wait for. The corresponding Core Foundation function is
- * `CFRunLoopRunInMode`.
+ * Runs the loop in a mode until the time is up, it is stopped, or the mode has nothing to wait for. The corresponding
+ * Core Foundation function is `CFRunLoopRunInMode`.
  *
  * Returns: why it has returned
  */
@@ -121,8 +124,8 @@ GRunResult grun_loop_run_in_mode_usec (GRunLoop *loop,
  * grun_loop_run_until_finished:
  * @loop: the current thread's loop
  *
- * Runs the loop in the default mode for as long as there is something to wait for. grun_loop_stop() does not end it. The corresponding
- * Foundation method is `-[NSRunLoop run]`.
+ * Runs the loop in the default mode for as long as there is something to wait for. grun_loop_stop() does not end it.
+ * The corresponding Foundation method is `-[NSRunLoop run]`.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_loop_run_until_finished (GRunLoop *loop);
@@ -132,8 +135,8 @@ void grun_loop_run_until_finished (GRunLoop *loop);
  * @loop: the current thread's loop
  * @limit: a date, in microseconds as g_get_monotonic_time() counts them; %G_MAXINT64: none
  *
- * Runs the loop in the default mode until a point in time, or until there is nothing to wait for. The corresponding Foundation method is
- * `-[NSRunLoop runUntilDate:]`.
+ * Runs the loop in the default mode until a point in time, or until there is nothing to wait for. The corresponding
+ * Foundation method is `-[NSRunLoop runUntilDate:]`.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_loop_run_until_date (GRunLoop *loop,
@@ -143,10 +146,11 @@ void grun_loop_run_until_date (GRunLoop *loop,
  * grun_loop_run_mode_before_date:
  * @loop: the current thread's loop
  * @mode: the mode, not %GRUN_MODE_COMMON
- * @limit: a date, in microseconds as g_get_monotonic_time() counts them; one that has passed means one pass; %G_MAXINT64: none
+ * @limit: a date, in microseconds as g_get_monotonic_time() counts them; one that has passed means one pass;
+ *   %G_MAXINT64: none
  *
- * Runs the loop in a mode until a source was handled, or until a point in time. The corresponding Foundation method is `-[NSRunLoop
- * runMode:beforeDate:]`.
+ * Runs the loop in a mode until a source was handled, or until a point in time. The corresponding Foundation method is
+ * `-[NSRunLoop runMode:beforeDate:]`.
  *
  * Returns: whether the mode was run: there was something to wait for
  */
@@ -161,8 +165,8 @@ gboolean grun_loop_run_mode_before_date (GRunLoop *loop,
  * @mode: the mode, not %GRUN_MODE_COMMON
  * @limit: as in grun_loop_run_mode_before_date()
  *
- * Runs the loop in a mode until a source was handled, or until a point in time. The corresponding Foundation method is `-[NSRunLoop
- * acceptInputForMode:beforeDate:]`.
+ * Runs the loop in a mode until a source was handled, or until a point in time. The corresponding Foundation method is
+ * `-[NSRunLoop acceptInputForMode:beforeDate:]`.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_loop_accept_input (GRunLoop *loop,
@@ -174,11 +178,11 @@ void grun_loop_accept_input (GRunLoop *loop,
  * @loop: the current thread's loop
  * @mode: the mode, not %GRUN_MODE_COMMON
  *
- * Makes one pass without sleeping, and tells how long a run of the mode could sleep. The corresponding Foundation method is `-[NSRunLoop
- * limitDateForMode:]`.
+ * Makes one pass without sleeping, and tells how long a run of the mode could sleep. The corresponding Foundation
+ * method is `-[NSRunLoop limitDateForMode:]`.
  *
- * Returns: the date of the mode's first timer, in microseconds as g_get_monotonic_time() counts them; %G_MAXINT64 if it has none; -1 if
- *   there is nothing to wait for
+ * Returns: the date of the mode's first timer, in microseconds as g_get_monotonic_time() counts them; %G_MAXINT64 if it
+ *   has none; -1 if there is nothing to wait for
  */
 GRUN_AVAILABLE_IN_1_0
 gint64 grun_loop_get_limit_date (GRunLoop *loop,
@@ -190,8 +194,9 @@ gint64 grun_loop_get_limit_date (GRunLoop *loop,
  * grun_loop_stop:
  * @loop: a loop
  *
- * Has the innermost run return %GRUN_RESULT_STOPPED at the end of its pass, and wakes it. A loop that does not run ignores it, and so does one
- * that is served by a host: there is no run to stop. The corresponding Core Foundation function is `CFRunLoopStop`.
+ * Has the innermost run return %GRUN_RESULT_STOPPED at the end of its pass, and wakes it. A loop that does not run
+ * ignores it, and so does one that is served by a host: there is no run to stop. The corresponding Core Foundation
+ * function is `CFRunLoopStop`.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_loop_stop (GRunLoop *loop);
@@ -200,8 +205,8 @@ void grun_loop_stop (GRunLoop *loop);
  * grun_loop_wake_up:
  * @loop: a loop
  *
- * Wakes the loop if it sleeps: it makes another pass, in which whatever was signalled, enqueued or removed meanwhile counts. Several calls are
- * one wake-up. The corresponding Core Foundation function is `CFRunLoopWakeUp`.
+ * Wakes the loop if it sleeps: it makes another pass, in which whatever was signalled, enqueued or removed meanwhile
+ * counts. Several calls are one wake-up. The corresponding Core Foundation function is `CFRunLoopWakeUp`.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_loop_wake_up (GRunLoop *loop);
@@ -227,17 +232,18 @@ gboolean grun_loop_is_waiting (GRunLoop *loop);
  * @notify: (nullable): called with @user_data after @func, or when that was taken back or refused
  * @error: where to put %GRUN_ERROR_LOOP_ENDED, or %NULL
  *
- * Has a function called once, on the loop's thread, when that thread ends: for what waits outside the loop's own items, like an operation of
- * GIO's that can complete no more.
+ * Has a function called once, on the loop's thread, when that thread ends: for what waits outside the loop's own items,
+ * like an operation of GIO's that can complete no more.
  *
- * The last one that was added is called first, as with atexit(). Nothing of the loop has been taken down then: its items are there, it can be run,
- * and more may be added, which are called next. It is called when the thread returns from its function or calls pthread_exit(); at the end of
- * grun_with_virtual_time() for the loop of that; not when the process exits, and not in a child after fork().
+ * The last one that was added is called first, as with atexit(). Nothing of the loop has been taken down then: its
+ * items are there, it can be run, and more may be added, which are called next. It is called when the thread returns
+ * from its function or calls pthread_exit(); at the end of grun_with_virtual_time() for the loop of that; not when the
+ * process exits, and not in a child after fork().
  *
  * Threads: any. There is no corresponding Core Foundation function.
  *
- * Returns: what grun_loop_remove_end_func() knows it by; 0 if the loop's thread has ended, or has called its last one: then @notify was called,
- *   and @func never is
+ * Returns: what grun_loop_remove_end_func() knows it by; 0 if the loop's thread has ended, or has called its last one:
+ *   then @notify was called, and @func never is
  */
 GRUN_AVAILABLE_IN_1_0
 guint64 grun_loop_add_end_func (GRunLoop *loop,
@@ -251,13 +257,13 @@ guint64 grun_loop_add_end_func (GRunLoop *loop,
  * @loop: a loop
  * @id: what grun_loop_add_end_func() has returned
  *
- * Takes a function back, and calls the notify of its data. Of an operation's end and its thread's exactly one is told, whichever comes first, if
- * the operation goes on only where this is %TRUE.
+ * Takes a function back, and calls the notify of its data. Of an operation's end and its thread's exactly one is told,
+ * whichever comes first, if the operation goes on only where this is %TRUE.
  *
  * Threads: any. There is no corresponding Core Foundation function.
  *
- * Returns: %TRUE if it was not called and never is; %FALSE if it was taken back before, or the ending thread has it: it was called, is being
- *   called or will be at once
+ * Returns: %TRUE if it was not called and never is; %FALSE if it was taken back before, or the ending thread has it: it
+ *   was called, is being called or will be at once
  */
 GRUN_AVAILABLE_IN_1_0
 gboolean grun_loop_remove_end_func (GRunLoop *loop,
@@ -282,7 +288,8 @@ void grun_loop_start_tracing (GRunLoop *loop,
  *
  * Ends that.
  *
- * Returns: (transfer full) (array zero-terminated=1): the events, a line each, indented by the depth of nesting; free it with g_strfreev()
+ * Returns: (transfer full) (array zero-terminated=1): the events, a line each, indented by the depth of nesting; free
+ *   it with g_strfreev()
  */
 GRUN_AVAILABLE_IN_1_0
 char **grun_loop_stop_tracing (GRunLoop *loop);

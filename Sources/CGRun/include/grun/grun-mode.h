@@ -19,8 +19,8 @@ G_BEGIN_DECLS
  *
  * The corresponding Core Foundation function is `CFRunLoopCopyCurrentMode`.
  *
- * Returns: (transfer full) (nullable): the mode of the innermost run; where a host drives, the ambient mode in every callback of it; %NULL
- *   outside both. Free it with g_free().
+ * Returns: (transfer full) (nullable): the mode of the innermost run; where a host drives, the ambient mode in every
+ *   callback of it; %NULL outside both. Free it with g_free().
  */
 GRUN_AVAILABLE_IN_1_0
 char *grun_loop_copy_current_mode (GRunLoop *loop);
@@ -31,8 +31,8 @@ char *grun_loop_copy_current_mode (GRunLoop *loop);
  *
  * The corresponding Core Foundation function is `CFRunLoopCopyAllModes`.
  *
- * Returns: (transfer full) (array zero-terminated=1): the modes that an item, a block or a context has ever named, and the default one, in no
- *   order; free it with g_strfreev()
+ * Returns: (transfer full) (array zero-terminated=1): the modes that an item, a block or a context has ever named, and
+ *   the default one, in no order; free it with g_strfreev()
  */
 GRUN_AVAILABLE_IN_1_0
 char **grun_loop_copy_all_modes (GRunLoop *loop);
@@ -43,8 +43,8 @@ char **grun_loop_copy_all_modes (GRunLoop *loop);
  * @mode: the mode, not %GRUN_MODE_COMMON
  * @error: where to put an error of the domain %GRUN_ERROR, or %NULL
  *
- * Makes a mode one of the common modes, for good. Every common item joins it at once; it serves the home context and, on the main loop, the main
- * dispatch queue. The corresponding Core Foundation function is `CFRunLoopAddCommonMode`.
+ * Makes a mode one of the common modes, for good. Every common item joins it at once; it serves the home context and,
+ * on the main loop, the main dispatch queue. The corresponding Core Foundation function is `CFRunLoopAddCommonMode`.
  *
  * Returns: %FALSE if a common descriptor source cannot be watched in the mode: then the mode is not common
  */
@@ -60,14 +60,16 @@ gboolean grun_loop_add_common_mode (GRunLoop *loop,
  *
  * The corresponding Core Foundation function is `CFRunLoopGetNextTimerFireDate`.
  *
- * Returns: the date of the mode's first timer, in microseconds as g_get_monotonic_time() counts them; -1 if there is none
+ * Returns: the date of the mode's first timer, in microseconds as g_get_monotonic_time() counts them; -1 if there is
+ *   none
  */
 GRUN_AVAILABLE_IN_1_0
 gint64 grun_loop_get_next_timer_fire_date (GRunLoop *loop,
                                            const char *mode);
 
 /* Items of modes. Threads: any. Adding what is there already, or is invalid, does nothing; what is in another loop is refused by a g_critical().
- * With %GRUN_MODE_COMMON an item joins every common mode, or leaves it; whether it is there is whether it was added to the common modes as such. */
+ * With %GRUN_MODE_COMMON an item joins every common mode, or leaves it; whether it is there is whether it was added to
+ * the common modes as such. */
 
 /**
  * grun_loop_add_source:

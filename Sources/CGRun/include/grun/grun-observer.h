@@ -34,8 +34,8 @@ typedef gboolean (*GRunObserverFunc) (GRunObserver *observer,
  * @user_data: (nullable): what to give to @func
  * @notify: (nullable): called with @user_data when the observer is invalidated
  *
- * Makes an observer. It is in one loop at a time, and in any number of its modes. It does not keep a mode from being finished. While its
- * function runs a nested loop, it is not called there.
+ * Makes an observer. It is in one loop at a time, and in any number of its modes. It does not keep a mode from being
+ * finished. While its function runs a nested loop, it is not called there.
  *
  * Threads: any. The corresponding Core Foundation function is `CFRunLoopObserverCreate`.
  *
@@ -64,7 +64,8 @@ GRunObserver *grun_observer_ref (GRunObserver *observer);
  * grun_observer_unref:
  * @observer: (transfer full): an observer
  *
- * Gives a reference back. A loop that the observer is in holds one of its own. After the last one the pointer must not be used.
+ * Gives a reference back. A loop that the observer is in holds one of its own. After the last one the pointer must not
+ * be used.
  *
  * Threads: any. `CFRelease`.
  */
@@ -108,8 +109,8 @@ gint grun_observer_get_order (GRunObserver *observer);
  * grun_observer_invalidate:
  * @observer: an observer
  *
- * Takes the observer out of every mode, for good, and calls @notify on this thread; if its function is running just now, after that. The
- * second time it does nothing.
+ * Takes the observer out of every mode, for good, and calls @notify on this thread; if its function is running just
+ * now, after that. The second time it does nothing.
  *
  * Threads: any. The corresponding Core Foundation function is `CFRunLoopObserverInvalidate`.
  */

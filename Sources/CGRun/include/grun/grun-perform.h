@@ -12,8 +12,8 @@
 G_BEGIN_DECLS
 
 /* Blocks: a function is called once, in the first of its modes that runs, in the order in which they were enqueued. It does not keep a mode
- * from being finished, and does not count as a handled source. One that is still waiting when the loop's thread ends is dropped; only @notify
- * is called then, on the ending thread. */
+ * from being finished, and does not count as a handled source. One that is still waiting when the loop's thread ends is
+ * dropped; only @notify is called then, on the ending thread. */
 
 /**
  * grun_loop_perform_block:
@@ -63,8 +63,8 @@ void grun_loop_perform_block_in_modes (GRunLoop *loop,
  *
  * Enqueues a block and wakes the loop: what to call from another thread.
  *
- * Threads: any; not from a signal handler. The corresponding Core Foundation functions are `CFRunLoopPerformBlock` and `CFRunLoopWakeUp`,
- * the GLib function g_main_context_invoke_full(), which calls at once where it can.
+ * Threads: any; not from a signal handler. The corresponding Core Foundation functions are `CFRunLoopPerformBlock` and
+ * `CFRunLoopWakeUp`, the GLib function g_main_context_invoke_full(), which calls at once where it can.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_loop_post (GRunLoop *loop,
@@ -86,7 +86,8 @@ void grun_loop_post (GRunLoop *loop,
  *
  * Has a function called on the loop's thread, and wakes the loop. What was queued is performed in one pass, in order.
  *
- * Threads: any. The corresponding Foundation method is `-[NSObject performSelector:onThread:withObject:waitUntilDone:modes:]` without waiting.
+ * Threads: any. The corresponding Foundation method is `-[NSObject
+ * performSelector:onThread:withObject:waitUntilDone:modes:]` without waiting.
  *
  * Returns: %FALSE if the loop's thread has ended: then @notify was called, and @func never is
  */
@@ -106,10 +107,11 @@ gboolean grun_loop_perform_on_thread (GRunLoop *loop,
  * @user_data: (nullable): what to give to @func
  * @error: where to put %GRUN_ERROR_LOOP_ENDED, or %NULL
  *
- * Has a function called on the loop's thread, and waits until it has returned; on the loop's own thread it is called at once. While it waits
- * this thread serves nothing.
+ * Has a function called on the loop's thread, and waits until it has returned; on the loop's own thread it is called at
+ * once. While it waits this thread serves nothing.
  *
- * Threads: any. The corresponding Foundation method is `-[NSObject performSelector:onThread:withObject:waitUntilDone:modes:]`.
+ * Threads: any. The corresponding Foundation method is `-[NSObject
+ * performSelector:onThread:withObject:waitUntilDone:modes:]`.
  *
  * Returns: %FALSE if the loop's thread has ended, or ends before: then @func was not called
  */
@@ -123,7 +125,8 @@ gboolean grun_loop_perform_and_wait (GRunLoop *loop,
 /**
  * grun_loop_perform_after:
  * @loop: the current thread's loop
- * @seconds: how long from now; zero and negative mean as soon as the loop runs the mode, never at once; infinity means in 16 years
+ * @seconds: how long from now; zero and negative mean as soon as the loop runs the mode, never at once; infinity means
+ * in 16 years
  * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
  * @func: (scope notified) (closure user_data) (destroy notify): what to call
  * @user_data: (nullable): what to give to @func
@@ -131,8 +134,8 @@ gboolean grun_loop_perform_and_wait (GRunLoop *loop,
  *
  * Has a function called once, after a delay.
  *
- * Threads: the loop's own; from another one it is a g_critical(), and @notify is called. The corresponding Foundation method is `-[NSObject
- * performSelector:withObject:afterDelay:inModes:]`.
+ * Threads: the loop's own; from another one it is a g_critical(), and @notify is called. The corresponding Foundation
+ * method is `-[NSObject performSelector:withObject:afterDelay:inModes:]`.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_loop_perform_after (GRunLoop *loop,
@@ -153,8 +156,8 @@ void grun_loop_perform_after (GRunLoop *loop,
  *
  * Has a function called once, at the start of the next pass in the mode.
  *
- * Threads: the loop's own; from another one it is a g_critical(), and @notify is called. The corresponding Foundation method is `-[NSRunLoop
- * performSelector:target:argument:order:modes:]`.
+ * Threads: the loop's own; from another one it is a g_critical(), and @notify is called. The corresponding Foundation
+ * method is `-[NSRunLoop performSelector:target:argument:order:modes:]`.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_loop_perform_in_order (GRunLoop *loop,
@@ -172,7 +175,8 @@ void grun_loop_perform_in_order (GRunLoop *loop,
  *
  * Takes back what grun_loop_perform_after() and grun_loop_perform_in_order() of this loop have not called yet.
  *
- * Threads: the loop's own. The corresponding Foundation method is `+[NSObject cancelPreviousPerformRequestsWithTarget:selector:object:]`.
+ * Threads: the loop's own. The corresponding Foundation method is `+[NSObject
+ * cancelPreviousPerformRequestsWithTarget:selector:object:]`.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_loop_cancel_performs (GRunLoop *loop,

@@ -16,7 +16,8 @@ G_BEGIN_DECLS
  * @source: the source that was signalled
  * @user_data: (closure): what was given to grun_source_new()
  *
- * Called on the loop's thread, after the signal is cleared: a signal from inside it performs the source again in the next pass.
+ * Called on the loop's thread, after the signal is cleared: a signal from inside it performs the source again in the
+ * next pass.
  *
  * Returns: %G_SOURCE_CONTINUE, or %G_SOURCE_REMOVE to invalidate the source
  */
@@ -39,15 +40,16 @@ typedef void (*GRunScheduleFunc) (GRunSource *source,
 
 /**
  * grun_source_new:
- * @order: sources that are signalled at the same time perform in ascending order; equal ones in the order of their first signal
+ * @order: sources that are signalled at the same time perform in ascending order; equal ones in the order of their
+ * first signal
  * @func: (scope notified) (closure user_data) (destroy notify): what to call when the source was signalled
  * @user_data: (nullable): what to give to @func
  * @notify: (nullable): called with @user_data when the source goes; not when it is invalidated
  *
  * Makes a source that is performed after it was signalled: once, however often it was signalled before.
  *
- * Signalling does not wake a sleeping loop: call grun_loop_wake_up() after grun_source_signal(). A source can be in several modes and in
- * several loops; one signal is performed by whichever of them comes first.
+ * Signalling does not wake a sleeping loop: call grun_loop_wake_up() after grun_source_signal(). A source can be in
+ * several modes and in several loops; one signal is performed by whichever of them comes first.
  *
  * Threads: any. The corresponding Core Foundation function is `CFRunLoopSourceCreate`.
  *
@@ -63,7 +65,8 @@ GRunSource *grun_source_new (gint order,
  * grun_source_new_full: (skip)
  * @order: as in grun_source_new()
  * @schedule: (nullable): called when the source has been added to a mode of a loop
- * @cancel: (nullable): called when the source has been removed from a mode: also when it is invalidated, and when the loop's thread ends
+ * @cancel: (nullable): called when the source has been removed from a mode: also when it is invalidated, and when the
+ * loop's thread ends
  * @perform: what to call when the source was signalled
  * @user_data: (nullable): what to give to the three functions
  * @notify: (nullable): called with @user_data when the source goes; not when it is invalidated
@@ -97,7 +100,8 @@ GRunSource *grun_source_ref (GRunSource *source);
  * grun_source_unref:
  * @source: (transfer full): a source
  *
- * Gives a reference back. A loop that the source is in holds one of its own. After the last one the pointer must not be used.
+ * Gives a reference back. A loop that the source is in holds one of its own. After the last one the pointer must not be
+ * used.
  *
  * Threads: any; with the last reference @notify is called, on this thread. `CFRelease`.
  */
@@ -141,8 +145,8 @@ gint grun_source_get_order (GRunSource *source);
  * grun_source_invalidate:
  * @source: a source
  *
- * Takes the source out of every mode of every loop, for good. `cancel` is called once for each mode, on this thread. @notify is called when
- * the source goes, which may be later. The second time it does nothing.
+ * Takes the source out of every mode of every loop, for good. `cancel` is called once for each mode, on this thread.
+ * @notify is called when the source goes, which may be later. The second time it does nothing.
  *
  * Threads: any. The corresponding Core Foundation function is `CFRunLoopSourceInvalidate`.
  */

@@ -30,8 +30,9 @@ typedef void (*GRunThreadFunc) (GRunLoop *loop,
  *
  * Starts a thread and waits until its loop runs.
  *
- * The loop's home context is a context of its own, which is the thread-default one there: what is started on the thread with GIO completes
- * there. The loop always has something to wait for: it runs until grun_thread_stop(), or grun_loop_stop() of its outermost run; not because this object goes.
+ * The loop's home context is a context of its own, which is the thread-default one there: what is started on the thread
+ * with GIO completes there. The loop always has something to wait for: it runs until grun_thread_stop(), or
+ * grun_loop_stop() of its outermost run; not because this object goes.
  *
  * Threads: any. The corresponding Foundation class is `NSThread`, with a run loop run in its main method.
  *
@@ -58,7 +59,8 @@ GRunThread *grun_thread_ref (GRunThread *thread);
  * grun_thread_unref:
  * @thread: (transfer full): a thread
  *
- * Gives a reference back. The thread itself goes on: see grun_thread_stop(). After the last one the pointer must not be used. Threads: any.
+ * Gives a reference back. The thread itself goes on: see grun_thread_stop(). After the last one the pointer must not be
+ * used. Threads: any.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_thread_unref (GRunThread *thread);
@@ -80,7 +82,8 @@ char *grun_thread_copy_name (GRunThread *thread);
  *
  * Threads: any.
  *
- * Returns: (transfer none): its loop, which is inert after the thread's end; take a reference to keep it longer than @thread
+ * Returns: (transfer none): its loop, which is inert after the thread's end; take a reference to keep it longer than
+ *   @thread
  */
 GRUN_AVAILABLE_IN_1_0
 GRunLoop *grun_thread_get_loop (GRunThread *thread);
@@ -89,8 +92,8 @@ GRunLoop *grun_thread_get_loop (GRunThread *thread);
  * grun_thread_stop:
  * @thread: a thread
  *
- * Ends every run that is under way on the thread, and the thread with them, after the callbacks that are on its stack. The second time it does
- * nothing. Threads: any, the thread itself included.
+ * Ends every run that is under way on the thread, and the thread with them, after the callbacks that are on its stack.
+ * The second time it does nothing. Threads: any, the thread itself included.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_thread_stop (GRunThread *thread);

@@ -21,25 +21,27 @@ G_BEGIN_DECLS
  *
  * Called on the loop's thread.
  *
- * Returns: %G_SOURCE_CONTINUE, or %G_SOURCE_REMOVE to invalidate the timer; one that does not repeat is invalidated in any case
+ * Returns: %G_SOURCE_CONTINUE, or %G_SOURCE_REMOVE to invalidate the timer; one that does not repeat is invalidated in
+ *   any case
  */
 typedef gboolean (*GRunTimerFunc) (GRunTimer *timer,
                                    gpointer user_data);
 
 /**
  * grun_timer_new:
- * @seconds: the time until the first fire, and between two of a timer that repeats, where zero and less mean 0.1 ms; infinity means the
- *   longest time there is, 16 years
+ * @seconds: the time until the first fire, and between two of a timer that repeats, where zero and less mean 0.1 ms;
+ *   infinity means the longest time there is, 16 years
  * @repeats: whether it fires again and again
  * @func: (scope notified) (closure user_data) (destroy notify): what to call
  * @user_data: (nullable): what to give to @func
- * @notify: (nullable): called with @user_data when the timer is invalidated, or after the only fire of one that does not repeat
+ * @notify: (nullable): called with @user_data when the timer is invalidated, or after the only fire of one that does
+ *   not repeat
  *
  * Makes a timer that first fires a time from now. It does so once it was added to a loop, by grun_loop_add_timer().
  *
- * A timer never fires before its date. One that repeats keeps to its grid: after each fire the next date is the first one of the grid that
- * lies after the end of @func; dates that were missed are skipped. A timer is in one loop at a time, and in any number of its modes. While
- * its function runs a nested loop, it does not fire there.
+ * A timer never fires before its date. One that repeats keeps to its grid: after each fire the next date is the first
+ * one of the grid that lies after the end of @func; dates that were missed are skipped. A timer is in one loop at a
+ * time, and in any number of its modes. While its function runs a nested loop, it does not fire there.
  *
  * Threads: any. The corresponding Foundation method is `-[NSTimer timerWithTimeInterval:repeats:block:]`.
  *
@@ -54,12 +56,13 @@ GRunTimer *grun_timer_new (gdouble seconds,
 
 /**
  * grun_timer_new_at:
- * @fire_date: the first date, in microseconds as g_get_monotonic_time() counts them; one that has passed means now, one that is more than
- *   16 years ahead means in 16 years
+ * @fire_date: the first date, in microseconds as g_get_monotonic_time() counts them; one that has passed means now, one
+ *   that is more than 16 years ahead means in 16 years
  * @interval: the microseconds between two dates; zero or negative: the timer fires once
  * @func: (scope notified) (closure user_data) (destroy notify): what to call
  * @user_data: (nullable): what to give to @func
- * @notify: (nullable): called with @user_data when the timer is invalidated, or after the only fire of one that does not repeat
+ * @notify: (nullable): called with @user_data when the timer is invalidated, or after the only fire of one that does
+ *   not repeat
  *
  * Makes a timer that first fires at a point in time. See grun_timer_new().
  *
@@ -89,7 +92,8 @@ GRunTimer *grun_timer_ref (GRunTimer *timer);
  * grun_timer_unref:
  * @timer: (transfer full): a timer
  *
- * Gives a reference back. A loop that the timer is in holds one of its own. After the last one the pointer must not be used.
+ * Gives a reference back. A loop that the timer is in holds one of its own. After the last one the pointer must not be
+ * used.
  *
  * Threads: any. `CFRelease`.
  */
@@ -112,8 +116,8 @@ gint64 grun_timer_get_next_fire_date (GRunTimer *timer);
  * @timer: a timer
  * @fire_date: a date, in microseconds as g_get_monotonic_time() counts them; one that has passed fires at once
  *
- * Moves the timer, in all its modes. Inside its own function it replaces the next date of the grid; a timer that does not repeat cannot be
- * moved from there. An invalid one ignores it. From another thread it wakes the loop.
+ * Moves the timer, in all its modes. Inside its own function it replaces the next date of the grid; a timer that does
+ * not repeat cannot be moved from there. An invalid one ignores it. From another thread it wakes the loop.
  *
  * Threads: any. The corresponding Core Foundation function is `CFRunLoopTimerSetNextFireDate`.
  */
@@ -157,8 +161,8 @@ gdouble grun_timer_get_tolerance (GRunTimer *timer);
 /**
  * grun_timer_set_tolerance:
  * @timer: a timer
- * @seconds: how much later than its date it may fire, so that several wake-ups become one; negative means none, and one that repeats takes
- *   at most half its interval
+ * @seconds: how much later than its date it may fire, so that several wake-ups become one; negative means none, and one
+ *   that repeats takes at most half its interval
  *
  * Threads: any. The corresponding Core Foundation function is `CFRunLoopTimerSetTolerance`.
  */
@@ -170,7 +174,8 @@ void grun_timer_set_tolerance (GRunTimer *timer,
  * grun_timer_fire:
  * @timer: a timer
  *
- * Calls its function now, on this thread. A timer that repeats keeps its schedule; one that does not is invalidated. An invalid one ignores it.
+ * Calls its function now, on this thread. A timer that repeats keeps its schedule; one that does not is invalidated. An
+ * invalid one ignores it.
  *
  * Threads: any. The corresponding Foundation method is `-[NSTimer fire]`.
  */
@@ -181,8 +186,8 @@ void grun_timer_fire (GRunTimer *timer);
  * grun_timer_invalidate:
  * @timer: a timer
  *
- * Takes the timer out of every mode, for good, and calls @notify on this thread; if its function is running just now, after that. The second
- * time it does nothing.
+ * Takes the timer out of every mode, for good, and calls @notify on this thread; if its function is running just now,
+ * after that. The second time it does nothing.
  *
  * Threads: any. The corresponding Core Foundation function is `CFRunLoopTimerInvalidate`.
  */

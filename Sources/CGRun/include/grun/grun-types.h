@@ -18,12 +18,13 @@ G_BEGIN_DECLS
  *
  * The run loop of a thread. Every thread has one; it is made when it is first asked for, and ends with its thread.
  *
- * A loop serves sources, timers, blocks, descriptors and #GMainContext's while it is run in a mode that they are in, tells
- * observers what it does, and sleeps when there is nothing to do. Where somebody else iterates the loop's home context (gtk_main(),
- * g_application_run(), g_main_loop_run()), it is served in there: no set-up is needed beyond one call of grun_loop_get_main().
+ * A loop serves sources, timers, blocks, descriptors and #GMainContext's while it is run in a mode that they are in,
+ * tells observers what it does, and sleeps when there is nothing to do. Where somebody else iterates the loop's home
+ * context (gtk_main(), g_application_run(), g_main_loop_run()), it is served in there: no set-up is needed beyond one
+ * call of grun_loop_get_main().
  *
- * A loop may be held and called from any thread; running it belongs to its own. After its thread has ended it is inert: calls do nothing,
- * runs are finished.
+ * A loop may be held and called from any thread; running it belongs to its own. After its thread has ended it is inert:
+ * calls do nothing, runs are finished.
  *
  * The corresponding Core Foundation type is `CFRunLoop`.
  */
@@ -32,15 +33,16 @@ typedef struct _GRunLoop GRunLoop;
 /**
  * GRunSource:
  *
- * A source that a program signals itself. The corresponding Core Foundation type is `CFRunLoopSource` with a context of version 0.
+ * A source that a program signals itself. The corresponding Core Foundation type is `CFRunLoopSource` with a context of
+ * version 0.
  */
 typedef struct _GRunSource GRunSource;
 
 /**
  * GRunFdSource:
  *
- * A source that is performed when its descriptor is ready. The corresponding Core Foundation type is `CFRunLoopSource` with a context of
- * version 1.
+ * A source that is performed when its descriptor is ready. The corresponding Core Foundation type is `CFRunLoopSource`
+ * with a context of version 1.
  */
 typedef struct _GRunFdSource GRunFdSource;
 
@@ -77,15 +79,16 @@ typedef struct _GRunThread GRunThread;
 /**
  * GRUN_MODE_COMMON:
  *
- * Not a mode to run, but the name of all common modes together: what is added to it is served in each of them. `kCFRunLoopCommonModes`.
+ * Not a mode to run, but the name of all common modes together: what is added to it is served in each of them.
+ * `kCFRunLoopCommonModes`.
  */
 #define GRUN_MODE_COMMON "kCFRunLoopCommonModes"
 
 /**
  * GRUN_MODE_TRACKING:
  *
- * For tracking a drag or a scroll: items of the default mode wait meanwhile. It is not common until grun_loop_add_common_mode() or
- * grun_loop_push_ambient_mode() makes it so. AppKit's `NSEventTrackingRunLoopMode`.
+ * For tracking a drag or a scroll: items of the default mode wait meanwhile. It is not common until
+ * grun_loop_add_common_mode() or grun_loop_push_ambient_mode() makes it so. AppKit's `NSEventTrackingRunLoopMode`.
  */
 #define GRUN_MODE_TRACKING "GRunLoopTrackingMode"
 
@@ -139,13 +142,15 @@ typedef enum
 /**
  * GRunError:
  * @GRUN_ERROR_BAD_DESCRIPTOR: no open descriptor has the number
- * @GRUN_ERROR_NOT_POLLABLE: the kernel cannot wait for the descriptor: it is a regular file, a directory or a device as /dev/null, always ready
+ * @GRUN_ERROR_NOT_POLLABLE: the kernel cannot wait for the descriptor: it is a regular file, a directory or a device as
+ * /dev/null, always ready
  * @GRUN_ERROR_LIMIT_REACHED: the process or the system has no descriptor left
  * @GRUN_ERROR_SYSTEM: the kernel has refused for another reason, which the message tells
  * @GRUN_ERROR_LOOP_ENDED: the loop's thread has ended, so that what was asked of it can never happen
  * @GRUN_ERROR_NO_THREAD: the system has no thread left, or the process was forked and did not exec()
  *
- * What the environment can refuse. Misuse is no error but a g_critical() that names the function, which then does nothing.
+ * What the environment can refuse. Misuse is no error but a g_critical() that names the function, which then does
+ * nothing.
  */
 typedef enum
 {

@@ -57,7 +57,8 @@ G_BEGIN_DECLS
  *
  * Threads: any. The corresponding GLib function is glib_check_version().
  *
- * Returns: (nullable) (transfer none): %NULL if it is; else a text that says what is wrong, which belongs to the library
+ * Returns: (nullable) (transfer none): %NULL if it is; else a text that says what is wrong, which belongs to the
+ *   library
  */
 GRUN_AVAILABLE_IN_1_0
 const char *grun_check_version (guint required_major,

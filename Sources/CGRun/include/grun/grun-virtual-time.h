@@ -27,12 +27,13 @@ typedef void (*GRunVirtualTimeFunc) (GRunLoop *loop,
  * @func: (scope call) (closure user_data): called once, before this function returns
  * @user_data: (nullable): what to give to @func
  *
- * Calls a function with a loop of its own as the calling thread's current one, whose time passes only as the function says: by
- * grun_loop_advance_time(), or by running the loop, which jumps where it would sleep. A timer that is an hour away fires at once, at its date on the
- * loop's clock and in its order. It is the same run loop, with another clock and without a host. It ends with the function.
+ * Calls a function with a loop of its own as the calling thread's current one, whose time passes only as the function
+ * says: by grun_loop_advance_time(), or by running the loop, which jumps where it would sleep. A timer that is an hour
+ * away fires at once, at its date on the loop's clock and in its order. It is the same run loop, with another clock and
+ * without a host. It ends with the function.
  *
- * What GLib and the kernel time by themselves goes on in real time. The main dispatch queue is not served. A run with nothing to come waits in
- * earnest, for other threads.
+ * What GLib and the kernel time by themselves goes on in real time. The main dispatch queue is not served. A run with
+ * nothing to come waits in earnest, for other threads.
  *
  * The loop that the thread has otherwise, the main one included, cannot be run meanwhile: a g_critical(), and nothing
  * is run. What is added to it waits for its own, real time. grun_loop_perform_and_wait() of it performs at once, since
@@ -60,8 +61,8 @@ gint64 grun_loop_get_time (GRunLoop *loop);
  * @seconds: how far; zero and negative serve what is ready now
  * @mode: the mode to run in, not %GRUN_MODE_COMMON
  *
- * Moves the clock on, and has the loop serve on the way what falls due, each at its time and in its order; then whatever is ready. The clock
- * reaches the end in any case: also if the mode is finished before, or stopped.
+ * Moves the clock on, and has the loop serve on the way what falls due, each at its time and in its order; then
+ * whatever is ready. The clock reaches the end in any case: also if the mode is finished before, or stopped.
  *
  * Threads: the loop's own. A loop whose time is not virtual is a g_critical(), and nothing is run.
  */
