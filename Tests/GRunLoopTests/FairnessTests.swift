@@ -9,7 +9,7 @@ import Testing
 @Suite struct FairnessTests {
     @Test("three descriptors that are always ready have their turns, also under Foundation's run(until:)")
     func descriptorsTakeTurns() async throws {
-        try await onFreshThread { loop in
+        try await onFreshThread(timeSlice: .milliseconds(4)) { loop in
             let events = (0..<3).map { _ in EventDescriptor() }
             let counts = (0..<3).map { _ in Counter() }
             for index in 0..<3 {
@@ -27,7 +27,7 @@ import Testing
 
     @Test("items 48, 190: blocks that have waited for the turn of a source are run also where that was taken back")
     func turnTakenBack() async throws {
-        try await onFreshThread { loop in
+        try await onFreshThread(timeSlice: .milliseconds(4)) { loop in
             let source = loop.source {}
             let isSignalled = Flag()
             loop.after(.zero) {
@@ -48,7 +48,7 @@ import Testing
         "items 109, 190: more descriptors than one look finds have their turns, where each run services one",
         arguments: [65, 128, 192])
     func manyDescriptorsTakeTurns(count: Int) async throws {
-        try await onFreshThread { loop in
+        try await onFreshThread(timeSlice: .milliseconds(4)) { loop in
             let event = EventDescriptor()
             event.makeReady()
             // Copies of one are descriptors of their own, all of them ready.
@@ -68,7 +68,7 @@ import Testing
 
     @Test("a timer fires beside a descriptor that is always ready, also under Foundation's run(mode:before:)")
     func kindsTakeTurns() async throws {
-        try await onFreshThread { loop in
+        try await onFreshThread(timeSlice: .milliseconds(4)) { loop in
             let event = EventDescriptor()
             event.makeReady()
             let (reads, ticks) = (Counter(), Counter())
@@ -94,7 +94,7 @@ import Testing
                 loop.perform(after: .zero) {}
             }
         }
-        try await onFreshThread { loop in
+        try await onFreshThread(timeSlice: .milliseconds(4)) { loop in
             loop.keepAlive()
             loop.perform(after: .zero, target: Target(loop)) {}
             loop.perform(order: 0, inModes: [.default], target: Target(loop)) {}

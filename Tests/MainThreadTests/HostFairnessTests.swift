@@ -86,10 +86,7 @@ private final class Flood: Sendable {
 }
 
 final class HostFairnessTests: MainThreadTestCase {
-    override func tearDown() {
-        loop.hostTimeSlice = .milliseconds(4)
-        super.tearDown()
-    }
+    override var timeSlice: Duration { .milliseconds(4) }
 
     /// Idle work of the host's at the priority of a GTK program's, always ready.
     private func foreignIdle(_ body: @escaping @Sendable () -> Void) -> GLibSource {

@@ -9,17 +9,6 @@ import XCTest
 final class HostItemTests: MainThreadTestCase {
     private let trace = Recorder()
 
-    /// A slice that another process has used up is followed by a yield, which ends a sleep early.
-    override func setUp() {
-        super.setUp()
-        loop.hostTimeSlice = .seconds(3600)
-    }
-
-    override func tearDown() {
-        loop.hostTimeSlice = .milliseconds(4)
-        super.tearDown()
-    }
-
     /// Brings the host to where it would sleep, and forgets what happened until then.
     private func settle() {
         freshHostedRun()

@@ -103,10 +103,6 @@ final class HostModeTests: MainThreadTestCase {
 
     /// A mode that a callout pushes counts from the next pass on: what is left of this one is the former mode's.
     func testTakesEffectAtTheNextPass() throws {
-        // Whoever loses the processor between the two has used a slice up, and "two" is left for a later pass, which is
-        // the new mode's.
-        loop.hostTimeSlice = .seconds(3600)
-        defer { loop.hostTimeSlice = .milliseconds(4) }
         let trace = Recorder()
         let token = Shared<GRunLoop.AmbientMode?>(nil)
         let date = GRunLoop.now.advanced(by: .milliseconds(1))

@@ -14,11 +14,15 @@ class MainThreadTestCase: XCTestCase {
     var loop: GRunLoop { GRunLoop.main }
     private var watchdog: Watchdog?
 
+    /// Tests that are about turns have the one that programs have.
+    var timeSlice: Duration { endlessTimeSlice }
+
     override func setUp() {
         XCTAssertEqual(threadID, getpid(), "XCTest has not called this on the main thread")
         XCTAssertTrue(GRunLoop.current === GRunLoop.main)
         // A host that was left in its sleep: afterWaiting is owed, and told before the next run, of whatever mode.
         loop.run(mode: "of no test", for: .zero)
+        loop.hostTimeSlice = timeSlice
         watchdog = Watchdog(Patience.normal * 3, "\(name) did not end")
     }
 

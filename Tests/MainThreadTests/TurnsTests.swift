@@ -77,6 +77,8 @@ private final class Endless: Sendable {
 }
 
 final class TurnsTests: MainThreadTestCase {
+    override var timeSlice: Duration { .milliseconds(4) }
+
     private enum Driver: CaseIterable {
         case ours, host
     }

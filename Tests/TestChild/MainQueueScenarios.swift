@@ -64,7 +64,7 @@ func runInsideMainQueueBlock() {
         }
         loop.run(for: .milliseconds(100))
     }
-    loop.run(for: .milliseconds(20))
+    runUntil(loop) { inner.value == 2 }
     say("afterwards: \(inner.value)")
 }
 
@@ -77,6 +77,12 @@ func hostInsideMainQueueBlock() {
         iterateHost(for: .milliseconds(20))
         say("in the block: \(inner.value)")
     }
-    loop.run(for: .milliseconds(100))
+    runUntil(loop) { inner.value == 1 }
     say("afterwards: \(inner.value)")
+}
+
+/// Runs the loop until something has happened, or nobody expects it any more.
+private func runUntil(_ loop: GRunLoop, _ hasHappened: () -> Bool) {
+    let end = GRunLoop.now.advanced(by: Patience.normal)
+    while !hasHappened(), GRunLoop.now < end { loop.run(for: .milliseconds(20)) }
 }

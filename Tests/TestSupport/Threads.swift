@@ -8,16 +8,19 @@ import Glibc
 /// destructors, has ended. The body is part of the calling task: `#expect` in it belongs to the test. It may block.
 ///
 /// Call it once a test and never inside itself: only a few bodies run at the same time. Another thread is a
-/// ``LoopThread``.
+/// ``LoopThread``. The loop's time slice is ``endlessTimeSlice``, unless the test is about turns.
 public func onFreshThread<Result: Sendable>(
-    timeout: Duration = Patience.normal * 3, function: String = #function,
+    timeSlice: Duration = endlessTimeSlice, timeout: Duration = Patience.normal * 3, function: String = #function,
     _ body: @escaping @Sendable (GRunLoop) throws -> Result
 ) async throws -> Result {
     await Turns.shared.take()
     let thread = ThreadExecutor(name: function)
     let watchdog = Watchdog(timeout, "\(function) did not end")
     let outcome = await withTaskExecutorPreference(thread) { () -> Swift.Result<Result, any Error> in
-        thread.perform { loop in Swift.Result { try body(loop) } }
+        thread.perform { loop in
+            loop.hostTimeSlice = timeSlice
+            return Swift.Result { try body(loop) }
+        }
     }
     thread.endAndJoin()
     watchdog.disarm()
@@ -25,7 +28,11 @@ public func onFreshThread<Result: Sendable>(
     return try outcome.get()
 }
 
-/// A thread of its own that runs `body` with its own loop.
+/// Where a test's thread loses the processor for 4 ms in a callout, others have their turn, and what is called next is
+/// another kind of item than on a machine with nothing else to do.
+public let endlessTimeSlice = Duration.seconds(3600)
+
+/// A thread of its own that runs `body` with its own loop, whose time slice is ``endlessTimeSlice``.
 public final class LoopThread: @unchecked Sendable {
     private let started = Shared<GRunLoop?>(nil)
     private let ended = Flag()
@@ -52,6 +59,7 @@ public final class LoopThread: @unchecked Sendable {
         handle = startThread { [self] in
             id.value = threadID
             let loop = GRunLoop.current
+            loop.hostTimeSlice = endlessTimeSlice
             started.value = loop
             body(loop)
             ended.set()
