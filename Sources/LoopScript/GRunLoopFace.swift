@@ -26,7 +26,7 @@ public final class GRunLoopFace: LoopFace {
         let loop = GRunLoop.current
         self.loop = loop
         // What a slice cuts depends on the clock, and is no business of a script.
-        loop.hostTimeSlice = .seconds(3600)
+        loop.timeSlice = .seconds(3600)
         // The closures of items are for any thread; those of a script run on its own only.
         let script = Lent(value: callouts)
         for (index, spec) in program.sources.enumerated() {

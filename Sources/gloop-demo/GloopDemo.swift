@@ -9,7 +9,7 @@ import GRunLoop
 enum Program {
     @MainActor static func main() async {
         _ = MainThread.handle
-        GRunLoop.hostAsyncMain()
+        GRunLoop.driveAsyncMain()
         if CommandLine.arguments.dropFirst().first == AsyncMain.command { return await AsyncMain.runChild() }
         GloopDemo.main()
     }

@@ -22,7 +22,7 @@ import TestSupport
 
     /// The main run loop drives while main is suspended; the process ends when main returns.
     @MainActor private static func kept() async {
-        GRunLoop.hostAsyncMain()
+        GRunLoop.driveAsyncMain()
         sayWhere("before")
         try? await Task.sleep(for: .milliseconds(5))
         sayWhere("after a sleep")
@@ -61,7 +61,7 @@ import TestSupport
     /// A loop of GLib's drives instead, and when it ends, the main run loop does.
     @MainActor private static func drivenByGLib() async {
         let loop = HostLoop()
-        GRunLoop.hostAsyncMain { loop.run() }
+        GRunLoop.driveAsyncMain { loop.run() }
         await Task.yield()
         say("under GLib: \(loop.isRunning), main thread: \(threadID == getpid())")
         loop.quit()
@@ -71,15 +71,15 @@ import TestSupport
 
     private static func tooLate() async {
         await Task.yield()
-        GRunLoop.hostAsyncMain()
+        GRunLoop.driveAsyncMain()
         say("main thread: \(threadID == getpid())")
     }
 
     @MainActor private static func twice() async {
-        GRunLoop.hostAsyncMain()
-        GRunLoop.hostAsyncMain()
+        GRunLoop.driveAsyncMain()
+        GRunLoop.driveAsyncMain()
         await Task.yield()
-        GRunLoop.hostAsyncMain()
+        GRunLoop.driveAsyncMain()
         sayWhere("after a sleep")
     }
 
@@ -92,7 +92,7 @@ import TestSupport
 
     /// A host inside main, before it ever suspends: as in a synchronous main.
     @MainActor private static func hostBefore() async {
-        GRunLoop.hostAsyncMain()
+        GRunLoop.driveAsyncMain()
         _ = GRunLoop.main
         let loop = HostLoop()
         Task { @MainActor in

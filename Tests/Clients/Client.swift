@@ -8,7 +8,7 @@ import GRunLoop
 
 @main struct Client {
     @MainActor static func main() async {
-        GRunLoop.hostAsyncMain()
+        GRunLoop.driveAsyncMain()
         items()
         await asynchronous()
         virtualTime()
@@ -79,7 +79,7 @@ import GRunLoop
             for try await ready in worker.loop.readiness(of: descriptor) where ready == .readable { break }
             await withTaskExecutorPreference(worker.loop.executor) { touchElsewhere() }
             worker.stop()
-            await worker.ended()
+            await worker.join()
         } catch {
             fatalError("\(error)")
         }

@@ -52,7 +52,7 @@ import Testing
             calls.append("\(depth): \(call)")
             if isOver {
                 // A host's slice is over, too.
-                loop.hostTimeSlice = .zero
+                loop.timeSlice = .zero
                 return loop.stop()
             }
             for _ in 0..<number(0..<3) { act() }
@@ -90,9 +90,9 @@ import Testing
             case 9 where depth < 2:
                 // A foreign loop: one item of it.
                 depth += 1
-                loop.hostTimeSlice = .zero
+                loop.timeSlice = .zero
                 g_main_context_iteration(loop.homeContext?.pointer, 0)
-                if !isOver { loop.hostTimeSlice = Self.endless }
+                if !isOver { loop.timeSlice = Self.endless }
                 depth -= 1
                 calls.append("\(depth): iterated")
             case 10:
@@ -117,7 +117,7 @@ import Testing
 
     private func calls(seed: UInt64, isTraced: Bool, isHosted: Bool) async throws -> [String] {
         try await onFreshThread { loop in
-            loop.hostTimeSlice = Script.endless
+            loop.timeSlice = Script.endless
             let trace = GRunLoop.Trace()
             let script = try Script(seed: seed, on: loop, isHosted: isHosted)
             if isTraced { loop.startTracing(trace) }

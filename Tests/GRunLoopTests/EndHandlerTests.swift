@@ -155,7 +155,7 @@ import Testing
                     }
                 }
             }
-            await worker.ended()
+            await worker.join()
             #expect(called.value + answered.value + refused.value == 1500)
         }
     }

@@ -198,9 +198,9 @@ private struct Case {
     @Test("spans that are only kept saturate")
     func kept() {
         Extreme.each { each, time in
-            time.loop.hostTimeSlice = each.span
+            time.loop.timeSlice = each.span
             let kept = min(max(0, each.nanoseconds), Extreme.never)
-            #expect(time.loop.hostTimeSlice.attoseconds == kept * 1_000_000_000)
+            #expect(time.loop.timeSlice.attoseconds == kept * 1_000_000_000)
             let timer = GRunLoop.Timer(fireAt: time.now, tolerance: each.span) { _ in }
             #expect(timer.tolerance.attoseconds == kept * 1_000_000_000)
             time.loop.add(timer, forMode: .default)

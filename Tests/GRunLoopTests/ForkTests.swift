@@ -34,12 +34,12 @@ import Testing
         "Trace.description", "Trace.description", "DescriptorSource.init", "DescriptorSource.description",
         "Thread.description",
         // A job needs a thread that a child does not have.
-        "RunOnLoop.run", "LoopClock.sleep", "LoopClock.sleep", "LoopClock.sleep", "MailboxIterator.next",
-        "MailboxIterator.next", "Readiness.next", "Readiness.next", "Thread.ended",
+        "RunOnLoop.run", "LoopClock.sleep", "LoopClock.sleep", "LoopClock.sleep", "Ticks.next", "Ticks.next",
+        "Activities.next", "Activities.next", "Readiness.next", "Readiness.next", "Thread.join",
         // By Swift's runtime, as enqueueTask.
         "Executor.enqueue",
         // Before anything else, on the main thread.
-        "AsyncMain.hostAsyncMain",
+        "AsyncMain.driveAsyncMain",
     ]
 
     /// Whoever makes something public says in ForkedCalls what it does in a child.

@@ -44,7 +44,7 @@ import Testing
 
     @Test("what a loop did meanwhile is one element: every activity of it")
     func activitiesOfARun() async throws {
-        let iterator = Shared<GRunLoop.MailboxIterator<GRunLoop.Activity>?>(nil)
+        let iterator = Shared<GRunLoop.Activities.Iterator?>(nil)
         let mayEnd = Flag()
         let thread = LoopThread { loop in
             loop.keepAlive()

@@ -34,7 +34,7 @@ import Testing
         let child = runChild("too-late", of: "grun-async-main-child")
         #expect(child.output == ["main thread: false"])
         #expect(
-            child.errorCount(of: "GRunLoop.hostAsyncMain: too late: main() has already suspended") == 1,
+            child.errorCount(of: "GRunLoop.driveAsyncMain: too late: main() has already suspended") == 1,
             "\(child.errors)")
         #expect(child.status == 0)
     }
@@ -57,7 +57,7 @@ import Testing
         #expect(
             child.errorCount(of: "the main dispatch queue cannot be served by this run loop") == 1, "\(child.errors)")
         #expect(child.errors.contains("async main has suspended"), "\(child.errors)")
-        #expect(child.errors.contains("call GRunLoop.hostAsyncMain() before the first await"), "\(child.errors)")
+        #expect(child.errors.contains("call GRunLoop.driveAsyncMain() before the first await"), "\(child.errors)")
     }
 
     @Test("dispatchMain()")

@@ -30,7 +30,8 @@ private final class HeldDestructor: Sendable {
 
 @Suite("Worker threads: waiting for the end") struct ThreadWaitTests {
     @Test(
-        "ended() blocks no thread: it comes back while the thread is still in its destructors, which join() waits for")
+        "an awaited join() blocks no thread: it is back while the thread is in its destructors, which the other waits for"
+    )
     func blocksNothing() async throws {
         let worker = try GRunLoop.Thread(name: "held")
         let held = HeldDestructor()
@@ -42,19 +43,19 @@ private final class HeldDestructor: Sendable {
         }
         // On a loop of its own: what blocked the caller's executor would keep the rest of it waiting.
         let other = try GRunLoop.Thread(name: "waits")
-        let waiting = Task(executorPreference: other.loop.executor) { await worker.ended() }
+        let waiting = Task(executorPreference: other.loop.executor) { await worker.join() }
         worker.stop()
         await waiting.value
         #expect(held.isHeld.wait())
         // Once more, and after the end.
-        await worker.ended()
+        await worker.join()
         #expect(!joined.isSet)
         #expect(await other.loop.run { true })
         held.leave.set()
         join(joiner)
         #expect(held.wasLetGo.isSet, "somebody has waited for the destructor")
         other.stop()
-        await other.ended()
+        await other.join()
     }
 
     @Test("a thousand may wait, cancelled or not: each comes back once, after the last callout")
@@ -65,7 +66,7 @@ private final class HeldDestructor: Sendable {
             for number in 0..<1000 {
                 group.addTask {
                     if number % 2 == 0 { withUnsafeCurrentTask { $0?.cancel() } }
-                    await worker.ended()
+                    await worker.join()
                     return hasStopped.isSet
                 }
             }
@@ -90,7 +91,7 @@ private final class HeldDestructor: Sendable {
             #expect(await isThere)
         }
         other.stop()
-        await other.ended()
+        await other.join()
     }
 
     @Test("a task that lives on the thread and awaits its end stops the process, with a message, and does not hang")
@@ -110,7 +111,7 @@ private actor Waiter {
     }
 
     func comesBack(after worker: GRunLoop.Thread) async -> Bool {
-        await worker.ended()
+        await worker.join()
         return executor.isIsolatingCurrentContext() == true
     }
 }

@@ -122,7 +122,7 @@ final class HostFairnessTests: MainThreadTestCase {
             // The host's turn is up to three dispatches.
             XCTAssertLessThanOrEqual(others.value, 3 * calls, name)
             // A slice is overrun by eight short items in each step of a pass, and begins with the first of them.
-            XCTAssertLessThanOrEqual(longest, Int(loop.hostTimeSlice / Flood.item) + 8 * (kinds.count + 1), name)
+            XCTAssertLessThanOrEqual(longest, Int(loop.timeSlice / Flood.item) + 8 * (kinds.count + 1), name)
         }
     }
 
@@ -141,7 +141,7 @@ final class HostFairnessTests: MainThreadTestCase {
         _ drive: () -> Void
     ) throws {
         settleSlice()
-        loop.hostTimeSlice = slice
+        loop.timeSlice = slice
         let idle = foreignIdle {}
         let floods = orders.flatMap { order in Flood.kinds.map { (kind: $0, flood: Flood(order: order)) } }
         for (kind, flood) in floods { try flood.begin(kind) }
@@ -180,7 +180,7 @@ final class HostFairnessTests: MainThreadTestCase {
     /// items 50, 53, 190: nor does a thread that wakes the loop for ever, although up to sixteen passes for it ask
     /// nobody else.
     func testEveryKindHasItsTurnBesideWakeUps() throws {
-        let slice = loop.hostTimeSlice
+        let slice = loop.timeSlice
         try checkTurns(slice: slice, besideWakeUps: true, part: 1000) { iterateHost(for: .milliseconds(300)) }
         try checkTurns(slice: slice, besideWakeUps: true, part: 1000) { loop.run(for: .milliseconds(300)) }
     }
@@ -199,7 +199,7 @@ final class HostFairnessTests: MainThreadTestCase {
                 loop.runUntilStopped()
                 observer.invalidate()
                 // A host would not come back from what is still under way.
-                loop.hostTimeSlice = .zero
+                loop.timeSlice = .zero
             }
         }
     }
@@ -278,17 +278,17 @@ final class HostFairnessTests: MainThreadTestCase {
     func testLength() {
         let inTurns = ["one", "idle", "two", "idle", "three", "idle"]
         let atOnce = ["one", "two", "three", "idle"]
-        XCTAssertEqual(loop.hostTimeSlice, .milliseconds(4))
+        XCTAssertEqual(loop.timeSlice, .milliseconds(4))
         for kind in ["block", "source", "timer"] {
             XCTAssertEqual(turns(of: .milliseconds(5), kind: kind), inTurns, kind)
         }
         for slice in [Duration.zero, .seconds(-1)] {
-            loop.hostTimeSlice = slice
-            XCTAssertEqual(loop.hostTimeSlice, .zero)
+            loop.timeSlice = slice
+            XCTAssertEqual(loop.timeSlice, .zero)
             XCTAssertEqual(turns(of: .zero), inTurns)
         }
         for slice in [Duration.seconds(3600), .seconds(Int64.max)] {
-            loop.hostTimeSlice = slice
+            loop.timeSlice = slice
             XCTAssertEqual(turns(of: .milliseconds(5)), atOnce)
         }
     }
@@ -350,7 +350,7 @@ final class HostFairnessTests: MainThreadTestCase {
 
     /// What one of `count` items costs of the thread's time, where each has a pass of its own.
     private func costOfATurn(of kind: String, among count: Int) throws -> Double {
-        loop.hostTimeSlice = .zero
+        loop.timeSlice = .zero
         let calls = Counter()
         let date = GRunLoop.now
         var sources: [GRunLoop.Source] = []

@@ -22,7 +22,7 @@ class MainThreadTestCase: XCTestCase {
         XCTAssertTrue(GRunLoop.current === GRunLoop.main)
         // A host that was left in its sleep: afterWaiting is owed, and told before the next run, of whatever mode.
         loop.run(mode: "of no test", for: .zero)
-        loop.hostTimeSlice = timeSlice
+        loop.timeSlice = timeSlice
         watchdog = Watchdog(Patience.normal * 3, "\(name) did not end")
     }
 

@@ -78,7 +78,7 @@ final class MainVirtualTimeTests: MainThreadTestCase {
             GRunLoop.withVirtualTime { time in
                 XCTAssertTrue(GRunLoop.main === main)
                 XCTAssertTrue(GRunLoop.current === time.loop)
-                GRunLoop.onMain { trace("block") }
+                GRunLoop.asyncOnMain { trace("block") }
                 XCTAssertEqual(try? GRunLoop.main.performAndWait { threadID }, getpid())
                 time.advance(by: .seconds(60))
                 XCTAssertEqual(trace.lines, [])

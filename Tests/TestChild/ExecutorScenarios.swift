@@ -63,7 +63,7 @@ func awaitItself() throws {
     let worker = try GRunLoop.Thread(name: "awaits itself")
     Task(executorPreference: worker.loop.executor) {
         worker.stop()
-        await worker.ended()
+        await worker.join()
     }
     sleep(5)
 }

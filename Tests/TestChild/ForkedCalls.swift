@@ -48,9 +48,9 @@ extension ForkScene {
             said("EndHandlers.addEndHandler") { (try? loop.addEndHandler {}) == nil },
             silent("EndHandlers.remove") { ending?.remove() == false },
             said("Attaching.attach") { loop.attach() },
-            said("TimeSlice.hostTimeSlice") {
-                loop.hostTimeSlice = .seconds(1)
-                return loop.hostTimeSlice == .zero
+            said("TimeSlice.timeSlice") {
+                loop.timeSlice = .seconds(1)
+                return loop.timeSlice == .zero
             },
             silent("Description.description") { loop.description.contains("forked") },
         ]
@@ -138,7 +138,7 @@ extension ForkScene {
             silent("OnMain.init") { _ = GRunLoop.Timer(fireAt: .now, onMain: { _ in }) },
             silent("OnMain.init") { _ = GRunLoop.Timer(interval: .zero, repeats: false, onMain: { _ in }) },
             silent("OnMain.init") { _ = GRunLoop.Observer(activities: .all, onMain: { _, _ in }) },
-            said("OnMain.onMain") { GRunLoop.onMain {} },
+            said("OnMain.asyncOnMain") { GRunLoop.asyncOnMain {} },
         ]
     }
 

@@ -18,7 +18,7 @@ public func onFreshThread<Result: Sendable>(
     let watchdog = Watchdog(timeout, "\(function) did not end")
     let outcome = await withTaskExecutorPreference(thread) { () -> Swift.Result<Result, any Error> in
         thread.perform { loop in
-            loop.hostTimeSlice = timeSlice
+            loop.timeSlice = timeSlice
             return Swift.Result { try body(loop) }
         }
     }
@@ -59,7 +59,7 @@ public final class LoopThread: @unchecked Sendable {
         handle = startThread { [self] in
             id.value = threadID
             let loop = GRunLoop.current
-            loop.hostTimeSlice = endlessTimeSlice
+            loop.timeSlice = endlessTimeSlice
             started.value = loop
             body(loop)
             ended.set()

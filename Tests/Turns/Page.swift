@@ -22,7 +22,7 @@ struct Page {
 
         ## The rule
 
-        After a slice of 4 ms (`hostTimeSlice`) of one kind each other kind that is ready has a turn, whoever drives. So between two turns of a kind that is \
+        After a slice of 4 ms (`timeSlice`) of one kind each other kind that is ready has a turn, whoever drives. So between two turns of a kind that is \
         ready comes at most one row of the other: a slice, and the item in which it ends. That is 5 items of 1 ms, one of 20 ms, and 4 ms of shorter ones.
 
         - A run that begins knows nothing of what the last one owed: where runs are short it is one item more, beside blocks, which come up to \

@@ -3,7 +3,7 @@
 
 /// After a slice of one kind each other kind that is ready has a turn.
 enum Rule {
-    /// ``GRunLoop/hostTimeSlice``, as it is at first.
+    /// ``GRunLoop/timeSlice``, as it is at first.
     static let slice: Int64 = 4_000_000
     /// Of processor time, for what is no item: the loop, GLib, the kernel, and what an item takes more than it should.
     static let allowance: Int64 = 1_500_000

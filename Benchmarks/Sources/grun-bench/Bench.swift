@@ -20,7 +20,7 @@ struct Bench {
         self.n = n
         loop = GRunLoop.main
         host = getenv("HOSTED") == nil ? nil : g_main_loop_new(nil, 0)
-        if getenv("ENDLESS_SLICE") != nil { loop.hostTimeSlice = .seconds(3600) }
+        if getenv("ENDLESS_SLICE") != nil { loop.timeSlice = .seconds(3600) }
         bench_set_peer(host == nil ? "grun" : "grun-hosted")
     }
 

@@ -19,12 +19,32 @@ extension GRunLoop {
         let order: Int
         let modes: [Mode]
 
-        public func makeAsyncIterator() -> MailboxIterator<Activity> {
+        public func makeAsyncIterator() -> Iterator {
             let mailbox = Mailbox<Activity>(of: loop) { $0.union($1) }
             let observer = Observer(activities: activities, order: order) { _, activity in mailbox.send(activity) }
             mailbox.open(for: observer)
             for mode in modes { loop.add(observer, forMode: mode) }
-            return MailboxIterator(mailbox)
+            return Iterator(reader: MailboxReader(mailbox))
+        }
+
+        /// For one task at a time: two that await one iterator stop the program, with a message. Letting go of it
+        /// takes its observer out of the loop.
+        public struct Iterator: AsyncIteratorProtocol {
+            let reader: MailboxReader<Activity>
+
+            /// The next element, nil when there will be none: the task was cancelled, or the loop has ended.
+            ///
+            /// It is resumed by jobs of the executor that it is awaited on, and of no other: on the loop's thread,
+            /// where that is one of the loop's (of an actor's, or that the task prefers). An element that is there
+            /// already suspends nothing.
+            nonisolated(nonsending) public mutating func next() async -> Activity? {
+                await next(isolation: #isolation)
+            }
+
+            /// The same, for `for await`.
+            public mutating func next(isolation actor: isolated (any Actor)?) async -> Activity? {
+                await reader.next(isolation: actor)
+            }
         }
     }
 

@@ -10,7 +10,7 @@ extension GRunLoop {
     /// ```swift
     /// @main struct Program {
     ///     static func main() async {
-    ///         GRunLoop.hostAsyncMain()
+    ///         GRunLoop.driveAsyncMain()
     ///         …
     ///     }
     /// }
@@ -28,11 +28,11 @@ extension GRunLoop {
     /// Threads: the main one, before the first suspension. Too late, which is on any other thread or in a later call,
     /// it is logged and does nothing. In a program with a synchronous main it does nothing. There is no corresponding
     /// Core Foundation function.
-    public static func hostAsyncMain(by drive: (@MainActor @Sendable () -> Void)? = nil) {
+    public static func driveAsyncMain(by drive: (@MainActor @Sendable () -> Void)? = nil) {
         guard cgrun_is_main_thread(), cgrun_async_main_state() == Int32(CGRUN_ASYNC_MAIN_NONE) else {
             let isDriven = cgrun_async_main_state() == Int32(CGRUN_ASYNC_MAIN_DRIVEN)
             return Log.misuse(
-                "hostAsyncMain",
+                "driveAsyncMain",
                 "too late: "
                     + (isDriven
                         ? "the main thread is being driven already. Call it once, before the first await of main()"
@@ -43,7 +43,7 @@ extension GRunLoop {
         _ = main
         MainActor.assumeIsolated { AsyncMain.driver = drive }
         if !cgrun_set_async_main_driver({ MainActor.assumeIsolated { AsyncMain.drive() } }) {
-            Log.misuse("hostAsyncMain", "Swift's runtime offers no way to keep the main thread of an async main here")
+            Log.misuse("driveAsyncMain", "Swift's runtime offers no way to keep the main thread of an async main here")
         }
     }
 }

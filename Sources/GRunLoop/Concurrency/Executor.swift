@@ -19,7 +19,7 @@ extension GRunLoop {
     /// `Task(executorPreference: loop.executor)` or `withTaskExecutorPreference`.
     ///
     /// Jobs run in order, in every common mode, also in runs that are nested in a job. Those that are enqueued together
-    /// wake the loop once, and are run in one pass as far as ``GRunLoop/hostTimeSlice`` lasts. A loop that has an
+    /// wake the loop once, and are run in one pass as far as ``GRunLoop/timeSlice`` lasts. A loop that has an
     /// executor always has something to wait for in its common modes. All executors of one loop are one isolation:
     /// between them nothing is scheduled.
     ///

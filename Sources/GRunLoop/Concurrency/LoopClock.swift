@@ -33,7 +33,7 @@ extension GRunLoop {
     ///
     /// Threads: any. It throws `CancellationError` as soon as the task is cancelled, also before it sleeps, and
     /// ``LoopEnded`` when the loop's thread has ended or ends. Nothing of it stays in the loop then. It is resumed as
-    /// ``MailboxIterator/next()`` is.
+    /// ``Ticks/Iterator/next()`` is.
     nonisolated(nonsending) public func sleep(
         for span: Duration, tolerance: Duration = .zero, inModes names: [Mode] = [.common]
     ) async throws {

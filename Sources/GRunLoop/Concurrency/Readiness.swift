@@ -29,7 +29,7 @@ extension GRunLoop {
                 mailbox.send(found)
             }
             mailbox.open(for: source)
-            return Iterator(loop: loop, source: source, modes: modes, found: MailboxIterator(mailbox))
+            return Iterator(loop: loop, source: source, modes: modes, found: MailboxReader(mailbox))
         }
 
         /// For one task at a time: two that await one iterator stop the program, with a message.
@@ -37,12 +37,12 @@ extension GRunLoop {
             let loop: GRunLoop
             let source: DescriptorSource
             let modes: [Mode]
-            var found: MailboxIterator<Element>
+            let found: MailboxReader<Element>
 
             /// What is ready, nil when the task was cancelled or the loop has ended. After an error the next call tries
             /// again.
             ///
-            /// It is resumed as ``MailboxIterator/next()`` is.
+            /// It is resumed as ``GRunLoop/Ticks/Iterator/next()`` is.
             nonisolated(nonsending) public mutating func next() async throws(DescriptorError) -> Element? {
                 try await next(isolation: #isolation)
             }

@@ -16,14 +16,34 @@ extension GRunLoop {
         let tolerance: Duration
         let modes: [Mode]
 
-        public func makeAsyncIterator() -> MailboxIterator<Instant> {
+        public func makeAsyncIterator() -> Iterator {
             let mailbox = Mailbox<Instant>(of: loop) { _, newer in newer }
             let timer = Timer(interval: interval, startingAt: loop.time, tolerance: tolerance) { timer in
                 mailbox.send(timer.latestDate)
             }
             mailbox.open(for: timer)
             for mode in modes { loop.add(timer, forMode: mode) }
-            return MailboxIterator(mailbox)
+            return Iterator(reader: MailboxReader(mailbox))
+        }
+
+        /// For one task at a time: two that await one iterator stop the program, with a message. Letting go of it
+        /// takes its timer out of the loop.
+        public struct Iterator: AsyncIteratorProtocol {
+            let reader: MailboxReader<Instant>
+
+            /// The next element, nil when there will be none: the task was cancelled, or the loop has ended.
+            ///
+            /// It is resumed by jobs of the executor that it is awaited on, and of no other: on the loop's thread,
+            /// where that is one of the loop's (of an actor's, or that the task prefers). An element that is there
+            /// already suspends nothing.
+            nonisolated(nonsending) public mutating func next() async -> Instant? {
+                await next(isolation: #isolation)
+            }
+
+            /// The same, for `for await`.
+            public mutating func next(isolation actor: isolated (any Actor)?) async -> Instant? {
+                await reader.next(isolation: actor)
+            }
         }
     }
 

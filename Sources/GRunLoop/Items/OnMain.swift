@@ -63,7 +63,9 @@ extension GRunLoop {
     /// Enqueues a block of the main actor on the main loop, and wakes it. See ``async(inModes:_:)``.
     ///
     /// Threads: any.
-    public static func onMain(inModes names: [Mode] = [.common], _ body: @escaping @MainActor @Sendable () -> Void) {
+    public static func asyncOnMain(
+        inModes names: [Mode] = [.common], _ body: @escaping @MainActor @Sendable () -> Void
+    ) {
         main.async(inModes: names) { callOnMain(body) }
     }
 }

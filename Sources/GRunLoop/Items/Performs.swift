@@ -5,7 +5,7 @@ extension GRunLoop {
     // MARK: On the loop's thread
 
     /// Has the closure performed on the loop's thread, in the first of the modes that runs, and wakes the loop. What
-    /// was queued is performed in one pass, in order, as far as ``hostTimeSlice`` lets it. An empty list of modes means
+    /// was queued is performed in one pass, in order, as far as ``timeSlice`` lets it. An empty list of modes means
     /// never.
     ///
     /// Unlike ``async(inModes:_:)`` it is a source: it keeps its modes from being finished until it was performed,

@@ -81,7 +81,7 @@ enum MainQueue {
         if isLeft(cgrun_async_main_state()) {
             return
                 "the program's async main has suspended, and Swift's runtime has given the main thread to libdispatch; call "
-                + "GRunLoop.hostAsyncMain() before the first await of main()"
+                + "GRunLoop.driveAsyncMain() before the first await of main()"
         }
         if cgrun_main_queue_owner() == cgrun_main_thread() {
             return "libdispatch has no handle of it for a foreign run loop, or no descriptor is left for one"
@@ -111,7 +111,7 @@ enum MainQueue {
         Log.warning(
             "the main dispatch queue has something to run, but the main run loop is being run inside one of its blocks, or inside a job "
                 + "of the main actor: until that returns, DispatchQueue.main and @MainActor stand still. Run nested loops in callouts of "
-                + "the loop, as by GRunLoop.onMain. Said once")
+                + "the loop, as by GRunLoop.asyncOnMain. Said once")
     }
 
     /// Whether the queue has asked to be drained.

@@ -42,7 +42,7 @@ extension GRunLoop {
         spareBlocks = nil
         taken.exchange(with: queue)
         run.takenBlocks = taken
-        let limit = timeSlice
+        let limit = sliceLength
         lock.unlock()
         repeat {
             // Handed on in place: a copy of the body that outlives its callout would be released with the lock held.

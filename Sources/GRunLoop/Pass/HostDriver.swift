@@ -56,7 +56,7 @@ extension GRunLoop {
         }
         host.mustPass = true
         run.slice.end()
-        if let hub = host.hub { cgrun_hub_yield(hub, Self.yieldedIterations, Int(timeSlice) / 1000) }
+        if let hub = host.hub { cgrun_hub_yield(hub, Self.yieldedIterations, Int(sliceLength) / 1000) }
     }
 
     /// One pass. False if it has nothing to do: its tail waits for the host. One whose head has used the slice up has

@@ -164,7 +164,7 @@ extension GRunLoop {
 
     @inline(never) private func dispatchAllLocked(_ ready: [ServedContext], _ run: Activation) {
         let isOwed = run.owed.contains(.contexts)
-        let end = isOwed ? Nanoseconds.now().addingSaturating(timeSlice) : .min
+        let end = isOwed ? Nanoseconds.now().addingSaturating(sliceLength) : .min
         run.slice.begin()
         for served in ready { dispatchLocked(served, run) }
         if isOwed { yieldLocked(run, until: end) }
@@ -226,7 +226,7 @@ extension GRunLoop {
     /// Whether the passes between two descriptors can be left out. A run with a limit looks at the clock between them.
     @inline(__always) private func isRowLocked(_ run: Activation, _ mode: ModeState) -> Bool {
         isNextHeadEmptyLocked(run, mode) && run.deadline == .never && !mode.descriptors.isEmpty && !host.isInnermost
-            && (!run.isHosted || host.isBetweenPasses(in: mode)) && !run.slice.isSpent(timeSlice, after: .descriptors)
+            && (!run.isHosted || host.isBetweenPasses(in: mode)) && !run.slice.isSpent(sliceLength, after: .descriptors)
     }
 
     /// Whether the outermost run goes on after this pass, and the head of the next one, stages 2 to 5, would do nothing

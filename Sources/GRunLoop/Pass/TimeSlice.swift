@@ -137,11 +137,11 @@ extension GRunLoop {
     /// A snapshot of the main dispatch queue is one item: libdispatch runs it to its end.
     ///
     /// Threads: any; it takes effect at the next step of a pass. There is no corresponding Core Foundation function.
-    public var hostTimeSlice: Duration {
-        get { Fork.refuses("hostTimeSlice") ? .zero : lock.withLock { timeSlice }.duration }
+    public var timeSlice: Duration {
+        get { Fork.refuses("timeSlice") ? .zero : lock.withLock { sliceLength }.duration }
         set {
-            guard !Fork.refuses("hostTimeSlice") else { return }
-            lock.withLock { timeSlice = max(0, Nanoseconds(saturating: newValue)) }
+            guard !Fork.refuses("timeSlice") else { return }
+            lock.withLock { sliceLength = max(0, Nanoseconds(saturating: newValue)) }
         }
     }
 }

@@ -40,7 +40,7 @@ extension GRunLoop {
     /// - Parameter kind: what the step serves. Of the other kinds those that are ready now come before it, each once:
     ///   `Activation.owed`.
     @inline(__always) func isCutLocked(_ run: Activation, after kind: Turns) -> Bool {
-        run.slice.isSpent(timeSlice, after: kind) && cutLocked(run, after: kind)
+        run.slice.isSpent(sliceLength, after: kind) && cutLocked(run, after: kind)
     }
 
     @inline(never) func cutLocked(_ run: Activation, after kind: Turns) -> Bool {

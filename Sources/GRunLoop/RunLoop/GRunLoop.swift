@@ -56,7 +56,7 @@ public final class GRunLoop: @unchecked Sendable {
         didSet { host.hub = home?.hub }
     }
     @exclusivity(unchecked) var host: HostState
-    @exclusivity(unchecked) var timeSlice = TimeSlice.standard
+    @exclusivity(unchecked) var sliceLength = TimeSlice.standard
     @exclusivity(unchecked) var performs = PerformQueue()
     /// Made when an executor is first asked for.
     @exclusivity(unchecked) var jobs: JobQueue?

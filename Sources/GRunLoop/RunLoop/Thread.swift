@@ -79,7 +79,7 @@ extension GRunLoop {
         /// Waits until the thread has ended and is gone; it does not stop it. At once, if it has ended already.
         ///
         /// Threads: any but the thread itself, which would wait for ever: that stops the program, with a message.
-        @available(*, noasync, message: "it blocks its thread; await ended() instead")
+        @available(*, noasync, message: "it blocks its thread; await the async join() instead")
         public func join() {
             guard !Fork.refuses("Thread.join") else { return }
             precondition(
@@ -94,12 +94,12 @@ extension GRunLoop {
         /// already. Being cancelled does not end the wait.
         ///
         /// The thread resumes whoever waits as its last act: its loop has ended, and it calls nothing any more but the
-        /// destructors of what others have left in thread-specific data. Only ``join()`` waits for those.
+        /// destructors of what others have left in thread-specific data. Only the form that blocks waits for those.
         ///
         /// Threads: any. A task that lives on the thread (an actor's, or one that prefers its loop's executor) cannot
         /// be resumed there after the end: that stops the program, with a message, see ``Executor``.
-        nonisolated(nonsending) public func ended() async {
-            guard !Fork.refuses("Thread.ended") else { return }
+        nonisolated(nonsending) public func join() async {
+            guard !Fork.refuses("Thread.join") else { return }
             await withCheckedContinuation { continuation in
                 body.whenEnded { continuation.resume() }
             }

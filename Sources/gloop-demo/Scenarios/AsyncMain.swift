@@ -6,7 +6,7 @@ import Dispatch
 import GRunLoop
 import Glibc
 
-/// This program's own entry point is async, and begins with ``GRunLoop/hostAsyncMain(by:)``. It is started once more,
+/// This program's own entry point is async, and begins with ``GRunLoop/driveAsyncMain(by:)``. It is started once more,
 /// as a child that really suspends: Swift's runtime would give up its main thread there.
 enum AsyncMain {
     /// The hidden command that the child is started with.
