@@ -11,7 +11,9 @@ extension GRunLoop {
     /// Cancelling the task or letting go of the iterator removes the observer at once. The sequence ends with the
     /// loop's thread.
     public struct Activities: AsyncSequence, Sendable {
+        /// What the loop has done since the last element: one activity or more.
         public typealias Element = Activity
+        /// Nothing is thrown.
         public typealias Failure = Never
 
         let loop: GRunLoop
@@ -19,6 +21,7 @@ extension GRunLoop {
         let order: Int
         let modes: [Mode]
 
+        /// Adds an observer to the loop, and takes it out with the iterator. Threads: any.
         public func makeAsyncIterator() -> Iterator {
             let mailbox = Mailbox<Activity>(of: loop) { $0.union($1) }
             let observer = Observer(activities: activities, order: order) { _, activity in mailbox.send(activity) }
@@ -48,14 +51,14 @@ extension GRunLoop {
         }
     }
 
-    /// Watches stages of the loop's runs.
+    /// Watches stages of the loop's runs, for `for await`. The watching begins when an iterator is made.
     ///
     /// - Parameters:
     ///   - activities: the stages.
     ///   - order: the place among the loop's observers; lower is told first.
-    ///   - names: the modes in which it watches.
+    ///   - names: the modes in which it watches. An empty list means that nothing ever comes.
     ///
-    /// Threads: any.
+    /// Threads: any. The corresponding Core Foundation type is `CFRunLoopObserver`.
     public func activities(_ activities: Activity, order: Int = 0, inModes names: [Mode] = [.common]) -> Activities {
         Activities(loop: self, activities: activities, order: order, modes: names)
     }

@@ -4,7 +4,7 @@
 extension GRunLoop {
     /// Runs the jobs of actors and tasks on a loop's thread.
     ///
-    /// An actor lives on a loop by answering its executor as its own:
+    /// An actor lives on a loop by having its executor as its own:
     ///
     /// ```swift
     /// actor Decoder {
@@ -27,17 +27,22 @@ extension GRunLoop {
     /// a message that names the loop and the label: Swift's runtime has no way to refuse it. End what lives on a loop
     /// before its thread. What waits there for something else is told in time by ``GRunLoop/addEndHandler(_:)``.
     ///
-    /// Threads: any.
+    /// Threads: any. There is no corresponding Core Foundation type; Swift's are `SerialExecutor` and `TaskExecutor`.
     public final class Executor: SerialExecutor, TaskExecutor, Sendable {
-        /// Who uses the executor, for messages: as a rule the name of the actor.
+        /// Who uses the executor, for messages: as a rule the name of the actor. Nil: nobody in particular. Threads:
+        /// any.
         public let label: String?
 
         private let queue: JobQueue
 
+        /// An executor of a loop, for one actor: ``GRunLoop/executor`` with a label.
+        ///
         /// - Parameters:
         ///   - loop: whose thread the jobs are to run on. An executor of a loop whose thread has ended can be made, but
         ///     not used.
         ///   - label: who uses it, for messages.
+        ///
+        /// Threads: any.
         public init(_ loop: GRunLoop, label: String? = nil) {
             self.label = label
             queue = loop.jobQueue
@@ -48,13 +53,16 @@ extension GRunLoop {
             self.queue = queue
         }
 
-        /// Called by Swift's runtime, for an actor.
+        /// Called by Swift's runtime, for an actor. After the end of the loop's thread it stops the process. Threads:
+        /// any.
         public func enqueue(_ job: consuming ExecutorJob) {
             queue.append(UnownedJob(job), .actor, for: self)
         }
 
         /// Called by Swift's runtime, for a task that prefers the executor. It is isolated to nothing: begun as an
-        /// actor's job, it would be enqueued a second time.
+        /// actor's job, it would be enqueued a second time. After the end of the loop's thread it stops the process.
+        ///
+        /// Threads: any.
         @_implements(TaskExecutor,enqueue(_:))
         public func enqueueTask(_ job: consuming ExecutorJob) {
             queue.append(UnownedJob(job), .task, for: self)
@@ -62,23 +70,24 @@ extension GRunLoop {
 
         // MARK: Whether this is the place
 
-        /// Whether the calling thread is the loop's own, in a job or not.
+        /// Whether the calling thread is the loop's own, in a job or not. Never nil. Threads: any.
         public func isIsolatingCurrentContext() -> Bool? {
             queue.isOnLoop
         }
 
-        /// Stops the process on another thread than the loop's own.
+        /// Stops the process on another thread than the loop's own, with a message. Threads: any.
         public func checkIsolated() {
             precondition(
                 queue.isOnLoop,
                 "GRunLoop.Executor\(label.map { " \"\($0)\"" } ?? ""): this is not the thread of \(queue.loopName)")
         }
 
-        /// All executors of one loop are one isolation.
+        /// Whether both are of one loop: all executors of a loop are one isolation. Threads: any.
         public func isSameExclusiveExecutionContext(other: Executor) -> Bool {
             queue === other.queue
         }
 
+        /// What an actor has as its `unownedExecutor`. It does not keep the executor: the actor must. Threads: any.
         public func asUnownedSerialExecutor() -> UnownedSerialExecutor {
             UnownedSerialExecutor(complexEquality: self)
         }
@@ -87,7 +96,9 @@ extension GRunLoop {
     /// The executor of the loop, for actors and tasks that are to live on its thread: always the same one. It lives as
     /// long as the loop.
     ///
-    /// Threads: any.
+    /// To ask for it puts a source into the common modes, which are never finished from then on.
+    ///
+    /// Threads: any. There is no corresponding Core Foundation function.
     public var executor: Executor {
         let queue = jobQueue
         if Fork.isChild { return Executor(queue) }

@@ -12,7 +12,9 @@ extension GRunLoop {
     /// thread. Let nobody await a descriptor that is being closed: the kernel says nothing of it. One that is closed
     /// before is an error, as in ``GRunLoop/add(_:forMode:)-(DescriptorSource,_)``.
     public struct Readiness: AsyncSequence, Sendable {
+        /// What the descriptor is ready for.
         public typealias Element = DescriptorSource.Conditions
+        /// Why the descriptor cannot be watched.
         public typealias Failure = DescriptorError
 
         let loop: GRunLoop
@@ -20,6 +22,7 @@ extension GRunLoop {
         let conditions: DescriptorSource.Conditions
         let modes: [Mode]
 
+        /// An iterator, which watches while a task awaits its next element. Threads: any.
         public func makeAsyncIterator() -> Iterator {
             let mailbox = Mailbox<Element>(of: loop) { $0.union($1) }
             let source = DescriptorSource(descriptor: descriptor, conditions: conditions) {
@@ -32,6 +35,8 @@ extension GRunLoop {
             return Iterator(loop: loop, source: source, modes: modes, found: MailboxReader(mailbox))
         }
 
+        /// The iterator of a descriptor's readiness.
+        ///
         /// For one task at a time: two that await one iterator stop the program, with a message.
         public struct Iterator: AsyncIteratorProtocol {
             let loop: GRunLoop
@@ -39,15 +44,17 @@ extension GRunLoop {
             let modes: [Mode]
             let found: MailboxReader<Element>
 
-            /// What is ready, nil when the task was cancelled or the loop has ended. After an error the next call tries
-            /// again.
+            /// Watches the descriptor until it is ready.
             ///
-            /// It is resumed as ``GRunLoop/Ticks/Iterator/next()`` is.
+            /// - Returns: what it is ready for; nil when the task was cancelled or the loop has ended.
+            /// - Throws: ``DescriptorError`` if it cannot be watched. The next call tries again.
+            ///
+            /// Threads: any, one task at a time. It is resumed as ``GRunLoop/Ticks/Iterator/next()`` is.
             nonisolated(nonsending) public mutating func next() async throws(DescriptorError) -> Element? {
                 try await next(isolation: #isolation)
             }
 
-            /// The same, for `for try await`.
+            /// The same, for `for try await`. Threads: any, one task at a time.
             public mutating func next(isolation actor: isolated (any Actor)?) async throws(DescriptorError) -> Element?
             {
                 for mode in modes { try loop.add(source, forMode: mode) }
@@ -56,14 +63,14 @@ extension GRunLoop {
         }
     }
 
-    /// Watches a descriptor each time that a task awaits the next element.
+    /// Watches a descriptor each time that a task awaits the next element, for `for try await`.
     ///
     /// - Parameters:
     ///   - descriptor: an open descriptor that can be polled. It stays the caller's.
     ///   - conditions: what to wait for; hang-ups and errors are always reported.
-    ///   - names: the modes in which it is watched.
+    ///   - names: the modes in which it is watched. An empty list means that nothing ever comes.
     ///
-    /// Threads: any.
+    /// Threads: any. The corresponding Core Foundation type is `CFRunLoopSource` with a context of version 1.
     public func readiness(
         of descriptor: Int32, for conditions: DescriptorSource.Conditions = .readable, inModes names: [Mode] = [.common]
     ) -> Readiness {

@@ -2,8 +2,10 @@
 // A value from a loop's thread, for await.
 
 extension GRunLoop {
-    /// Runs the closure on the loop's thread and answers its value, as `MainActor.run` does on the main one. It is part
-    /// of the task: its priority, its task-local values and whether it is cancelled can be seen in it.
+    /// Runs the closure on the loop's thread and awaits its value, as `MainActor.run` does on the main one.
+    ///
+    /// The closure is part of the task: its priority, its task-local values and whether it is cancelled can be seen in
+    /// it.
     ///
     /// It runs in the common modes, after the jobs that were enqueued before. Cancelling the task does not take it
     /// back: the closure runs, and can ask. On a loop whose thread has ended the process stops, see ``Executor``;
@@ -11,7 +13,10 @@ extension GRunLoop {
     ///
     /// The caller's executor hands the task to the loop's, and that back: no other thread takes part.
     ///
-    /// Threads: any. It throws what the closure throws.
+    /// - Returns: what the closure returns.
+    /// - Throws: what the closure throws.
+    ///
+    /// Threads: any. There is no corresponding Core Foundation function; Swift's is `MainActor.run(resultType:body:)`.
     nonisolated(nonsending) public func run<Value: Sendable, Failure: Error>(
         _ body: @Sendable () throws(Failure) -> Value
     ) async throws(Failure) -> Value {

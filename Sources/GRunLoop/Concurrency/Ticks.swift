@@ -8,7 +8,9 @@ extension GRunLoop {
     /// Ticks that come while the task, or the loop, is busy are one, the latest. The sequence ends, and its timer goes,
     /// at once when the task is cancelled or the iterator is let go; it also ends with the loop's thread.
     public struct Ticks: AsyncSequence, Sendable {
+        /// A date of the grid.
         public typealias Element = Instant
+        /// Nothing is thrown.
         public typealias Failure = Never
 
         let loop: GRunLoop
@@ -16,6 +18,7 @@ extension GRunLoop {
         let tolerance: Duration
         let modes: [Mode]
 
+        /// Adds a timer to the loop, and takes it out with the iterator. Threads: any.
         public func makeAsyncIterator() -> Iterator {
             let mailbox = Mailbox<Instant>(of: loop) { _, newer in newer }
             let timer = Timer(interval: interval, startingAt: loop.time, tolerance: tolerance) { timer in
@@ -51,10 +54,10 @@ extension GRunLoop {
     ///
     /// - Parameters:
     ///   - interval: zero and less mean 0.1 ms, as in a ``Timer`` that repeats.
-    ///   - tolerance: how much later a tick may come; at most half the interval.
-    ///   - names: the modes in which it ticks.
+    ///   - tolerance: how much later a tick may come; at most half the interval. Negative means none.
+    ///   - names: the modes in which it ticks. An empty list means that nothing ever comes.
     ///
-    /// Threads: any.
+    /// Threads: any. The corresponding Core Foundation type is `CFRunLoopTimer`.
     public func ticks(every interval: Duration, tolerance: Duration = .zero, inModes names: [Mode] = [.common]) -> Ticks
     {
         Ticks(loop: self, interval: interval, tolerance: tolerance, modes: names)

@@ -6,12 +6,34 @@ import CGRun
 extension GRunLoop {
     /// Records the stages and callouts of the loop that it is given to, in order, up to a limit.
     ///
-    /// Threads: any. While no loop is traced, it costs two instructions a stage.
+    /// It records nothing until ``GRunLoop/startTracing(_:)``. It keeps the items that it has events of. While no loop
+    /// is traced, it costs two instructions a stage.
+    ///
+    /// Threads: any. There is no corresponding Core Foundation type.
     public final class Trace: @unchecked Sendable {
         /// The stages of a pass, in their order.
         public enum Stage: String, Hashable, Sendable {
-            case entry, beforeTimers, beforeSources, blocks, sources, mainQueueCheck, beforeWaiting, wait, afterWaiting,
-                service
+            /// The run begins: stage 1.
+            case entry
+            /// Observers of ``GRunLoop/Activity/beforeTimers`` are called: stage 2.
+            case beforeTimers
+            /// Observers of ``GRunLoop/Activity/beforeSources`` are called: stage 3.
+            case beforeSources
+            /// Blocks are run: stages 4, 5 and 11.
+            case blocks
+            /// Signalled sources are performed: stage 5.
+            case sources
+            /// The main dispatch queue alone is looked at: stage 6.
+            case mainQueueCheck
+            /// Observers of ``GRunLoop/Activity/beforeWaiting`` are called: stage 7.
+            case beforeWaiting
+            /// The loop sleeps, or looks what is ready: stage 8.
+            case wait
+            /// Observers of ``GRunLoop/Activity/afterWaiting`` are called: stage 9.
+            case afterWaiting
+            /// What is ready is serviced: stage 10.
+            case service
+            /// The run ends.
             case exit
 
             init(_ activity: Activity) {
@@ -28,14 +50,22 @@ extension GRunLoop {
 
         /// Through which frame user code was called.
         public enum Callout: Sendable, CustomStringConvertible {
+            /// An observer's closure.
             case observer(Observer)
+            /// A block.
             case block
+            /// The closure of a version-0 source.
             case source(Source)
+            /// A timer's closure.
             case timer(Timer)
+            /// The closure of a descriptor source.
             case descriptor(DescriptorSource)
+            /// A drain of the main dispatch queue.
             case mainQueue
+            /// A dispatch of one of GLib's contexts.
             case context
 
+            /// What was called, in a few words.
             public var description: String {
                 switch self {
                 case .observer(let observer): "observer (order \(observer.order))"
@@ -51,17 +81,24 @@ extension GRunLoop {
 
         /// One thing that happened.
         public struct Event: Sendable, CustomStringConvertible {
+            /// What can happen.
             public enum Kind: Sendable {
+                /// A stage has begun.
                 case stage(Stage)
+                /// The program's code is called; an observer's for this activity.
                 case callout(Callout, activity: Activity? = nil)
             }
 
+            /// What happened.
             public let kind: Kind
-            /// How many runs were on the stack.
+            /// How many runs were on the stack, this one included.
             public let depth: Int
+            /// The mode of the innermost run.
             public let mode: Mode
+            /// When it happened, on the loop's clock.
             public let time: Instant
 
+            /// A line of ``Trace/lines``: what happened, indented by the depth.
             public var description: String {
                 let what =
                     switch kind {
@@ -77,7 +114,11 @@ extension GRunLoop {
         /// Guarded by `lock`.
         private var recorded: [Event] = []
 
-        /// - Parameter limit: how many events are kept; later ones are not recorded.
+        /// A recorder without events.
+        ///
+        /// - Parameter limit: how many events are kept; later ones are not recorded. Zero and negative: none.
+        ///
+        /// Threads: any.
         public init(limit: Int = 65_536) {
             self.limit = limit
         }
@@ -86,14 +127,16 @@ extension GRunLoop {
             Lock.giveBack(lock)
         }
 
-        /// Copied one by one: the array itself is changed in place, as soon as nobody shares it.
+        /// What was recorded, the earliest first. Threads: any.
         public var events: [Event] {
+            // Copied one by one: the array itself is changed in place, as soon as nobody shares it.
             Fork.refuses("Trace.events") ? [] : lock.withLock { recorded.map(\.self) }
         }
 
-        /// The events, a line each, indented by the depth of nesting.
+        /// The events, a line each, indented by the depth of nesting. Threads: any.
         public var lines: [String] { events.map(\.description) }
 
+        /// Forgets what was recorded; the recording goes on. Threads: any.
         public func removeAll() {
             guard !Fork.refuses("Trace.removeAll") else { return }
             // Released after the lock: an event holds the item that it is about.
@@ -111,7 +154,8 @@ extension GRunLoop {
 
     /// Has a recorder record what this loop does from now on, in place of an earlier one.
     ///
-    /// Threads: the loop's own; from another thread it is logged and ignored.
+    /// Threads: the loop's own; from another thread it is logged and ignored. There is no corresponding Core Foundation
+    /// function.
     public func startTracing(_ trace: Trace) {
         guard !Fork.refuses("startTracing"), requireOwnThread("startTracing") else { return }
         let former = tracer
@@ -121,7 +165,11 @@ extension GRunLoop {
         withExtendedLifetime(former) {}
     }
 
-    /// Ends that. Threads: the loop's own; from another thread it is logged and ignored.
+    /// Ends what ``startTracing(_:)`` began. What was recorded stays in the recorder. A loop that is not traced is left
+    /// as it is.
+    ///
+    /// Threads: the loop's own; from another thread it is logged and ignored. There is no corresponding Core Foundation
+    /// function.
     public func stopTracing() {
         guard !Fork.refuses("stopTracing"), requireOwnThread("stopTracing") else { return }
         endTracing()

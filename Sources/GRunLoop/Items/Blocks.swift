@@ -2,7 +2,7 @@
 // Blocks: closures that are run once, in a given mode.
 
 extension GRunLoop {
-    /// Enqueues a block for the default mode. It does not wake the loop: see ``async(inModes:_:)``.
+    /// Enqueues a block for the default mode. It does not wake the loop: see ``perform(inModes:_:)``.
     ///
     /// Threads: any. The corresponding Foundation method is `RunLoop.perform(_:)`.
     public func perform(_ body: consuming @escaping @Sendable () -> Void) {
@@ -22,8 +22,10 @@ extension GRunLoop {
         enqueue(body, names, waking: false)
     }
 
-    /// Enqueues a block and wakes the loop. A block does not count as a handled source (item 178), and after the loop's
-    /// end it is dropped without a word: see ``performOnThread(inModes:_:)``.
+    /// Enqueues a block, as ``perform(inModes:_:)`` does, and wakes the loop.
+    ///
+    /// A block does not count as a handled source. After the loop's end it is dropped without a word: see
+    /// ``performOnThread(inModes:_:)``.
     ///
     /// Threads: any. The corresponding Core Foundation functions are `CFRunLoopPerformBlock` and `CFRunLoopWakeUp`.
     public func async(inModes names: [Mode], _ body: consuming @escaping @Sendable () -> Void) {
@@ -34,7 +36,7 @@ extension GRunLoop {
     /// Enqueues a block for the common modes and wakes the loop: ``async(inModes:_:)``, and the quickest way to have
     /// something done.
     ///
-    /// Threads: any.
+    /// Threads: any. The corresponding Core Foundation functions are `CFRunLoopPerformBlock` and `CFRunLoopWakeUp`.
     public func async(_ body: consuming @escaping @Sendable () -> Void) {
         guard !refuses("async") else { return }
         enqueue(body, into: commonBlocks, waking: true)

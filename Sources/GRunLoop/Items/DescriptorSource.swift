@@ -19,11 +19,13 @@ extension GRunLoop {
     /// Threads: every call, any thread. The corresponding Core Foundation type is `CFRunLoopSource` with a context of
     /// version 1; the GLib function is `g_unix_fd_source_new`.
     public final class DescriptorSource: @unchecked Sendable {
-        /// What can be waited for and what can be found. The names and the bits of `poll(2)`, which are those of
-        /// `epoll(7)` and GLib.
+        /// What can be waited for and what can be found. The bits are those of `poll(2)`, which are those of `epoll(7)`
+        /// and GLib. The corresponding GLib type is `GIOCondition`.
         public struct Conditions: OptionSet, Hashable, Sendable, CustomStringConvertible {
+            /// The conditions as bits.
             public let rawValue: UInt32
 
+            /// The conditions that those bits stand for. A source takes no notice of bits that stand for none.
             public init(rawValue: UInt32) {
                 self.rawValue = rawValue
             }
@@ -39,6 +41,7 @@ extension GRunLoop {
             /// The descriptor has failed (`POLLERR`). Reported to every source of the descriptor, asked for or not.
             public static let error = Conditions(rawValue: 1 << 3)
 
+            /// The names of the conditions, joined by `+`.
             public var description: String {
                 let names: [(Conditions, String)] = [
                     (.readable, "readable"), (.writable, "writable"), (.priority, "priority"), (.hangUp, "hangUp"),
@@ -53,12 +56,18 @@ extension GRunLoop {
             }
         }
 
+        /// The descriptor that is watched. It stays the caller's: the source never closes it.
+        ///
+        /// Threads: any. The corresponding part of Core Foundation's is the `getPort` of a source's context.
         public let descriptor: Int32
         // A byte holds all bits that there are. It and the flags stand together: a source takes 72 bytes, and with one
         // more malloc's 96.
         private let conditionBits: UInt8
         @exclusivity(unchecked) var isCommonItem = false
         @exclusivity(unchecked) private var valid = true
+        /// What the source was made to wait for. ``Conditions/hangUp`` and ``Conditions/error`` come unasked.
+        ///
+        /// Threads: any. There is no corresponding Core Foundation function.
         public var conditions: Conditions { Conditions(rawValue: UInt32(conditionBits)) }
 
         /// Guards the flags and what follows.
@@ -83,12 +92,14 @@ extension GRunLoop {
         }
 
         /// False from the call of ``invalidate()`` on.
+        ///
+        /// Threads: any. The corresponding Core Foundation function is `CFRunLoopSourceIsValid`.
         public var isValid: Bool { !Fork.isChild && guardian.withLock { valid } }
 
         /// Takes the source out of every mode, for good. It is not performed any more, also not for an event that was
-        /// found already.
+        /// found already. The second time it does nothing.
         ///
-        /// The corresponding Core Foundation function is `CFRunLoopSourceInvalidate`.
+        /// Threads: any. The corresponding Core Foundation function is `CFRunLoopSourceInvalidate`.
         public func invalidate() {
             guard !Fork.isChild else { return }
             // Returned out of the lock: the deinit of what the closure holds is user code.
@@ -123,6 +134,9 @@ extension GRunLoop {
 }
 
 extension GRunLoop.DescriptorSource: CustomStringConvertible {
+    /// Whether it is valid, its descriptor and its conditions, for reading. The format may change.
+    ///
+    /// Threads: any. The corresponding Core Foundation function is `CFCopyDescription`.
     public var description: String {
         "<GRunLoop.DescriptorSource \(hexAddress(self))>{valid = \(yesNo(isValid)), "
             + "context = {version = 1, descriptor = \(descriptor), conditions = \(conditions), perform = closure}}"

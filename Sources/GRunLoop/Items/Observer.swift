@@ -9,9 +9,17 @@ extension GRunLoop {
     ///
     /// Threads: every call, any thread. The corresponding Core Foundation type is `CFRunLoopObserver`.
     public final class Observer: @unchecked Sendable {
+        /// The stages that the observer is called at.
+        ///
+        /// Threads: any. The corresponding Core Foundation function is `CFRunLoopObserverGetActivities`.
         public let activities: Activity
+        /// False: it is called once in all, and then invalidated.
+        ///
+        /// Threads: any. The corresponding Core Foundation function is `CFRunLoopObserverDoesRepeat`.
         public let repeats: Bool
         /// Observers are called in ascending order; equal ones in the order in which they were added.
+        ///
+        /// Threads: any. The corresponding Core Foundation function is `CFRunLoopObserverGetOrder`.
         public let order: Int
 
         let guardian = Guardian()
@@ -40,12 +48,14 @@ extension GRunLoop {
             self.handler = handler
         }
 
-        /// False from the call of ``invalidate()`` on.
+        /// False from the call of ``invalidate()`` on, and after the one call of an observer that does not repeat.
+        ///
+        /// Threads: any. The corresponding Core Foundation function is `CFRunLoopObserverIsValid`.
         public var isValid: Bool { !Fork.isChild && guardian.withLock { valid } }
 
-        /// Takes the observer out of every mode, for good, and releases its closure.
+        /// Takes the observer out of every mode, for good, and releases its closure. The second time it does nothing.
         ///
-        /// The corresponding Core Foundation function is `CFRunLoopObserverInvalidate`.
+        /// Threads: any. The corresponding Core Foundation function is `CFRunLoopObserverInvalidate`.
         public func invalidate() {
             guard !Fork.isChild else { return }
             // Returned out of the lock: the deinit of what the closure holds is user code.
@@ -80,6 +90,9 @@ extension GRunLoop {
 }
 
 extension GRunLoop.Observer: CustomStringConvertible {
+    /// Whether it is valid, its activities and its order, for reading. The format may change.
+    ///
+    /// Threads: any. The corresponding Core Foundation function is `CFCopyDescription`.
     public var description: String {
         "<GRunLoop.Observer \(hexAddress(self))>{valid = \(yesNo(isValid)), activities = 0x"
             + String(activities.rawValue, radix: 16)

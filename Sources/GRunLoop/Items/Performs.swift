@@ -11,8 +11,9 @@ extension GRunLoop {
     /// Unlike ``async(inModes:_:)`` it is a source: it keeps its modes from being finished until it was performed,
     /// counts as a handled source, and throws when it can never happen.
     ///
-    /// Threads: any. It throws when the loop's thread has ended. The corresponding Foundation method is
-    /// `perform(_:on:with:waitUntilDone:modes:)` without waiting.
+    /// - Throws: ``LoopEnded`` when the loop's thread has ended. What is queued when it ends is dropped.
+    ///
+    /// Threads: any. The corresponding Foundation method is `perform(_:on:with:waitUntilDone:modes:)` without waiting.
     public func performOnThread(
         inModes names: [Mode] = [.common], _ body: @escaping @Sendable () -> Void
     ) throws(LoopEnded) {
@@ -21,15 +22,19 @@ extension GRunLoop {
         try enqueue(PerformQueue.Request(waits: false, body), modes: Set(names))
     }
 
-    /// Has the closure performed on the loop's thread and waits until that is done; on the loop's own thread, also
-    /// while that is in virtual time, it is performed at once. While it waits this thread serves nothing.
+    /// Has the closure performed on the loop's thread and waits until that is done. While it waits this thread serves
+    /// nothing.
     ///
-    /// Threads: any. It throws what the closure throws, and ``LoopEnded`` when the loop's thread has ended or ends
-    /// before the closure was performed. The corresponding Foundation method is
-    /// `perform(_:on:with:waitUntilDone:modes:)`.
+    /// - Parameters:
+    ///   - names: the modes to perform it in. An empty list is an error of the program's, and traps: it would wait for
+    ///     ever.
+    ///   - body: what is performed.
+    /// - Returns: what the closure returns.
+    /// - Throws: what the closure throws; ``LoopEnded`` when the loop's thread has ended, or ends before the closure
+    ///   was performed.
     ///
-    /// - Parameter names: the modes to perform it in. An empty list is a programmer error and traps: it would wait for
-    ///   ever.
+    /// Threads: any. On the loop's own, also while that is in virtual time, the closure is performed at once. The
+    /// corresponding Foundation method is `perform(_:on:with:waitUntilDone:modes:)`.
     public func performAndWait<Value: Sendable, Failure: Error>(
         inModes names: [Mode] = [.common], _ body: @escaping @Sendable () throws(Failure) -> Value
     ) throws -> Value {
@@ -79,12 +84,16 @@ extension GRunLoop {
 
     // MARK: Later
 
-    /// Has the closure performed once, after a delay, in whichever of the modes runs then. Zero and negative delays
-    /// mean as soon as the loop runs such a mode, never at once. An empty list of modes means never.
+    /// Has the closure performed once, after a delay, in whichever of the modes runs then.
     ///
     /// - Parameters:
+    ///   - delay: zero and negative mean as soon as the loop runs such a mode, never at once. 16 years and more mean in
+    ///     16 years.
+    ///   - names: the modes. An empty list means never.
     ///   - target: with `key`, what ``cancelPerforms(target:key:)`` finds it by. It is retained until the closure was
-    ///     performed or cancelled.
+    ///     performed or cancelled. Nil: it cannot be cancelled.
+    ///   - key: see `target`. Nil: it is found by its target alone.
+    ///   - body: what is performed.
     ///
     /// Threads: the loop's own; from another thread it is logged and ignored. The corresponding Foundation method is
     /// `perform(_:with:afterDelay:inModes:)`.
@@ -105,8 +114,15 @@ extension GRunLoop {
         for name in Set(names) { add(timer, forMode: name) }
     }
 
-    /// Has the closure performed once, at the start of the next pass in one of the modes. Lower orders first; equal
-    /// ones in the order of these calls. An empty list of modes means never.
+    /// Has the closure performed once, at the start of the next pass in one of the modes. It does not wake the loop.
+    ///
+    /// - Parameters:
+    ///   - order: lower ones are performed first; equal ones in the order of these calls.
+    ///   - names: the modes. An empty list means never.
+    ///   - target: with `key`, what ``cancelPerforms(target:key:)`` finds it by. It is retained until the closure was
+    ///     performed or cancelled. Nil: it cannot be cancelled.
+    ///   - key: see `target`. Nil: it is found by its target alone.
+    ///   - body: what is performed.
     ///
     /// Threads: the loop's own; from another thread it is logged and ignored. The corresponding Foundation method is
     /// `RunLoop.perform(_:target:argument:order:modes:)`.
@@ -129,8 +145,11 @@ extension GRunLoop {
     }
 
     /// Takes back what ``perform(after:inModes:target:key:_:)`` and ``perform(order:inModes:target:key:_:)`` of this
-    /// loop have not performed yet: everything of the target, or what has also an equal key. What other threads have
-    /// queued stays.
+    /// loop have not performed yet. What other threads have queued stays.
+    ///
+    /// - Parameters:
+    ///   - target: whose performs are taken back.
+    ///   - key: nil means everything of the target, else what has also an equal key.
     ///
     /// Threads: the loop's own; from another thread it is logged and ignored. The corresponding Foundation methods are
     /// `cancelPreviousPerformRequests(withTarget:selector:object:)` and `RunLoop.cancelPerformSelectors(withTarget:)`.

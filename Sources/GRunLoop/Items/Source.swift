@@ -13,6 +13,8 @@ extension GRunLoop {
     public final class Source: @unchecked Sendable {
         /// Sources that are signalled at the same time perform in ascending order; equal ones in the order of their
         /// first signal.
+        ///
+        /// Threads: any. The corresponding Core Foundation function is `CFRunLoopSourceGetOrder`.
         public let order: Int
 
         let perform: @Sendable () -> Void
@@ -58,7 +60,8 @@ extension GRunLoop {
 
         /// Marks the source to be performed. Does not wake the loop. An invalid source ignores it.
         ///
-        /// The corresponding Core Foundation function is `CFRunLoopSourceSignal`.
+        /// Threads: any; not from a signal handler. The corresponding Core Foundation function is
+        /// `CFRunLoopSourceSignal`.
         public func signal() {
             guard !Fork.refuses("Source.signal") else { return }
             _ = signalAnsweringMembership()
@@ -92,15 +95,19 @@ extension GRunLoop {
         }
 
         /// Whether it was signalled and has not been performed since. False once it is invalid.
+        ///
+        /// Threads: any. The corresponding Core Foundation function is `CFRunLoopSourceIsSignalled`.
         public var isSignalled: Bool { !Fork.refuses("Source.isSignalled") && signalOrder != 0 }
 
         /// False from the call of ``invalidate()`` on.
+        ///
+        /// Threads: any. The corresponding Core Foundation function is `CFRunLoopSourceIsValid`.
         public var isValid: Bool { !Fork.isChild && lock.withLock { valid } }
 
         /// Takes the source out of every mode of every loop, for good. `cancel` is called once for each mode, on this
-        /// thread. The closures are kept until the source itself goes.
+        /// thread. The closures are kept until the source itself goes. The second time it does nothing.
         ///
-        /// The corresponding Core Foundation function is `CFRunLoopSourceInvalidate`.
+        /// Threads: any. The corresponding Core Foundation function is `CFRunLoopSourceInvalidate`.
         public func invalidate() {
             guard !Fork.isChild else { return }
             let loops = lock.withLock { () -> [GRunLoop] in
@@ -161,6 +168,9 @@ extension GRunLoop {
 }
 
 extension GRunLoop.Source: CustomStringConvertible {
+    /// Whether it is signalled and valid, its order and its closures, for reading. The format may change.
+    ///
+    /// Threads: any. The corresponding Core Foundation function is `CFCopyDescription`.
     public var description: String {
         let (signalled, valid) = Fork.isChild ? (false, false) : (isSignalled, isValid)
         return "<GRunLoop.Source \(hexAddress(self))>{signalled = \(yesNo(signalled)), valid = \(yesNo(valid)), "

@@ -119,33 +119,44 @@ extension GRunLoop {
 
         /// The date of the next fire; of an invalid timer, the last date that it had.
         ///
-        /// Setting it moves the timer in all its modes: to fire at once if the date has passed. Inside the timer's own
-        /// closure it replaces the next date of the grid; a one-shot timer cannot be moved from there. An invalid timer
-        /// ignores it. From another thread it wakes the loop.
+        /// Setting it moves the timer in all its modes: to fire at once if the date has passed. One that is more than
+        /// 16 years ahead means in 16 years. Inside the timer's own closure it replaces the next date of the grid; a
+        /// one-shot timer cannot be moved from there. An invalid timer ignores it.
         ///
-        /// The corresponding Core Foundation functions are `CFRunLoopTimerGetNextFireDate` and
-        /// `CFRunLoopTimerSetNextFireDate`.
+        /// Threads: any; from another one than the loop's own it wakes the loop. The corresponding Core Foundation
+        /// functions are `CFRunLoopTimerGetNextFireDate` and `CFRunLoopTimerSetNextFireDate`.
         public var fireDate: Instant {
             get { Fork.refuses("Timer.fireDate") ? GRunLoop.distantFuture : guardian.withLock { requested }.instant }
             set { move(to: Nanoseconds(saturating: newValue)) }
         }
 
-        /// The date of the next fire, nil once the timer is invalid. `CFRunLoopTimerGetNextFireDate`, which answers 0
+        /// The date of the next fire, nil once the timer is invalid.
+        ///
+        /// Threads: any. The corresponding Core Foundation function is `CFRunLoopTimerGetNextFireDate`, which returns 0
         /// then.
         public var nextFireDate: Instant? {
             guard !Fork.refuses("Timer.nextFireDate") else { return nil }
             return guardian.withLock { valid ? requested : nil }?.instant
         }
 
-        /// Zero in a timer that fires once. `CFRunLoopTimerGetInterval`.
+        /// The distance of the grid's dates: at most 16 years, and zero in a timer that fires once.
+        ///
+        /// Threads: any. The corresponding Core Foundation function is `CFRunLoopTimerGetInterval`.
         public var interval: Duration {
             Fork.refuses("Timer.interval") ? .zero : guardian.withLock { period }.duration
         }
 
-        /// `CFRunLoopTimerDoesRepeat`.
+        /// Whether the timer has a grid of dates. If not, it fires once and is then invalidated.
+        ///
+        /// Threads: any. The corresponding Core Foundation function is `CFRunLoopTimerDoesRepeat`.
         public var repeats: Bool { !Fork.refuses("Timer.repeats") && guardian.withLock { period } > 0 }
 
-        /// How much later than its date the timer may fire. `CFRunLoopTimerGetTolerance`, `CFRunLoopTimerSetTolerance`.
+        /// How much later than its date the timer may fire, so that several wake-ups become one.
+        ///
+        /// Setting a negative one means none; a repeating timer takes at most half its interval.
+        ///
+        /// Threads: any. The corresponding Core Foundation functions are `CFRunLoopTimerGetTolerance` and
+        /// `CFRunLoopTimerSetTolerance`.
         public var tolerance: Duration {
             get { Fork.refuses("Timer.tolerance") ? .zero : guardian.withLock { slack }.duration }
             set {
@@ -164,9 +175,13 @@ extension GRunLoop {
         // MARK: Validity
 
         /// False from the call of ``invalidate()`` on, and after the closure of a one-shot timer has returned.
+        ///
+        /// Threads: any. The corresponding Core Foundation function is `CFRunLoopTimerIsValid`.
         public var isValid: Bool { !Fork.isChild && guardian.withLock { valid } }
 
-        /// Takes the timer out of every mode, for good, and releases its closure. `CFRunLoopTimerInvalidate`.
+        /// Takes the timer out of every mode, for good, and releases its closure. The second time it does nothing.
+        ///
+        /// Threads: any. The corresponding Core Foundation function is `CFRunLoopTimerInvalidate`.
         public func invalidate() {
             guard !Fork.isChild else { return }
             let held = guardian.lock()
@@ -186,8 +201,10 @@ extension GRunLoop {
         /// Here no lock is held: the deinit of what the closure holds is user code.
         @inline(never) private static func release(_ handler: consuming Handler?, _ item: consuming Item?) {}
 
-        /// Calls the closure now, on this thread. A repeating timer keeps its schedule; a one-shot timer is
-        /// invalidated. An invalid timer ignores it. The corresponding Foundation method is `Timer.fire()`.
+        /// Calls the closure now. A repeating timer keeps its dates; a one-shot timer is invalidated. An invalid timer
+        /// ignores it.
+        ///
+        /// Threads: any; the closure is called on this one. The corresponding Foundation method is `Timer.fire()`.
         public func fire() {
             guard !Fork.refuses("Timer.fire") else { return }
             var (body, isOneShot) = guardian.withLock { (valid ? handler?.body : nil, period == 0) }
@@ -333,6 +350,9 @@ extension GRunLoop {
 }
 
 extension GRunLoop.Timer: CustomStringConvertible {
+    /// Whether it is valid and firing, its interval, tolerance and next date, for reading. The format may change.
+    ///
+    /// Threads: any. The corresponding Core Foundation function is `CFCopyDescription`.
     public var description: String {
         guard !Fork.isChild else { return "<GRunLoop.Timer \(hexAddress(self))>{forked}" }
         let (valid, firing, date, now) = guardian.withLock {

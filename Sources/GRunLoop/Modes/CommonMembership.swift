@@ -28,8 +28,11 @@ extension GRunLoop {
     /// Makes a mode one of the common modes, for good. Every common item joins it at once; it serves the home context
     /// and, on the main loop, the main dispatch queue.
     ///
-    /// Threads: any. It throws if a common descriptor source cannot be watched in the mode: then the mode is not
-    /// common. The corresponding Core Foundation function is `CFRunLoopAddCommonMode`.
+    /// - Parameter name: the mode. ``Mode/common`` is none: that is logged and ignored.
+    /// - Throws: ``DescriptorError`` if a common descriptor source cannot be watched in the mode. Then the mode is not
+    ///   common.
+    ///
+    /// Threads: any. The corresponding Core Foundation function is `CFRunLoopAddCommonMode`.
     public func addCommonMode(_ name: Mode) throws(DescriptorError) {
         guard name != .common else {
             return Log.misuse("addCommonMode", ".common stands for all common modes; name one mode")

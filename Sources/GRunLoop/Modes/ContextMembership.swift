@@ -2,13 +2,19 @@
 // Contexts come and go.
 
 extension GRunLoop {
-    /// Has a mode serve a context, or all common modes: while a run is in such a mode, the context is prepared, polled,
-    /// checked and dispatched with the loop's own items, in one sleep. It keeps the mode from being finished. A context
-    /// that another thread owns is left out, and tried again in the next pass: GLib does not tell when that thread lets
-    /// it go, so that a loop which sleeps meanwhile sleeps on. Call ``wakeUp()`` then.
+    /// Has a mode serve a context, or all common modes.
     ///
-    /// Threads: any. `context` is a `GMainContext *`; the loop takes a reference. Adding it again, or the home context,
-    /// does nothing.
+    /// While a run is in such a mode, the context is prepared, polled, checked and dispatched with the loop's own
+    /// items, in one sleep. It keeps the mode from being finished. A context that another thread owns is left out, and
+    /// tried again in the next pass: GLib does not tell when that thread lets it go, so that a loop which sleeps
+    /// meanwhile sleeps on. Call ``wakeUp()`` then.
+    ///
+    /// - Parameters:
+    ///   - context: a `GMainContext *`; the loop takes a reference. To add it again, or the home context, does nothing.
+    ///   - name: the mode, or ``Mode/common``.
+    ///
+    /// Threads: any. There is no corresponding Core Foundation function. GLib's functions that it calls are
+    /// `g_main_context_prepare`, `_query`, `_check` and `_dispatch`.
     public func add(context: OpaquePointer, forMode name: Mode) {
         guard !refuses("add(context)") else { return }
         lock.withLock { () -> Kick? in
@@ -34,9 +40,10 @@ extension GRunLoop {
         return contextsChangedLocked(in: mode)
     }
 
-    /// Has a mode, or all common modes, no longer serve a context. A pass that is dispatching it finishes that.
+    /// Has a mode, or all common modes, no longer serve a context. A pass that is dispatching it finishes that. One
+    /// that was not added is ignored.
     ///
-    /// Threads: any.
+    /// Threads: any. There is no corresponding Core Foundation function.
     public func remove(context: OpaquePointer, forMode name: Mode) {
         guard !Fork.refuses("remove(context)") else { return }
         var kick: Kick?
@@ -58,7 +65,7 @@ extension GRunLoop {
     /// Whether the mode serves the context because it was added; for ``Mode/common``, whether it was added to the
     /// common modes as such.
     ///
-    /// Threads: any.
+    /// Threads: any. There is no corresponding Core Foundation function.
     public func contains(context: OpaquePointer, forMode name: Mode) -> Bool {
         guard !Fork.refuses("contains(context)") else { return false }
         return lock.withLock {
@@ -68,7 +75,9 @@ extension GRunLoop {
     }
 
     /// The contexts that a mode serves: the home context in a common mode, a private mode's own one once it has run,
-    /// and those that were added. For ``Mode/common``, those that were added to the common modes as such. Threads: any.
+    /// and those that were added. For ``Mode/common``, those that were added to the common modes as such.
+    ///
+    /// Threads: any. There is no corresponding Core Foundation function.
     public func contexts(forMode name: Mode) -> [Context] {
         guard !Fork.refuses("contexts") else { return [] }
         return lock.withLock {

@@ -5,8 +5,9 @@ extension GRunLoop {
     /// Adds a descriptor source to a mode, or to all common modes. A loop that sleeps in the mode watches it at once. A
     /// source that is there already, invalid, or in another loop, is left alone; the latter is logged.
     ///
-    /// Threads: any. It throws if the descriptor cannot be watched; then the source has joined none of the modes. The
-    /// corresponding Core Foundation function is `CFRunLoopAddSource`.
+    /// - Throws: ``DescriptorError`` if the descriptor cannot be watched. Then the source has joined none of the modes.
+    ///
+    /// Threads: any. The corresponding Core Foundation function is `CFRunLoopAddSource`.
     public func add(_ source: DescriptorSource, forMode name: Mode) throws(DescriptorError) {
         guard !refuses("add(DescriptorSource)") else { return }
         enum Outcome {
@@ -68,7 +69,8 @@ extension GRunLoop {
     }
 
     /// Whether the source is in the mode; for ``Mode/common``, whether it was added to the common modes as such.
-    /// Threads: any.
+    ///
+    /// Threads: any. The corresponding Core Foundation function is `CFRunLoopContainsSource`.
     public func contains(_ source: DescriptorSource, forMode name: Mode) -> Bool {
         guard !Fork.refuses("contains(DescriptorSource)") else { return false }
         return lock.withLock {

@@ -2,27 +2,32 @@
 // The stages of a run that an observer can watch.
 
 extension GRunLoop {
-    /// The stages of a run that an ``Observer`` can watch. The raw values are Core Foundation's (`CFRunLoopActivity`).
+    /// The stages of a run that an ``Observer`` can watch.
+    ///
+    /// The raw values are Core Foundation's. The corresponding Core Foundation type is `CFRunLoopActivity`.
     public struct Activity: OptionSet, Hashable, Sendable, CustomStringConvertible {
+        /// The activities as bits, which are those of `CFRunLoopActivity`.
         public let rawValue: UInt
 
+        /// The activities that those bits stand for. Bits that stand for none are kept, and never come.
         public init(rawValue: UInt) {
             self.rawValue = rawValue
         }
 
-        /// Once, before the first pass of a run.
+        /// Once, before the first pass of a run. `kCFRunLoopEntry`.
         public static let entry = Activity(rawValue: 1 << 0)
         /// In each pass, before anything else. No timer fires between this and ``beforeSources``.
+        /// `kCFRunLoopBeforeTimers`.
         public static let beforeTimers = Activity(rawValue: 1 << 1)
-        /// In each pass, before the version-0 sources are performed.
+        /// In each pass, before the version-0 sources are performed. `kCFRunLoopBeforeSources`.
         public static let beforeSources = Activity(rawValue: 1 << 2)
-        /// The loop is about to sleep. Left out in a pass that only polls.
+        /// The loop is about to sleep. Left out in a pass that only polls. `kCFRunLoopBeforeWaiting`.
         public static let beforeWaiting = Activity(rawValue: 1 << 5)
-        /// The loop has woken up. Left out in a pass that only polls.
+        /// The loop has woken up. Left out in a pass that only polls. `kCFRunLoopAfterWaiting`.
         public static let afterWaiting = Activity(rawValue: 1 << 6)
-        /// Once, after the last pass of a run, whatever its result.
+        /// Once, after the last pass of a run, whatever its result. `kCFRunLoopExit`.
         public static let exit = Activity(rawValue: 1 << 7)
-        /// Every activity, those of later versions included.
+        /// Every activity, those of later versions included. `kCFRunLoopAllActivities`.
         public static let all = Activity(rawValue: 0x0FFF_FFFF)
 
         static let named: [(Activity, String)] = [
@@ -30,6 +35,7 @@ extension GRunLoop {
             (.beforeWaiting, "beforeWaiting"), (.afterWaiting, "afterWaiting"), (.exit, "exit"),
         ]
 
+        /// The names of the activities, joined by `+`.
         public var description: String {
             if self == .all { return "all" }
             return Self.named.filter { contains($0.0) }.map(\.1).joined(separator: "+")

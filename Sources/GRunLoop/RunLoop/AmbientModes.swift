@@ -18,14 +18,18 @@ extension GRunLoop {
         }
     }
 
-    /// The mode in which a host is served: what ``push(ambientMode:)`` named last, ``Mode/default`` at first. Threads:
-    /// any.
+    /// The mode in which a host is served: what ``push(ambientMode:)`` named last, ``Mode/default`` at first.
+    ///
+    /// Threads: any. There is no corresponding Core Foundation function.
     public var ambientMode: Mode {
         Fork.refuses("ambientMode") ? .default : lock.withLock { host.ambientMode.name }
     }
 
     /// A mode that was pushed as the ambient one, and how it is taken back.
+    ///
+    /// Letting go of it takes nothing back: ``pop()`` does.
     public final class AmbientMode: Sendable {
+        /// The mode that was pushed. Threads: any.
         public let mode: Mode
         /// What the C interface knows it by; not 0.
         let id: UInt32
@@ -39,8 +43,8 @@ extension GRunLoop {
             id = Self.lastID.add(1, ordering: .relaxed).newValue
         }
 
-        /// Takes the mode back: the ambient mode is the one that was pushed last of those that are left, or the default
-        /// one. In any order.
+        /// Takes the mode back. The ambient mode is then the one that was pushed last of those that are left, or the
+        /// default one. Modes can be taken back in any order.
         ///
         /// Threads: the loop's own; on another one, and a second time, it is logged and does nothing.
         public func pop() {
@@ -48,16 +52,20 @@ extension GRunLoop {
         }
     }
 
-    /// Has whoever drives this loop (GTK, GIO, any iteration of the home context) serve it in another mode from the
-    /// next pass on, until the answer's `pop()`. A drag pushes ``Mode/tracking``: items of the default mode wait
-    /// meanwhile, those of the common modes go on, as do the main queue and GTK itself, because the mode becomes one of
-    /// the common modes.
+    /// Has whoever drives this loop (GTK, GIO, any iteration of the home context) serve it in another mode, from the
+    /// next pass on.
+    ///
+    /// A drag pushes ``Mode/tracking``. Items of the default mode wait meanwhile. Those of the common modes go on, as
+    /// do the main queue and GTK itself, because the mode becomes one of the common modes.
     ///
     /// It changes no run of ours that is under way, and none that begins later: a run has its own mode.
     ///
-    /// Threads: the loop's own; from another one it is logged, and nothing is pushed. It throws what
-    /// ``addCommonMode(_:)`` throws. There is no corresponding Core Foundation function: there it is the host that runs
-    /// the loop in another mode.
+    /// - Parameter name: the mode. ``Mode/common`` is none: that is logged, and nothing is pushed.
+    /// - Returns: what ends it, by ``AmbientMode/pop()``.
+    /// - Throws: what ``addCommonMode(_:)`` throws; then nothing is pushed.
+    ///
+    /// Threads: the loop's own; from another one it is logged, and nothing is pushed. There is no corresponding Core
+    /// Foundation function: there it is the host that runs the loop in another mode.
     public func push(ambientMode name: Mode) throws(DescriptorError) -> AmbientMode {
         let token = AmbientMode(name, of: self)
         guard !refuses("push(ambientMode:)"), requireOwnThread("push(ambientMode:)") else { return token }
@@ -79,7 +87,10 @@ extension GRunLoop {
     /// Calls `body` with another ambient mode: see ``push(ambientMode:)``. It is of use where `body` runs a loop of the
     /// host's.
     ///
-    /// Threads: the loop's own.
+    /// - Returns: what `body` returns.
+    /// - Throws: what `body` throws, and what ``push(ambientMode:)`` throws; then `body` was not called.
+    ///
+    /// Threads: the loop's own; from another one it is logged, and `body` is called without another mode.
     public func withAmbientMode<Result, Failure: Error>(
         _ name: Mode, _ body: () throws(Failure) -> Result
     ) throws -> Result {

@@ -4,16 +4,18 @@
 import Glibc
 
 extension GRunLoop {
-    /// Takes the loop out of its home context: whoever iterates that no longer serves it, and GLib holds nothing of
-    /// ours any more. If entry observers were told, the last pass is ended first: afterWaiting, its blocks, exit. Items
-    /// stay where they are, and wait for ``attach()``; the loop cannot be run meanwhile. Without effect on a loop that
-    /// is detached, or was never attached.
+    /// Takes the loop out of its home context.
+    ///
+    /// Whoever iterates that context no longer serves the loop, and GLib holds nothing of ours any more. If entry
+    /// observers were told, the last pass is ended first: afterWaiting, its blocks, exit. Items stay where they are,
+    /// and wait for ``attach()``; the loop cannot be run meanwhile. A loop that is detached, or was never attached, is
+    /// left as it is.
     ///
     /// `dlclose()` does not unmap this library, and no shared object that has it linked in: a plug-in in Swift stays,
     /// and what it has left in a loop is served.
     ///
-    /// Threads: the loop's own. Inside a callout of the loop it is logged and ignored: what is on the stack needs what
-    /// it would take away.
+    /// Threads: the loop's own; from another one it is logged and ignored. So it is inside a callout of the loop: what
+    /// is on the stack needs what it would take away. There is no corresponding Core Foundation function.
     public func detach() {
         guard !refuses("detach"), requireOwnThread("detach") else { return }
         lock.lock()
@@ -40,10 +42,13 @@ extension GRunLoop {
         for descriptor in descriptors { close(descriptor) }
     }
 
-    /// Puts a loop that was detached back into its home context. The next pass under a host is the first of a new,
-    /// endless run: entry observers are told again.
+    /// Puts a loop that was detached back into its home context.
     ///
-    /// Threads: the loop's own. Without effect on a loop that is not detached.
+    /// The next pass under a host is the first of a new, endless run: entry observers are told again. A loop that is
+    /// not detached is left as it is.
+    ///
+    /// Threads: the loop's own; from another one it is logged and ignored. There is no corresponding Core Foundation
+    /// function.
     public func attach() {
         guard !refuses("attach"), requireOwnThread("attach") else { return }
         lock.withLock {

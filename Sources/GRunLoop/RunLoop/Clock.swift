@@ -70,20 +70,30 @@ extension Nanoseconds {
 }
 
 extension GRunLoop {
-    /// A point on the loop's clock: `CLOCK_MONOTONIC`, which is also what `g_get_monotonic_time` counts. `.now +
-    /// .seconds(2)` is a point in two seconds; the two ends are ``distantFuture`` and ``distantPast``. A loop counts
-    /// whole nanoseconds: of what it is given it takes the nearest one, and of a span that is longer than none at least
-    /// one.
+    /// A point on the loop's clock: `CLOCK_MONOTONIC`, which is also what `g_get_monotonic_time` counts.
+    ///
+    /// `GRunLoop.now + .seconds(2)` is a point in two seconds; the two ends are ``distantFuture`` and ``distantPast``.
+    /// A loop counts whole nanoseconds: of what it is given it takes the nearest one, and of a span that is longer than
+    /// none at least one. Setting the calendar's clock moves nothing.
+    ///
+    /// It stands where Core Foundation has `CFAbsoluteTime`, and Foundation `Date`.
     public typealias Instant = SuspendingClock.Instant
 
     static let epoch = SuspendingClock().systemEpoch
 
     /// The present, on the clock of the calling thread's loop: virtual time inside ``withVirtualTime(from:_:)``.
+    ///
+    /// Threads: any. The corresponding Core Foundation function is `CFAbsoluteTimeGetCurrent`, GLib's is
+    /// `g_get_monotonic_time`.
     public static var now: Instant { ThreadLoops.time.instant }
 
     /// A point that is never reached: as a limit it means that there is none.
+    ///
+    /// Threads: any. The corresponding Foundation property is `Date.distantFuture`.
     public static let distantFuture = Nanoseconds.never.instant
 
     /// A point that has always passed: as a limit it means one pass without sleeping.
+    ///
+    /// Threads: any. The corresponding Foundation property is `Date.distantPast`.
     public static let distantPast = Nanoseconds.min.instant
 }

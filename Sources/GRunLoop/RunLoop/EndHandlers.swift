@@ -68,7 +68,9 @@ struct EndHandlers {
 }
 
 extension GRunLoop {
-    /// What ``GRunLoop/addEndHandler(_:)`` has added, to be taken back. The loop keeps the closure, not this.
+    /// What ``GRunLoop/addEndHandler(_:)`` has added, to be taken back.
+    ///
+    /// The loop keeps the closure, not this: letting go of it takes nothing back.
     public struct EndHandler: Sendable {
         let id: UInt64
         private let loop: GRunLoop
@@ -78,10 +80,13 @@ extension GRunLoop {
             self.loop = loop
         }
 
-        /// Takes the closure back, and lets it go. True: it was not called, and never is. False: it was taken back
-        /// before, or the ending thread has it: it was called, is being called or will be at once. So of an operation's
-        /// end and its thread's exactly one is told: whichever comes first, if the operation goes on only where this is
-        /// true.
+        /// Takes the closure back, and lets it go.
+        ///
+        /// An operation that goes on only where this is true is told of exactly one end: its own or its thread's,
+        /// whichever comes first.
+        ///
+        /// - Returns: true if it was not called, and never is. False if it was taken back before, or the ending thread
+        ///   has it: it was called, is being called or will be at once.
         ///
         /// Threads: any.
         @discardableResult public func remove() -> Bool {
@@ -89,8 +94,9 @@ extension GRunLoop {
         }
     }
 
-    /// Has the closure called once, on the loop's thread, when that thread ends: for what waits outside the loop's own
-    /// items, like an operation of GIO's that can complete no more.
+    /// Has the closure called once, on the loop's thread, when that thread ends.
+    ///
+    /// It is for what waits outside the loop's own items, like an operation of GIO's that can complete no more.
     ///
     /// ```swift
     /// try await withCheckedThrowingContinuation { continuation in
@@ -111,8 +117,10 @@ extension GRunLoop {
     /// thread-specific data have finished; at the end of ``withVirtualTime(from:_:)`` for a loop of that; not when the
     /// process exits, and not in a child after `fork()`.
     ///
-    /// Threads: any. It throws when the loop's thread has ended, or has called its last handler. There is no
-    /// corresponding Core Foundation function.
+    /// - Returns: what takes the closure back.
+    /// - Throws: ``LoopEnded`` when the loop's thread has ended, or has called its last handler.
+    ///
+    /// Threads: any. There is no corresponding Core Foundation function.
     @discardableResult public func addEndHandler(_ body: @escaping @Sendable () -> Void) throws(LoopEnded) -> EndHandler
     {
         guard !refuses("addEndHandler"), let id = lock.withLock({ endHandlers.add(body) }) else { throw LoopEnded() }

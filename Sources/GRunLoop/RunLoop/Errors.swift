@@ -6,6 +6,8 @@ import Glibc
 
 extension GRunLoop {
     /// Why a descriptor cannot be watched. The loop stays usable.
+    ///
+    /// Core Foundation has no such error.
     public enum DescriptorError: Error, Hashable, Sendable, CustomStringConvertible {
         /// The number is negative, or no open descriptor has it.
         case invalid(descriptor: Int32)
@@ -17,6 +19,7 @@ extension GRunLoop {
         /// Anything else that the kernel said.
         case system(errno: Int32)
 
+        /// What is wrong and what to do, as one sentence.
         public var description: String {
             switch self {
             case .invalid(let descriptor):
@@ -50,9 +53,10 @@ extension GRunLoop {
 
     /// The loop's thread has ended: what was asked of it can never happen.
     public struct LoopEnded: Error, Hashable, Sendable, CustomStringConvertible {
-        /// For what an ``EndHandler`` ends.
+        /// The error, for whoever ends an operation in a handler of ``GRunLoop/addEndHandler(_:)``.
         public init() {}
 
+        /// What it means, as one sentence.
         public var description: String { "the run loop's thread has ended; nothing can be performed on it any more" }
     }
 }

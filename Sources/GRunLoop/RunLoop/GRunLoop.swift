@@ -12,7 +12,12 @@ import Synchronization
 /// does, and sleeps when there is nothing to do.
 ///
 /// Threads: a loop may be held and called from any thread; running it belongs to its own. After its thread has ended a
-/// loop is inert: calls do nothing, runs are finished. The corresponding Core Foundation type is `CFRunLoop`.
+/// loop is inert: calls do nothing, runs are finished. The corresponding Core Foundation type is `CFRunLoop`,
+/// Foundation's is `RunLoop`.
+///
+/// In a child process that was forked and did not `exec()`, calls are refused with a message and do nothing. A call
+/// that is an error of the program's is logged as critical in GLib's log, domain `GRunLoop`, and does nothing; where
+/// one stops the program instead, its page says so.
 public final class GRunLoop: @unchecked Sendable {
     let lock = Lock.take()
     /// Whether this is the loop of the process's main thread, which serves the main dispatch queue.
@@ -120,7 +125,8 @@ public final class GRunLoop: @unchecked Sendable {
     /// wait until somebody runs it. A program that stops doing so, since it has this loop now, loses them without a
     /// word.
     ///
-    /// Threads: any. The corresponding Core Foundation function is `CFRunLoopGetMain`.
+    /// Threads: any. The corresponding Core Foundation function is `CFRunLoopGetMain`, Foundation's property is
+    /// `RunLoop.main`.
     public static var main: GRunLoop {
         let loop = ThreadLoops.main
         // To touch it may be all that a program does with it.
@@ -128,10 +134,13 @@ public final class GRunLoop: @unchecked Sendable {
         return loop
     }
 
-    /// The loop of the calling thread, made if it has none yet. It cannot fail: descriptors are made when they are
-    /// needed.
+    /// The loop of the calling thread, made if it has none yet.
     ///
-    /// Threads: any. The corresponding Core Foundation function is `CFRunLoopGetCurrent`.
+    /// It cannot fail: descriptors are made when they are needed. Whoever keeps the loop keeps it beyond its thread's
+    /// end; it is inert then.
+    ///
+    /// Threads: any. The corresponding Core Foundation function is `CFRunLoopGetCurrent`, Foundation's property is
+    /// `RunLoop.current`.
     @available(*, noasync, message: "an async function has no thread of its own, so no current run loop")
     public static var current: GRunLoop { ThreadLoops.current }
 
@@ -227,16 +236,20 @@ public final class GRunLoop: @unchecked Sendable {
 
     /// The context that every common mode serves: GLib's default context on the main thread; elsewhere the thread's
     /// default one, or one of the loop's own. Nil until it is fixed, when the thread adds its first item or block or
-    /// first runs the loop.
+    /// first runs the loop; nil while the loop is detached, and after its thread's end.
     ///
-    /// Threads: any.
+    /// Threads: any. The corresponding GLib functions are `g_main_context_default` and
+    /// `g_main_context_ref_thread_default`.
     public var homeContext: Context? {
         Fork.refuses("homeContext") ? nil : lock.withLock { home.map { Context($0.context) } }
     }
 
     // MARK: What a mode waits for
 
-    /// The date of the first timer of a mode; nil if it has none, or does not exist. Tolerances do not count.
+    /// The date of the first timer of a mode. Tolerances do not count.
+    ///
+    /// - Returns: the date; nil if the mode has no timer, or does not exist. A date that has passed: the timer is
+    ///   overdue.
     ///
     /// Threads: any. The corresponding Core Foundation function is `CFRunLoopGetNextTimerFireDate`.
     public func nextFireDate(forMode name: Mode) -> Instant? {

@@ -4,9 +4,10 @@
 extension GRunLoop {
     /// The name of a mode: a set of items and contexts that are served together.
     ///
-    /// Any name makes a mode. Names compare by content; they can have any length but not none: an empty name is a
-    /// programmer error and traps. The corresponding Core Foundation type is `CFRunLoopMode`.
+    /// Any name makes a mode. Names compare by content. An empty one is an error of the program's, and traps. The
+    /// corresponding Core Foundation type is `CFRunLoopMode`, Foundation's is `RunLoop.Mode`.
     public struct Mode: Hashable, Sendable, RawRepresentable, ExpressibleByStringLiteral, CustomStringConvertible {
+        /// The name, which is never empty.
         public let rawValue: String
         private let kind: Kind
 
@@ -35,31 +36,37 @@ extension GRunLoop {
             self.kind = kind
         }
 
+        /// A mode of that name. An empty name traps.
         public init(rawValue: String) {
             self.init(rawValue)
         }
 
+        /// A mode of that name, as in `loop.run(mode: "private")`. An empty name traps.
         public init(stringLiteral value: String) {
             self.init(value)
         }
 
+        /// Whether the names read the same.
         public static func == (left: Mode, right: Mode) -> Bool {
             left.kind == right.kind && (left.kind != .other || left.rawValue == right.rawValue)
         }
 
+        /// Hashes the name.
         public func hash(into hasher: inout Hasher) {
             hasher.combine(rawValue)
         }
 
+        /// The name.
         public var description: String { rawValue }
 
         // Computed: a stored one is asked for whether it was made already, each time, by a call.
 
-        /// The mode in which a program spends its idle time. `kCFRunLoopDefaultMode`.
+        /// The mode in which a program spends its idle time. It is a common mode from the beginning.
+        /// `kCFRunLoopDefaultMode`.
         public static var `default`: Mode { Mode(defaultName, .default) }
 
-        /// Not a mode to run, but the name of all common modes together: what is added here is served in each of them.
-        /// `kCFRunLoopCommonModes`.
+        /// The name of all common modes together: what is added here is served in each of them. It is no mode itself,
+        /// and cannot be run. `kCFRunLoopCommonModes`.
         public static var common: Mode { Mode(commonName, .common) }
 
         /// For tracking a drag or a scroll: items of the default mode wait meanwhile. It is not common until it is made

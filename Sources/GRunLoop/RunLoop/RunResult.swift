@@ -5,14 +5,16 @@ extension GRunLoop {
     /// Why a run returned. The raw values are Core Foundation's (`CFRunLoopRunResult`).
     public enum RunResult: Int32, Hashable, Sendable, CustomStringConvertible {
         /// The mode has no source, no timer, no block and no added context left, or it never existed.
+        /// `kCFRunLoopRunFinished`.
         case finished = 1
-        /// ``GRunLoop/stop()`` was called on this run.
+        /// ``GRunLoop/stop()`` was called on this run. `kCFRunLoopRunStopped`.
         case stopped = 2
-        /// The time given has passed.
+        /// The time given has passed. `kCFRunLoopRunTimedOut`.
         case timedOut = 3
-        /// A source was handled, and the run was asked to return after that.
+        /// A source was handled, and the run was asked to return after that. `kCFRunLoopRunHandledSource`.
         case handledSource = 4
 
+        /// The result's name.
         public var description: String {
             switch self {
             case .finished: "finished"

@@ -14,6 +14,7 @@ extension GRunLoop {
     ///     and more: no limit.
     ///   - returningAfterSourceHandled: whether to return after the pass in which a source was performed, the main
     ///     queue served or a context dispatched. Blocks, timers and wake-ups do not count.
+    /// - Returns: why it returned. ``RunResult/finished`` also where nothing was run.
     ///
     /// Threads: the loop's own; from another thread it is logged, and nothing is run. Runs nest: it may be called from
     /// every callout. The corresponding Core Foundation function is `CFRunLoopRunInMode`.
@@ -26,15 +27,26 @@ extension GRunLoop {
     }
 
     /// Runs the loop in the default mode for a time: see ``run(mode:for:returningAfterSourceHandled:)``.
+    ///
+    /// - Parameters:
+    ///   - limit: how long. Zero or negative: one pass without sleeping. 16 years and more: no limit.
+    ///   - returningAfterSourceHandled: whether to return after the pass in which a source was handled.
+    /// - Returns: why it returned.
+    ///
+    /// Threads: the loop's own; from another thread it is logged, and nothing is run. The corresponding Core Foundation
+    /// function is `CFRunLoopRunInMode`.
     @available(*, noasync, message: "a run blocks its thread; on the main actor it stops the main queue")
     @discardableResult
     public func run(for limit: Duration, returningAfterSourceHandled: Bool = false) -> RunResult {
         run(mode: .default, for: limit, returningAfterSourceHandled: returningAfterSourceHandled)
     }
 
-    /// Runs the loop in the default mode until it is stopped or the mode is finished; answers which.
+    /// Runs the loop in the default mode until it is stopped or the mode is finished.
     ///
-    /// Threads: the loop's own. The corresponding Core Foundation function is `CFRunLoopRun`.
+    /// - Returns: ``RunResult/stopped`` or ``RunResult/finished``.
+    ///
+    /// Threads: the loop's own; from another thread it is logged, and nothing is run. The corresponding Core Foundation
+    /// function is `CFRunLoopRun`.
     @available(*, noasync, message: "a run blocks its thread; on the main actor it stops the main queue")
     @discardableResult
     public func runUntilStopped() -> RunResult {
@@ -45,9 +57,10 @@ extension GRunLoop {
         }
     }
 
-    /// Has the innermost run return ``RunResult/stopped`` at the end of its pass, and wakes it. A loop that does not
-    /// run ignores it: it is not remembered. In a callout that a host dispatches there is no run to stop, and it is
-    /// ignored as well.
+    /// Has the innermost run return ``RunResult/stopped`` at the end of its pass, and wakes it.
+    ///
+    /// A loop that does not run ignores it: it is not remembered. In a callout that a host dispatches there is no run
+    /// to stop, and it is ignored as well.
     ///
     /// Threads: any; not from a signal handler. The corresponding Core Foundation function is `CFRunLoopStop`.
     public func stop() {
@@ -66,44 +79,63 @@ extension GRunLoop {
 
     /// Runs the loop in the default mode for as long as there is something to wait for. ``stop()`` does not end it.
     ///
-    /// Threads: the loop's own. The corresponding Foundation method is `RunLoop.run()`.
+    /// Threads: the loop's own; from another thread it is logged, and nothing is run. The corresponding Foundation
+    /// method is `RunLoop.run()`.
     @available(*, noasync, message: "a run blocks its thread; on the main actor it stops the main queue")
     public func run() {
         while run(mode: .default, before: Self.distantFuture) {}
     }
 
-    /// Runs the loop in the default mode until a point in time, or until there is nothing to wait for.
+    /// Runs the loop in the default mode until a point in time, or until there is nothing to wait for. ``stop()`` does
+    /// not end it.
     ///
-    /// Threads: the loop's own. The corresponding Foundation method is `RunLoop.run(until:)`.
+    /// - Parameter limit: one that has passed means one pass without sleeping.
+    ///
+    /// Threads: the loop's own; from another thread it is logged, and nothing is run. The corresponding Foundation
+    /// method is `RunLoop.run(until:)`.
     @available(*, noasync, message: "a run blocks its thread; on the main actor it stops the main queue")
     public func run(until limit: Instant) {
         let end = Nanoseconds(saturating: limit)
         while run(mode: .default, before: limit), end > time {}
     }
 
-    /// Runs the loop in a mode until a source was handled, or until a point in time; one that has passed means one
-    /// pass. Answers whether the mode was run: there was something to wait for.
+    /// Runs the loop in a mode until a source was handled, until a point in time, or until it is stopped.
     ///
-    /// Threads: the loop's own. The corresponding Foundation method is `RunLoop.run(mode:before:)`.
+    /// - Parameters:
+    ///   - mode: the mode to run in. ``Mode/common`` cannot be run.
+    ///   - limit: one that has passed means one pass without sleeping.
+    /// - Returns: whether the mode was run. False means that there was nothing to wait for.
+    ///
+    /// Threads: the loop's own; from another thread it is logged, nothing is run, and it is false. The corresponding
+    /// Foundation method is `RunLoop.run(mode:before:)`.
     @available(*, noasync, message: "a run blocks its thread; on the main actor it stops the main queue")
     @discardableResult public func run(mode: Mode, before limit: Instant) -> Bool {
         guard canRunHere("run(mode:before:)") else { return false }
         return runMode(mode, until: Nanoseconds(saturating: limit), returningAfterSource: true) != nil
     }
 
-    /// Runs the loop in a mode until a source was handled, or until a point in time.
+    /// Runs the loop in a mode until a source was handled, or until a point in time: ``run(mode:before:)`` without a
+    /// result.
     ///
-    /// Threads: the loop's own. The corresponding Foundation method is `RunLoop.acceptInput(forMode:before:)`.
+    /// - Parameters:
+    ///   - mode: the mode to run in. ``Mode/common`` cannot be run.
+    ///   - limit: one that has passed means one pass without sleeping.
+    ///
+    /// Threads: the loop's own; from another thread it is logged, and nothing is run. The corresponding Foundation
+    /// method is `RunLoop.acceptInput(forMode:before:)`.
     @available(*, noasync, message: "a run blocks its thread; on the main actor it stops the main queue")
     public func acceptInput(forMode mode: Mode, before limit: Instant) {
         guard canRunHere("acceptInput") else { return }
         _ = runMode(mode, until: Nanoseconds(saturating: limit), returningAfterSource: true)
     }
 
-    /// Makes one pass without sleeping, and answers how long a run of the mode could sleep: until its next timer, for
-    /// ever (``distantFuture``) if it has none, or nil if there is nothing to wait for.
+    /// Makes one pass without sleeping, and tells how long a run of the mode could sleep.
     ///
-    /// Threads: the loop's own. The corresponding Foundation method is `RunLoop.limitDate(forMode:)`.
+    /// - Returns: the date of the mode's next timer; ``distantFuture`` if it has none; nil if there is nothing to wait
+    ///   for.
+    ///
+    /// Threads: the loop's own; from another thread it is logged, nothing is run, and it is nil. The corresponding
+    /// Foundation method is `RunLoop.limitDate(forMode:)`.
     @available(*, noasync, message: "a run blocks its thread; on the main actor it stops the main queue")
     public func limitDate(forMode mode: Mode) -> Instant? {
         guard canRunHere("limitDate") else { return nil }
@@ -126,9 +158,11 @@ extension GRunLoop {
     // MARK: Waking
 
     /// Wakes the loop if it sleeps: it makes another pass, in which whatever was signalled, enqueued or removed
-    /// meanwhile counts. Several calls are one wake-up. Where a host drives, it makes the host give the loop a pass.
-    /// When nothing drives the loop it is forgotten: a later run does not count it. Without effect when another pass
-    /// comes before the next sleep anyway.
+    /// meanwhile counts.
+    ///
+    /// Several calls are one wake-up. Where a host drives, the host gives the loop a pass. When nothing drives the loop
+    /// the wake-up is forgotten: a later run does not count it. When another pass comes before the next sleep anyway,
+    /// it changes nothing.
     ///
     /// Threads: any; not from a signal handler. The corresponding Core Foundation function is `CFRunLoopWakeUp`.
     public func wakeUp() {
@@ -136,8 +170,10 @@ extension GRunLoop {
         lock.withLock { wakeUpLocked() }?.send()
     }
 
-    /// Whether the loop waits in the kernel now, by itself or in a host. On the loop's own thread, which does not wait
-    /// while it asks, it is always false. Threads: any. `CFRunLoopIsWaiting`.
+    /// Whether the loop waits in the kernel now, by itself or in a host.
+    ///
+    /// Threads: any. On the loop's own, which does not wait while it asks, it is always false. The corresponding Core
+    /// Foundation function is `CFRunLoopIsWaiting`.
     public var isWaiting: Bool {
         guard !Fork.refuses("isWaiting") else { return false }
         return !isCurrent && lock.withLock { sleep.isPolling }

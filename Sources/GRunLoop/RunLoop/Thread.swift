@@ -18,13 +18,14 @@ extension GRunLoop {
     public final class Thread: Sendable {
         /// Why a thread could not be started.
         public enum StartError: Error, Hashable, Sendable, CustomStringConvertible {
-            /// What `pthread_create` answers: `EAGAIN` when the system has no thread left.
+            /// What `pthread_create` returns: `EAGAIN` when the system has no thread left.
             case noThread(errno: Int32)
             /// No descriptor is left for the thread's context.
             case noDescriptor
             /// This process was forked and did not exec().
             case forked
 
+            /// What is wrong and what to do, as one sentence.
             public var description: String {
                 switch self {
                 case .noThread(let errno): "no thread can be started (\(String(cString: strerror(errno))))"
@@ -34,9 +35,9 @@ extension GRunLoop {
             }
         }
 
-        /// As it was given: the system shows the first 15 bytes.
+        /// The name as it was given; the system shows its first 15 bytes. Threads: any.
         public let name: String
-        /// The thread's loop, which has begun to run. After the thread's end it is inert.
+        /// The thread's loop, which has begun to run. After the thread's end it is inert. Threads: any.
         public let loop: GRunLoop
 
         private let body: ThreadBody
@@ -48,7 +49,11 @@ extension GRunLoop {
         ///   - name: shown by debuggers and `top`.
         ///   - stackSize: in bytes. Zero and less mean the system's default; less than 512 KiB, which Swift's runtime
         ///     may need, means that.
-        ///   - setUp: called on the thread before its loop runs, to add what it is to serve.
+        ///   - setUp: called on the thread before its loop runs, to add what it is to serve. Nil: nothing is called.
+        /// - Throws: ``StartError``, which says what the system has refused.
+        ///
+        /// Threads: any. The corresponding Foundation methods are `Thread.init(block:)` and `Thread.start()`, GLib's
+        /// function is `g_thread_new`.
         public init(
             name: String = "GRunLoop", stackSize: Int = 0, setUp: (@Sendable (GRunLoop) -> Void)? = nil
         ) throws(StartError) {
@@ -70,7 +75,8 @@ extension GRunLoop {
         /// stack. A foreign loop that one of these runs has to be ended by whoever began it. The second time it does
         /// nothing.
         ///
-        /// Threads: any, the thread itself included.
+        /// Threads: any, the thread itself included. The corresponding Foundation method is `Thread.cancel()`, which
+        /// only sets a flag.
         public func stop() {
             guard !Fork.refuses("Thread.stop") else { return }
             loop.stopAllRuns()
@@ -78,7 +84,8 @@ extension GRunLoop {
 
         /// Waits until the thread has ended and is gone; it does not stop it. At once, if it has ended already.
         ///
-        /// Threads: any but the thread itself, which would wait for ever: that stops the program, with a message.
+        /// Threads: any but the thread itself, which would wait for ever: that stops the program, with a message. The
+        /// corresponding GLib function is `g_thread_join`.
         @available(*, noasync, message: "it blocks its thread; await the async join() instead")
         public func join() {
             guard !Fork.refuses("Thread.join") else { return }

@@ -11,7 +11,7 @@ extension GRunLoop {
     ///
     /// Threads: the one that called ``GRunLoop/withVirtualTime(from:_:)``.
     public final class VirtualTime {
-        /// The loop, which is also ``GRunLoop/current`` meanwhile.
+        /// The loop, which is also ``GRunLoop/current`` meanwhile. Threads: its own.
         public let loop: GRunLoop
         private let clock: Clock
 
@@ -26,26 +26,41 @@ extension GRunLoop {
             self.init(loop, clock)
         }
 
-        /// The present on the loop's clock.
+        /// The present on the loop's clock. Threads: the loop's own.
         public var now: Instant { clock.now.instant }
 
         /// Moves the clock on, and has the loop serve on the way what falls due, each at its time and in its order;
-        /// then whatever is ready. Zero and negative spans serve what is ready now. The clock reaches the end in any
-        /// case: also if the mode is finished before, or stopped.
+        /// then whatever is ready.
         ///
-        /// - Parameter mode: the mode to run in.
+        /// The clock reaches the end in any case: also if the mode is finished before, or stopped.
+        ///
+        /// - Parameters:
+        ///   - span: how far. Zero and negative serve what is ready now.
+        ///   - mode: the mode to run in.
+        ///
+        /// Threads: the loop's own.
         public func advance(by span: Duration, inMode mode: Mode = .default) {
             advance(to: clock.now.addingSaturating(max(0, Nanoseconds(saturating: span))), mode)
         }
 
-        /// Moves the clock to a point in time; one that has passed serves what is ready now. See
-        /// ``advance(by:inMode:)``.
+        /// Moves the clock to a point in time: see ``advance(by:inMode:)``.
+        ///
+        /// - Parameters:
+        ///   - end: how far. One that has passed serves what is ready now: time does not go back.
+        ///   - mode: the mode to run in.
+        ///
+        /// Threads: the loop's own.
         public func advance(to end: Instant, inMode mode: Mode = .default) {
             advance(to: Nanoseconds(saturating: end), mode)
         }
 
-        /// Moves the clock to where the mode's first timer is due, and fires it. False if there is none whose time
-        /// comes: the clock ends 1 ns before ``GRunLoop/distantFuture``.
+        /// Moves the clock to where the mode's first timer is due, and fires it.
+        ///
+        /// - Parameter mode: the mode to run in.
+        /// - Returns: false if there is no timer whose time comes: the clock ends 1 ns before
+        ///   ``GRunLoop/distantFuture``.
+        ///
+        /// Threads: the loop's own.
         @discardableResult public func advanceToNextTimer(inMode mode: Mode = .default) -> Bool {
             guard !Fork.refuses("VirtualTime.advanceToNextTimer") else { return false }
             // Not its date: that may be later than the 16 years after which a timer fires.
@@ -97,9 +112,14 @@ extension GRunLoop {
     /// The loop that the thread has otherwise, the main one included, cannot be run in there, which is logged;
     /// ``performAndWait(inModes:_:)`` of it performs at once, since who would wait is on its thread.
     ///
-    /// - Parameter start: the first reading of the clock.
+    /// - Parameters:
+    ///   - start: the first reading of the clock.
+    ///   - body: what is called, once, with the loop and its clock.
+    /// - Returns: what the closure returns.
+    /// - Throws: what the closure throws.
     ///
-    /// Threads: any; the loop ends with the closure, as with a thread. It throws what the closure throws.
+    /// Threads: any; the loop ends with the closure, as with a thread. There is no corresponding Core Foundation
+    /// function.
     public static func withVirtualTime<Result, Failure: Error>(
         from start: Instant = now, _ body: (VirtualTime) throws(Failure) -> Result
     ) throws(Failure) -> Result {
