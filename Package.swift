@@ -10,8 +10,10 @@ let package = Package(
     name: "GRunLoop",
     products: [
         .library(name: "GRunLoop", targets: ["GRunLoop"]),
-        // One copy serves a process: for a program and plug-ins in Swift that all use it.
-        .library(name: "GRunLoopDynamic", type: .dynamic, targets: ["GRunLoop"]),
+        // The C interface, <grun/grun.h>, for targets in C of a Swift package. `make install` is for all others.
+        .library(name: "GRunLoopC", targets: ["GRunLoopC"]),
+        // One copy serves a process: for a program and plug-ins, in Swift and in C, that all use it.
+        .library(name: "GRunLoopDynamic", type: .dynamic, targets: ["GRunLoop", "GRunLoopC"]),
         // GLib's C interface, for programs that hand contexts to the loop.
         .library(name: "CGLib", targets: ["CGLib"]),
         .executable(name: "gloop-demo", targets: ["gloop-demo"]),
@@ -24,7 +26,11 @@ let package = Package(
         .target(
             name: "CGRun", dependencies: ["CGLib"],
             cSettings: [.treatAllWarnings(as: .error), .enableWarning("all"), .enableWarning("extra")]),
-        .target(name: "GRunLoop", dependencies: ["CGLib", "CGRun"], swiftSettings: strict),
+        .target(
+            name: "GRunLoop", dependencies: ["CGLib", "CGRun"],
+            swiftSettings: strict + [.enableUpcomingFeature("InternalImportsByDefault")]),
+        // Apart from it, so that no program in Swift has the functions of C in it.
+        .target(name: "GRunLoopC", dependencies: ["GRunLoop", "CGRun"], swiftSettings: strict),
 
         // The demonstration: self-checking scenarios.
         .executableTarget(
@@ -33,7 +39,7 @@ let package = Package(
         // The oracle: one script, two loops. LoopScript is the script face; grun-oracle runs it on the real CFRunLoop
         // as well.
         .target(
-            name: "LoopScript", dependencies: ["GRunLoop", "CGLib", "CGRun"], path: "Sources/LoopScript",
+            name: "LoopScript", dependencies: ["GRunLoop", "GRunLoopC", "CGLib", "CGRun"], path: "Sources/LoopScript",
             swiftSettings: strict),
         .executableTarget(
             name: "grun-oracle", dependencies: ["GRunLoop", "LoopScript", argumentParser], swiftSettings: strict),

@@ -7,6 +7,7 @@ let strict: [SwiftSetting] = [.treatAllWarnings(as: .error)]
 let strictC: [CSetting] = [.treatAllWarnings(as: .error), .enableWarning("all"), .enableWarning("extra")]
 
 let loop = Target.Dependency.product(name: "GRunLoop", package: "GRunLoop")
+let cInterface = Target.Dependency.product(name: "GRunLoopC", package: "GRunLoop")
 let glib = Target.Dependency.product(name: "CGLib", package: "GRunLoop")
 
 let package = Package(
@@ -17,7 +18,7 @@ let package = Package(
         .target(name: "BenchSupport", cSettings: strictC),
         .executableTarget(name: "grun-bench", dependencies: ["BenchSupport", loop, glib], swiftSettings: strict),
         // The same by way of C.
-        .executableTarget(name: "grun-bench-c", dependencies: ["BenchSupport", loop], cSettings: strictC),
+        .executableTarget(name: "grun-bench-c", dependencies: ["BenchSupport", cInterface], cSettings: strictC),
     ],
     swiftLanguageModes: [.v6]
 )

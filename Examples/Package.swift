@@ -8,6 +8,7 @@ let strict: [SwiftSetting] = [.treatAllWarnings(as: .error)]
 let strictC: [CSetting] = [.treatAllWarnings(as: .error), .enableWarning("all"), .enableWarning("extra")]
 
 let loop = Target.Dependency.product(name: "GRunLoop", package: "GRunLoop")
+let cInterface = Target.Dependency.product(name: "GRunLoopC", package: "GRunLoop")
 let glib = Target.Dependency.product(name: "CGLib", package: "GRunLoop")
 let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
 
@@ -37,13 +38,13 @@ let package = Package(
             name: "gtk4-checks", dependencies: ["HostChecks", "CGtk4", argumentParser], swiftSettings: strict),
 
         // Programs in C, which `make test-c` compiles against the installed library as well.
-        .executableTarget(name: "hello-timer", dependencies: [loop], cSettings: strictC),
-        .executableTarget(name: "activity-trace", dependencies: [loop], cSettings: strictC),
-        .executableTarget(name: "signal-from-thread", dependencies: [loop], cSettings: strictC),
-        .executableTarget(name: "modal-loop", dependencies: [loop], cSettings: strictC),
-        .executableTarget(name: "gio-echo", dependencies: [loop, glib], cSettings: strictC),
-        .executableTarget(name: "gtk3-host", dependencies: [loop, "CGtk3"], cSettings: strictC),
-        .executableTarget(name: "gtk4-host", dependencies: [loop, "CGtk4"], cSettings: strictC),
+        .executableTarget(name: "hello-timer", dependencies: [cInterface], cSettings: strictC),
+        .executableTarget(name: "activity-trace", dependencies: [cInterface], cSettings: strictC),
+        .executableTarget(name: "signal-from-thread", dependencies: [cInterface], cSettings: strictC),
+        .executableTarget(name: "modal-loop", dependencies: [cInterface], cSettings: strictC),
+        .executableTarget(name: "gio-echo", dependencies: [cInterface, glib], cSettings: strictC),
+        .executableTarget(name: "gtk3-host", dependencies: [cInterface, "CGtk3"], cSettings: strictC),
+        .executableTarget(name: "gtk4-host", dependencies: [cInterface, "CGtk4"], cSettings: strictC),
 
         // No toolkit: a program in C that knows nothing of the library, and a plug-in in Swift that it loads.
         .target(name: "swift-plugin", dependencies: [loop], swiftSettings: strict),

@@ -144,19 +144,8 @@ public final class GRunLoop: @unchecked Sendable {
     @available(*, noasync, message: "an async function has no thread of its own, so no current run loop")
     public static var current: GRunLoop { ThreadLoops.current }
 
-    /// Whether the calling thread is the loop's own.
-    @inline(__always) var isCurrent: Bool {
-        if let known = cgrun_get_current_loop() { return known == Unmanaged.passUnretained(self).toOpaque() }
-        return isMain && isCurrentAtLast
-    }
-
-    @inline(never) private var isCurrentAtLast: Bool { ThreadLoops.currentIfAny === self }
-
-    /// Whether the calling thread is the loop's, also while virtual time has another loop be the current one.
-    var isOfThisThread: Bool { isCurrent || isHidden }
-
     /// Of a loop that is not the current one: whether it will be, when virtual time is over on this thread.
-    @inline(never) private var isHidden: Bool {
+    @inline(never) var isHidden: Bool {
         // It may have been touched for the first time in there.
         if isMain { return cgrun_is_main_thread() }
         var hidden = ThreadLoops.peek?.virtualTime?.hidden

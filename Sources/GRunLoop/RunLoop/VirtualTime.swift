@@ -15,15 +15,9 @@ extension GRunLoop {
         public let loop: GRunLoop
         private let clock: Clock
 
-        fileprivate init(_ loop: GRunLoop, _ clock: Clock) {
+        init(_ loop: GRunLoop, _ clock: Clock) {
             self.loop = loop
             self.clock = clock
-        }
-
-        /// Nil for a loop whose time is the system's.
-        convenience init?(of loop: GRunLoop) {
-            guard let clock = loop.virtualTime else { return nil }
-            self.init(loop, clock)
         }
 
         /// The present on the loop's clock. Threads: the loop's own.

@@ -3,6 +3,7 @@
 // <grun/grun-thread.h>
 
 public import CGRun
+import GRunLoop
 
 @c @implementation
 public func grun_thread_new(
@@ -55,7 +56,7 @@ public func grun_thread_stop(_ thread: OpaquePointer?) { Call.of { $0.thread(thr
 @c @implementation
 public func grun_thread_join(_ thread: OpaquePointer?) {
     Call.of { call in
-        guard let thread = call.thread(thread), !Fork.refuses(""),
+        guard let thread = call.thread(thread), !GRunLoop.refusesInForkedChild(""),
             call.requires(!thread.loop.isOfThisThread, "the calling thread is another one")
         else { return }
         thread.join()

@@ -3,6 +3,7 @@
 // <grun/grun-timer.h>
 
 public import CGRun
+import GRunLoop
 
 /// What a timer of C's calls.
 private func calling(
@@ -21,7 +22,7 @@ public func grun_timer_new(
     Call.of { call in
         guard let span = call.seconds(seconds), let function = call.function(function) else { return nil }
         return retained(
-            GRunLoop.Timer(interval: span.duration, repeats: Bool(repeats), handler: calling(function, data, notify)))
+            GRunLoop.Timer(interval: span, repeats: Bool(repeats), handler: calling(function, data, notify)))
     }
 }
 
@@ -33,7 +34,7 @@ public func grun_timer_new_at(
         guard let function = call.function(function) else { return nil }
         return retained(
             GRunLoop.Timer(
-                fireAt: GRunLoop.Instant(microseconds: date), interval: Nanoseconds(microseconds: interval).duration,
+                fireAt: GRunLoop.Instant(microseconds: date), interval: Duration(microseconds: interval),
                 handler: calling(function, data, notify)))
     }
 }
@@ -79,7 +80,7 @@ public func grun_timer_get_tolerance(_ timer: OpaquePointer?) -> gdouble {
 public func grun_timer_set_tolerance(_ timer: OpaquePointer?, _ seconds: gdouble) {
     Call.of { call in
         guard let timer = call.timer(timer), let span = call.seconds(seconds) else { return }
-        timer.tolerance = span.duration
+        timer.tolerance = span
     }
 }
 

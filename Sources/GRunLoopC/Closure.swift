@@ -2,6 +2,7 @@
 // A function of C's with its data, as Swift closures hold it.
 
 import CGRun
+import GRunLoop
 
 /// Lets go of the data when the last closure that holds it goes: of a timer or an observer when that is invalidated
 /// (items 138 and 154), of a source when the source itself goes (98), of a block after it was called or dropped. No

@@ -3,6 +3,7 @@
 // <grun/grun-loop.h>
 
 public import CGRun
+import GRunLoop
 
 // MARK: Who
 
@@ -42,7 +43,7 @@ public func grun_loop_run_in_mode(
         guard let loop = call.loop(loop), let mode = call.runnableMode(mode), let limit = call.seconds(seconds) else {
             return GRUN_RESULT_FINISHED
         }
-        return loop.run(mode: mode, for: limit.duration, returningAfterSourceHandled: Bool(returnsAfterSource)).result
+        return loop.run(mode: mode, for: limit, returningAfterSourceHandled: Bool(returnsAfterSource)).result
     }
 }
 
@@ -52,7 +53,7 @@ public func grun_loop_run_in_mode_usec(
 ) -> GRunResult {
     Call.of { call in
         guard let loop = call.loop(loop), let mode = call.runnableMode(mode) else { return GRUN_RESULT_FINISHED }
-        let limit = Nanoseconds(microseconds: microseconds).duration
+        let limit = Duration(microseconds: microseconds)
         return loop.run(mode: mode, for: limit, returningAfterSourceHandled: Bool(returnsAfterSource)).result
     }
 }
@@ -114,7 +115,7 @@ public func grun_loop_add_end_func(
     Call.of { call in
         guard let loop = call.loop(loop), let function = call.function(function), call.error(error) else { return 0 }
         let closure = Closure(function, data, notify)
-        if let handler = try? loop.addEndHandler({ closure.call() }) { return guint64(handler.id) }
+        if let id = try? loop.addNumberedEndHandler({ closure.call() }) { return guint64(id) }
         fail(error, GRUN_ERROR_LOOP_ENDED, GRunLoop.LoopEnded().description)
         return 0
     }
@@ -122,7 +123,7 @@ public func grun_loop_add_end_func(
 
 @c @implementation
 public func grun_loop_remove_end_func(_ loop: OpaquePointer?, _ id: guint64) -> gboolean {
-    Call.of { $0.loop(loop)?.removeEndHandler(UInt64(id)) ?? false }.gboolean
+    Call.of { $0.loop(loop)?.removeEndHandler(numbered: UInt64(id)) ?? false }.gboolean
 }
 
 // MARK: Tracing
@@ -136,8 +137,8 @@ public func grun_loop_start_tracing(_ loop: OpaquePointer?, _ limit: guint) {
 public func grun_loop_stop_tracing(_ loop: OpaquePointer?) -> UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>? {
     Call.of { call in
         guard let loop = call.loop(loop), call.isOwnThread(loop) else { return nil }
-        let lines = loop.tracer?.lines ?? []
-        loop.endTracing()
+        let lines = loop.trace?.lines ?? []
+        loop.stopTracing()
         return copy(lines)
     }
 }

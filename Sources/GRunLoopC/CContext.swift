@@ -3,6 +3,7 @@
 // <grun/grun-context.h>
 
 public import CGRun
+import GRunLoop
 
 extension Call {
     fileprivate func context(_ pointer: OpaquePointer?) -> OpaquePointer? { required(pointer, "context != NULL") }
@@ -38,11 +39,11 @@ public func grun_loop_copy_contexts(_ loop: OpaquePointer?, _ mode: UnsafePointe
     Call.of { call in
         guard let loop = call.loop(loop), let mode = call.mode(mode) else { return nil }
         let contexts = g_ptr_array_new_with_free_func {
-            if let context = $0 { Contexts.release(OpaquePointer(context)) }
+            if let context = $0 { g_main_context_unref(OpaquePointer(context)) }
         }
         for context in loop.contexts(forMode: mode) {
             context.withPointer {
-                Contexts.retain($0)
+                g_main_context_ref($0)
                 g_ptr_array_add(contexts, UnsafeMutableRawPointer($0))
             }
         }

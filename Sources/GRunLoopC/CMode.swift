@@ -3,6 +3,7 @@
 // <grun/grun-mode.h>
 
 public import CGRun
+import GRunLoop
 
 // MARK: Modes
 

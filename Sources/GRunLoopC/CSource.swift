@@ -3,6 +3,7 @@
 // <grun/grun-source.h>
 
 public import CGRun
+import GRunLoop
 
 /// The functions of a version-0 source. It does not keep the source, which keeps it.
 private final class SourceClosure: Closure<GRunSourceFunc>, @unchecked Sendable {

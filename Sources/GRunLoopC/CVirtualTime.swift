@@ -3,6 +3,7 @@
 // <grun/grun-virtual-time.h>
 
 public import CGRun
+import GRunLoop
 
 @c @implementation
 public func grun_with_virtual_time(_ start: gint64, _ function: GRunVirtualTimeFunc?, _ data: gpointer?) {
@@ -15,7 +16,7 @@ public func grun_with_virtual_time(_ start: gint64, _ function: GRunVirtualTimeF
 
 @c @implementation
 public func grun_loop_get_time(_ loop: OpaquePointer?) -> gint64 {
-    Call.of { $0.loop(loop)?.time.instant.microseconds ?? 0 }
+    Call.of { $0.loop(loop)?.clock.now.microseconds ?? 0 }
 }
 
 extension Call {
@@ -31,7 +32,7 @@ public func grun_loop_advance_time(_ loop: OpaquePointer?, _ seconds: gdouble, _
         guard let loop = call.loop(loop), let span = call.seconds(seconds), let mode = call.runnableMode(mode),
             let time = call.virtualTime(of: loop), call.isOwnThread(loop)
         else { return }
-        time.advance(by: span.duration, inMode: mode)
+        time.advance(by: span, inMode: mode)
     }
 }
 

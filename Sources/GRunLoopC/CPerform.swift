@@ -3,6 +3,7 @@
 // <grun/grun-perform.h>
 
 public import CGRun
+import GRunLoop
 
 extension Call {
     /// Carries out a function that hands another one to a loop, to be called in some modes. `body` makes the closure:
@@ -111,7 +112,7 @@ public func grun_loop_perform_after(
             let function = call.function(function)
         else { return }
         let closure = PerformClosure(function, data, notify)
-        loop.perform(after: delay.duration, inModes: [mode], target: closure) { closure.call() }
+        loop.perform(after: delay, inModes: [mode], target: closure) { closure.call() }
     }
 }
 
@@ -130,6 +131,6 @@ public func grun_loop_perform_in_order(
 public func grun_loop_cancel_performs(_ loop: OpaquePointer?, _ function: GRunFunc?, _ data: gpointer?) {
     Call.of { call in
         guard let loop = call.loop(loop), call.isOwnThread(loop) else { return }
-        loop.takeBack { ($0.target as? PerformClosure)?.isNamed(by: function, data) ?? false }
+        loop.cancelPerforms { ($0 as? PerformClosure)?.isNamed(by: function, data) ?? false }
     }
 }

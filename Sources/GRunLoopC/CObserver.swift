@@ -3,6 +3,7 @@
 // <grun/grun-observer.h>
 
 public import CGRun
+import GRunLoop
 
 @c @implementation
 public func grun_observer_new(

@@ -3,6 +3,7 @@
 // <grun/grun-fd-source.h>
 
 public import CGRun
+import GRunLoop
 
 extension GRunLoop.DescriptorSource.Conditions {
     fileprivate var condition: GIOCondition { GIOCondition(rawValue: rawValue) }

@@ -3,6 +3,7 @@
 // <grun/grun-host.h>
 
 public import CGRun
+import GRunLoop
 
 @c @implementation
 public func grun_loop_copy_ambient_mode(_ loop: OpaquePointer?) -> UnsafeMutablePointer<CChar>? {
@@ -19,7 +20,7 @@ public func grun_loop_push_ambient_mode(
             return 0
         }
         var id: guint = 0
-        _ = succeeds(error) { () throws(GRunLoop.DescriptorError) in id = try loop.push(ambientMode: mode).id }
+        _ = succeeds(error) { () throws(GRunLoop.DescriptorError) in id = try loop.pushNumbered(ambientMode: mode) }
         return id
     }
 }
@@ -27,10 +28,8 @@ public func grun_loop_push_ambient_mode(
 @c @implementation
 public func grun_loop_pop_ambient_mode(_ loop: OpaquePointer?, _ id: guint) {
     Call.of { call in
-        guard let loop = call.loop(loop), call.isOwnThread(loop),
-            let token = call.required(loop.pushedAmbientMode(id), "the mode with this id is pushed")
-        else { return }
-        token.pop()
+        guard let loop = call.loop(loop), call.isOwnThread(loop) else { return }
+        _ = call.requires(loop.popAmbientMode(numbered: id), "the mode with this id is pushed")
     }
 }
 
@@ -49,6 +48,6 @@ public func grun_loop_get_host_time_slice(_ loop: OpaquePointer?) -> gdouble {
 public func grun_loop_set_host_time_slice(_ loop: OpaquePointer?, _ seconds: gdouble) {
     Call.of { call in
         guard let loop = call.loop(loop), let slice = call.seconds(seconds) else { return }
-        loop.timeSlice = slice.duration
+        loop.timeSlice = slice
     }
 }

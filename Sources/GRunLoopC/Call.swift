@@ -5,6 +5,7 @@
 // g_critical() that names the function and the condition; then the function returns.
 
 import CGRun
+import GRunLoop
 
 struct Call {
     private let name: StaticString
@@ -26,7 +27,7 @@ struct Call {
     }
 
     @inline(never) private func complain(_ expression: StaticString) {
-        g_return_if_fail_warning("GRunLoop", Log.functionName("\(name)"), "\(expression)")
+        g_return_if_fail_warning("GRunLoop", String("\(name)".prefix { $0 != "(" }), "\(expression)")
     }
 
     // MARK: Arguments
@@ -82,10 +83,10 @@ struct Call {
 
     /// A span in seconds, to the nearest nanosecond, but at least one if it is positive. Infinite ones are the longest
     /// there are.
-    func seconds(_ seconds: gdouble) -> Nanoseconds? {
+    func seconds(_ seconds: gdouble) -> Duration? {
         guard requires(!seconds.isNaN, "!isnan (seconds)") else { return nil }
-        let nearest = Nanoseconds(exactly: (seconds * 1e9).rounded()) ?? (seconds < 0 ? .min : .max)
-        return nearest == 0 && seconds > 0 ? 1 : nearest
+        let nearest = Int64(exactly: (seconds * 1e9).rounded()) ?? (seconds < 0 ? .min : .max)
+        return .nanoseconds(nearest == 0 && seconds > 0 ? 1 : nearest)
     }
 
     /// Where an error is to go, if the caller wants it.
@@ -94,7 +95,7 @@ struct Call {
     }
 
     /// Whether the calling thread is the loop's own; if not, says so.
-    func isOwnThread(_ loop: GRunLoop) -> Bool { !Fork.refuses("") && loop.requireOwnThread("") }
+    func isOwnThread(_ loop: GRunLoop) -> Bool { loop.isCalledOnOwnThread(by: "") }
 }
 
 extension Call {
@@ -118,24 +119,28 @@ extension Bool {
     var gboolean: CGRun.gboolean { self ? 1 : 0 }
 }
 
-extension Nanoseconds {
-    init(microseconds: gint64) {
-        self = Nanoseconds(microseconds).multipliedSaturating(by: 1000)
+extension Int64 {
+    /// Microseconds in nanoseconds, as far as they fit.
+    fileprivate init(nanosecondsOf microseconds: gint64) {
+        let (product, overflow) = Int64(microseconds).multipliedReportingOverflow(by: 1000)
+        self = overflow ? (microseconds < 0 ? .min : .max) : product
     }
 }
 
 extension Duration {
-    var seconds: gdouble { gdouble(Nanoseconds(saturating: self)) / 1e9 }
+    init(microseconds: gint64) { self = .nanoseconds(Int64(nanosecondsOf: microseconds)) }
+
+    var seconds: gdouble { gdouble(wholeNanoseconds) / 1e9 }
 }
 
 extension GRunLoop.Instant {
-    init(microseconds: gint64) { self = Nanoseconds(microseconds: microseconds).instant }
+    init(microseconds: gint64) { self.init(wholeNanoseconds: Int64(nanosecondsOf: microseconds)) }
 
     /// Of the clock of g_get_monotonic_time(); a date before that began is 0, since negative numbers mean that there is
     /// none.
     var microseconds: gint64 {
-        let date = Nanoseconds(saturating: self)
-        return date == .never ? .max : gint64(Swift.max(0, date / 1000))
+        let date = wholeNanoseconds
+        return date == .max ? .max : gint64(Swift.max(0, date / 1000))
     }
 }
 

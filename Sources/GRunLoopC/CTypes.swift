@@ -3,6 +3,7 @@
 // <grun/grun-types.h>, <grun/grun-version.h>: the types as GObject knows them, errors, versions.
 
 public import CGRun
+import GRunLoop
 
 typealias ErrorPlace = UnsafeMutablePointer<UnsafeMutablePointer<GError>?>
 
@@ -65,9 +66,9 @@ private enum Types {
     static let quark = g_quark_from_string("grun-error-quark")
 
     /// Only one copy of the library may register its names.
-    private static func registered(_ register: () -> GType) -> GType { OneCopy.other == nil ? register() : 0 }
+    private static func registered(_ register: () -> GType) -> GType { GRunLoop.boxedType == 0 ? 0 : register() }
 
-    private static func boxed(_ name: String) -> GType { registered { Boxed.register(name) } }
+    private static func boxed(_ name: String) -> GType { registered { GRunLoop.registerBoxedType(named: name) } }
 
     /// A table that ends with zeros. GObject keeps it for ever, and the names in it; a nick is the rest of the name, in
     /// small letters.
@@ -85,7 +86,7 @@ private enum Types {
     }
 }
 
-@c @implementation public func grun_loop_get_type() -> GType { OneCopy.loopType }
+@c @implementation public func grun_loop_get_type() -> GType { GRunLoop.boxedType }
 @c @implementation public func grun_source_get_type() -> GType { Types.source }
 @c @implementation public func grun_fd_source_get_type() -> GType { Types.fdSource }
 @c @implementation public func grun_timer_get_type() -> GType { Types.timer }

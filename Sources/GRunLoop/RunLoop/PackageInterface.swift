@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the core offers to the other products of this package beside its public interface. All of it is here, so that
+// the rest can change without them; only the seams of tests are declared where they are used (scripts/check-layers).
+//
+// Two things need no door here. A run's wait is extended by what is public: by a descriptor (`DescriptorSource`), by a
+// whole context (`add(context:forMode:)`), by a date (`Timer`). And `addEndHandler` tells of a thread's end.
+
+package import CGRun
+
+// MARK: Who calls
+
+extension GRunLoop {
+    /// Whether the loop is the calling thread's current one. Any thread; it makes no loop.
+    @inline(__always) package var isCurrent: Bool {
+        if let known = cgrun_get_current_loop() { return known == Unmanaged.passUnretained(self).toOpaque() }
+        return isMain && isCurrentAtLast
+    }
+
+    @inline(never) private var isCurrentAtLast: Bool { ThreadLoops.currentIfAny === self }
+
+    /// Whether the loop is the calling thread's, also while virtual time has another loop be the current one: who
+    /// waited for that thread would wait for itself. Any thread.
+    package var isOfThisThread: Bool { isCurrent || isHidden }
+
+    /// Whether `call` may go on, which belongs to the loop's own thread; if not, a message says why.
+    package func isCalledOnOwnThread(by call: StaticString) -> Bool {
+        !Fork.refuses(call) && requireOwnThread(call)
+    }
+
+    /// Whether `call` can do nothing since this process was forked and did not exec(); a message says so then. Asked
+    /// before a lock is taken, or anything waited for.
+    package static func refusesInForkedChild(_ call: StaticString) -> Bool { Fork.refuses(call) }
+}
+
+// MARK: Time
+
+extension Duration {
+    /// In nanoseconds, as a loop counts them: the nearest one, at least one of a span that is longer than none; what
+    /// does not fit is the longest or the shortest there is.
+    package var wholeNanoseconds: Int64 { Nanoseconds(saturating: self) }
+}
+
+extension GRunLoop.Instant {
+    /// That many nanoseconds of `CLOCK_MONOTONIC`; `Int64.max` is ``GRunLoop/distantFuture``.
+    package init(wholeNanoseconds: Int64) { self = wholeNanoseconds.instant }
+
+    /// In nanoseconds of `CLOCK_MONOTONIC`, as a loop counts them: the nearest one. What does not fit is the last or
+    /// the first there is.
+    package var wholeNanoseconds: Int64 { Nanoseconds(saturating: self) }
+}
+
+extension GRunLoop.VirtualTime {
+    /// The time of a loop of ``GRunLoop/withVirtualTime(from:_:)``; nil for one whose time is the system's.
+    package convenience init?(of loop: GRunLoop) {
+        guard let clock = loop.virtualTime else { return nil }
+        self.init(loop, clock)
+    }
+}
+
+// MARK: What is taken back by number, or by another name than a target's
+
+extension GRunLoop {
+    /// ``addEndHandler(_:)`` for who keeps a number, which is not 0.
+    package func addNumberedEndHandler(_ body: @escaping @Sendable () -> Void) throws(LoopEnded) -> UInt64 {
+        try addEndHandler(body).id
+    }
+
+    /// ``EndHandler/remove()`` by the number. Any thread.
+    package func removeEndHandler(numbered id: UInt64) -> Bool { removeEndHandler(id) }
+
+    /// ``push(ambientMode:)`` for who keeps a number, which is not 0.
+    package func pushNumbered(ambientMode mode: Mode) throws(DescriptorError) -> UInt32 {
+        try push(ambientMode: mode).id
+    }
+
+    /// ``AmbientMode/pop()`` by the number; false if no such mode is pushed. The loop's own thread.
+    package func popAmbientMode(numbered id: UInt32) -> Bool {
+        guard let token = pushedAmbientMode(id) else { return false }
+        token.pop()
+        return true
+    }
+
+    /// ``cancelPerforms(target:key:)`` of those whose target is one of these. The loop's own thread.
+    package func cancelPerforms(whereTarget isWanted: (AnyObject) -> Bool) {
+        takeBack { $0.target.map(isWanted) ?? false }
+    }
+
+    /// What records the loop; nil while nothing does. The loop's own thread.
+    package var trace: Trace? { tracer }
+}
+
+// MARK: What a task awaits
+
+extension GRunLoop {
+    /// How something else that happens on a loop reaches the task that awaits it, as a timer does in
+    /// ``sleep(for:tolerance:inModes:)`` and a descriptor in ``readiness(of:for:inModes:)``: for what other products
+    /// wait for there, like an operation of GIO's.
+    ///
+    /// An actor of the loop, or a task that prefers its executor, goes on by a job of that loop alone: on the loop's
+    /// thread nothing leaves it. Of several elements that nobody has awaited yet one is kept, merged of all.
+    ///
+    /// Threads: any, where nothing else is said.
+    package struct Awaited<Element: Sendable>: Sendable {
+        private let mailbox: Mailbox<Element>
+
+        /// - Parameters:
+        ///   - merge: the element to keep of an older one, which nobody has awaited, and a newer.
+        ///   - cease: called once, when nothing is awaited any more: after ``end()``, when the task is cancelled, or
+        ///     when the loop's thread ends, before its last jobs. On the thread on which that happens.
+        package init(
+            on loop: GRunLoop, merging merge: @escaping @Sendable (Element, Element) -> Element,
+            ceasing cease: @escaping @Sendable () -> Void
+        ) {
+            mailbox = Mailbox(of: loop, merge: merge)
+            mailbox.open(for: Ceasing(cease))
+        }
+
+        /// Brings an element. After the end it is let go.
+        package func send(_ element: Element) { mailbox.send(element) }
+
+        /// The next element; nil when there will be none. For one task at a time: two stop the program, with a message.
+        /// Being cancelled is an end, at once.
+        package func next(isolation: isolated (any Actor)? = #isolation) async -> Element? {
+            await mailbox.next(isolation: isolation)
+        }
+
+        /// Nothing comes any more. The second time it does nothing.
+        package func end() { mailbox.close(.done) }
+
+        /// Whether nothing comes any more since the loop's thread has ended.
+        package var hasLoopEnded: Bool { mailbox.reason == .loopEnded }
+    }
+
+    /// What is to be done when nothing is awaited any more, in the place of an item.
+    private final class Ceasing: Invalidatable {
+        private let body: @Sendable () -> Void
+
+        init(_ body: @escaping @Sendable () -> Void) { self.body = body }
+
+        func invalidate() { body() }
+    }
+}
+
+// MARK: One copy
+
+extension GRunLoop {
+    /// The boxed type of a loop, as GObject knows it; 0 in a copy of the library that does not serve the process, since
+    /// another one was there first. Any thread.
+    package static var boxedType: GType { OneCopy.loopType }
+
+    /// Registers a boxed type for objects of a class, by that name: a copy of a reference is another reference. Once a
+    /// name, and only where ``boxedType`` is not 0.
+    package static func registerBoxedType(named name: String) -> GType { Boxed.register(name) }
+}
