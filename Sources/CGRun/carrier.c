@@ -84,7 +84,8 @@ static gboolean carrier_prepare(GSource *source, gint *timeout)
     *timeout = -1;
     carrier->deadline = -1;
     // Another thread may own it: it is asked again in each iteration, and GLib does not tell when it is let go.
-    if (cgrun_hub_steps_back(carrier->hub) || !(carrier->is_owner || (carrier->is_owner = g_main_context_acquire(carrier->context)))) {
+    if (cgrun_hub_steps_back(carrier->hub) ||
+        !(carrier->is_owner || (carrier->is_owner = g_main_context_acquire(carrier->context)))) {
         watch_nothing(carrier);
         return FALSE;
     }

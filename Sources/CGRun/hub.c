@@ -48,7 +48,8 @@ static gboolean hub_prepare(GSource *source, gint *timeout)
             hub->is_yielding = true;
             *timeout = 0;
         } else {
-            has_work = hub->funcs.prepare(hub->loop, hub->is_waiting, hub->is_stale || hub->is_unsure, &watched) || hub->has_woken;
+            has_work = hub->funcs.prepare(hub->loop, hub->is_waiting, hub->is_stale || hub->is_unsure, &watched) ||
+                hub->has_woken;
         }
     }
     for (unsigned i = 0; i < CGRUN_HUB_RECORDS; i++) {

@@ -26,7 +26,7 @@ typedef struct {
     GSource *first, *last; // the sentinels, while somebody observes; each holds the hub
     bool is_waiting;       // beforeWaiting was sent, afterWaiting was not
     bool has_slept;        // while waiting, the poll of this iteration took time
-    bool is_spoilt;        // this poll ends at once: a record of ours came or went, which writes to GLib's wakeup descriptor
+    bool is_spoilt;        // this poll ends at once: a record came or went, which writes to GLib's wakeup descriptor
     bool has_woken;        // while waiting, something foreign was dispatched
     bool is_stale;         // something foreign was dispatched since the last head of a pass
     bool is_unsure;        // perhaps it was: GLib has not checked the last sentinel, which was ready already

@@ -24,7 +24,8 @@ bool cgrun_locks_are_special = true;
 // Before anybody has a lock. Linux 4.14 has what it asks for; a sandbox may forbid it, now or later.
 __attribute__((constructor)) static void choose(void)
 {
-    cgrun_locks_are_special = IS_SANITIZED || syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) != 0;
+    cgrun_locks_are_special =
+        IS_SANITIZED || syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) != 0;
 }
 
 void cgrun_lock_init(cgrun_lock *lock)

@@ -37,7 +37,8 @@ static void query(cgrun_poller *poller, cgrun_polled *polled, unsigned first, gi
     GPollFD *records = make_room(poller, first + 1);
     gint room = poller->capacity - first;
     gint count;
-    while (G_UNLIKELY((count = g_main_context_query(polled->context, polled->priority, timeout, records + first, room)) > room)) {
+    while (G_UNLIKELY(
+        (count = g_main_context_query(polled->context, polled->priority, timeout, records + first, room)) > room)) {
         records = make_room(poller, first + count);
         room = poller->capacity - first;
     }
@@ -94,7 +95,8 @@ static __attribute__((noinline)) void wait_by(GPollFunc foreign, cgrun_poller *p
 // Answers whether the kernel has refused to wait at all.
 static bool wait_for(cgrun_poller *poller, unsigned count, gint milliseconds, int64_t deadline, GPollFunc foreign)
 {
-    int64_t span = deadline == INT64_MIN ? 0 : deadline == INT64_MAX && milliseconds < 0 ? -1 : span_until(deadline, milliseconds);
+    bool is_endless = deadline == INT64_MAX && milliseconds < 0;
+    int64_t span = deadline == INT64_MIN ? 0 : is_endless ? -1 : span_until(deadline, milliseconds);
     if (G_UNLIKELY(foreign != NULL)) {
         wait_by(foreign, poller, count, span);
         return false;

@@ -92,7 +92,8 @@ extension Scenario {
                 """),
         Scenario(
             [122],
-            "a run in an afterWaiting observer of a nested run is left out as well, while a timer of that run's mode is due",
+            "a run in an afterWaiting observer of a nested run is left out as well, while a timer of that run's mode "
+                + "is due",
             Program(
                 sources: [SourceSpec()], timers: [TimerSpec(at: nil)],
                 observers: [

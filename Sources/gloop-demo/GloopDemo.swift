@@ -20,8 +20,8 @@ struct GloopDemo: ParsableCommand {
         commandName: "gloop-demo",
         abstract: "A tour of GRunLoop: Core Foundation's run loop on GLib's main context.",
         discussion: """
-            Without arguments every scenario is run. Each one writes down what happens, line by line, compares that with the lines \
-            that it expects, and says which line differs. The exit status is 1 if any does.
+            Without arguments every scenario is run. Each one writes down what happens, line by line, compares that \
+            with the lines that it expects, and says which line differs. The exit status is 1 if any does.
             """,
         version: "0.1.0",
         subcommands: [List.self, Run.self])

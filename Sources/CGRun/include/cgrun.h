@@ -41,7 +41,8 @@ void cgrun_lock_give_specially(cgrun_lock *lock);
 __attribute__((always_inline)) static inline bool cgrun_lock_try(cgrun_lock *lock)
 {
     uint32_t state = CGRUN_LOCK_FREE;
-    return __atomic_compare_exchange_n(&lock->word, &state, CGRUN_LOCK_TAKEN, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+    return __atomic_compare_exchange_n(
+        &lock->word, &state, CGRUN_LOCK_TAKEN, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
 }
 
 __attribute__((always_inline)) static inline void cgrun_lock_take(cgrun_lock *lock)
@@ -168,7 +169,8 @@ void cgrun_poller_clear(cgrun_poller *poller);
 ///
 /// CGRUN_POLL_FAILED: the kernel refuses to wait, and says why in the poller's `error`.
 enum { CGRUN_OWN_DESCRIPTORS = 3, CGRUN_POLL_FAILED = 1 << CGRUN_OWN_DESCRIPTORS };
-unsigned cgrun_poller_poll(cgrun_poller *poller, cgrun_polled *polled, unsigned count, const int *own, int64_t deadline);
+unsigned cgrun_poller_poll(
+    cgrun_poller *poller, cgrun_polled *polled, unsigned count, const int *own, int64_t deadline);
 
 /// Asked after a poll that has ended for nothing that anybody knows of: a descriptor that is not open, if such a one
 /// has ended each poll for a while, or -1. Whoever closes one and takes it out of its context a moment later has done

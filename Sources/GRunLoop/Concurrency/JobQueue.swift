@@ -157,8 +157,8 @@ final class JobQueue: @unchecked Sendable {
             while let entry = take() { callOutToJob(entry.job, entry.kind, of: entry.executor) }
         }
         fatalError(
-            "GRunLoop.Executor: the thread of \(description) is ending, but its jobs go on enqueuing others; end the tasks that live "
-                + "there before the thread")
+            "GRunLoop.Executor: the thread of \(description) is ending, but its jobs go on enqueuing others; end the "
+                + "tasks that live there before the thread")
     }
 
     /// The runtime knows no refusal, and a job that is dropped without a word leaves its task suspended for ever.
@@ -168,7 +168,7 @@ final class JobQueue: @unchecked Sendable {
         if OneCopy.other != nil { return OneCopy.explain("Executor") }
         let label = executor.label.map { " for \"\($0)\"" } ?? ""
         fatalError(
-            "GRunLoop.Executor: \(job)\(label) cannot run any more: the thread of \(ended) has ended. End what lives on the loop "
-                + "(actors, tasks with its executor) before its thread")
+            "GRunLoop.Executor: \(job)\(label) cannot run any more: the thread of \(ended) has ended. End what lives "
+                + "on the loop (actors, tasks with its executor) before its thread")
     }
 }

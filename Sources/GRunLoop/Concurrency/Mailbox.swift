@@ -115,7 +115,8 @@ actor Mailbox<Element: Sendable>: SerialExecutor, AsyncWaiter {
             if isDecidedLocked { return false }
             guard reader == nil else {
                 fatalError(
-                    "GRunLoop: two tasks await the next element of one iterator; give each its own, by makeAsyncIterator()"
+                    "GRunLoop: two tasks await the next element of one iterator; give each its own, by "
+                        + "makeAsyncIterator()"
                 )
             }
             reader = job

@@ -84,7 +84,8 @@ private struct LoopSnapshot {
             lines += section("observers", mode.observers.map(\.description)).map { "    " + $0 }
             lines += section("timers", mode.timers.map(\.description)).map { "    " + $0 }
             lines.append(
-                "    soft deadline in: \(deadline(mode.softDeadline)) / hard deadline in: \(deadline(mode.hardDeadline))"
+                "    soft deadline in: \(deadline(mode.softDeadline)) / hard deadline in: "
+                    + "\(deadline(mode.hardDeadline))"
             )
             lines.append("}")
         }

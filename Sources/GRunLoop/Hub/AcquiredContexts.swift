@@ -58,8 +58,8 @@ struct AcquiredContexts {
             } else {
                 Log.misuse(
                     "run",
-                    "a callout has pushed a thread-default GMainContext and not popped it again; the run's own one stays "
-                        + "pushed below it")
+                    "a callout has pushed a thread-default GMainContext and not popped it again; the run's own one "
+                        + "stays pushed below it")
             }
         }
         pushed = nil

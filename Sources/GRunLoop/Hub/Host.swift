@@ -211,8 +211,8 @@ extension GRunLoop {
         if isStranded { MainQueue.explainStranded() }
         if hasShortage {
             Log.critical(
-                "GRunLoop: no descriptor is left to watch timers and descriptors with while a host drives; they wait until one is. "
-                    + "Close some descriptors or raise the limit. Said once")
+                "GRunLoop: no descriptor is left to watch timers and descriptors with while a host drives; they wait "
+                    + "until one is. Close some descriptors or raise the limit. Said once")
         }
     }
 

@@ -174,7 +174,7 @@ extension GRunLoop.Source: CustomStringConvertible {
     public var description: String {
         let (signalled, valid) = Fork.isChild ? (false, false) : (isSignalled, isValid)
         return "<GRunLoop.Source \(hexAddress(self))>{signalled = \(yesNo(signalled)), valid = \(yesNo(valid)), "
-            + "order = \(order), context = {version = 0, perform = closure, schedule = \(schedule == nil ? "none" : "closure"), "
-            + "cancel = \(cancel == nil ? "none" : "closure")}}"
+            + "order = \(order), context = {version = 0, perform = closure, schedule = "
+            + "\(schedule == nil ? "none" : "closure"), cancel = \(cancel == nil ? "none" : "closure")}}"
     }
 }

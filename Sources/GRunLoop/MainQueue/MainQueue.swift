@@ -62,8 +62,8 @@ enum MainQueue {
     static func explainIfLost() {
         guard !isOurs, !saidLost.exchange(true, ordering: .relaxed) else { return }
         Log.critical(
-            "the main dispatch queue cannot be served by this run loop: \(lossInWords). DispatchQueue.main and @MainActor will not run "
-                + "here. Said once")
+            "the main dispatch queue cannot be served by this run loop: \(lossInWords). DispatchQueue.main and "
+                + "@MainActor will not run here. Said once")
     }
 
     private static let hasLooked = Atomic(false)
@@ -80,21 +80,21 @@ enum MainQueue {
     private static var lossInWords: String {
         if isLeft(cgrun_async_main_state()) {
             return
-                "the program's async main has suspended, and Swift's runtime has given the main thread to libdispatch; call "
-                + "GRunLoop.driveAsyncMain() before the first await of main()"
+                "the program's async main has suspended, and Swift's runtime has given the main thread to libdispatch; "
+                + "call GRunLoop.driveAsyncMain() before the first await of main()"
         }
         if cgrun_main_queue_owner() == cgrun_main_thread() {
             return "libdispatch has no handle of it for a foreign run loop, or no descriptor is left for one"
         }
         if cgrun_main_queue_owner_at_load() == cgrun_main_thread() {
             return
-                "dispatchMain() was called, which gives the main thread to libdispatch for good, or that thread is ending; run "
-                + "the main run loop instead"
+                "dispatchMain() was called, which gives the main thread to libdispatch for good, or that thread is "
+                + "ending; run the main run loop instead"
         }
         return
-            "libdispatch was first loaded on a thread that is not the main one, which it has taken for the main thread (or "
-            + "dispatchMain() was called before this library was loaded); load libdispatch, or what links with it, on the main "
-            + "thread"
+            "libdispatch was first loaded on a thread that is not the main one, which it has taken for the main thread "
+            + "(or dispatchMain() was called before this library was loaded); load libdispatch, or what links with it, "
+            + "on the main thread"
     }
 
     private static let saidInside = Atomic(false)
@@ -109,9 +109,9 @@ enum MainQueue {
     static func explainStranded() {
         guard !saidInside.exchange(true, ordering: .relaxed) else { return }
         Log.warning(
-            "the main dispatch queue has something to run, but the main run loop is being run inside one of its blocks, or inside a job "
-                + "of the main actor: until that returns, DispatchQueue.main and @MainActor stand still. Run nested loops in callouts of "
-                + "the loop, as by GRunLoop.asyncOnMain. Said once")
+            "the main dispatch queue has something to run, but the main run loop is being run inside one of its "
+                + "blocks, or inside a job of the main actor: until that returns, DispatchQueue.main and @MainActor "
+                + "stand still. Run nested loops in callouts of the loop, as by GRunLoop.asyncOnMain. Said once")
     }
 
     /// Whether the queue has asked to be drained.

@@ -114,7 +114,7 @@ extension GRunLoop {
 
     private func warnOfClosed(_ source: DescriptorSource) {
         Log.warning(
-            "descriptor \(source.descriptor) was closed while a DescriptorSource watched it; remove or invalidate the source "
-                + "before closing its descriptor")
+            "descriptor \(source.descriptor) was closed while a DescriptorSource watched it; remove or invalidate the "
+                + "source before closing its descriptor")
     }
 }

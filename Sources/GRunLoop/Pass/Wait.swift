@@ -178,8 +178,8 @@ extension GRunLoop {
         host.forgetEpoll(of: mode)
         lock.unlock()
         Log.warning(
-            "a descriptor was closed while a DescriptorSource watched it, and lives on in a copy; remove or invalidate the source "
-                + "before closing its descriptor"
+            "a descriptor was closed while a DescriptorSource watched it, and lives on in a copy; remove or invalidate "
+                + "the source before closing its descriptor"
                 + (isRebuilt
                     ? "" : ". No descriptor is left to watch the mode's others with; add one again when there is"))
         lock.lock()

@@ -23,11 +23,11 @@ extension GRunLoop {
         public var description: String {
             switch self {
             case .invalid(let descriptor):
-                "descriptor \(descriptor) is not open; add a source while its descriptor is open, and remove the source before "
-                    + "closing it"
+                "descriptor \(descriptor) is not open; add a source while its descriptor is open, and remove the "
+                    + "source before closing it"
             case .notPollable(let descriptor):
-                "descriptor \(descriptor) cannot be waited for: it is a regular file, a directory or a device as /dev/null, "
-                    + "always ready; read it directly or from a version-0 source"
+                "descriptor \(descriptor) cannot be waited for: it is a regular file, a directory or a device as "
+                    + "/dev/null, always ready; read it directly or from a version-0 source"
             case .limitReached(let errno):
                 "no descriptor is left for the run loop to wait with (\(Self.message(errno))); close some or "
                     + "raise the limit, and add the source again"

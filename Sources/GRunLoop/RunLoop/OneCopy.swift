@@ -32,8 +32,9 @@ enum OneCopy {
     static func explain(_ call: StaticString) {
         Log.misuse(
             call,
-            "another copy of GRunLoop serves this process (\(other ?? "this one")), so this one (\(file)) does nothing. Link everything that "
-                + "uses it to one shared library: libgrun-1.0.so.0, or the product GRunLoopDynamic")
+            "another copy of GRunLoop serves this process (\(other ?? "this one")), so this one (\(file)) does "
+                + "nothing. Link everything that uses it to one shared library: libgrun-1.0.so.0, or the product "
+                + "GRunLoopDynamic")
     }
 
     private static let hasExplained = Atomic(false)

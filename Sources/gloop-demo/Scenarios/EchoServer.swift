@@ -55,7 +55,8 @@ enum EchoServer {
         watch.report(log)
         log.line("run", "returned \(result)")
         log.note(
-            "\(watch.ticks) ticks and \(accepted.value) connections in \(milliseconds(start.duration(to: GRunLoop.now)))"
+            "\(watch.ticks) ticks and \(accepted.value) connections in "
+                + "\(milliseconds(start.duration(to: GRunLoop.now)))"
         )
     }
 

@@ -90,7 +90,8 @@ struct Plot {
             body += "<line x1=\"\(left)\" y1=\"\(top + 150)\" x2=\"\(end)\" y2=\"\(top + 150)\" stroke=\"#77767b\"/>\n"
         }
         return """
-            <svg xmlns="http://www.w3.org/2000/svg" width="\(width)" height="\(series.count * panel)" font-family="sans-serif">
+            <svg xmlns="http://www.w3.org/2000/svg" width="\(width)" height="\(series.count * panel)" \
+            font-family="sans-serif">
             <rect width="100%" height="100%" fill="#ffffff"/>
             \(body)</svg>
 

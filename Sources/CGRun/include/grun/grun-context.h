@@ -11,7 +11,8 @@
 
 G_BEGIN_DECLS
 
-/* Contexts of modes: while a run is in such a mode, the context is served with the loop's own items, in one sleep. Threads: any. */
+/* Contexts of modes: while a run is in such a mode, the context is served with the loop's own items, in one sleep.
+ * Threads: any. */
 
 /**
  * grun_loop_get_home_context:

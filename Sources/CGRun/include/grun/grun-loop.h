@@ -69,7 +69,8 @@ void grun_loop_unref (GRunLoop *loop);
 GRUN_AVAILABLE_IN_1_0
 char *grun_loop_to_string (GRunLoop *loop);
 
-/* Running. Threads: the loop's own; from another thread it is a g_critical(), and nothing is run. Runs nest: they may be made from every callback. */
+/* Running. Threads: the loop's own; from another thread it is a g_critical(), and nothing is run. Runs nest: they may
+ * be made from every callback. */
 
 /**
  * grun_loop_run:

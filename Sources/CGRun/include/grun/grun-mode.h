@@ -67,9 +67,9 @@ GRUN_AVAILABLE_IN_1_0
 gint64 grun_loop_get_next_timer_fire_date (GRunLoop *loop,
                                            const char *mode);
 
-/* Items of modes. Threads: any. Adding what is there already, or is invalid, does nothing; what is in another loop is refused by a g_critical().
- * With %GRUN_MODE_COMMON an item joins every common mode, or leaves it; whether it is there is whether it was added to
- * the common modes as such. */
+/* Items of modes. Threads: any. Adding what is there already, or is invalid, does nothing; what is in another loop is
+ * refused by a g_critical(). With %GRUN_MODE_COMMON an item joins every common mode, or leaves it; whether it is there
+ * is whether it was added to the common modes as such. */
 
 /**
  * grun_loop_add_source:

@@ -11,9 +11,9 @@
 
 G_BEGIN_DECLS
 
-/* Blocks: a function is called once, in the first of its modes that runs, in the order in which they were enqueued. It does not keep a mode
- * from being finished, and does not count as a handled source. One that is still waiting when the loop's thread ends is
- * dropped; only @notify is called then, on the ending thread. */
+/* Blocks: a function is called once, in the first of its modes that runs, in the order in which they were enqueued. It
+ * does not keep a mode from being finished, and does not count as a handled source. One that is still waiting when the
+ * loop's thread ends is dropped; only @notify is called then, on the ending thread. */
 
 /**
  * grun_loop_perform_block:
@@ -73,7 +73,8 @@ void grun_loop_post (GRunLoop *loop,
                      gpointer user_data,
                      GDestroyNotify notify);
 
-/* Performs: these are sources, which keep their modes from being finished until they were performed, and count as handled sources. */
+/* Performs: these are sources, which keep their modes from being finished until they were performed, and count as
+ * handled sources. */
 
 /**
  * grun_loop_perform_on_thread:
