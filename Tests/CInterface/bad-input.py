@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes a C program that calls every function of <grun/grun.h> with each bad value of each argument in turn: bad-input.py GRun-1.0.gir > bad-input.c
+"""Writes a C program that calls every function of <grun/grun.h> with each bad value of each argument in turn:
+bad-input.py GRun-1.0.gir > bad-input.c
 
-What is bad comes from the types, and from what the header says of an argument ((nullable), the current thread's loop). The program fails if it
-does not survive, or if a call does not leave just the g_critical() that it must, which names the function.
+What is bad comes from the types, and from what the header says of an argument ((nullable), the current thread's loop).
+The program fails if it does not survive, or if a call does not leave just the g_critical() that it must, which names
+the function.
 """
 import sys
 import xml.etree.ElementTree as tree
@@ -46,7 +48,9 @@ GOOD = OBJECTS | {
 }
 # Bad values of each type, and how many criticals they leave: None is any number up to one.
 NUMBERS = {
-    "gdouble": [("NAN", 1), ("INFINITY", 0), ("-INFINITY", 0), ("DBL_MAX", 0), ("-DBL_MAX", 0), ("DBL_MIN", 0), ("-1.0", 0)],
+    "gdouble": [("NAN", 1)] + [
+        (value, 0) for value in ("INFINITY", "-INFINITY", "DBL_MAX", "-DBL_MAX", "DBL_MIN", "-1.0")
+    ],
     "gint64": [("G_MAXINT64", 0), ("G_MININT64", 0), ("0", 0), ("-1", 0)],
     "guint64": [("G_MAXUINT64", 0), ("0", 0)],
     "gint": [("G_MAXINT", 0), ("G_MININT", None), ("0", 0), ("-1", None)],
@@ -55,9 +59,9 @@ NUMBERS = {
     "GIOCondition": [("0", 0), ("(GIOCondition)-1", 0)],
     "GRunActivity": [("0", 0), ("(GRunActivity)-1", 0)],
 }
+SYMBOLS = {"GRunSource*": "source", "GRunFdSource*": "fd_source", "GRunTimer*": "timer", "GRunObserver*": "observer"}
 RELEASES = {"char*": "g_free", "char**": "g_strfreev", "GPtrArray*": "g_clear_array"} | {
-    "GRun%s*" % name: "grun_%s_unref" % symbol
-    for name, symbol in (("Source", "source"), ("FdSource", "fd_source"), ("Timer", "timer"), ("Observer", "observer"), ("Thread", "thread"))
+    kind: "grun_%s_unref" % symbol for kind, symbol in [*SYMBOLS.items(), ("GRunThread*", "thread")]
 }
 
 
@@ -108,7 +112,7 @@ def cases(arguments, index):
         yield "good.other_loop", 1 if needs_own else None, "", {"mode": "GRUN_MODE_DEFAULT"}
         yield "good.ended_loop", None, "", {}
     elif kind in OBJECTS and kind != "GRunThread*":
-        symbol = {"GRunSource*": "source", "GRunFdSource*": "fd_source", "GRunTimer*": "timer", "GRunObserver*": "observer"}[kind]
+        symbol = SYMBOLS[kind]
         yield GOOD[kind], 0, "grun_%s_invalidate (%s);" % (symbol, GOOD[kind]), {}
         if any(each.type == "GRunLoop*" for each in arguments) and kind != "GRunSource*":
             # It is in another loop.
@@ -130,14 +134,27 @@ HEAD = """// Written by bad-input.py.
 
 static void on_call(gpointer data) { (void)data; }
 static gboolean on_source(GRunSource *source, gpointer data) { (void)source; (void)data; return TRUE; }
-static void on_schedule(GRunSource *source, GRunLoop *loop, const char *mode, gpointer data) { (void)source; (void)loop; (void)mode; (void)data; }
-static gboolean on_fd_source(GRunFdSource *source, GIOCondition found, gpointer data) { (void)source; (void)found; (void)data; return TRUE; }
+static void on_schedule(GRunSource *source, GRunLoop *loop, const char *mode, gpointer data)
+{
+    (void)source; (void)loop; (void)mode; (void)data;
+}
+static gboolean on_fd_source(GRunFdSource *source, GIOCondition found, gpointer data)
+{
+    (void)source; (void)found; (void)data;
+    return TRUE;
+}
 static gboolean on_timer(GRunTimer *timer, gpointer data) { (void)timer; (void)data; return TRUE; }
-static gboolean on_observer(GRunObserver *observer, GRunActivity activity, gpointer data) { (void)observer; (void)activity; (void)data; return TRUE; }
+static gboolean on_observer(GRunObserver *observer, GRunActivity activity, gpointer data)
+{
+    (void)observer; (void)activity; (void)data;
+    return TRUE;
+}
 static void on_loop(GRunLoop *loop, gpointer data) { (void)loop; (void)data; }
 static inline void g_clear_array(GPtrArray *array) { if (array) g_ptr_array_unref(array); }
 
-static const char *good_modes[] = {"bad", "worse", NULL}, *empty_modes[] = {NULL}, *broken_modes[] = {"bad", "\\xff\\xfe", NULL};
+static const char *good_modes[] = {"bad", "worse", NULL};
+static const char *empty_modes[] = {NULL};
+static const char *broken_modes[] = {"bad", "\\xff\\xfe", NULL};
 static char *long_name;
 static GError *set_error;
 static GRunThread *other, *ended;
@@ -157,7 +174,9 @@ typedef struct {
 
 static Good make(void)
 {
-    Good good = {.loop = grun_loop_get_current(), .other_loop = grun_thread_get_loop(other), .ended_loop = grun_thread_get_loop(ended)};
+    Good good = {.loop = grun_loop_get_current()};
+    good.other_loop = grun_thread_get_loop(other);
+    good.ended_loop = grun_thread_get_loop(ended);
     good.source = grun_source_new(0, on_source, NULL, NULL);
     good.fd_source = grun_fd_source_new(descriptor, G_IO_PRI, on_fd_source, NULL, NULL);
     good.timer = grun_timer_new(3600, TRUE, on_timer, NULL, NULL);
@@ -209,10 +228,10 @@ static void judge(const char *function, const char *arguments, int expected, gbo
     calls++;
     g_mutex_lock(&lock);
     char *prefix = g_strconcat(function, ": ", NULL);
-    if ((expected >= 0 ? criticals != (guint)expected : criticals > 1) || (criticals && !g_str_has_prefix(message, prefix)) ||
-        (criticals && !is_empty)) {
-        printf("%s (%s): %u criticals, not %d%s%s%s\\n", function, arguments, criticals, expected, criticals ? ": " : "",
-            criticals ? message : "", is_empty ? "" : "; it answers something");
+    gboolean is_other = expected >= 0 ? criticals != (guint)expected : criticals > 1;
+    if (is_other || (criticals && (!g_str_has_prefix(message, prefix) || !is_empty))) {
+        printf("%s (%s): %u criticals, not %d%s%s%s\\n", function, arguments, criticals, expected,
+            criticals ? ": " : "", criticals ? message : "", is_empty ? "" : "; it returns something");
         failures++;
     }
     g_free(prefix);
@@ -223,8 +242,15 @@ static void judge(const char *function, const char *arguments, int expected, gbo
 static gpointer perform(gpointer body) { ((void (*)(void))body)(); return NULL; }
 static void run(void (*body)(void)) { g_thread_join(g_thread_new("bad", perform, (gpointer)body)); }
 static void in_virtual_time(GRunLoop *loop, gpointer body) { (void)loop; ((void (*)(void))body)(); }
-static gpointer perform_in_virtual_time(gpointer body) { grun_with_virtual_time(0, in_virtual_time, body); return NULL; }
-static void run_in_virtual_time(void (*body)(void)) { g_thread_join(g_thread_new("bad", perform_in_virtual_time, (gpointer)body)); }
+static gpointer perform_in_virtual_time(gpointer body)
+{
+    grun_with_virtual_time(0, in_virtual_time, body);
+    return NULL;
+}
+static void run_in_virtual_time(void (*body)(void))
+{
+    g_thread_join(g_thread_new("bad", perform_in_virtual_time, (gpointer)body));
+}
 """
 
 
@@ -277,13 +303,16 @@ def main():
                 elif kind != "void":
                     print("    (void)result;")
                 print("    drop(&good);\n}\n")
-    print("int main(void)\n{\n    long_name = g_strnfill(1 << 20, 'x');\n    set_error = g_error_new_literal(GRUN_ERROR, 0, \"set\");")
+    print("int main(void)\n{\n    long_name = g_strnfill(1 << 20, 'x');")
+    print('    set_error = g_error_new_literal(GRUN_ERROR, 0, "set");')
     print("    g_log_set_default_handler(on_log, NULL);\n    descriptor = eventfd(0, EFD_CLOEXEC);")
-    print('    other = grun_thread_new("other", NULL, NULL, NULL);\n    ended = grun_thread_new("ended", NULL, NULL, NULL);')
+    print('    other = grun_thread_new("other", NULL, NULL, NULL);')
+    print('    ended = grun_thread_new("ended", NULL, NULL, NULL);')
     print("    grun_thread_stop(ended);\n    grun_thread_join(ended);")
     for name, how in names:
         print("    %s(%s);" % (how, name))
-    print("    grun_thread_stop(other);\n    grun_thread_join(other);\n    grun_thread_unref(other);\n    grun_thread_unref(ended);")
+    print("    grun_thread_stop(other);\n    grun_thread_join(other);")
+    print("    grun_thread_unref(other);\n    grun_thread_unref(ended);")
     print("    g_free(long_name);\n    g_error_free(set_error);\n    g_free(message);\n    close(descriptor);")
     print('    printf("bad-input: %u calls, %u failures\\n", calls, failures);\n    return failures != 0;\n}')
 

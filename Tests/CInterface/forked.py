@@ -1,22 +1,26 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes a C program that calls every function of <grun/grun.h> in a forked child, while another thread of the parent has the
-loop's lock: forked.py GRun-1.0.gir > forked.c
+"""Writes a C program that calls every function of <grun/grun.h> in a forked child, while another thread of the parent
+has the loop's lock: forked.py GRun-1.0.gir > forked.c
 
-Each call has a child of its own. The program fails if one hangs, or does not say, as it must, that the process was forked.
+Each call has a child of its own. The program fails if one hangs, or does not say, as it must, that the process was
+forked.
 """
 import importlib.util
 import os
 import sys
 import xml.etree.ElementTree as tree
 
-spec = importlib.util.spec_from_file_location("bad_input", os.path.join(os.path.dirname(os.path.abspath(__file__)), "bad-input.py"))
+folder = os.path.dirname(os.path.abspath(__file__))
+spec = importlib.util.spec_from_file_location("bad_input", os.path.join(folder, "bad-input.py"))
 bad_input = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(bad_input)
 CORE, C = bad_input.CORE, bad_input.C
 
 # What is silent: what a child does to clean up or to find out, and what needs no lock.
-SILENT = ("_ref", "_unref", "_is_valid", "_invalidate", "_to_string", "_new", "_new_at", "_new_full", "_get_type", "_quark")
+SILENT = (
+    "_ref", "_unref", "_is_valid", "_invalidate", "_to_string", "_new", "_new_at", "_new_full", "_get_type", "_quark",
+)
 SILENT_FUNCTIONS = {
     "grun_check_version", "grun_loop_get_current", "grun_loop_get_main", "grun_loop_get_time", "grun_with_virtual_time",
     "grun_source_get_order", "grun_fd_source_get_fd", "grun_fd_source_get_condition", "grun_observer_get_activities",
@@ -39,10 +43,21 @@ HEAD = """// Written by forked.py.
 
 static void on_call(gpointer data) { (void)data; }
 static gboolean on_source(GRunSource *source, gpointer data) { (void)source; (void)data; return TRUE; }
-static void on_schedule(GRunSource *source, GRunLoop *loop, const char *mode, gpointer data) { (void)source; (void)loop; (void)mode; (void)data; }
-static gboolean on_fd_source(GRunFdSource *source, GIOCondition found, gpointer data) { (void)source; (void)found; (void)data; return TRUE; }
+static void on_schedule(GRunSource *source, GRunLoop *loop, const char *mode, gpointer data)
+{
+    (void)source; (void)loop; (void)mode; (void)data;
+}
+static gboolean on_fd_source(GRunFdSource *source, GIOCondition found, gpointer data)
+{
+    (void)source; (void)found; (void)data;
+    return TRUE;
+}
 static gboolean on_timer(GRunTimer *timer, gpointer data) { (void)timer; (void)data; return TRUE; }
-static gboolean on_observer(GRunObserver *observer, GRunActivity activity, gpointer data) { (void)observer; (void)activity; (void)data; return TRUE; }
+static gboolean on_observer(GRunObserver *observer, GRunActivity activity, gpointer data)
+{
+    (void)observer; (void)activity; (void)data;
+    return TRUE;
+}
 static void on_loop(GRunLoop *loop, gpointer data) { (void)loop; (void)data; }
 
 static const char *good_modes[] = {"bad", "worse", NULL};
@@ -151,7 +166,8 @@ static void check(const char *function, void (*body)(void), gboolean is_virtual,
     ssize_t size = read(ends[0], text, sizeof text - 1);
     text[MAX(size, 0)] = 0;
     close(ends[0]);
-    gboolean says = strstr(text, "this process was forked and did not exec()") != NULL && strstr(text, function) != NULL;
+    gboolean says = strstr(text, "this process was forked and did not exec()") != NULL &&
+        strstr(text, function) != NULL;
     if (status != 0)
         fail(function, WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM ? "hangs" : "fails", text);
     else if (is_said && !says)
@@ -192,7 +208,8 @@ def main():
     print("int main(void)\n{\n    set_up();")
     for symbol, is_virtual, is_said in names:
         print('    check("%s", call_%s, %s, %s);' % (symbol, symbol, str(is_virtual).upper(), str(is_said).upper()))
-    print('    printf("forked: %u calls, %u failures\\n", calls, failures);\n    fflush(stdout);\n    _exit(failures != 0);\n}')
+    print('    printf("forked: %u calls, %u failures\\n", calls, failures);')
+    print("    fflush(stdout);\n    _exit(failures != 0);\n}")
 
 
 main()

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The library as PyGObject sees it: loops, timers, sources, descriptors, observers, modes, errors, Ctrl-C, and a GLib main
-loop as the host."""
+"""The library as PyGObject sees it: loops, timers, sources, descriptors, observers, modes, errors, Ctrl-C, and a GLib
+main loop as the host."""
 import keyword
 import os
 import signal

@@ -304,7 +304,8 @@ void check_observer(void)
     grun_loop_add_timer(loop, keeps, MODE);
 
     Count count = count_of(loop);
-    GRunObserver *observer = grun_observer_new(GRUN_ACTIVITY_ENTRY | GRUN_ACTIVITY_EXIT, TRUE, 5, count_observer, &count, let_go);
+    GRunObserver *observer =
+        grun_observer_new(GRUN_ACTIVITY_ENTRY | GRUN_ACTIVITY_EXIT, TRUE, 5, count_observer, &count, let_go);
     g_assert_cmpint(grun_observer_get_activities(observer), ==, GRUN_ACTIVITY_ENTRY | GRUN_ACTIVITY_EXIT);
     g_assert_true(grun_observer_does_repeat(observer));
     g_assert_cmpint(grun_observer_get_order(observer), ==, 5);

@@ -288,7 +288,8 @@ static void check_stop_after_foreign_sleep(GRunLoop *loop)
     gboolean done = FALSE;
     Count waits = count_of(loop);
     g_autoptr(GRunObserver) first = grun_observer_new(GRUN_ACTIVITY_BEFORE_WAITING, TRUE, 0, leave_asleep, &done, NULL);
-    g_autoptr(GRunObserver) second = grun_observer_new(GRUN_ACTIVITY_AFTER_WAITING, TRUE, 1, count_observer, &waits, NULL);
+    g_autoptr(GRunObserver) second =
+        grun_observer_new(GRUN_ACTIVITY_AFTER_WAITING, TRUE, 1, count_observer, &waits, NULL);
     waits.stays = TRUE;
     grun_loop_add_observer(loop, first, GRUN_MODE_DEFAULT);
     grun_loop_add_observer(loop, second, GRUN_MODE_DEFAULT);

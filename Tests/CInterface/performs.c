@@ -281,10 +281,15 @@ void check_types(void)
 {
     Count count = count_of(grun_loop_get_current());
     CHECK_BOXED(grun_loop_get_type(), "GRunLoop", grun_loop_ref(count.loop), grun_loop_ref, grun_loop_unref);
-    CHECK_BOXED(grun_source_get_type(), "GRunSource", grun_source_new(0, count_source, &count, NULL), grun_source_ref, grun_source_unref);
-    CHECK_BOXED(grun_fd_source_get_type(), "GRunFdSource", grun_fd_source_new(0, G_IO_IN, count_fd, &count, NULL), grun_fd_source_ref, grun_fd_source_unref);
-    CHECK_BOXED(grun_timer_get_type(), "GRunTimer", grun_timer_new(1, FALSE, count_timer, &count, NULL), grun_timer_ref, grun_timer_unref);
-    CHECK_BOXED(grun_observer_get_type(), "GRunObserver", grun_observer_new(GRUN_ACTIVITY_ALL, TRUE, 0, count_observer, &count, NULL), grun_observer_ref, grun_observer_unref);
+    CHECK_BOXED(grun_source_get_type(), "GRunSource", grun_source_new(0, count_source, &count, NULL), grun_source_ref,
+        grun_source_unref);
+    CHECK_BOXED(grun_fd_source_get_type(), "GRunFdSource", grun_fd_source_new(0, G_IO_IN, count_fd, &count, NULL),
+        grun_fd_source_ref, grun_fd_source_unref);
+    CHECK_BOXED(grun_timer_get_type(), "GRunTimer", grun_timer_new(1, FALSE, count_timer, &count, NULL), grun_timer_ref,
+        grun_timer_unref);
+    CHECK_BOXED(grun_observer_get_type(), "GRunObserver",
+        grun_observer_new(GRUN_ACTIVITY_ALL, TRUE, 0, count_observer, &count, NULL), grun_observer_ref,
+        grun_observer_unref);
     GRunThread *thread = grun_thread_new("types", NULL, NULL, NULL);
     GRunThread *same = grun_thread_ref(thread);
     CHECK_BOXED(grun_thread_get_type(), "GRunThread", thread, grun_thread_ref, grun_thread_unref);

@@ -103,7 +103,8 @@ static void take(Call *call, unsigned index)
         if (call->function->scope == SCOPE_NONE)
             call->datum = NULL, value->p = data_any();
         else
-            value->p = call->datum = random_chance(4) ? NULL : data_new(call->function, takes_notify(call->function) && random_chance(80));
+            value->p = call->datum =
+                random_chance(4) ? NULL : data_new(call->function, takes_notify(call->function) && random_chance(80));
         break;
     case ARGUMENT_NOTIFY:
         // Without data nobody can tell whose notify it is.
@@ -140,8 +141,9 @@ static void take(Call *call, unsigned index)
         value->i = descriptors_pick();
         break;
     case ARGUMENT_CONDITION:
-        value->i = random_chance(70) ? (gint64[]){G_IO_IN, G_IO_OUT, G_IO_PRI, G_IO_IN | G_IO_OUT, G_IO_HUP}[random_below(5)]
-                                     : (gint64)(guint32)random_next() >> random_below(32);
+        value->i = random_chance(70)
+            ? (gint64[]){G_IO_IN, G_IO_OUT, G_IO_PRI, G_IO_IN | G_IO_OUT, G_IO_HUP}[random_below(5)]
+            : (gint64)(guint32)random_next() >> random_below(32);
         break;
     case ARGUMENT_ACTIVITIES:
         value->i = random_chance(60) ? GRUN_ACTIVITY_ALL : (gint64)(guint32)random_next() >> random_below(32);
@@ -193,7 +195,8 @@ static void use_result(Call *call)
     case RESULT_BORROWED:
         // Of a context of another thread's loop nobody knows how long it lives.
         if (pointer != NULL && random_chance(50) &&
-            (function->result_kind == KIND_LOOP || owners_find(call->values[0].p, NULL) == OWNER_MAIN || thread_owns(call->values[0].p)))
+            (function->result_kind == KIND_LOOP || owners_find(call->values[0].p, NULL) == OWNER_MAIN ||
+                thread_owns(call->values[0].p)))
             keep(function->result_kind, pointer);
         break;
     case RESULT_STRING:
@@ -295,7 +298,8 @@ static const Function *maker(Kind kind)
     unsigned count = 0;
     for (unsigned index = 0; index < fuzz_function_count; index++) {
         const Function *function = &fuzz_functions[index];
-        if (function->result == RESULT_NEW && !function->is_reference && function->result_kind == kind && random_below(++count) == 0)
+        if (function->result == RESULT_NEW && !function->is_reference && function->result_kind == kind &&
+            random_below(++count) == 0)
             found = function;
     }
     return found;

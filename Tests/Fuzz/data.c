@@ -76,8 +76,8 @@ void data_check_all(void)
     for (unsigned index = 0; index < count; index++) {
         Datum *datum = &data[index];
         if (datum->has_notify && atomic_load(&datum->state) == STATE_ACCEPTED && data_notified(datum) == 0)
-            fuzz_fail("at the end: data#%u of %s was never let go: its notify was not called (the function: %u times)", datum->label,
-                datum->function->name, data_calls(datum));
+            fuzz_fail("at the end: data#%u of %s was never let go: its notify was not called (the function: %u times)",
+                datum->label, datum->function->name, data_calls(datum));
     }
 }
 
@@ -90,7 +90,8 @@ static void lend(Thread *self, Kind kind, gpointer pointer)
 }
 
 // Random calls in a callback: with a seed of its own, so that it changes nothing of what comes after.
-static bool play(Datum *datum, unsigned round, unsigned most, const Kind *kinds, gpointer const *objects, unsigned count)
+static bool play(
+    Datum *datum, unsigned round, unsigned most, const Kind *kinds, gpointer const *objects, unsigned count)
 {
     Thread *self = thread_self();
     if (atomic_load(&is_over) || atomic_load(&is_calm))

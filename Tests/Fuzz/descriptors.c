@@ -30,7 +30,8 @@ static void open_at(int at)
     int two[2] = {-1, -1};
     int other = (at ^ 1) % COUNT;
     if (at < 8 && other < 8) {
-        if ((at < 4 ? pipe2(two, O_NONBLOCK | O_CLOEXEC) : socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, two)) != 0)
+        if ((at < 4 ? pipe2(two, O_NONBLOCK | O_CLOEXEC)
+                    : socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, two)) != 0)
             return;
         atomic_store(&ours[at & ~1].descriptor, high(two[0]));
         atomic_store(&ours[at | 1].descriptor, high(two[1]));

@@ -13,7 +13,10 @@
 
 // MARK: The table of calls, which generate.py writes
 
-typedef enum { KIND_LOOP, KIND_SOURCE, KIND_FD_SOURCE, KIND_TIMER, KIND_OBSERVER, KIND_THREAD, KIND_CONTEXT, KINDS } Kind;
+typedef enum {
+    KIND_LOOP, KIND_SOURCE, KIND_FD_SOURCE, KIND_TIMER, KIND_OBSERVER, KIND_THREAD, KIND_CONTEXT,
+    KINDS
+} Kind;
 
 typedef enum {
     ARGUMENT_OBJECT,

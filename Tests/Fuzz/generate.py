@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the fuzzer's table of calls, every function of the introspection data, and its table of messages: generate.py GRun-1.0.gir docs/messages.md > calls.c
+"""Writes the fuzzer's table of calls, every function of the introspection data, and its table of messages:
+generate.py GRun-1.0.gir docs/messages.md > calls.c
 
 Fails on a function whose arguments or result it does not know: none is left out without a word.
 """
@@ -113,7 +114,8 @@ def argument(symbol, name, kind, node):
     known = ARGUMENTS.get(f"{kind} {name}", ARGUMENTS.get(kind))
     if known is None:
         fail(f"{symbol}: what is an argument {kind} {name}? See generate.py")
-    field = {"MODE": "p", "NAME": "p", "MODES": "p", "DATA": "p", "NOTIFY": "f", "ERROR": "p", "SECONDS": "d"}.get(known, "i")
+    pointers = ["MODE", "NAME", "MODES", "DATA", "ERROR"]
+    field = "p" if known in pointers else {"NOTIFY": "f", "SECONDS": "d"}.get(known, "i")
     return f'{{"{name}", ARGUMENT_{known}, 0, NULL, false}}', field
 
 
@@ -235,7 +237,8 @@ def main():
     for each in known:
         expected = "false" if any(text in each for text in UNEXPECTED) else "true"
         print(f"    {{{quoted(each)}, {expected}}},")
-    print("};\nconst unsigned fuzz_message_count = G_N_ELEMENTS(fuzz_messages);\n\nconst char *const fuzz_message_names[] = {")
+    print("};\nconst unsigned fuzz_message_count = G_N_ELEMENTS(fuzz_messages);\n")
+    print("const char *const fuzz_message_names[] = {")
     for each in known:
         short = re.sub(r"^…: (this … is |called on )?|^assertion ", "", each)
         short = re.sub(r"^assertion '(.*)' failed$", r"\1", short).replace("…", "_")

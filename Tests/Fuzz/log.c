@@ -32,8 +32,9 @@ static void judge(const char *domain, GLogLevelFlags level, const char *text)
             if (matches(fuzz_messages[index].pattern, text))
                 found = (int)index;
     if (found < 0 || !fuzz_messages[found].is_expected)
-        fuzz_fail("%s message %s: %s-%s: %s", found < 0 ? "a" : "nothing here causes the", found < 0 ? "that is not in docs/messages.md" : "",
-            domain != NULL ? domain : "", (level & G_LOG_LEVEL_CRITICAL) != 0 ? "CRITICAL" : (level & G_LOG_LEVEL_ERROR) != 0 ? "ERROR" : "WARNING",
+        fuzz_fail("%s message %s: %s-%s: %s", found < 0 ? "a" : "nothing here causes the",
+            found < 0 ? "that is not in docs/messages.md" : "", domain != NULL ? domain : "",
+            (level & G_LOG_LEVEL_CRITICAL) != 0 ? "CRITICAL" : (level & G_LOG_LEVEL_ERROR) != 0 ? "ERROR" : "WARNING",
             text);
     atomic_fetch_add(&record->messages[found], 1);
     call_notice_critical(text);

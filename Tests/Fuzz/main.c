@@ -82,7 +82,8 @@ static void watch_crashes(void)
     sigaction(SIGUSR2, &(struct sigaction){.sa_handler = on_question, .sa_flags = SA_RESTART}, NULL);
     static const int signals[] = {SIGSEGV, SIGBUS, SIGILL, SIGTRAP, SIGABRT, SIGFPE};
     for (unsigned index = 0; index < G_N_ELEMENTS(signals); index++)
-        sigaction(signals[index], &(struct sigaction){.sa_handler = on_crash, .sa_flags = SA_ONSTACK | SA_RESETHAND}, NULL);
+        sigaction(
+            signals[index], &(struct sigaction){.sa_handler = on_crash, .sa_flags = SA_ONSTACK | SA_RESETHAND}, NULL);
 }
 #else
 static void watch_crashes(void) {}
@@ -90,7 +91,8 @@ static void watch_crashes(void) {}
 
 G_GNUC_NORETURN static void play_round(uint64_t seed, const char *kept, int descriptor)
 {
-    record = mmap(NULL, sizeof *record, PROT_READ | PROT_WRITE, descriptor < 0 ? MAP_SHARED | MAP_ANONYMOUS : MAP_SHARED, descriptor, 0);
+    record = mmap(NULL, sizeof *record, PROT_READ | PROT_WRITE,
+        descriptor < 0 ? MAP_SHARED | MAP_ANONYMOUS : MAP_SHARED, descriptor, 0);
     if (record == MAP_FAILED)
         abort();
     if (descriptor >= 0)
@@ -304,7 +306,8 @@ static void report(Job *job, int status, bool may_repeat)
     char *what = describe(job, status), *kind = kind_of(what);
     Record *of = job->record;
     bool is_one = of->threads + of->main_takes_part == 1;
-    fprintf(stderr, "\nfuzz: round %llu (%d threads): %s\n", (unsigned long long)job->seed, of->threads + of->main_takes_part, what);
+    fprintf(stderr, "\nfuzz: round %llu (%d threads): %s\n", (unsigned long long)job->seed,
+        of->threads + of->main_takes_part, what);
     record_print(of, may_repeat ? 14 : RECORD_ENTRIES);
     fprintf(stderr, "  what it wrote:\n");
     print_file(job->log);
@@ -316,7 +319,8 @@ static void report(Job *job, int status, bool may_repeat)
         fprintf(stderr, "  %u of 3 times the same\n", times);
         if (times == 3 && is_one) {
             char *kept = shrink(job->seed, of->steps, kind);
-            fprintf(stderr, "  these steps are enough: scripts/fuzz --round %llu --steps %s\n", (unsigned long long)job->seed, kept);
+            fprintf(stderr, "  these steps are enough: scripts/fuzz --round %llu --steps %s\n",
+                (unsigned long long)job->seed, kept);
             g_free(kept);
         }
     }

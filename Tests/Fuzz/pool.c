@@ -71,7 +71,8 @@ void pool_add(Kind kind, gpointer object)
 bool pool_contains(Kind kind, gpointer object)
 {
     for (unsigned index = 0; index < SLOTS; index++)
-        if (references(atomic_load(&slots[kind][index].counts)) > 0 && atomic_load(&slots[kind][index].pointer) == object)
+        if (references(atomic_load(&slots[kind][index].counts)) > 0 &&
+            atomic_load(&slots[kind][index].pointer) == object)
             return true;
     return false;
 }
@@ -163,7 +164,8 @@ static void invalidate(Kind kind, gpointer object)
 void pool_drop_all(void)
 {
     // Threads first: what they call could still put something here.
-    static const Kind order[] = {KIND_THREAD, KIND_SOURCE, KIND_FD_SOURCE, KIND_TIMER, KIND_OBSERVER, KIND_CONTEXT, KIND_LOOP};
+    static const Kind order[] = {
+        KIND_THREAD, KIND_SOURCE, KIND_FD_SOURCE, KIND_TIMER, KIND_OBSERVER, KIND_CONTEXT, KIND_LOOP};
     for (unsigned at = 0; at < G_N_ELEMENTS(order); at++)
         for (unsigned index = 0; index < SLOTS; index++) {
             Slot *slot = &slots[order[at]][index];

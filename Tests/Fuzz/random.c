@@ -48,7 +48,8 @@ gint64 random_integer(gint64 min, gint64 max)
 gdouble random_seconds(void)
 {
     static const gdouble extremes[] = {
-        NAN, INFINITY, -INFINITY, DBL_MAX, -DBL_MAX, DBL_MIN, 0x1p-1074, -0.0, -1.0, 1e-9, 4.9e-10, 9.2e9, -9.3e9, 9223372036.854775807, 5.1e8, 1e300,
+        NAN, INFINITY, -INFINITY, DBL_MAX, -DBL_MAX, DBL_MIN, 0x1p-1074, -0.0, -1.0, 1e-9, 4.9e-10, 9.2e9, -9.3e9,
+        9223372036.854775807, 5.1e8, 1e300,
     };
     if (random_chance(30))
         return extremes[random_below(G_N_ELEMENTS(extremes))];
@@ -59,7 +60,8 @@ gdouble random_seconds(void)
 
 gint64 random_date(GRunLoop *loop)
 {
-    static const gint64 extremes[] = {G_MAXINT64, G_MININT64, 0, 1, -1, G_MAXINT64 - 1, G_MININT64 + 1, G_MAXINT64 / 1000, G_MAXINT64 / 1000 + 1};
+    static const gint64 extremes[] = {
+        G_MAXINT64, G_MININT64, 0, 1, -1, G_MAXINT64 - 1, G_MININT64 + 1, G_MAXINT64 / 1000, G_MAXINT64 / 1000 + 1};
     if (random_chance(30))
         return extremes[random_below(G_N_ELEMENTS(extremes))];
     return (loop != NULL ? grun_loop_get_time(loop) : g_get_monotonic_time()) + random_below(4000) - 1000;
@@ -81,8 +83,8 @@ static const char *long_text(void)
 static const char *odd_text(void)
 {
     static const char *const texts[] = {
-        "", "\xff\xfe", "a\xc3", "\xed\xa0\x80", "\xf4\x90\x80\x80", "e\xcc\x81", "\xc3\xa9", "%s%n%d", "a\nb", "\xe2\x80\xae", "\xef\xbb\xbf",
-        " ", "kCFRunLoopDefaultMode ", "kcfrunloopdefaultmode", "/../", "\x01\x7f",
+        "", "\xff\xfe", "a\xc3", "\xed\xa0\x80", "\xf4\x90\x80\x80", "e\xcc\x81", "\xc3\xa9", "%s%n%d", "a\nb",
+        "\xe2\x80\xae", "\xef\xbb\xbf", " ", "kCFRunLoopDefaultMode ", "kcfrunloopdefaultmode", "/../", "\x01\x7f",
     };
     return texts[random_below(G_N_ELEMENTS(texts))];
 }
@@ -134,7 +136,8 @@ const char *const *random_modes(void)
     static const char *const same[] = {GRUN_MODE_DEFAULT, GRUN_MODE_DEFAULT, GRUN_MODE_COMMON, NULL};
     static const char *const broken[] = {"private", "\xff\xfe", NULL};
     static const char *const empty[] = {"", NULL};
-    static const char *const many[] = {"1", "2", "3", "4", "5", "6", "7", "8", "9", GRUN_MODE_TRACKING, GRUN_MODE_COMMON, NULL};
+    static const char *const many[] = {
+        "1", "2", "3", "4", "5", "6", "7", "8", "9", GRUN_MODE_TRACKING, GRUN_MODE_COMMON, NULL};
     static const char *const *const lists[LISTS] = {none, two, same, broken, empty, many};
     return random_chance(10) ? NULL : lists[random_below(LISTS)];
 }

@@ -139,7 +139,8 @@ static void print_value(const Entry *entry, const Argument *argument, unsigned i
         fprintf(stderr, "%s", argument->kind == KIND_LOOP ? "other loop" : "the callback's");
         break;
     case 's': {
-        char *text = g_strndup((const char *)&entry->values[index].number, sizeof(gint64)), *escaped = g_strescape(text, NULL);
+        char *text = g_strndup((const char *)&entry->values[index].number, sizeof(gint64)),
+             *escaped = g_strescape(text, NULL);
         fprintf(stderr, "\"%s%s\"", escaped, strlen(text) == sizeof(gint64) ? "..." : "");
         g_free(text);
         g_free(escaped);

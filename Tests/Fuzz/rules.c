@@ -121,5 +121,6 @@ void check_performed_once(Call *call)
         return;
     unsigned expected = call->result.i != 0;
     if (data_calls(call->datum) != expected)
-        fuzz_fail("%s returns %d, and has called its function %u times", call->function->name, (int)call->result.i, data_calls(call->datum));
+        fuzz_fail("%s returns %d, and has called its function %u times", call->function->name, (int)call->result.i,
+            data_calls(call->datum));
 }

@@ -68,7 +68,7 @@ import Testing
     }
 
     @Test(
-        "when a common descriptor source cannot be watched in a mode, the mode does not become common, and nothing has joined it"
+        "a mode in which a common descriptor source cannot be watched does not become common, and nothing has joined it"
     )
     func commonModeWithBadDescriptor() async throws {
         try await onFreshThread { loop in

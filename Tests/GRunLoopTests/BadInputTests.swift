@@ -58,9 +58,7 @@ import Testing
         }
     }
 
-    @Test(
-        "a timer, an observer or a descriptor source of one loop is refused by another, with a message, and stays where it is"
-    )
+    @Test("a timer, observer or descriptor source of one loop is refused by another, with a message; it stays")
     func secondLoop() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()

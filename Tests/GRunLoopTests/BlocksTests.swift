@@ -150,9 +150,7 @@ import Testing
         }
     }
 
-    @Test(
-        "item 176: a block for a mode that never was makes it; one for the common modes does not make a mode of that name"
-    )
+    @Test("item 176: a block for a mode that does not exist makes it; one for the common modes makes none of that name")
     func makesMode() async throws {
         try await onFreshThread { loop in
             #expect(loop.run(mode: "New", for: .zero) == .finished)
@@ -207,7 +205,7 @@ import Testing
     }
 
     @Test(
-        "item 175: a block for no mode at all is ignored, and makes no mode (a wrong kind of mode or no block does not compile)"
+        "item 175: a block for no mode at all is ignored, and makes no mode (a mode of another type does not compile)"
     )
     func noModes() async throws {
         try await onFreshThread { loop in

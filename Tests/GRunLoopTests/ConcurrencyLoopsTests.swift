@@ -10,7 +10,7 @@ import Testing
     private static let modes: [GRunLoop.Mode] = [.default, .common, "M", "N"]
 
     @Test(
-        "a timer or observer that threads throw between two loops is in one of them at most, and never called twice at once"
+        "a timer or observer that threads throw between two loops is in one of them at most, never called twice at once"
     )
     func betweenLoops() async throws {
         try await onFreshThread { _ in

@@ -61,7 +61,7 @@ import Testing
     }
 
     @Test(
-        "a source is performed for what is signalled while it joins and leaves modes of several loops; a sanitizer sees no race"
+        "a source is performed for what is signalled while it joins and leaves modes of several loops, without a race"
     )
     func signalsBesideMemberships() {
         // In a process of its own: scripts/sanitize runs an optimized one, in which alone the sanitizer sees arrays.

@@ -8,7 +8,7 @@ import Testing
 
 @Suite struct ContextModeTests {
     @Test(
-        "a timeout of GLib's on the home context is served while a common mode runs, and waits while a private mode runs"
+        "a timeout of GLib's on the home context is served while a common mode runs, and waits while a private one does"
     )
     func homeInCommonModes() async throws {
         try await onFreshThread { loop in
@@ -86,7 +86,7 @@ import Testing
     }
 
     @Test(
-        "a context that was added to the common modes is served in each of them, those that become common later included"
+        "a context that was added to the common modes is served in each of them, also in those that become common later"
     )
     func commonContext() async throws {
         try await onFreshThread { loop in
@@ -112,9 +112,7 @@ import Testing
         }
     }
 
-    @Test(
-        "a context that another thread adds while the loop sleeps in the mode is served at once, and no more once it is removed"
-    )
+    @Test("a context that another thread adds to the sleeping loop's mode is served at once, until it is removed")
     func addedWhileAsleep() async throws {
         try await onFreshThread { _ in
             let trace = Recorder()

@@ -37,7 +37,7 @@ import Testing
     }
 
     @Test(
-        "a context is kept by whoever has asked for it, when it is taken out of its mode, and when the loop's thread ends"
+        "a context is kept by whoever has asked for it: when it is taken out of its mode, when the loop's thread ends"
     )
     func askedFor() async throws {
         try await onFreshThread { _ in

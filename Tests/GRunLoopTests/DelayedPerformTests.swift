@@ -8,9 +8,7 @@ import Testing
 private final class Target: Sendable {}
 
 @Suite struct DelayedPerformTests {
-    @Test(
-        "item 224: a delayed perform is a timer of the current thread's loop in the default mode; unless that runs, it does not"
-    )
+    @Test("item 224: a delayed perform is a timer of the current loop in the default mode, and waits for that mode")
     func delayed() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
@@ -67,9 +65,7 @@ private final class Target: Sendable {}
         }
     }
 
-    @Test(
-        "item 227: cancelling takes back this loop's delayed performs of a target, or those with an equal key; performs from threads stay"
-    )
+    @Test("item 227: cancelling takes back this loop's delayed performs of a target or key; performs from threads stay")
     func cancel() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
@@ -137,9 +133,7 @@ private final class Target: Sendable {}
         }
     }
 
-    @Test(
-        "item 236: ordered performs run at the start of the next pass, lower orders first, equal ones first in first out, once"
-    )
+    @Test("item 236: ordered performs run once, at the start of the next pass: by order, equal ones first in first out")
     func ordered() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()

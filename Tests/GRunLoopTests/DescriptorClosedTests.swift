@@ -8,7 +8,7 @@ import Testing
 
 @Suite struct DescriptorClosedTests {
     @Test(
-        "item 108: an event for which no source is left is reported, and the loop carries on: it sleeps, and serves the others"
+        "item 108: an event for which no source is left is reported; the loop carries on, sleeps and serves the others"
     )
     func orphanedEvent() async throws {
         try await onFreshThread { loop in
@@ -101,7 +101,7 @@ import Testing
     }
 
     @Test(
-        "item 107: an event that was found for a descriptor is not one of another that got its number before the event's turn"
+        "item 107: an event found for a descriptor is not given to another that got its number before the event's turn"
     )
     func numberReusedAfterFetch() async throws {
         try await onFreshThread { loop in

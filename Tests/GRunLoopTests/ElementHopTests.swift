@@ -8,7 +8,7 @@ import Testing
     private static let forms = ["readiness", "ticks", "activities", "next", "sleep", "clock", "run"]
 
     @Test(
-        "each element, sleep and visit reaches an actor of the loop, and a task that prefers its executor, by jobs of that loop alone",
+        "elements, sleeps and visits reach the loop's actor, and a task on its executor, by the loop's jobs alone",
         arguments: ["elements-of-an-actor", "elements-of-a-task"])
     func staysOnTheLoop(scenario: String) {
         let child = runChild(scenario)

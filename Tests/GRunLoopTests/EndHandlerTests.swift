@@ -136,9 +136,7 @@ import Testing
         }
     }
 
-    @Test(
-        "threads add and remove while the loop's thread ends: each closure is called once or not at all, as was answered"
-    )
+    @Test("threads add and remove while the loop's thread ends: each closure is called once or never, as was returned")
     func raced() async throws {
         for _ in 0..<20 {
             let worker = try GRunLoop.Thread(name: "raced")
@@ -160,9 +158,7 @@ import Testing
         }
     }
 
-    @Test(
-        "a thread that was not ours, and whose loop ran once, calls them before the destructors that use the loop are through"
-    )
+    @Test("a foreign thread whose loop ran once calls them before the destructors that use the loop are through")
     func plainThread() async throws {
         let trace = Recorder()
         onPlainThread {

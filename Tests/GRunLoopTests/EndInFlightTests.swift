@@ -75,7 +75,7 @@ private actor Reader {
     }
 
     @Test(
-        "when the thread ends its task is resumed with an error, in time for the loop's jobs; what completes later is ignored",
+        "the thread's end resumes its task with an error, in time for the loop's jobs; what completes later is ignored",
         arguments: Caller.allCases)
     func threadEnds(caller: Caller) async throws {
         let worker = try GRunLoop.Thread(name: "in flight")

@@ -40,7 +40,7 @@ private let pass = ["beforeTimers", "beforeSources", "beforeWaiting", "afterWait
     }
 
     @Test(
-        "item 205: with a repeating timer only, run(mode:before:) fires it as often as it is due and returns at the limit"
+        "item 205: with a repeating timer only, run(mode:before:) fires it whenever it is due and returns at the limit"
     )
     func repeatingTimer() async throws {
         try await onFreshThread { loop in
@@ -82,9 +82,7 @@ private let pass = ["beforeTimers", "beforeSources", "beforeWaiting", "afterWait
         }
     }
 
-    @Test(
-        "item 208: run(until:) runs the default mode again and again: every handled source is an exit and an entry, until the date"
-    )
+    @Test("item 208: run(until:) runs the default mode until the date: an exit and an entry for every handled source")
     func runUntil() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
@@ -173,7 +171,7 @@ private let pass = ["beforeTimers", "beforeSources", "beforeWaiting", "afterWait
     }
 
     @Test(
-        "item 211: for another thread's loop run(mode:before:) is false, limitDate nil, acceptInput returns, and nothing is run"
+        "item 211: for another thread's loop run(mode:before:) is false, limitDate nil, acceptInput returns; none runs"
     )
     func anotherThreadsLoop() async throws {
         try await onFreshThread { _ in

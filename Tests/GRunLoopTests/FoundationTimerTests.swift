@@ -78,7 +78,7 @@ import Testing
     }
 
     @Test(
-        "item 218: fire calls a valid timer's closure at once; a repeating timer keeps its schedule, a one-shot timer ends"
+        "item 218: fire calls a valid timer's closure at once; a repeating one keeps its schedule, a one-shot one ends"
     )
     func fire() async throws {
         try await onFreshThread { loop in
@@ -105,7 +105,7 @@ import Testing
     }
 
     @Test(
-        "item 219: Timer.scheduled adds to the current loop's default mode; Timer(interval:) is nowhere; both first fire after the interval"
+        "item 219: Timer.scheduled adds to the current default mode, Timer(interval:) to none; both wait the interval"
     )
     func scheduled() async throws {
         try await onFreshThread { loop in

@@ -69,9 +69,7 @@ import Testing
         }
     }
 
-    @Test(
-        "a D-Bus call and its answer, both ends on this loop, are served while a common mode runs and wait in a private one"
-    )
+    @Test("a D-Bus call and its answer, both ends on this loop, are served in a common mode and wait in a private one")
     func dBus() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()

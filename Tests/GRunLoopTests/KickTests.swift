@@ -15,9 +15,7 @@ private func sleeping(in context: OpaquePointer) -> SleepState {
 }
 
 @Suite struct KickTests {
-    @Test(
-        "a sleep is ended by one kick, which whoever decided on it sends: it wakes the context, and keeps it for as long"
-    )
+    @Test("a sleep is ended by one kick, sent by whoever decided on it: it wakes the context, and keeps it for as long")
     func once() async throws {
         let context = try #require(g_main_context_new())
         var sleep = sleeping(in: context)

@@ -8,9 +8,7 @@ import TestSupport
 import Testing
 
 @Suite(.serialized) struct LeftOutCheckTests {
-    @Test(
-        "no user code is called between prepare and check, also where GLib leaves the check out of the wait that found an item"
-    )
+    @Test("no user code is called between prepare and check, also where GLib leaves out the check of the last wait")
     func repeatedBeforeTheItem() async throws {
         try await onFreshThread { loop in
             let context = TestContext()

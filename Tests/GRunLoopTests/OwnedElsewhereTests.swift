@@ -10,7 +10,7 @@ import Testing
 
 @Suite struct OwnedElsewhereTests {
     @Test(
-        "items 67, 69: wake-ups of a loop whose contexts other threads own are one pass each, after which it sleeps again"
+        "items 67, 69: each wake-up of a loop whose contexts other threads own is one pass, after which it sleeps again"
     )
     func wokenByItsDescriptor() async throws {
         let context = TestContext()

@@ -6,9 +6,7 @@ import TestSupport
 import Testing
 
 @Suite struct PassItemTests {
-    @Test(
-        "item 50: of a wake-up, due timers and ready descriptors, exactly one is serviced in a pass, and all in their turn"
-    )
+    @Test("item 50: of a wake-up, due timers and ready descriptors, a pass services exactly one, and each has its turn")
     func oneItemAPass() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()

@@ -91,9 +91,7 @@ import Testing
         }
     }
 
-    @Test(
-        "item 43: after a source was performed a ready descriptor is serviced in that pass as well, and nothing is waited for"
-    )
+    @Test("item 43: after a source was performed that pass services a ready descriptor as well, and waits for nothing")
     func pollAfterSource() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
@@ -174,7 +172,7 @@ import Testing
     }
 
     @Test(
-        "items 46, 49: what a beforeWaiting observer signals or enqueues without a wake-up waits until the sleep is over"
+        "items 46, 49: what a beforeWaiting observer signals or enqueues without a wake-up waits until the sleep ends"
     )
     func signalledBeforeWaiting() async throws {
         try await onFreshThread { loop in
@@ -211,9 +209,7 @@ import Testing
         }
     }
 
-    @Test(
-        "item 47: a block that a source, a timer, a descriptor source or an afterWaiting observer enqueues runs in the same pass"
-    )
+    @Test("item 47: a block from a source, timer, descriptor source or afterWaiting observer runs in the same pass")
     func blocksOfCallouts() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()

@@ -10,9 +10,7 @@ private struct Failure: Error, Equatable {
 }
 
 @Suite struct PerformTests {
-    @Test(
-        "item 229: a perform wakes the sleeping loop and runs there, in the first of its modes; without modes in the common ones"
-    )
+    @Test("item 229: a perform wakes the sleeping loop and runs in its first mode; without modes in the common ones")
     func wakesTheLoop() async throws {
         try await onFreshThread { _ in
             let trace = Recorder()
@@ -127,7 +125,7 @@ private struct Failure: Error, Equatable {
     }
 
     @Test(
-        "item 233: an ended thread refuses performs; when it ends with some queued, they are not performed and waiters are told"
+        "item 233: an ended thread refuses performs; those that are queued at its end are dropped, and waiters are told"
     )
     func threadHasEnded() async throws {
         try await onFreshThread { _ in
@@ -164,7 +162,7 @@ private struct Failure: Error, Equatable {
     }
 
     @Test(
-        "item 234: a perform is a version-0 source, not a timer: it ends a run that returns after a source, and its stack says so"
+        "item 234: a perform is a version-0 source by its stack, not a timer: it ends a run that returns after a source"
     )
     func isASource() async throws {
         try await onFreshThread { loop in
@@ -196,7 +194,7 @@ private struct Failure: Error, Equatable {
     }
 
     @Test(
-        "item 237: a flag that another thread just sets does not end run(mode:before:); set by work on the loop, it does at once"
+        "item 237: a flag set by another thread does not end run(mode:before:) at once; set by work on the loop it does"
     )
     func flags() async throws {
         try await onFreshThread { _ in

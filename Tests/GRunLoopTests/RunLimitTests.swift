@@ -6,9 +6,7 @@ import TestSupport
 import Testing
 
 @Suite struct RunLimitTests {
-    @Test(
-        "item 29: of several results in one pass, handledSource goes before timedOut, stopped and finished, in this order"
-    )
+    @Test("item 29: of several results in one pass the first holds: handledSource, timedOut, stopped, finished")
     func precedence() async throws {
         try await onFreshThread { loop in
             // The source is performed after the blocks: the block that empties the mode runs in stage 11 of the same

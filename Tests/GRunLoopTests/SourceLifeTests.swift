@@ -97,9 +97,7 @@ private func recordedSource(_ trace: Recorder, order: Int = 0) -> GRunLoop.Sourc
         }
     }
 
-    @Test(
-        "item 86: invalidating cancels once a mode, with the signal cleared already, and takes the source from the common items"
-    )
+    @Test("item 86: invalidating clears the signal, cancels once for each mode, and leaves the common items")
     func invalidate() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
@@ -178,9 +176,7 @@ private func recordedSource(_ trace: Recorder, order: Int = 0) -> GRunLoop.Sourc
         }
     }
 
-    @Test(
-        "items 89, 91: a signal that comes just before a source of several modes is performed is a new one in each of them"
-    )
+    @Test("items 89, 91: a signal just before a source of several modes is performed is a new one in each of them")
     func signalledAsItsTurnComes() async throws {
         try await onFreshThread { loop in
             let performed = Counter()

@@ -20,9 +20,7 @@ import Testing
         }
     }
 
-    @Test(
-        "item 89: the signal is cleared before the source performs; a signal from inside is for the next pass, which follows at once"
-    )
+    @Test("item 89: the signal is cleared before the source performs; one from inside is for the next pass, at once")
     func signalFromInside() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()

@@ -37,9 +37,7 @@ import Testing
         }
     }
 
-    @Test(
-        "item 59: a run that was stopped before a nested run began does not stop that one, and is still stopped after it"
-    )
+    @Test("item 59: a run stopped before a nested run began does not stop that one, and is still stopped after it")
     func stoppedBeforeNestedRun() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
@@ -129,9 +127,7 @@ import Testing
         }
     }
 
-    @Test(
-        "item 65: a stop before the wait leaves a wake-up behind: one more pass of a run that is started in the same callout"
-    )
+    @Test("item 65: a stop before the wait leaves a wake-up behind: one more pass of a run started in the same callout")
     func leavesAWakeUp() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()

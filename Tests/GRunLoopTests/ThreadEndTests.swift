@@ -276,7 +276,8 @@ private enum TeardownProbe {
             let result = loop.run(for: .zero)
             let isSame = GRunLoop.current === loop && !loop.isGone
             TeardownProbe.note(
-                "round \(number): \(isSame ? "the same" : "another") loop, block \(ran.isSet ? "ran" : "did not run"), \(result)"
+                "round \(number): \(isSame ? "the same" : "another") loop, block \(ran.isSet ? "ran" : "did not run"), "
+                    + "\(result)"
             )
             if number < 2 {
                 pthread_setspecific(TeardownProbe.key.value, UnsafeMutableRawPointer(bitPattern: number + 1))

@@ -68,7 +68,7 @@ import Testing
     }
 
     @Test(
-        "item 197: running is for the loop's own thread: elsewhere it is refused, with a message that says where to call it"
+        "item 197: running is for the loop's own thread: elsewhere it is refused, and the message says where to call it"
     )
     func runningElsewhere() async throws {
         try await onFreshThread { _ in

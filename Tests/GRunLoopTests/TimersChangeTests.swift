@@ -6,9 +6,7 @@ import TestSupport
 import Testing
 
 @Suite("Timers: changes") struct TimersChangeTests {
-    @Test(
-        "item 122: a date that is set outside the closure sorts the timer anew in all its modes; a past one means at once"
-    )
+    @Test("item 122: a date set outside the closure sorts the timer anew in all its modes; a past one means at once")
     func moved() async throws {
         try await onFreshThread { loop in
             let record = Recorder()

@@ -257,9 +257,7 @@ import Testing
             ])
     }
 
-    @Test(
-        "the thread's own loop and clock are there again afterwards, also when the closure throws; the other loop has ended"
-    )
+    @Test("the thread's own loop and clock are there again afterwards, also after a throw; the other loop has ended")
     func afterwards() async throws {
         try await onFreshThread { loop in
             struct Thrown: Error {}

@@ -62,7 +62,8 @@ static void release(void *data)
     ((Loop *)data)->released++;
 }
 
-static const cgrun_hub_funcs funcs = {.prepare = prepare, .check = check, .dispatch = dispatch, .idle = idle, .release = release};
+static const cgrun_hub_funcs funcs = {
+    .prepare = prepare, .check = check, .dispatch = dispatch, .idle = idle, .release = release};
 
 static void loop_init(Loop *loop, GMainContext *context)
 {

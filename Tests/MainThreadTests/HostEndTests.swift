@@ -139,7 +139,8 @@ final class HostEndTests: MainThreadTestCase {
         g_source_destroy(watch)
         g_source_unref(watch)
         print(
-            "hosted: 100000 iterations without waiting: \(pairs.value) pairs, \(LongIteration.count) iterations as long as a sleep"
+            "hosted: 100000 iterations without waiting: \(pairs.value) pairs, \(LongIteration.count) iterations as "
+                + "long as a sleep"
         )
         // The first one is what is under way when the observer comes.
         XCTAssertLessThanOrEqual(pairs.value, LongIteration.count + 1)

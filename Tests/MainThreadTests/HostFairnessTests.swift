@@ -116,8 +116,8 @@ final class HostFairnessTests: MainThreadTestCase {
             flood.end()
             let name = kinds.count == 1 ? kinds[0] : "all at once"
             print(
-                "hosted: flood under \(driver): \(name): \(calls) calls of ours, \(others.value) of the host's idle work, "
-                    + "at most \(longest) in a row")
+                "hosted: flood under \(driver): \(name): \(calls) calls of ours, \(others.value) of the host's idle "
+                    + "work, at most \(longest) in a row")
             XCTAssertGreaterThanOrEqual(calls, Flood.enough, name)
             // The host's turn is up to three dispatches.
             XCTAssertLessThanOrEqual(others.value, 3 * calls, name)

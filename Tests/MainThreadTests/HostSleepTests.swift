@@ -92,8 +92,9 @@ final class HostSleepTests: MainThreadTestCase {
         // Where others take the processor away there are fewer in the same time.
         for _ in 0..<10 where count.sleeps <= expected { try body() }
         print(
-            "hosted: \(what): \(count.sleeps) sleeps, \(count.unbracketed) without beforeWaiting, \(count.pairs) pairs, "
-                + "\(count.extraPairs) without a reason and \(count.passPairs) of passes that had something to serve, \(count.sharedPairs) with several"
+            "hosted: \(what): \(count.sleeps) sleeps, \(count.unbracketed) without beforeWaiting, \(count.pairs) "
+                + "pairs, \(count.extraPairs) without a reason and \(count.passPairs) of passes that had something to "
+                + "serve, \(count.sharedPairs) with several"
         )
         XCTAssertEqual(count.unbracketed, 0, what)
         XCTAssertEqual(count.sharedPairs, 0, what)

@@ -63,7 +63,8 @@ final class HostThreadTests: MainThreadTestCase {
         join(worker)
         descriptor.invalidate()
         print(
-            "hosted: \(changes) descriptors came and went in \(span): \(sent.value) of each event sent, none lost, \(fired.value) timer fires"
+            "hosted: \(changes) descriptors came and went in \(span): \(sent.value) of each event sent, none lost, "
+                + "\(fired.value) timer fires"
         )
         XCTAssertEqual(sent.value, changes / 100)
         XCTAssertGreaterThan(fired.value, 0)

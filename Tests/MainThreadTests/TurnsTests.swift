@@ -284,7 +284,8 @@ final class TurnsTests: MainThreadTestCase {
             timer.invalidate()
             for timeout in timeouts { timeout.destroy() }
             print(
-                "hosted: timer of 1 us beside \(foreign) timeouts: \(fires.value) fires beside 20 turns, at most \(longest) apart"
+                "hosted: timer of 1 us beside \(foreign) timeouts: \(fires.value) fires beside 20 turns, at most "
+                    + "\(longest) apart"
             )
             XCTAssertEqual(turns.value, 20)
             XCTAssertLessThan(longest, .milliseconds(20))

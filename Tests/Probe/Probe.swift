@@ -19,7 +19,8 @@ enum Probe {
         case "elements": try elements(count, prefers: arguments.last == "preferred")
         default:
             print(
-                "usage: grun-probe idle | passes N | hosted-idle [observed] | hosted-passes N [observed] | elements N [preferred]"
+                "usage: grun-probe idle | passes N | hosted-idle [observed] | hosted-passes N [observed] | elements N "
+                    + "[preferred]"
             )
             exit(2)
         }

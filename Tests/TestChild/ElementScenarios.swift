@@ -37,7 +37,8 @@ private func report(
         if threadID != thread { away += 1 }
     }
     say(
-        "\(name): \(jobsElsewhere.load(ordering: .relaxed) - before) jobs elsewhere, \(away) rounds off the loop's thread"
+        "\(name): \(jobsElsewhere.load(ordering: .relaxed) - before) jobs elsewhere, \(away) rounds off the loop's "
+            + "thread"
     )
 }
 
@@ -54,7 +55,8 @@ private func report<Elements: AsyncSequence>(
         if seen == elements { break }
     }
     say(
-        "\(name): \(jobsElsewhere.load(ordering: .relaxed) - before) jobs elsewhere, \(away) rounds off the loop's thread"
+        "\(name): \(jobsElsewhere.load(ordering: .relaxed) - before) jobs elsewhere, \(away) rounds off the loop's "
+            + "thread"
     )
 }
 

@@ -70,8 +70,9 @@ struct GRunTurns: ParsableCommand {
         let worst = results.flatMap { $0.accounts.map(\.longestGap) }.max() ?? 0
         let line =
             "turns: \(results.count) cells of \(Kind.allCases.count) kinds in \(Form.allCases.count) forms, "
-            + "\(results.flatMap { $0.accounts.map(\.turns) }.reduce(0, +)) turns in \((GRunLoop.now - start).components.seconds) s: "
-            + "\(broken) against the rule, the longest gap \(inMilliseconds(worst)) of processor time"
+            + "\(results.flatMap { $0.accounts.map(\.turns) }.reduce(0, +)) turns in "
+            + "\((GRunLoop.now - start).components.seconds) s: \(broken) against the rule, the longest gap "
+            + "\(inMilliseconds(worst)) of processor time"
         say(line)
         if let page { try write(Page(results: results, real: runReal(), line: line), to: page) }
         if broken > 0 { throw ExitCode(1) }

@@ -13,29 +13,33 @@ struct Page {
         """
         # Turns: who is served when something never ends
 
-        Each kind of item, one of which is always ready, beside each other kind, in each way to drive a loop, with items of \
-        \(Load.allCases.map(\.name).joined(separator: ", ")).
-        `make turns` measures all of it and writes this page; `make test` tries each pair in each way, with each of nine pairs of lengths in one, \
-        and fails on any difference. Measured on \(date), release build:
+        Each kind of item, one of which is always ready, beside each other kind, in each way to drive a loop, with \
+        items of \(Load.allCases.map(\.name).joined(separator: ", ")).
+        `make turns` measures all of it and writes this page; `make test` tries each pair in each way, with each of \
+        nine pairs of lengths in one, and fails on any difference. Measured on \(date), release build:
 
             \(line)
 
         ## The rule
 
-        After a slice of 4 ms (`timeSlice`) of one kind each other kind that is ready has a turn, whoever drives. So between two turns of a kind that is \
-        ready comes at most one row of the other: a slice, and the item in which it ends. That is 5 items of 1 ms, one of 20 ms, and 4 ms of shorter ones.
+        After a slice of 4 ms (`timeSlice`) of one kind each other kind that is ready has a turn, whoever drives. \
+        So between two turns of a kind that is ready comes at most one row of the other: a slice, and the item in \
+        which it ends. That is 5 items of 1 ms, one of 20 ms, and 4 ms of shorter ones.
 
-        - A run that begins knows nothing of what the last one owed: where runs are short it is one item more, beside blocks, which come up to \
-        three times in a pass.
-        - Under a host its turn is up to three iterations, fewer once they have taken 4 ms. What has the hub's own priority, 0, may come \
-        once more beside them.
-        - Where all are ready at once it is a row, and a turn of each of the others. What the loop takes for one kind has those in turn: source, perform and job, the two \
-        timers, the contexts. Where runs are short it is up to four times as long.
-        - Within a `GMainContext` GLib's own order holds: while a source is ready none of a lower priority is dispatched. Under a host all that is ours \
-        has priority 0, so that a source of -100 that is always ready leaves us out, as it does every timeout and every GTK event; such pairs are \
-        marked "GLib" below. It is never the other way round: idle work of priority 200 has its turns beside whatever is ours.
+        - A run that begins knows nothing of what the last one owed: where runs are short it is one item more, beside \
+        blocks, which come up to three times in a pass.
+        - Under a host its turn is up to three iterations, fewer once they have taken 4 ms. What has the hub's own \
+        priority, 0, may come once more beside them.
+        - Where all are ready at once it is a row, and a turn of each of the others. What the loop takes for one kind \
+        has those in turn: source, perform and job, the two timers, the contexts. Where runs are short it is up to \
+        four times as long.
+        - Within a `GMainContext` GLib's own order holds: while a source is ready none of a lower priority is \
+        dispatched. Under a host all that is ours has priority 0, so that a source of -100 that is always ready leaves \
+        us out, as it does every timeout and every GTK event; such pairs are marked "GLib" below. It is never the \
+        other way round: idle work of priority 200 has its turns beside whatever is ours.
 
-        What is asserted is the number of items, and the thread's processor time: another process may take the processor for as long as it likes.
+        What is asserted is the number of items, and the thread's processor time: another process may take the \
+        processor for as long as it likes.
 
         ## The kinds
 
@@ -45,8 +49,8 @@ struct Page {
 
         ## The forms, and the longest wait in each
 
-        Milliseconds of processor time, of the kind that waited longest, beside others whose items take as long as the column says; \
-        "all" is \(Plan.all.count) players at once.
+        Milliseconds of processor time, of the kind that waited longest, beside others whose items take as long as the \
+        column says; "all" is \(Plan.all.count) players at once.
 
         | form | | cells | \(heads) all of 1 ms |
         |---|---|---:|\(rules)---:|
@@ -73,9 +77,10 @@ struct Page {
 
         ## Beside the real CFRunLoop
 
-        The same programs on the toolchain's CFRunLoop, where it has the kind, ours before the point (·) and its own behind it: the turns of each of the two in \
-        a run, with items of 1 ms; and the longest wait of either with items of 20 ms, in milliseconds of processor time. "never": one of them had \
-        no turn for 250 ms, when the cell was ended. None of that is asserted.
+        The same programs on the toolchain's CFRunLoop, where it has the kind, ours before the point (·) and its own \
+        behind it: the turns of each of the two in a run, with items of 1 ms; and the longest wait of either with \
+        items of 20 ms, in milliseconds of processor time. "never": one of them had no turn for 250 ms, when the cell \
+        was ended. None of that is asserted.
 
         | pair | turns | \(RealLoop.forms.map(\.name).joined(separator: " | ")) |
         |---|---|\(String(repeating: "---|", count: RealLoop.forms.count))
@@ -120,8 +125,9 @@ struct Page {
     private func matrix(_ form: Form) -> String {
         let kinds = Kind.allCases
         return """
-            The most items of the column's kind between two turns of the row's, for items of 1 ms and, behind the point, of 20 ms; and the row's \
-            share of the turns, in percent, where the items of both take 1 ms: of few turns, since a cell ends when each has had its own again.
+            The most items of the column's kind between two turns of the row's, for items of 1 ms and, behind the \
+            point, of 20 ms; and the row's share of the turns, in percent, where the items of both take 1 ms: of few \
+            turns, since a cell ends when each has had its own again.
 
             | | \(kinds.map(\.name).joined(separator: " | ")) |
             |---|\(String(repeating: "---|", count: kinds.count))
@@ -149,8 +155,8 @@ struct Page {
             turns.own += result.accounts[place].turns
             turns.all += result.accounts.map(\.turns).reduce(0, +)
         }
-        return
-            "\(longest(.millisecond)).\(longest(.twenty)) \(turns.all == 0 ? 0 : (turns.own * 100 + turns.all / 2) / turns.all)%"
+        let share = turns.all == 0 ? 0 : (turns.own * 100 + turns.all / 2) / turns.all
+        return "\(longest(.millisecond)).\(longest(.twenty)) \(share)%"
     }
 
     private var beside: String {

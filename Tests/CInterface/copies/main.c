@@ -62,7 +62,8 @@ static void never(gpointer data)
 static gpointer wait_for_other(gpointer module)
 {
     GRunLoop *loop = ((GRunLoop * (*)(void)) symbol(module, "grun_loop_get_main"))();
-    gboolean (*wait)(GRunLoop *, const char *, GRunFunc, gpointer, GError **) = symbol(module, "grun_loop_perform_and_wait");
+    gboolean (*wait)(GRunLoop *, const char *, GRunFunc, gpointer, GError **) =
+        symbol(module, "grun_loop_perform_and_wait");
     gboolean (*perform)(GRunLoop *, const char *, GRunFunc, gpointer, GDestroyNotify, GError **) =
         symbol(module, "grun_loop_perform_on_thread");
     g_assert_false(wait(loop, GRUN_MODE_COMMON, never, NULL, NULL));
@@ -84,7 +85,8 @@ static Served start_plugin(const char *path)
 
 static void iterate_until(Served served, unsigned expected)
 {
-    for (gint64 end = g_get_monotonic_time() + 20 * G_USEC_PER_SEC; served() != expected && g_get_monotonic_time() < end;)
+    for (gint64 end = g_get_monotonic_time() + 20 * G_USEC_PER_SEC;
+        served() != expected && g_get_monotonic_time() < end;)
         g_main_context_iteration(NULL, FALSE);
     g_assert_cmpuint(served(), ==, expected);
 }
@@ -126,7 +128,8 @@ static void check_library(const char *path, const char *plugin)
     grun_timer_invalidate(timer);
     g_assert_cmpuint(messages->len, ==, 3);
     iterate_until(start_plugin(plugin), MAIN_QUEUE);
-    g_print("copies: the second copy of the library refuses 3 calls, the first one goes on, and serves a plug-in's main queue\n");
+    g_print("copies: the second copy of the library refuses 3 calls, the first one goes on, and serves a plug-in's "
+            "main queue\n");
 }
 
 static void check_plugins(const char *first, const char *second)

@@ -40,7 +40,8 @@ static void close_plugin(void)
 
 static void iterate_until(Ask served, unsigned expected)
 {
-    for (gint64 end = g_get_monotonic_time() + 60 * G_USEC_PER_SEC; served() != expected && g_get_monotonic_time() < end;)
+    for (gint64 end = g_get_monotonic_time() + 60 * G_USEC_PER_SEC;
+        served() != expected && g_get_monotonic_time() < end;)
         g_main_context_iteration(NULL, FALSE);
     g_assert_cmpuint(served(), ==, expected);
 }
@@ -152,7 +153,8 @@ int main(int count, char **arguments)
     static const struct {
         const char *name;
         Do check;
-    } cases[] = {{"thread", check_thread}, {"attached", check_attached}, {"detached", check_detached}, {"again", check_again}};
+    } cases[] = {
+        {"thread", check_thread}, {"attached", check_attached}, {"detached", check_detached}, {"again", check_again}};
     for (guint i = 0; i < G_N_ELEMENTS(cases); i++) {
         if (strcmp(cases[i].name, name + is_swift) == 0) {
             cases[i].check();
