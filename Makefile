@@ -3,7 +3,8 @@
 SWIFT ?= swift
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 PACKAGES := libglib2.0-dev
-SWIFT_CODE := Sources Tests Package.swift Examples/Sources Examples/Package.swift Benchmarks/Sources Benchmarks/Package.swift
+SWIFT_CODE := Sources Tests Package.swift Examples/Sources Examples/Package.swift Benchmarks/Sources \
+	Benchmarks/Package.swift
 # What the checks need beside it.
 CHECK_PACKAGES := strace valgrind python3 rsync git binutils
 # What installing the C library needs, and what checking it does.
@@ -17,13 +18,17 @@ GTK_PACKAGES := libgtk-3-dev libgtk-4-dev xvfb weston
 # Installs those of the packages that are not installed.
 define install
 	missing=; for package in $(1); do \
-		[ "$$(dpkg-query -W -f='$${db:Status-Status}' $$package 2> /dev/null)" = installed ] || missing="$$missing $$package"; \
+		[ "$$(dpkg-query -W -f='$${db:Status-Status}' $$package 2> /dev/null)" = installed ] || \
+			missing="$$missing $$package"; \
 	done; \
-	[ -z "$$missing" ] || { $(SUDO) apt-get update -qq && $(SUDO) apt-get install -y -qq --no-install-recommends $$missing; }
+	[ -z "$$missing" ] || { \
+		$(SUDO) apt-get update -qq && $(SUDO) apt-get install -y -qq --no-install-recommends $$missing; \
+	}
 endef
 
-.PHONY: demo test build install uninstall c-reference format lint glib-api items items-bite oracle turns idle hosted trace-cost stable soak \
-	fuzz test-tsan test-asan test-sanitizers test-gtk test-c test-debian counts bench bench-quick bench-build deps check-deps gtk-deps c-deps clean
+.PHONY: demo test build install uninstall c-reference format lint glib-api items items-bite oracle turns idle hosted \
+	trace-cost stable soak fuzz test-tsan test-asan test-sanitizers test-gtk test-c test-debian counts \
+	bench bench-quick bench-build deps check-deps gtk-deps c-deps clean
 
 ## Builds and runs the tour of self-checking scenarios.
 demo: deps
