@@ -94,8 +94,8 @@ extension HostChecks {
             what,
             counts.unbracketed == 0 && counts.sharedPairs == 0 && counts.unbalanced == 0 && counts.sleeps > 50
                 && counts.extraPairs * 20 <= max(40, counts.pairs),
-            "\(counts.sleeps) sleeps, \(counts.unbracketed) without beforeWaiting, \(counts.pairs) pairs, \(counts.extraPairs) without a "
-                + "sleep, \(counts.sharedPairs) with several")
+            "\(counts.sleeps) sleeps, \(counts.unbracketed) without beforeWaiting, \(counts.pairs) pairs, "
+                + "\(counts.extraPairs) without a sleep, \(counts.sharedPairs) with several")
     }
 
     private func withWaker(_ body: () -> Void) {

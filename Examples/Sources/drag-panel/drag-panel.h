@@ -29,7 +29,8 @@ struct Panel {
 
 static void show(Panel *panel)
 {
-    g_autofree char *text = g_strdup_printf("background %u\ncommon %u\n%s", panel->background.count, panel->common.count, panel->tracking ? "dragging" : "drag here");
+    g_autofree char *text = g_strdup_printf("background %u\ncommon %u\n%s", panel->background.count,
+        panel->common.count, panel->tracking ? "dragging" : "drag here");
     gtk_label_set_text(GTK_LABEL(panel->label), text);
 }
 
@@ -70,7 +71,8 @@ static void end(GtkGestureDrag *gesture, double x, double y, gpointer user_data)
 static void check_end(gpointer user_data)
 {
     Panel *panel = user_data;
-    guint background = panel->background.count - panel->background_before, common = panel->common.count - panel->common_before;
+    guint background = panel->background.count - panel->background_before,
+          common = panel->common.count - panel->common_before;
     g_signal_emit_by_name(panel->drag, "drag-end", 10.0, 10.0);
     panel->passed = panel->background_before > 0 && background == 0 && common > 0;
     g_print("before the drag the background timer %s\n", panel->background_before > 0 ? "fired" : "did not fire");

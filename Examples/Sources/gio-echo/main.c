@@ -24,7 +24,8 @@ static void line_is_read(GObject *object, GAsyncResult *result, gpointer user_da
     if (line == NULL)
         return;
     g_autofree char *reply = g_strconcat("echo of ", line, "\n", NULL);
-    g_output_stream_write_all(g_io_stream_get_output_stream(G_IO_STREAM(connection)), reply, strlen(reply), NULL, NULL, NULL);
+    g_output_stream_write_all(
+        g_io_stream_get_output_stream(G_IO_STREAM(connection)), reply, strlen(reply), NULL, NULL, NULL);
 }
 
 static gboolean incoming(GSocketService *service, GSocketConnection *connection, GObject *source, gpointer user_data)
@@ -57,10 +58,13 @@ static gpointer talk(gpointer user_data)
     Server *server = user_data;
     g_autoptr(GSocketClient) client = g_socket_client_new();
     for (guint i = 1; i <= 3; i++) {
-        g_autoptr(GSocketConnection) connection = g_socket_client_connect_to_host(client, "127.0.0.1", server->port, NULL, NULL);
+        g_autoptr(GSocketConnection) connection =
+            g_socket_client_connect_to_host(client, "127.0.0.1", server->port, NULL, NULL);
         g_autofree char *line = g_strdup_printf("line %u\n", i);
-        g_output_stream_write_all(g_io_stream_get_output_stream(G_IO_STREAM(connection)), line, strlen(line), NULL, NULL, NULL);
-        g_autoptr(GDataInputStream) input = g_data_input_stream_new(g_io_stream_get_input_stream(G_IO_STREAM(connection)));
+        g_output_stream_write_all(
+            g_io_stream_get_output_stream(G_IO_STREAM(connection)), line, strlen(line), NULL, NULL, NULL);
+        g_autoptr(GDataInputStream) input =
+            g_data_input_stream_new(g_io_stream_get_input_stream(G_IO_STREAM(connection)));
         g_autofree char *reply = g_data_input_stream_read_line(input, NULL, NULL, NULL);
         g_print("client: %s\n", reply);
     }
@@ -89,10 +93,12 @@ int main(void)
     GThread *client = g_thread_new("client", talk, &server);
 
     grun_loop_run_in_mode(server.loop, MODE_QUIET, 0.2, FALSE);
-    g_print("in mode %s: %u connections, the timer %s\n", MODE_QUIET, server.connections, server.ticks > 0 ? "fires" : "rests");
+    g_print("in mode %s: %u connections, the timer %s\n", MODE_QUIET, server.connections,
+        server.ticks > 0 ? "fires" : "rests");
     guint before = server.ticks;
     GRunResult result = grun_loop_run_in_mode(server.loop, MODE_NETWORK, 20, FALSE);
-    g_print("in mode %s: %u connections, the timer %s\n", MODE_NETWORK, server.connections, server.ticks > before ? "fires" : "rests");
+    g_print("in mode %s: %u connections, the timer %s\n", MODE_NETWORK, server.connections,
+        server.ticks > before ? "fires" : "rests");
 
     g_thread_join(client);
     grun_timer_invalidate(timer);

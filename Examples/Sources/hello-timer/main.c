@@ -30,7 +30,8 @@ int main(void)
     grun_loop_add_timer(loop, timer, GRUN_MODE_DEFAULT);
 
     GRunResult result = grun_loop_run(loop);
-    g_print("%s, the timer is %s\n", result == GRUN_RESULT_STOPPED ? "stopped" : "finished", grun_timer_is_valid(timer) ? "valid" : "invalid");
+    g_print("%s, the timer is %s\n", result == GRUN_RESULT_STOPPED ? "stopped" : "finished",
+        grun_timer_is_valid(timer) ? "valid" : "invalid");
 
     // Misuse is said, and does nothing: the program goes on.
     if (g_getenv("HELLO_MISUSE") != NULL)

@@ -43,7 +43,8 @@ static gboolean ask(GRunTimer *timer, gpointer user_data)
     grun_loop_add_timer(program->loop, reply, MODE_QUESTION);
     GRunResult result = grun_loop_run_in_mode(program->loop, MODE_QUESTION, G_MAXDOUBLE, FALSE);
 
-    g_print("  %s; the background timer has fired %u times meanwhile\n", result == GRUN_RESULT_STOPPED ? "answered" : "?", program->background - before);
+    g_print("  %s; the background timer has fired %u times meanwhile\n",
+        result == GRUN_RESULT_STOPPED ? "answered" : "?", program->background - before);
     return G_SOURCE_REMOVE;
 }
 

@@ -23,7 +23,8 @@ static void load(Host *host)
 {
     GModule *plugin = g_module_open(host->path, G_MODULE_BIND_LOCAL);
     gpointer start, served;
-    if (plugin == NULL || !g_module_symbol(plugin, "plugin_start", &start) || !g_module_symbol(plugin, "plugin_served", &served))
+    if (plugin == NULL || !g_module_symbol(plugin, "plugin_start", &start) ||
+        !g_module_symbol(plugin, "plugin_served", &served))
         g_error("%s", g_module_error());
     // What is in Swift stays: its runtime cannot be unloaded.
     g_module_make_resident(plugin);
@@ -88,9 +89,8 @@ int main(int count, char **arguments)
     g_timeout_add(2, look, &host);
     g_timeout_add_seconds(20, give_up, &host);
     g_main_loop_run(host.loop);
-    printf(
-        "swift-plugin-host: plug-in loaded %s: served %u of 63%s\n", on_thread ? "on another thread" : "late, on the main thread",
-        served(&host), host.passed ? "" : ": FAILED");
+    printf("swift-plugin-host: plug-in loaded %s: served %u of 63%s\n",
+        on_thread ? "on another thread" : "late, on the main thread", served(&host), host.passed ? "" : ": FAILED");
     g_mutex_unlock(&host.is_running);
     if (thread != NULL)
         g_thread_join(thread);
