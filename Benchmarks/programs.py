@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the programs are, how they are run, and the line that each of them prints: peer=... case=... n=... ns_per_op=... extra=..."""
+"""Where the programs are, how they are run, and the line that each of them prints:
+peer=... case=... n=... ns_per_op=... extra=..."""
 import os
 import subprocess
 
@@ -15,8 +16,8 @@ def lines(command, environment, timeout):
     """What a program has printed, run on one core; nothing if it takes too long."""
     try:
         result = subprocess.run(
-            ["taskset", "-c", "1"] + command, env={**os.environ, **environment}, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
-            timeout=timeout)
+            ["taskset", "-c", "1"] + command, env={**os.environ, **environment}, stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL, text=True, timeout=timeout)
     except subprocess.TimeoutExpired:
         return []
     return [line for line in result.stdout.splitlines() if line.startswith("peer=")]

@@ -12,11 +12,13 @@ def text(x, y, content, size=12, anchor="start", fill="#1f2328", weight="normal"
 
 
 def line(x1, y1, x2, y2, colour="#d0d7de", width=1.0):
-    return '<line x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f" stroke="%s" stroke-width="%.1f"/>' % (x1, y1, x2, y2, colour, width)
+    return '<line x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f" stroke="%s" stroke-width="%.1f"/>' % (
+        x1, y1, x2, y2, colour, width)
 
 
 def point(x, y, colour, title):
-    return '<circle cx="%.1f" cy="%.1f" r="5" fill="%s" fill-opacity="0.85"><title>%s</title></circle>' % (x, y, colour, title)
+    return '<circle cx="%.1f" cy="%.1f" r="5" fill="%s" fill-opacity="0.85"><title>%s</title></circle>' % (
+        x, y, colour, title)
 
 
 def legend(names, colours, x, y):
@@ -27,9 +29,17 @@ def legend(names, colours, x, y):
     return parts
 
 
+def heading(title, note, names, colours):
+    return [
+        text(16, 28, title, 17, weight="bold"), text(16, 48, note, 12, fill="#57606a"),
+        *legend(names, colours, 24, 72),
+    ]
+
+
 def picture(width, height, parts):
-    return '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" %s>\n' % (
-        width, height, width, height, FONT) + '<rect width="100%" height="100%" fill="white"/>\n' + "\n".join(parts) + "\n</svg>\n"
+    head = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" %s>' % (
+        width, height, width, height, FONT)
+    return "\n".join([head, '<rect width="100%" height="100%" fill="white"/>', *parts, "</svg>\n"])
 
 
 def nice(number):
@@ -47,18 +57,20 @@ def rows(title, unit, data, names):
     def place(ratio):
         return left + (math.log10(ratio) - low) / (high - low) * (width - left - right)
 
-    parts = [text(16, 28, title, 17, weight="bold"), text(16, 48, unit, 12, fill="#57606a")] + legend(names, colours, 24, 72)
+    parts = heading(title, unit, names, colours)
     bottom = top + step * len(data)
     for power in range(math.ceil(low), math.floor(high) + 1):
         x = place(10**power)
-        parts += [line(x, top, x, bottom, "#57606a" if power == 0 else "#d0d7de"), text(x, bottom + 18, nice(10.0**power) + " x", 11, "middle")]
+        parts.append(line(x, top, x, bottom, "#57606a" if power == 0 else "#d0d7de"))
+        parts.append(text(x, bottom + 18, nice(10.0**power) + " x", 11, "middle"))
     for index, (row, values) in enumerate(data):
         y = top + step * index + step / 2
         parts += [line(left, y, width - right, y, "#eaeef2"), text(left - 12, y + 4, row, 12, "end")]
         # The first name last, on top.
         for name in reversed(names):
             if name in values:
-                parts.append(point(place(values[name] / values[names[0]]), y, colours[name], "%s: %s" % (name, nice(values[name]))))
+                x = place(values[name] / values[names[0]])
+                parts.append(point(x, y, colours[name], "%s: %s" % (name, nice(values[name]))))
     return picture(width, height, parts)
 
 
@@ -66,15 +78,15 @@ def panels(title, note, data, names):
     """data: [(title, what n counts, {name: [(n, value)]})]."""
     columns, width, height = 2, 430, 260
     colours = dict(zip(names, COLOURS))
-    parts = [text(16, 28, title, 17, weight="bold"), text(16, 48, note, 12, fill="#57606a")] + legend(names, colours, 24, 72)
-    for index, (heading, counted, curves) in enumerate(data):
+    parts = heading(title, note, names, colours)
+    for index, (name, counted, curves) in enumerate(data):
         x0, y0 = (index % columns) * width + 76, 84 + (index // columns) * height + 30
         w, h = width - 100, height - 78
         points = [pair for curve in curves.values() for pair in curve]
         n_high = max(math.log10(max(n for n, _ in points)), 1)
         low = math.floor(math.log10(min(value for _, value in points)))
         high = max(math.ceil(math.log10(max(value for _, value in points))), low + 1)
-        parts.append(text(x0, y0 - 10, heading, 13, weight="bold"))
+        parts.append(text(x0, y0 - 10, name, 13, weight="bold"))
         for power in range(low, high + 1):
             y = y0 + h - (power - low) / (high - low) * h
             parts += [line(x0, y, x0 + w, y), text(x0 - 6, y + 4, nice(10.0**power), 10, "end")]
@@ -83,7 +95,10 @@ def panels(title, note, data, names):
             parts += [line(x, y0, x, y0 + h), text(x, y0 + h + 15, nice(10.0**power), 10, "middle")]
         parts.append(text(x0 + w, y0 + h + 30, counted, 11, "end", "#57606a"))
         for name in names:
-            placed = [(x0 + math.log10(n) / n_high * w, y0 + h - (math.log10(value) - low) / (high - low) * h) for n, value in curves.get(name, [])]
+            placed = [
+                (x0 + math.log10(n) / n_high * w, y0 + h - (math.log10(value) - low) / (high - low) * h)
+                for n, value in curves.get(name, [])
+            ]
             if placed:
                 parts.append('<polyline fill="none" stroke="%s" stroke-width="2" points="%s"/>' % (
                     colours[name], " ".join("%.1f,%.1f" % pair for pair in placed)))

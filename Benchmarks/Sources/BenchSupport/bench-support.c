@@ -21,8 +21,15 @@ void bench_put(int descriptor) { put1(descriptor); }
 bool bench_get(int descriptor) { return get1(descriptor); }
 void bench_pin(int side) { pin_side(side); }
 
-void bench_report(const char *name, long n, double nanoseconds, const char *extra) { report(name, n, nanoseconds, "%s", extra); }
-void bench_report_lateness(const char *name, long n, int64_t cpu, int64_t *late) { report_lateness(name, n, cpu, late, 0); }
+void bench_report(const char *name, long n, double nanoseconds, const char *extra)
+{
+    report(name, n, nanoseconds, "%s", extra);
+}
+
+void bench_report_lateness(const char *name, long n, int64_t cpu, int64_t *late)
+{
+    report_lateness(name, n, cpu, late, 0);
+}
 void bench_note_posted(long number, bool at_once) { note_posted(number, at_once); }
 void bench_report_latencies(const char *name, long n, int64_t *latencies) { report_latencies(name, n, latencies); }
 

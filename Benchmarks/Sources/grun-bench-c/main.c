@@ -53,7 +53,8 @@ void report_memory(long heap, long resident)
 {
     char extra[64];
     double bytes = (double)(bench_heap() - heap) / bench_n;
-    g_snprintf(extra, sizeof extra, "bytes_heap:%.1f,bytes_rss:%.1f", bytes, (double)(bench_resident() - resident) / bench_n);
+    g_snprintf(
+        extra, sizeof extra, "bytes_heap:%.1f,bytes_rss:%.1f", bytes, (double)(bench_resident() - resident) / bench_n);
     bench_report(bench_case, bench_n, bytes, extra);
 }
 

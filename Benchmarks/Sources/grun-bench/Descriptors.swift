@@ -53,9 +53,7 @@ extension Bench {
         // As the peers' callbacks, which get no data of their own, the closure captures nothing.
         let adding = measure { for descriptor in descriptors { watch(descriptor) { _, _ in } } }
         let bytes = Double(bench_heap() - heap) / Double(n)
-        report(
-            bytes,
-            "bytes_heap:\(shown(bytes)),bytes_rss:\(shown(Double(bench_resident() - resident) / Double(n))),add_ns:\(shown(adding))"
-        )
+        let inResident = Double(bench_resident() - resident) / Double(n)
+        report(bytes, "bytes_heap:\(shown(bytes)),bytes_rss:\(shown(inResident)),add_ns:\(shown(adding))")
     }
 }
