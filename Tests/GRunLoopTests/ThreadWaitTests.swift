@@ -30,7 +30,7 @@ private final class HeldDestructor: Sendable {
 
 @Suite("Worker threads: waiting for the end") struct ThreadWaitTests {
     @Test(
-        "an awaited join() blocks no thread: it is back while the thread is in its destructors, which the other waits for"
+        "an awaited join() blocks no thread: it is back while the thread is in destructors that the other waits for"
     )
     func blocksNothing() async throws {
         let worker = try GRunLoop.Thread(name: "held")
