@@ -1,8 +1,8 @@
-// SPDX-License-Identifier: Apache-2.0
-// One run that is under way: its mode, its limit, its stop. Nesting is the link to the parent.
+// SPDX-License-Identifier: Apache-2.0 One run: its mode, its limit, its stop, and a link to the run that it is nested
+// in.
 
-/// The record of a run. Whoever makes the run owns it: the loop's innermost run and a run's parent are not counted. It
-/// is used again (``GRunLoop/spareActivation``), and
+/// The record of a run. Owned by the function that runs it: the loop's link to its innermost run and a run's link to
+/// its parent hold no reference. A record is used again (``GRunLoop/spareActivation``), and
 /// ``begin(_:nestedIn:for:returningAfterSource:isHosted:isInsideHost:)`` makes it as new.
 ///
 /// Guarded by the loop's lock, but for what says otherwise.
@@ -22,28 +22,27 @@ final class Activation {
     @exclusivity(unchecked) private(set) var isHosted = false
     /// How many GLib dispatches were on the thread's stack when it began.
     @exclusivity(unchecked) private(set) var depth = 0
-    /// It began in the callback of a host, which goes on when it ends.
+    /// The run began in a callback of a host, which goes on when the run ends.
     @exclusivity(unchecked) private(set) var isInsideHost = false
 
     /// A stop belongs to one activation: neither its parent's nor the next run's (items 58 to 62).
     @exclusivity(unchecked) var isStopped = false
-    /// From the end of the wait to the end of the pass another pass comes before the next sleep anyway (item 70).
+    /// Set from the end of the wait to the end of the pass: another pass comes before the next sleep anyway (item 70).
     @exclusivity(unchecked) var ignoresWakeUps = false
-    /// This run's deadline has woken the innermost run once, or this run has returned: it wakes nobody any more.
+    /// This run's deadline has woken the innermost run, or this run has returned: the deadline wakes no run any more.
     @exclusivity(unchecked) var isDeadlineSpent = false
 
-    /// Whose turn it is before anybody else's: the kinds that were ready when the slice was used up. Empty:
-    /// everybody's.
+    /// The kinds that were ready when the slice was used up: only they are served now. Empty: all are.
     @exclusivity(unchecked) var owed: Turns = []
-    /// How many passes may still come that do not ask the kernel. None before the first that does: whoever runs the
-    /// loop a source at a time would serve nothing else.
+    /// How many more passes may do without polling the kernel. Zero until the first poll of a run: else a program that
+    /// runs the loop for one source at a time would serve nothing else.
     @exclusivity(unchecked) var passesFromMemory = 0
     static let longestRowFromMemory = 64
-    /// Where one descriptor's event came, another does: its epoll is asked before the loop sleeps.
+    /// The last item was a descriptor's event: more are likely, so the epoll is asked before the loop sleeps.
     @exclusivity(unchecked) var servedDescriptorLast = false
-    /// In this pass the mode's epoll was looked into already.
+    /// The mode's epoll was asked in this pass already.
     @exclusivity(unchecked) var hasLooked = false
-    /// It was looked into for the pass that follows.
+    /// The mode's epoll was asked for the next pass.
     @exclusivity(unchecked) var hasLookedAhead = false
 
     /// Another thread's wake-up, which counted for this run, was consumed by one that is nested in it.
@@ -52,7 +51,7 @@ final class Activation {
     // MARK: Own thread only
 
     @exclusivity(unchecked) var slice = TimeSlice()
-    /// What a block step under way has still to run.
+    /// What the current block step has still to run.
     @exclusivity(unchecked) var takenBlocks: BlockQueue?
     @exclusivity(unchecked) var contexts = AcquiredContexts()
     @exclusivity(unchecked) var kept = Kept()
@@ -64,8 +63,7 @@ final class Activation {
         modeReference = .passUnretained(mode)
     }
 
-    /// A run begins: nothing is left of the one that the record was of. That one has given up its contexts, and what it
-    /// kept.
+    /// Begins a run. Resets what is left of the former run, which has released its contexts and what it kept.
     func begin(
         _ mode: Unmanaged<ModeState>, nestedIn parent: Activation?, for span: Nanoseconds = .never,
         returningAfterSource: Bool = false, isHosted: Bool, isInsideHost: Bool
@@ -97,8 +95,8 @@ final class Activation {
         modeReference = mode
     }
 
-    /// The time counts from the first pass, after the entry observers. A limit is never none: where the clock ends, so
-    /// does the run.
+    /// The limit counts from the first pass, after the entry observers. A limit that is too large to represent ends the
+    /// run at the last instant of the clock.
     func startClock(at now: @autoclosure () -> Nanoseconds) {
         deadline = span <= 0 ? .min : span > .longest ? .never : min(now().addingSaturating(span), .last)
     }
@@ -124,7 +122,7 @@ final class Activation {
         return earliest
     }
 
-    /// Marks the deadlines of outer runs that have passed; answers whether there were any.
+    /// Marks the deadlines of outer runs that have passed; returns whether there were any.
     @inline(never) func takePassedAncestorDeadlines(at now: Nanoseconds) -> Bool {
         var found = false
         var ancestor = parent
@@ -153,8 +151,8 @@ extension GRunLoop {
         return run
     }
 
-    /// Without the lock, when the run is over, and all that it kept has gone: the deinit of that may have begun other
-    /// runs.
+    /// Called without the lock when the run is over and all that it kept is released. A deinit among these may have
+    /// begun another run, which has left its record already.
     @inline(__always) func keepForNextRun(_ run: consuming Activation) {
         if spareActivation == nil { spareActivation = run }
     }

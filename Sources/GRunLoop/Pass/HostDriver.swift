@@ -11,8 +11,8 @@ extension GRunLoop {
     /// two.
     private static let yieldedIterations: UInt32 = 3
 
-    /// The hub is dispatched: there is work, or the host has woken. It looks at everything anew, since READY survives
-    /// iterations.
+    /// Called when the hub is dispatched: there is work, or the host has woken. Checks everything anew, since the READY
+    /// flag may be left over from an earlier iteration.
     func serveHost() {
         guard let run = beginHosted() else { return }
         endHostWaitLocked()  // 9
@@ -20,23 +20,23 @@ extension GRunLoop {
         endHosted(run)
     }
 
-    /// The tail of the pass whose head found nothing to do. Answers whether passes follow.
+    /// The tail of the pass whose head found nothing to do. Returns whether passes follow.
     private func runHostedTailLocked(_ run: Activation, _ mode: ModeState) -> Bool {
         guard host.tailMode === mode else { return true }
         let found = Found(
             contexts: readyContextsLocked(run),
             item: lookLocked(run, mode, mainQueueFirst: prefersMainQueue(run), polled: host.polled.take()))
-        // Somebody else was woken, or READY was left over: the tail waits for something to do, or for the next head.
+        // Nothing for us: another source's wake-up, or a stale READY flag. The tail stays pending.
         if found.isEmpty, !hasLeftoversLocked(mode) { return host.mustPass }
-        // A foreign loop in one of its callouts begins with a head.
+        // Cleared first: a foreign loop in a callout of the tail begins with a head.
         host.tailMode = nil
         _ = runTailLocked(run, mode, found)
         return true
     }
 
-    /// Nothing is ready in the host's context, and somebody wants to know when the host sleeps. A head of a pass comes
-    /// directly before beforeWaiting: if something foreign was dispatched since the last one, there is another first,
-    /// and beforeWaiting is for the next time that nothing is ready.
+    /// Called when nothing is ready in the host's context, and observers are told of the host's sleep. A head of a pass
+    /// comes directly before beforeWaiting. So if something foreign was dispatched since the last head, a new head
+    /// comes first, and beforeWaiting follows the next time that nothing is ready.
     func hostIsIdle(isFresh: Bool) {
         guard let run = beginHosted() else { return }
         if isFresh, host.tailMode === run.mode {
@@ -59,8 +59,8 @@ extension GRunLoop {
         if let hub = host.hub { cgrun_hub_yield(hub, Self.yieldedIterations, Int(sliceLength) / 1000) }
     }
 
-    /// One pass. False if it has nothing to do: its tail waits for the host. One whose head has used the slice up has
-    /// none: what it would find has its turn after the host's.
+    /// One pass. False if it has nothing to do: its tail waits for the host. If the head has used up the slice there is
+    /// no tail: what it would find comes after the host's turn.
     private func runHostedPassLocked(_ run: Activation, _ mode: ModeState) -> Bool {
         host.tailMode = nil
         host.mustPass = false
@@ -83,8 +83,8 @@ extension GRunLoop {
         cgrun_hub_set_waiting(hub, true)
     }
 
-    /// The host has slept, or somebody else was dispatched, since beforeWaiting: afterWaiting comes before anything
-    /// else of ours.
+    /// Since beforeWaiting the host has slept, or dispatched a foreign source: afterWaiting comes before anything else
+    /// of ours.
     func endHostWaitLocked() {
         guard let mode = host.waitMode else { return }
         host.waitMode = nil
@@ -94,7 +94,7 @@ extension GRunLoop {
         notifyLocked(.afterWaiting, mode.takeUnretainedValue())
     }
 
-    /// The same, where a callback of the host begins a run: its observers' closures are kept by an activation, as in
+    /// The same where a callback of the host begins a run. The closures of observers are kept by an activation, as in
     /// every pass.
     func endHostWaitBeforeRunLocked() {
         withStandInLocked { _ in endHostWaitLocked() }
@@ -139,7 +139,7 @@ extension GRunLoop {
         guard hasReadyLocked(run, mode) else { return nil }
         notifyLocked(.beforeWaiting, mode)  // 7
         guard let item = lookLocked(run, mode, mainQueueFirst: mainQueueFirst) else {
-            // A run in an observer has served it.
+            // A run in an observer has served what was ready.
             beginHostWaitLocked(mode)
             return nil
         }
@@ -148,8 +148,8 @@ extension GRunLoop {
         return Found(item: item)
     }
 
-    /// Whether nothing is known to be ready, so that the pass is over unless the kernel knows more: the host's poll
-    /// will ask it. After a descriptor's event or the main queue we ask ourselves.
+    /// Whether the kernel is asked by the host's poll and not here: nothing in memory is ready. After a descriptor's
+    /// event or the main queue we ask it ourselves.
     private func leavesLookToHostLocked(_ run: Activation, _ mode: ModeState, _ polled: HostState.Polled?) -> Bool {
         if let polled, polled.descriptors || polled.mainQueue { return false }
         return !sleep.isWakePending && !run.servedMainQueueLast && !run.servedDescriptorLast && itemChooser == nil
@@ -167,7 +167,7 @@ extension GRunLoop {
         let isInTail = host.tailMode === mode
         host.tailMode = nil
         withStandInLocked { run in
-            // As in the tail of any run's last pass: nobody is left whom a wake-up could keep from sleeping.
+            // As in the tail of any run's last pass: no sleep follows that a wake-up could prevent.
             run.ignoresWakeUps = true
             endHostWaitLocked()
             if finishesPass, isInTail { runBlocksLocked(run, mode) }
@@ -177,10 +177,10 @@ extension GRunLoop {
 
     // MARK: The activation that stands for the host's endless run
 
-    /// With the lock held after it, unless it answers nil.
+    /// With the lock held after it, unless it returns nil.
     private func beginHosted() -> Activation? {
-        // A READY that is left over from g_main_context_pending() makes our own dispatch of the home context call the
-        // hub as well: then a run of ours is under way, in its own mode.
+        // A READY flag left over from g_main_context_pending() makes our own dispatch of the home context call the hub,
+        // too. A run of ours is under way then, in its own mode.
         guard !refuses("hub"), Contexts.depth != ownDispatchDepth else { return nil }
         if isMain { MainQueue.explainIfLost() }
         lock.lock()

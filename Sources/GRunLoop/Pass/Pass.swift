@@ -8,7 +8,7 @@
 // The stages are never inlined: a profile shows them by name, and what one costs does not depend on its neighbours.
 
 extension GRunLoop {
-    /// One pass, where we drive: stages 2 to 11. Answers whether it has handled a source. With the lock held before and
+    /// One pass, where we drive: stages 2 to 11. Returns whether it has handled a source. With the lock held before and
     /// after; never held in user code.
     @inline(never) func runPassLocked(_ run: Activation, _ mode: ModeState) -> Bool {
         let handled = runHeadLocked(run, mode)
@@ -17,7 +17,7 @@ extension GRunLoop {
         return runTailLocked(run, mode, found) || handled
     }
 
-    /// What comes before the wait: stages 2 to 5. Answers whether a source was handled.
+    /// What comes before the wait: stages 2 to 5. Returns whether a source was handled.
     @inline(never) func runHeadLocked(_ run: Activation, _ mode: ModeState) -> Bool {
         beginPassLocked(run)
         notifyLocked(.beforeTimers, mode)  // 2
@@ -33,7 +33,7 @@ extension GRunLoop {
         return handled
     }
 
-    /// What comes after the wait: stages 10 and 11. Answers whether a source was handled.
+    /// What comes after the wait: stages 10 and 11. Returns whether a source was handled.
     @inline(never) func runTailLocked(_ run: Activation, _ mode: ModeState, _ found: Found) -> Bool {
         run.ignoresWakeUps = true
         let dispatches = !found.contexts.isEmpty && run.mayServe(.contexts)
@@ -48,22 +48,21 @@ extension GRunLoop {
         return handled || dispatches
     }
 
-    /// One that was taken out of its mode meanwhile may have its last reference in what the wait has found, which goes
-    /// under the lock. Where nothing else was served, and it was their turn, a long dispatch is what the slice went to.
+    /// A context that was removed meanwhile may have its last reference in `found`, which is released under the lock:
+    /// it is kept for later. If nothing else was served, the dispatch is what used the slice.
     @inline(never) private func keepDispatchedLocked(_ found: Found, _ run: Activation) {
         run.kept.keep(all: found.contexts)
         let isAlone = found.item.map { $0.kind == .wakeUp } ?? true
         if isAlone, run.owed.isEmpty { _ = isCutLocked(run, after: .contexts) }
     }
 
-    /// Wake-ups count again. An outer run's deadline that passed while they did not is spent: it was one of the
-    /// ignored.
+    /// From here on wake-ups count again. An outer run's deadline that passed while they were ignored is ignored, too.
     private func beginPassLocked(_ run: Activation) {
         if run.ignoresWakeUps, run.nextAncestorDeadline != .never {
             _ = run.takePassedAncestorDeadlines(at: time)
         }
-        // A foreign loop in a callout of the last pass was left in its sleep. Before wake-ups count: its end has them
-        // ignored.
+        // A foreign loop in a callout of the last pass was left while it slept. Comes before the line below, because it
+        // sets the same flag.
         if host.isWaitTold { endHostWaitLocked() }
         run.ignoresWakeUps = false
         run.owesPass = false
@@ -74,15 +73,16 @@ extension GRunLoop {
 
     // MARK: 2, 3, 7, 9, entry and exit
 
-    /// Tells the observers of a stage, if there are any. The mode is looked up after the mark: what the compiler moves
-    /// between the mark's comparison and its jump would cost it a register.
+    /// Calls the observers of a stage, if there are any. The mode is looked up after the mark: before it, the lookup
+    /// would cost a register between the mark's comparison and its jump.
     @inline(__always) func notifyLocked(_ activity: Activity, _ mode: @autoclosure () -> ModeState) {
         mark(activity)
         let mode = mode()
         if mode.observed.contains(activity) { callObserversLocked(activity, mode) }
     }
 
-    /// In order. Who was removed meanwhile is still called, who was invalidated is not (149, 150).
+    /// In order. An observer that was removed meanwhile is still called, one that was invalidated is not (items 149,
+    /// 150).
     @inline(never) private func callObserversLocked(_ activity: Activity, _ mode: ModeState) {
         let called = mode.observers.filter { $0.activities.contains(activity) && $0.canBeCalledLocked }
         guard !called.isEmpty else { return }
@@ -94,7 +94,7 @@ extension GRunLoop {
 
     // MARK: 5
 
-    /// Performs what is signalled now, in order; only the first if the run returns after a source. Answers whether any
+    /// Performs what is signalled now, in order; only the first if the run returns after a source. Returns whether any
     /// was.
     @inline(never) func performSourcesLocked(_ run: Activation, _ mode: ModeState) -> Bool {
         run.slice.begin()
@@ -109,8 +109,8 @@ extension GRunLoop {
         return handled
     }
 
-    /// Where it was the last turn that others had, and no source was handled, blocks that have waited for it come now:
-    /// nothing else would keep the loop from sleeping on them.
+    /// Runs the blocks that waited for this turn if it was the last one owed and no source was handled: nothing else
+    /// would keep the loop from sleeping with blocks left.
     @inline(never) private func endSourcesTurnLocked(_ run: Activation, _ mode: ModeState, _ handled: Bool = false) {
         endTurnLocked(run, of: .sources)
         if !handled, run.owed.isEmpty { runBlocksLocked(run, mode) }
@@ -119,8 +119,8 @@ extension GRunLoop {
     @inline(never) private func performBatchLocked(_ run: Activation, _ mode: ModeState) -> Bool {
         let outer = mode.signalled.beginBatch()
         var handled = false
-        // What is not performed stays in the mode's list, where a nested run finds it. What was removed has left it,
-        // and keeps its signal.
+        // A source that is not performed stays in the mode's list, where a nested run finds it. A removed one has left
+        // the list, and keeps its signal.
         while let membership = mode.signalled.nextOfBatch() {
             guard performLocked(membership, run, mode) else { continue }
             handled = true
@@ -134,7 +134,7 @@ extension GRunLoop {
         return handled
     }
 
-    /// Performs a source of the mode; answers whether it was still signalled.
+    /// Performs a source of the mode; returns whether it was still signalled.
     private func performLocked(_ membership: Unmanaged<SourceMembership>, _ run: Activation, _ mode: ModeState) -> Bool
     {
         let memberships = membership._withUnsafeGuaranteedRef {
@@ -180,7 +180,7 @@ extension GRunLoop {
         lock.lock()
     }
 
-    /// Services one item; answers whether that counts as a handled source.
+    /// Services one item; returns whether that counts as a handled source.
     @inline(never) func serviceLocked(_ item: ReadyItem?, _ run: Activation, _ mode: ModeState) -> Bool {
         run.servedDescriptorLast = false
         guard let item else { return false }
@@ -201,9 +201,9 @@ extension GRunLoop {
         }
     }
 
-    /// The passes that follow, as long as they would do nothing but service a descriptor, and tell nobody: the next
-    /// item that is in memory is serviced at once. A trace sees each pass: a traced loop makes no rows. Answers whether
-    /// an item counts as a handled source.
+    /// Services fetched events one after the other, as long as each next pass would do nothing else and notify no
+    /// observer. A traced loop makes no rows, so that a trace shows each pass. Returns whether an item counts as a
+    /// handled source.
     private func serviceRowLocked(_ run: Activation, _ mode: ModeState) -> Bool {
         var handled = false
         while isRowLocked(run, mode) {
@@ -229,16 +229,16 @@ extension GRunLoop {
             && (!run.isHosted || host.isBetweenPasses(in: mode)) && !run.slice.isSpent(sliceLength, after: .descriptors)
     }
 
-    /// Whether the outermost run goes on after this pass, and the head of the next one, stages 2 to 5, would do nothing
-    /// and tell nobody. Time that is moved by a test is looked at in each pass.
+    /// Whether the outermost run goes on after this pass, and stages 2 to 5 of the next pass would have no effect and
+    /// no observer. Never in virtual time, which is checked in each pass.
     @inline(__always) func isNextHeadEmptyLocked(_ run: Activation, _ mode: ModeState) -> Bool {
         mode.observed.isEmpty && mode.signalled.isEmpty && mode.blocks.live == 0 && commonBlocks.live == 0
             && tracer == nil && virtualTime == nil
             && run.isOutermost && !run.returnsAfterSource && !run.isStopped && !host.isWaitTold
     }
 
-    /// Fires every timer that is due at this instant, in order. Each is looked at again before its call: an earlier one
-    /// may have invalidated, removed or moved it, and a nested run may have fired it.
+    /// Fires every timer that is due now, in order. Each is checked again before its call: an earlier timer may have
+    /// invalidated, removed or moved it, and a nested run may have fired it.
     private func fireTimersLocked(_ run: Activation, _ mode: ModeState) {
         let limit = time
         let outer = mode.heap.beginBatch(by: limit)

@@ -30,7 +30,7 @@ extension GRunLoop {
     }
 
     /// For tests that compare with Core Foundation, where the kernel decides: asked with everything that is ready
-    /// whenever more than one item is; answers an index, or nil for the loop's own choice. Own thread only.
+    /// whenever more than one item is; returns an index, or nil for the loop's own choice. Own thread only.
     package func setItemChooser(_ chooser: (@Sendable ([ReadyItem]) -> Int?)?) {
         itemChooser = chooser
     }

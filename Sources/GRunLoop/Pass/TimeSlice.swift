@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // How long the loop serves its own items in a row before others have their turn.
 
-/// A row of our own items, and how long it has lasted: from its first item on, with whatever lies between two of them.
-/// A host whose every iteration serves one short timer spends its time on iterations, and sources of a lower priority
-/// wait for all of it. It ends when there is nothing of ours to do, a sleep of ours for one, or the others have had
-/// their turn. Guarded by the loop's lock.
+/// A row of our own items, and how long it has lasted since its first item. What lies between two items counts: under a
+/// host that serves one short timer in each iteration, sources of a lower priority wait for the iterations as well. A
+/// row ends when nothing of ours is left to do, as in a sleep, or when the others have had their turn. Guarded by the
+/// loop's lock.
 struct TimeSlice {
     static let standard: Nanoseconds = 4_000_000
 
@@ -12,9 +12,9 @@ struct TimeSlice {
         case none
         /// An item is being called, or the pass goes on to the next.
         case underWay
-        /// A host's iteration comes between. How long it takes the next item will know.
+        /// The host's iteration goes on; its length is known at the next item.
         case interrupted
-        /// A wait of ours does, which may be a sleep.
+        /// Our own wait goes on; it may be a sleep.
         case waiting
     }
 
@@ -23,23 +23,24 @@ struct TimeSlice {
     private var lastLook: Nanoseconds = 0
     /// `.never` where no clock was read.
     private var waitEnd = Nanoseconds.never
-    /// After how many items the clock is read: each time at first and while they are long, rarely once they have been
-    /// short. Each kind has its own: short timers are not to hide a long block.
+    /// After how many items the clock is read: after each at first and while they are long, after more once they are
+    /// short. Counted for each kind, so that short timers do not hide a long block.
     private var strides = Counts.ones
     private var untilLook = Counts.ones
-    /// The row has lasted longer than a slice: found at the last look, for whoever asks next.
+    /// The row has lasted longer than a slice. Kept from the last check, so that a later caller need not read the
+    /// clock.
     private(set) var isOver = false
 
     private static let longestStride: UInt64 = 8
-    /// A stretch between two looks at the clock is not to take longer.
+    /// The longest time between two readings of the clock.
     private static let stretch: Nanoseconds = 100_000
-    /// What lies between two items and takes so long is a sleep, or another process has the processor: no time of the
-    /// row's. It does not end the row: on a busy machine none would last.
+    /// A gap of this length between two items is not counted: a sleep, or another process had the processor. It does
+    /// not end the row: on a busy machine no row would last.
     private static let pause: Nanoseconds = 1_000_000
-    /// A wait of ours that took so long has slept: there was nothing to do, and what comes is a new row.
+    /// A wait of this length was a sleep: there was nothing to do, so a new row begins.
     private static let nap: Nanoseconds = 100_000
 
-    /// Something of ours is about to be called.
+    /// An item of ours is about to be called.
     @inline(__always) mutating func begin() {
         if row != .underWay { begin(at: waitEnd) }
     }
@@ -59,7 +60,7 @@ struct TimeSlice {
         lastLook = now
     }
 
-    /// It is the host's iteration that goes on.
+    /// The host's iteration goes on.
     @inline(__always) mutating func interrupt() {
         if row == .underWay { row = .interrupted }
         waitEnd = .never
@@ -71,20 +72,20 @@ struct TimeSlice {
         waitEnd = end
     }
 
-    /// The others have had their turn, or had no use for it: what comes is a new row.
+    /// The others have had their turn, or had nothing to do: a new row begins.
     mutating func restart() {
         start = lastLook
         isOver = false
     }
 
-    /// There was nothing of ours to do, or it is a host's turn.
+    /// Nothing of ours is left to do, or it is the host's turn.
     mutating func end() {
         row = .none
         waitEnd = .never
         isOver = false
     }
 
-    /// A small number for each kind, all in one word: a run begins with all of them, and is to cost no loop.
+    /// A small number for each kind, all in one word: resetting them at the beginning of a run takes no loop.
     private struct Counts {
         static var ones: Self { Self(word: 0x0101_0101_0101_0101) }
 

@@ -11,7 +11,7 @@ struct Turns: OptionSet {
     static let mainQueue = Turns(rawValue: 1 << 3)
     static let timers = Turns(rawValue: 1 << 4)
     static let descriptors = Turns(rawValue: 1 << 5)
-    /// Whoever iterates the home context: while it is their turn nothing of ours is served.
+    /// The host's turn: nothing of ours is served.
     static let host = Turns(rawValue: 1 << 6)
 
     /// What a wait ends with.
@@ -33,9 +33,9 @@ struct Turns: OptionSet {
 }
 
 extension GRunLoop {
-    /// With the lock held, after each item of a step: whether the rest of the step is left for later, because the slice
-    /// is used up and it is others' turn. Where we drive that is so only if others really are ready: then the order of
-    /// a pass depends on no clock otherwise.
+    /// With the lock held, after each item of a step: whether the rest of the step waits, because the slice is used up
+    /// and other kinds have their turn. Where we drive this is so only if other kinds are ready: otherwise the order of
+    /// a pass depends on no clock.
     ///
     /// - Parameter kind: what the step serves. Of the other kinds those that are ready now come before it, each once:
     ///   `Activation.owed`.
@@ -48,9 +48,9 @@ extension GRunLoop {
             leaveToHostLocked(run, after: kind)
             return true
         }
-        // Those whose turn it is share a slice; where that is used up as well, each has one item.
+        // The kinds that are owed a turn share one slice. Once that is used up, each gets one item.
         guard run.owed.isEmpty else { return true }
-        // What happens in virtual time depends on no real clock.
+        // Virtual time must not depend on a real clock.
         guard virtualTime == nil else {
             run.slice.restart()
             return false
@@ -60,21 +60,20 @@ extension GRunLoop {
         return !run.owed.isEmpty
     }
 
-    /// The dispatch ends, in whatever stage. The next one begins with those whose turn it is then.
+    /// The dispatch ends, in whatever stage. The next one begins with the kinds that are owed a turn then.
     private func leaveToHostLocked(_ run: Activation, after kind: Turns) {
         guard run.owed != .host else { return }
         host.owed = run.owed.subtracting(kind)
         if host.owed.isEmpty {
             let ready = readyTurnsLocked(run)
             let others = ready.subtracting(kind)
-            // Where nobody else of ours is ready the next dispatch looks for more of the kind itself, and leaves that
-            // to no further iteration.
+            // If no other kind is ready, the next dispatch goes on with the same kind at once.
             host.owed = others.isEmpty ? ready.intersection(.found) : others
         }
         run.owed = .host
     }
 
-    /// The same without the lock, in a callout of ours that is several items: jobs, performs.
+    /// The same without the lock, in a callout that runs several items: jobs, performs.
     func isSliceSpent() -> Bool {
         lock.withLock { activation.map { isCutLocked($0, after: .sources) } ?? false }
     }
@@ -97,12 +96,12 @@ extension GRunLoop {
         return ready
     }
 
-    /// With the lock held: these have had their turn. When all have, everybody's slice begins anew.
+    /// With the lock held: these kinds have had their turn. When all that were owed one have, a new slice begins.
     @inline(__always) func endTurnLocked(_ run: Activation, of kinds: Turns) {
         if !run.owed.isEmpty { endOwedTurnLocked(run, of: kinds) }
     }
 
-    /// Where those turns took a slice the last of them was a row: it is the others' turn again.
+    /// If these turns used up a slice themselves, the other kinds have their turn again.
     @inline(never) private func endOwedTurnLocked(_ run: Activation, of kinds: Turns) {
         run.owed.subtract(kinds)
         guard run.owed.isEmpty, !run.isHosted else { return }
@@ -110,15 +109,15 @@ extension GRunLoop {
         run.slice.restart()
     }
 
-    /// The same of what a wait has found. What it has not found is not ready any more.
+    /// The same for what a wait has found. A kind that it has not found is not ready any more, and its turn is over.
     @inline(never) func endTurnsLocked(_ run: Activation, of found: Found) {
         let served = found.item.map { Turns($0.kind) } ?? []
         endOwedTurnLocked(run, of: served.isEmpty ? .found : served.union(.contexts))
     }
 
-    /// With the lock held, the contexts that were ready were dispatched because the slice was used up: once more, and
-    /// again, so that the lower priorities of a context have their turn as well. A dispatch serves one; it may be a
-    /// frame that takes 25 ms to draw, and our timers would be late for each of three.
+    /// With the lock held, after the ready contexts had their turn: dispatches them up to two times more, so that lower
+    /// priorities of a context have their turn, too. A dispatch serves one priority, and may draw a frame for 25 ms:
+    /// after `end` no more follow, or our timers would be late by three frames.
     func yieldLocked(_ run: Activation, until end: Nanoseconds) {
         for _ in 0..<2 {
             guard .now() < end else { return }

@@ -11,7 +11,7 @@ extension GRunLoop {
         var contexts: [ServedContext] = []
         /// The one item that this pass services; nil if the time was up.
         var item: ReadyItem?
-        /// Nobody asked for it: others may be ready that this pass knows nothing of.
+        /// The kernel was not polled: other items may be ready that this pass does not know of.
         var isFromMemory = false
 
         var isEmpty: Bool { contexts.isEmpty && item == nil }
@@ -25,8 +25,8 @@ extension GRunLoop {
             return Found(item: item, isFromMemory: true)
         }
         run.passesFromMemory = Activation.longestRowFromMemory
-        // 6. A look of its own costs a system call. Serving the queue first when the wait returns is the same to
-        //    everyone but an observer of 7 or 9.
+        // 6. A separate look costs a system call. Serving the queue first when the wait returns looks the same, unless
+        //    stages 7 or 9 are observed.
         var mainQueueFirst = !run.servedMainQueueLast && servesMainQueueLocked(mode)
         acquireContextsLocked(run, mode)
         if isObserved, !polls {
@@ -46,8 +46,7 @@ extension GRunLoop {
         return found
     }
 
-    /// beforeWaiting means "about to sleep": what is ready now, in the main queue or a context, makes this a pass that
-    /// does not.
+    /// beforeWaiting means "about to sleep". If the main queue or a context is ready now, this pass does not sleep.
     @inline(never) private func lookBeforeWaitingLocked(_ run: Activation, _ mode: ModeState, asksMainQueue: Bool)
         -> Found?
     {
@@ -63,28 +62,28 @@ extension GRunLoop {
         return ready.isEmpty ? nil : Found(contexts: ready, item: lookLocked(run, mode, mainQueueFirst: false))
     }
 
-    /// After a handled source the loop looks, and where nothing is ready another pass leads to its sleep (item 43). If
-    /// that pass would do nothing, tell nobody, and end no run, the look and the sleep are one: half the polls of a
-    /// loop that others signal and wake.
+    /// After a handled source the loop polls without waiting; if nothing is ready, another pass leads to its sleep
+    /// (item 43). If that pass would have no effect, notify no observer and end no run, one poll serves as both. This
+    /// halves the polls of a loop that other threads signal and wake.
     @inline(never) func sleepsAtOnceLocked(_ run: Activation, _ mode: ModeState) -> Bool {
         guard isNextHeadEmptyLocked(run, mode), !run.owesPass, !isFinishedLocked(mode) else { return false }
         // In that pass the main queue would be asked first (item 53).
         return !run.servedMainQueueLast || !servesMainQueueLocked(mode)
     }
 
-    /// Whether the present matters to a wait: a timer may be due, or an outer run's time be up.
+    /// Whether a wait depends on the clock: the mode has a timer, or an outer run has a deadline.
     @inline(__always) private func hasDatesLocked(_ run: Activation, _ mode: ModeState) -> Bool {
         mode.heap.earliest != .never || run.nextAncestorDeadline != .never
     }
 
-    /// The time of an outer run is up: that wakes the innermost one.
+    /// Wakes the innermost run if the deadline of an outer one has passed.
     @inline(never) private func endOuterRunsLocked(_ run: Activation, at now: Nanoseconds) {
         if run.takePassedAncestorDeadlines(at: now) { sleep.isWakePending = true }
     }
 
-    /// What is ready of the loop's own, without looking at the contexts again.
+    /// The loop's own item to service next. Does not poll the contexts again.
     ///
-    /// - Parameter polled: what a poll has just found; nil to ask.
+    /// - Parameter polled: what a poll has just found; nil: ask the kernel.
     func lookLocked(_ run: Activation, _ mode: ModeState, mainQueueFirst: Bool, polled: HostState.Polled? = nil)
         -> ReadyItem?
     {
@@ -94,8 +93,7 @@ extension GRunLoop {
             run, mode, mainQueue: mainQueue, mainQueueFirst: mainQueueFirst, now: timeForTimersLocked(mode))
     }
 
-    /// The present, as far as the mode's timers are concerned: `.min`, at which nothing is due, if there are none. Then
-    /// no clock is read.
+    /// The current time, for the mode's timers. Without timers it is `.min`, and no clock is read.
     @inline(__always) func timeForTimersLocked(_ mode: ModeState) -> Nanoseconds {
         mode.heap.earliest == .never ? .min : time
     }
@@ -107,15 +105,15 @@ extension GRunLoop {
         return !batch.isEmpty(in: mode) || servesMainQueueLocked(mode) && MainQueue.isReady
     }
 
-    /// What is in memory already, a wake-up or a descriptor's event, is the live item without the kernel being asked,
-    /// but not for more than 64 passes in a row, of which a wake-up counts as four: what else is ready has its turn
-    /// then. After a descriptor's event the epoll is looked into before the loop sleeps. Whoever observes 7 or 9, or
-    /// chooses, sees the wait as it is.
+    /// Serves a pending wake-up or a fetched event without a system call. After 64 such passes, of which a wake-up
+    /// counts as four, the kernel is polled, so that other ready items get their turn. After a descriptor's event the
+    /// epoll is asked before the loop sleeps. Not used where stages 7 or 9 are observed, nor in tests that choose the
+    /// item or move the time: they see each wait.
     @inline(__always) func takeFromMemoryLocked(_ run: Activation, _ mode: ModeState) -> ReadyItem? {
         guard sleep.isWakePending || run.servedDescriptorLast, servesFromMemoryLocked(run) else { return nil }
         if sleep.isWakePending {
-            // What else is ready waits for these few passes. They are no turn: beside a thread that wakes the loop for
-            // ever others would have none.
+            // Not noted in `lastTurn`: beside a thread that wakes the loop for ever, the other kinds would never get a
+            // turn.
             consumeWakeUpLocked(run)
             run.passesFromMemory -= 4
             return .wakeUp
@@ -127,8 +125,8 @@ extension GRunLoop {
         return item
     }
 
-    /// The same where nothing but a descriptor can be the live item: its event, taken. Nil if something else may be, or
-    /// nothing is ready.
+    /// Takes the next fetched event of a descriptor. Nil if a wake-up or a timer may come first, or if nothing is
+    /// ready.
     @inline(__always) func takeEventLocked(_ run: Activation, _ mode: ModeState) -> DescriptorSet.Receiver? {
         guard !sleep.isWakePending, mode.heap.earliest > timeForTimersLocked(mode), servesFromMemoryLocked(run) else {
             return nil
@@ -147,8 +145,8 @@ extension GRunLoop {
         run.passesFromMemory > 0 && itemChooser == nil && run.owed.isEmpty && virtualTime == nil && !run.slice.isOver
     }
 
-    /// Looks into the mode's epoll if what was fetched before is used up, and answers whether it has. What is left of a
-    /// batch may be of sources that have gone: then nothing is found in it, and there was no look.
+    /// Asks the mode's epoll for events if the last batch is used up. Returns whether it did. A batch whose remaining
+    /// events are all of removed sources counts as not used up.
     @discardableResult private func refillBatchLocked(_ mode: ModeState) -> Bool {
         guard fetchIfUsedUpLocked(mode) else { return false }
         endFetchLocked(mode)
@@ -167,8 +165,8 @@ extension GRunLoop {
         endFetchLocked(mode)
     }
 
-    /// An event that nobody waits for is of a descriptor that was closed under a copy of it while it was watched: the
-    /// kernel would report it for ever, and there is no number left to remove it by. A new epoll does not know it.
+    /// An event without a source: its descriptor was closed while watched, but a copy of it is open. The kernel would
+    /// report it for ever, and no number is left to remove it by. A new epoll does not know it.
     @inline(__always) private func endFetchLocked(_ mode: ModeState) {
         if batch.dropOrphans(of: mode) { replaceEpollLocked(of: mode) }
     }
@@ -185,26 +183,25 @@ extension GRunLoop {
         lock.lock()
     }
 
-    /// 8. Waits until something is live or the deadline has come. A wake-up that only re-arms goes back to sleep
-    ///    without a word: no
-    /// afterWaiting, no pass (items 76 and 80).
+    /// 8. Waits until an item is live or the deadline has passed. A kick that only re-arms the sleep causes no
+    ///    afterWaiting, no pass (items 76 and 80).
     @inline(never) private func findLocked(
         _ run: Activation, _ mode: ModeState, mainQueueFirst: Bool, deadline wanted: Nanoseconds
     ) -> Found {
         mark(.wait)
-        // While others have their turn, what the slice has left undone waits for them, and for nobody else.
+        // The slice is used up, and other kinds are owed a turn: poll without waiting.
         let deadline = run.owed.isEmpty ? wanted : .min
         while true {
             let servesMainQueue = servesMainQueueLocked(mode)
             if mustExplainStrandedLocked(mode) { explainStrandedLocked() }
             var until = deadline == .min ? deadline : wakeUpTimeLocked(run, mode, deadline)
             let contexts = run.contexts.list
-            // Other threads have taken or own every context since the run began. Without any descriptor to be woken by,
-            // and only then, the loop looks for itself.
+            // Other threads own every context of the run. If there is no descriptor to wake the loop either, it polls
+            // every 50 ms.
             if contexts.isEmpty, !canWakeItself() { until = min(until, time.addingSaturating(50_000_000)) }
             let descriptors = mode.descriptors.watched
-            // The first context ends it, or, where other threads own them all, a descriptor of the loop's own. A look
-            // is over before anybody could end it.
+            // The sleep is ended by way of the first context or, if other threads own them all, of the loop's own
+            // eventfd. A poll without waiting needs neither.
             if until != .min {
                 let waker: SleepState.Waker =
                     contexts.isEmpty ? .descriptor(wakeDescriptor) : .context(contexts[0].context)
@@ -245,8 +242,8 @@ extension GRunLoop {
         return wakeDescriptor >= 0
     }
 
-    /// Virtual time is not slept through: the loop looks, and time jumps if there is nothing. Only a wait without an
-    /// end is one for another thread.
+    /// In virtual time the loop does not sleep: it polls, and time jumps if nothing is ready. Only a wait without a
+    /// deadline is real: it is for another thread.
     private func realDeadline(_ deadline: Nanoseconds) -> Nanoseconds {
         virtualTime == nil || deadline == .never ? deadline : .min
     }
@@ -257,11 +254,11 @@ extension GRunLoop {
         if next != .never { clock.move(to: next) }
     }
 
-    /// How long the sleep may last: `.min` when something is live in memory already.
+    /// When the sleep ends at the latest; `.min` if an item is live already.
     @inline(never) private func wakeUpTimeLocked(_ run: Activation, _ mode: ModeState, _ deadline: Nanoseconds)
         -> Nanoseconds
     {
-        // Where nothing has a date nobody needs the present.
+        // Without a date to compare with, no clock is read.
         let now = hasDatesLocked(run, mode) ? time : .min
         if !run.isOutermost { endOuterRunsLocked(run, at: now) }
         if sleep.isWakePending || mode.heap.earliest <= now || batch.first(in: mode) != nil { return .min }
@@ -272,8 +269,8 @@ extension GRunLoop {
     private func chooseLocked(
         _ run: Activation, _ mode: ModeState, mainQueue: Bool, mainQueueFirst: Bool, now: Nanoseconds
     ) -> ReadyItem? {
-        // The main queue's precedence is not its turn: if it counted as that, who comes after it would have every turn
-        // that is left.
+        // Precedence is not a turn: noted in `lastTurn`, it would give every remaining turn to the kind after the main
+        // queue.
         if mainQueue && mainQueueFirst && run.mayServe(.mainQueue) { return .mainQueue }
         guard let item = preferredLocked(run, mode, mainQueue: mainQueue, now: now) else { return nil }
         lastTurn = item.kind
@@ -281,14 +278,14 @@ extension GRunLoop {
         return item
     }
 
-    /// The same, of what a wait has ended with.
+    /// The item to service after a wait that ended with `result`.
     @inline(never) private func chooseLocked(
         _ run: Activation, _ mode: ModeState, from result: PollResult, mainQueueFirst: Bool, now: Nanoseconds
     ) -> ReadyItem? {
         // A chooser is shown everything that is ready at this moment.
         if result.descriptors, batch.isEmpty(in: mode) || itemChooser != nil { fetchLocked(mode) }
         guard result.mainQueue || mode.heap.earliest <= now || !batch.isEmpty(in: mode) else {
-            // Most looks find nothing, and most waits end with a wake-up: nobody's turn is asked then.
+            // The usual case: nothing is ready, or only a wake-up. There is no turn to decide.
             guard sleep.isWakePending else { return nil }
             lastTurn = .wakeUp
             consumeWakeUpLocked(run)
@@ -302,7 +299,7 @@ extension GRunLoop {
     ) -> ReadyItem? {
         let hasTimers = mode.heap.earliest <= now
         if itemChooser != nil, let item = chosenLocked(mode, mainQueue: mainQueue, hasTimers: hasTimers) { return item }
-        // Nobody is starved: the kinds take turns, and descriptors among themselves in the kernel's order.
+        // The kinds take turns, so that none is starved. Descriptors are served in the kernel's order.
         for step in 1...4 {
             switch ReadyItem.Kind(rawValue: (lastTurn.rawValue + step) & 3) {
             case .wakeUp where sleep.isWakePending && run.owed.isEmpty: return .wakeUp
@@ -316,7 +313,7 @@ extension GRunLoop {
         return nil
     }
 
-    /// What a test takes of several items; nil leaves it to the loop.
+    /// The item that a test chooses of several; nil leaves the choice to the loop.
     @inline(never) private func chosenLocked(_ mode: ModeState, mainQueue: Bool, hasTimers: Bool) -> ReadyItem? {
         var ready: [ReadyItem] = []
         if sleep.isWakePending { ready.append(.wakeUp) }
