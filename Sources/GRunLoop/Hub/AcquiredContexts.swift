@@ -17,12 +17,12 @@ struct AcquiredContexts {
         version == self.version && isComplete
     }
 
-    /// Makes what `wanted` names now what is acquired. One that another thread owns is left out, and tried again next
-    /// time.
+    /// Acquires the `wanted` contexts and releases all others. One that another thread owns is left out, and tried
+    /// again next time.
     mutating func update(to wanted: __owned [ServedContext], version: Int) {
         self.version = version
         if list.isEmpty {
-            // A run begins, as a rule, and gets all of them.
+            // The usual case: a run begins, and acquires all of them.
             let refusing = wanted.firstIndex { g_main_context_acquire($0.context) == 0 }
             isComplete = refusing == nil
             guard let refusing else {
@@ -38,7 +38,7 @@ struct AcquiredContexts {
         isComplete = list.count == wanted.count
     }
 
-    /// What this thread starts from now on with GIO completes in the first of them.
+    /// GIO operations that this thread starts from now on complete in the first of the contexts.
     mutating func pushThreadDefault() {
         guard pushed == nil, let first = list.first?.context, !Contexts.isThreadDefault(first) else { return }
         g_main_context_push_thread_default(first)

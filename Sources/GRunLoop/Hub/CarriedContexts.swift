@@ -4,7 +4,7 @@
 import CGLib
 import CGRun
 
-/// Those that are carried into the home context now. Loop's thread only, but for the last moments of its end.
+/// The contexts that are carried into the home context now. Loop's thread only, except at the end of that thread.
 struct CarriedContexts {
     private struct Carried {
         let served: ServedContext
@@ -12,7 +12,7 @@ struct CarriedContexts {
     }
 
     private var list: [Carried] = []
-    /// Of which mode. Not the mode itself: to compare that would count references.
+    /// The mode that they are of. Only its identity: comparing references would count them.
     private var mode: ObjectIdentifier?
     private var version = -1
 
@@ -27,7 +27,7 @@ struct CarriedContexts {
         self.mode == ObjectIdentifier(mode) && version == mode.contextsVersion
     }
 
-    /// Makes what `wanted` names what is carried. Answers what has gone, to be released without the lock.
+    /// Carries exactly the `wanted` contexts. Returns those that were dropped, to be released without the lock.
     mutating func update(to wanted: [ServedContext], of mode: ModeState, into hub: UnsafeMutablePointer<GSource>)
         -> [ServedContext]
     {
@@ -41,12 +41,12 @@ struct CarriedContexts {
         return former.filter { old in !list.contains { $0.served === old.served } }.map(Self.close)
     }
 
-    /// Nothing of them is watched any more, for good.
+    /// Ends watching their descriptors, for good.
     func abandon() {
         for carried in list { cgrun_carrier_abandon(carried.carrier) }
     }
 
-    /// Nothing is carried any more. Answers what has gone.
+    /// Carries none any more. Returns those that were dropped.
     mutating func removeAll() -> [ServedContext] {
         defer { (list, mode, version) = ([], nil, -1) }
         return list.map(Self.close)

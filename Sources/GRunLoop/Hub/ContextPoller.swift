@@ -9,7 +9,7 @@ struct OwnDescriptors {
     var descriptors: Int32 = -1
     /// The main dispatch queue's eventfd.
     var mainQueue: Int32 = -1
-    /// What ends the sleep where no context does.
+    /// Ends the sleep if no context can.
     var wake: Int32 = -1
 }
 

@@ -17,14 +17,14 @@ enum Contexts {
     static func wakeUp(_ context: OpaquePointer) { g_main_context_wakeup(context) }
     static func dispatch(_ context: OpaquePointer) { g_main_context_dispatch(context) }
 
-    /// A context that nobody else has; nil if no descriptor is left for it. GLib itself would end the process then.
+    /// A new context; nil if no descriptor is left for it, where GLib would end the process.
     static func make() -> OpaquePointer? {
         guard cgrun_has_descriptors_left() else { return nil }
         return withoutCancellation { g_main_context_new() }
     }
 
-    /// GLib writes to the wakeup descriptor of a context that it adds a source to, before 2.68 also of one that it
-    /// makes: a point at which pthread_cancel() ends a thread, whose loop's lock would stay locked for ever.
+    /// Adding a source to a context, and before GLib 2.68 making one, writes to its wakeup descriptor. pthread_cancel()
+    /// may end a thread in that write, and its loop's lock would stay locked for ever.
     static func withoutCancellation<Result>(_ body: () -> Result) -> Result {
         var state: Int32 = 0
         pthread_setcancelstate(Int32(PTHREAD_CANCEL_DISABLE), &state)
@@ -52,8 +52,8 @@ enum Contexts {
         return withoutCancellation { g_main_context_ref(g_main_context_default()) }
     }
 
-    /// Whether what GIO starts on this thread now completes in that context. Of the default context GLib says that
-    /// there is none, also where it was pushed over another.
+    /// Whether GIO operations that this thread starts now complete in that context. For the default context GLib
+    /// reports none, even where it was pushed over another.
     static func isThreadDefault(_ context: OpaquePointer) -> Bool {
         context == g_main_context_get_thread_default() ?? g_main_context_default()
     }

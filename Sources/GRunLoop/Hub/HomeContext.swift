@@ -4,8 +4,8 @@
 extension GRunLoop {
     /// With the lock held: fixes the home context if it is not fixed yet and can be now. The main loop's is GLib's
     /// default context. On another thread it is the one that is pushed there when the first item or block is added or
-    /// the loop first runs, else one of its own; what another thread adds before that does not fix it, since nobody
-    /// else can ask.
+    /// the loop first runs, else one of its own; what another thread adds before that does not fix it: only the thread
+    /// itself can tell what is pushed there.
     @inline(__always) func fixHomeLocked() {
         if home == nil { fixHomeNowLocked() }
     }
@@ -20,8 +20,8 @@ extension GRunLoop {
         homeHasChangedLocked()
     }
 
-    /// With the lock held. It may have been added before it was the home context, which is carried nowhere, least of
-    /// all into itself. The home holds it, so that nobody's code is called.
+    /// With the lock held: the home context is not carried, though it may have been added to modes before it became the
+    /// home. It stays referenced as the home, so dropping it here calls no user code.
     func homeHasChangedLocked() {
         for mode in modes.values {
             mode.addedContexts.removeAll { $0.context == home?.context }

@@ -17,10 +17,9 @@ struct HostState {
     var ambientMode: ModeState { ambient.takeUnretainedValue() }
     /// What was pushed as such, the current one last.
     var ambientStack: [GRunLoop.AmbientMode] = []
-    /// The entry observers have been told, and exit observers will be.
+    /// The entry observers were called; the exit observers will be.
     var hasEntered = false
-    /// A head of a pass has found nothing to do in this mode: the wait that follows is the host's, and the tail comes
-    /// next.
+    /// The mode in which the head of a pass has found nothing to do: the host waits, then the tail of the pass follows.
     var tailMode: Unmanaged<ModeState>?
     /// beforeWaiting was sent to the observers of this mode, and afterWaiting was not.
     var waitMode: Unmanaged<ModeState>?
@@ -31,30 +30,31 @@ struct HostState {
     /// The hub was taken out of this context, which is the home context still.
     var detachedFrom: OpaquePointer?
 
-    /// Whether the next pass would leave this as it is: no foreign loop in a callout has changed it.
+    /// Whether the next pass would begin from the same state: no foreign loop in a callout has switched the mode, left
+    /// a tail or asked for a pass.
     @inline(__always) func isBetweenPasses(in mode: ModeState) -> Bool {
         ambient === mode && tailMode == nil && !mustPass
     }
 
     // MARK: Whether it gets a pass
 
-    /// Whatever happens on the loop's thread now is the host's doing: no pass of ours is under way, or a callout of one
-    /// runs a foreign loop.
+    /// The host is in control of the thread: no pass of ours is under way, or a callout of a pass runs a foreign loop.
     var isInnermost = true
-    /// Something was enqueued or signalled, on the loop's thread, that no pass under way would see.
+    /// On the loop's thread something was enqueued or signalled that no pass under way would see.
     var owesPass = false
-    /// The same on another thread: it does not keep from sleeping a host that is about to (items 74 and 75).
+    /// The same on another thread. It does not keep a host awake that is about to sleep (items 74 and 75).
     var hasNews = false
-    /// It gets a pass in any case: the first one of its run, if somebody observes it, and after one that was cut.
+    /// The host gets a pass even without work: the first pass of its run, if the mode has observers, and the one after
+    /// a pass that was cut.
     var mustPass = true
     /// ``GRunLoop/wakeUp()`` was called while nothing of ours was under way: a host that sleeps makes a pass.
     var isWakePending = false
 
-    /// Somebody has ended, or will yet end, its sleep only to have it begin again.
+    /// The host's poll was, or will be, interrupted only to change its timeout or its poll set: that is no wake-up.
     var isRearmed = false
 
-    /// What its poll has found ready, for the dispatch that follows: then a look need not ask again. Nil if it did not
-    /// look, and as soon as a run begins.
+    /// What the host's poll has found ready, so that the dispatch that follows need not ask the kernel again. Nil if
+    /// the host did not poll, and once a run begins.
     var polled: Polled?
 
     struct Polled {
@@ -64,28 +64,30 @@ struct HostState {
 
     // MARK: What it watches
 
-    /// The loop's hub on the home context, which each iteration asks for: to ask the context would count references.
+    /// The loop's hub on the home context. Kept here, since each iteration needs it and asking the context counts
+    /// references.
     var hub: UnsafeMutablePointer<GSource>?
 
     var carried = CarriedContexts()
-    /// Contexts that are no longer carried. With the last reference go sources of the program, whose notifications are
-    /// user code: the next dispatch gives it up.
+    /// Contexts that are no longer carried. Released by the next dispatch: the last reference may release sources of
+    /// the program, whose notifications are user code.
     var gone: [ServedContext] = []
 
     /// Becomes readable when the mode's first timer is due; made when there is a timer, -1 before.
     fileprivate var timerDescriptor: Int32 = -1
-    /// What the timer descriptor is armed for. `.min`: it may be readable, and is to be armed anew before it is
+    /// What the timer descriptor is armed for. `.min`: it may be readable, and must be armed again before it is
     /// watched.
     fileprivate var armedFor = Nanoseconds.min
-    /// A number of our own for the current mode's epoll, constant in the hub's record; -1 before.
+    /// Our own duplicate of the current mode's epoll: its number in the hub's record never changes. -1 before the
+    /// first.
     fileprivate var epollDescriptor: Int32 = -1
     fileprivate var epollMode: ObjectIdentifier?
-    /// No descriptor was left for what the host is to watch: said once, by the next dispatch.
+    /// No descriptor was left for what the host is to watch. The next dispatch logs it, once.
     fileprivate var shortage = Shortage.none
 
     fileprivate enum Shortage: Equatable {
         case none, toBeSaid, said
-        /// A descriptor of the loop's own is gone: the next dispatch says so, and the hub is silent from then on.
+        /// A descriptor of the loop's own was closed. The next dispatch logs it, and the hub is silent from then on.
         case loss(errno: Int32)
         case abandoned
 
@@ -100,7 +102,7 @@ struct HostState {
 
     var isAbandoned: Bool { shortage == .abandoned }
 
-    /// The numbers of its own are no longer the loop's: they are not closed.
+    /// The loop's own descriptors were closed by the program: their numbers are forgotten, and not closed again.
     mutating func abandon() {
         shortage = .abandoned
         (timerDescriptor, epollDescriptor) = (-1, -1)
@@ -149,7 +151,8 @@ extension GRunLoop {
             host.polled = nil
             if !host.isInnermost { takeOverLocked() }
             return host.ambient._withUnsafeGuaranteedRef { mode in
-                // Attaching is no business of another thread, and not for free: here, and only when it has changed.
+                // Attaching sentinels has a cost, and must not be done by another thread: so here, and only on a
+                // change.
                 let isObserved = mode.areWaitsObserved
                 cgrun_hub_set_sentinels(hub, isObserved || isWaiting)
                 if !host.carried.isCurrent(mode) { carryLocked(mode, hub) }
@@ -157,7 +160,7 @@ extension GRunLoop {
                 let wakeUpTime = mode.heap.wakeUpTime()
                 watched = watchLocked(mode, until: wakeUpTime, hub)
                 if host.shortage.isNews || mustExplainStrandedLocked(mode) { return true }
-                // The write that ended the last sleep may come as late as in this one.
+                // The write that was to end the last sleep may arrive in this one.
                 if sleep.takeKicked() { host.isRearmed = true }
                 sleep.begin(
                     in: mode, wokenBy: .context(g_source_get_context(hub)), until: wakeUpTime,
@@ -176,11 +179,10 @@ extension GRunLoop {
     /// Whether there is work, `found` being the records that the poll has found ready.
     func checkForHost(isWaiting: Bool, hasSlept: Bool, found: UInt32) -> Bool {
         lock.withLock {
-            // Somebody ended the sleep only to have it begin again with another deadline or another descriptor (items
-            // 76 and 80).
+            // The sleep was interrupted only to begin again with another deadline or descriptor (items 76 and 80).
             let wasRearmed = sleep.takeKicked() || host.isRearmed
             if wasRearmed, let hub = host.hub { cgrun_hub_note_rearmed(hub) }
-            // Where nobody is told of sleeps it is not known whether this was one.
+            // Without observers of the waits it is not known whether this was a sleep.
             if hasSlept || !isWaiting { host.isRearmed = false }
             sleep.end()
             if found & Record.timer.bit != 0 { host.armedFor = .min }
@@ -193,7 +195,7 @@ extension GRunLoop {
                 return true
             }
             if host.ambient._withUnsafeGuaranteedRef({ hasWorkLocked($0, isWaiting: isWaiting) }) { return true }
-            // Nothing to do: whatever of our own work comes next is not in a row with what came before.
+            // Nothing to do: our next item begins a new row.
             host.slice.end()
             return hasSlept && !wasRearmed
         }
@@ -218,11 +220,10 @@ extension GRunLoop {
 
     // MARK: With the lock held
 
-    /// Something was enqueued or signalled. What a callout of ours leaves behind is for the pass that it is part of;
-    /// what a callback of the host or another thread does is for the host's next iteration, which it does not cause
-    /// (item 74).
+    /// Something was enqueued or signalled. From a callout of ours it is for the pass that the callout is part of. From
+    /// a callback of the host or another thread it is for the host's next iteration, which it does not cause (item 74).
     func owePassToHostLocked() {
-        // Another thread that floods the loop has told it already.
+        // Known already: another thread may flood the loop.
         if host.hasNews, !host.isInnermost { return }
         if !isCurrent {
             host.hasNews = true
@@ -231,8 +232,8 @@ extension GRunLoop {
         }
     }
 
-    /// A callout of ours runs a foreign loop. What was enqueued before counts for it; so do wake-ups from now on,
-    /// although the pass below may have ignored them, since it makes no other before this loop sleeps.
+    /// A callout of ours runs a foreign loop. What was enqueued before is for that loop, and wake-ups count from now
+    /// on: the pass below may have ignored them, but it makes no other pass before the foreign loop sleeps.
     private func takeOverLocked() {
         host.isInnermost = true
         host.owesPass = true
@@ -245,32 +246,31 @@ extension GRunLoop {
         return (host.owesPass || host.hasNews && !isWaiting) && hasLeftoversLocked(mode)
     }
 
-    /// A loop that was only touched owes nobody its first pass.
+    /// Without observers, a loop makes no first pass merely because it exists.
     private func mustPassLocked(_ mode: ModeState) -> Bool {
         host.mustPass && (host.hasEntered || !mode.observed.isEmpty)
     }
 
-    /// Whether timers are due, as far as the host's poll does not tell: it does where the timer descriptor is armed for
-    /// the first of them, and no clock is read twice in each iteration of the host's.
+    /// Whether a timer is due. Not checked here if the timer descriptor is armed for the earliest deadline: the host's
+    /// poll reports that, and no clock is read.
     private func hasDueTimersLocked(_ mode: ModeState) -> Bool {
         if host.armedFor == mode.heap.earliest, virtualTime == nil { return false }
         return mode.heap.earliest <= timeForTimersLocked(mode)
     }
 
-    /// What a pass serves but nothing of which ends a wait.
+    /// Whether there are signalled sources or blocks: a pass serves them, but they do not end a wait.
     func hasLeftoversLocked(_ mode: ModeState) -> Bool {
         !mode.signalled.isEmpty || hasVisibleBlocksLocked(mode)
     }
 
-    /// With the lock held: where libdispatch has given the main thread up, as that ends or calls `dispatchMain()`, it
-    /// has closed the queue's descriptor. GLib must not poll a number that is nobody's.
+    /// With the lock held: libdispatch closes the main queue's descriptor when the main thread ends or calls
+    /// `dispatchMain()`. GLib must not poll a number that is closed.
     func forgetLostMainQueueLocked() {
         guard isMain, !MainQueue.isOurs, let hub = host.hub else { return }
         cgrun_hub_set_record(hub, Record.mainQueue.rawValue, -1)
     }
 
-    /// Brings the hub's records up to date, and answers which of them this poll is to watch. GLib is told only of what
-    /// has changed.
+    /// Updates the hub's records, and returns which of them this poll is to watch. GLib is told only of changes.
     private func watchLocked(_ mode: ModeState, until wakeUpTime: Nanoseconds, _ hub: UnsafeMutablePointer<GSource>)
         -> UInt32
     {
@@ -301,8 +301,7 @@ extension GRunLoop {
         return host.epollDescriptor >= 0
     }
 
-    /// Answers whether the timer descriptor is to be watched. Where there is no timer it is left as it is, and not
-    /// looked at.
+    /// Returns whether the timer descriptor is to be watched. Without a timer it stays as it is, unwatched.
     private func armTimerLocked(for time: Nanoseconds) -> Bool {
         guard time != .never else {
             host.armedFor = .min
@@ -314,7 +313,7 @@ extension GRunLoop {
             noteShortage()
             return false
         }
-        // An expiry that was not read is forgotten with that.
+        // This also clears an expiry that was not read.
         guard cgrun_timer_arm(host.timerDescriptor, max(1, time)) else {
             host.shortage = .loss(errno: errno)
             return false

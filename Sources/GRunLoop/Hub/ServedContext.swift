@@ -20,12 +20,12 @@ final class ServedContext {
         _ = Contexts.withoutCancellation { [hub] in g_source_attach(hub, context) }
     }
 
-    /// Takes the hub out of the context. Whoever still holds this sees a hub that is in none.
+    /// Takes the hub out of the context. Code that still holds this object sees a hub without a context.
     func close() {
         cgrun_hub_close(hub)
     }
 
-    /// Relies on nothing that belongs to a thread: it may run in the last moments of one.
+    /// Uses no thread-specific state: it may run while its thread ends.
     deinit {
         // GLib's own locks may be held there for ever.
         guard !Fork.isChild else { return }
@@ -35,7 +35,7 @@ final class ServedContext {
     }
 }
 
-/// GLib calls with its hold on the hub, and the hub holds the loop: no reference is counted.
+/// GLib holds the hub during the call, and the hub holds the loop: no reference is counted.
 private func with<Result>(_ pointer: UnsafeMutableRawPointer, _ body: (GRunLoop) -> Result) -> Result {
     Unmanaged<GRunLoop>.fromOpaque(pointer)._withUnsafeGuaranteedRef(body)
 }

@@ -19,15 +19,15 @@ struct SleepState {
 
     /// ``GRunLoop/wakeUp()`` was called and no pass has consumed it yet.
     var isWakePending = false
-    /// It was called on another thread: whoever is innermost consumes it, but every run for which it counted owes it a
+    /// That call came from another thread: the innermost run consumes it, but every run for which it counted makes a
     /// pass.
     var isWakeForeign = false
-    /// The thread is in poll(), or about to be: a change that it must notice has to wake it.
+    /// The thread is in poll(), or about to be: a change that concerns its sleep has to wake it.
     private(set) var isPolling = false
-    /// Somebody has already woken this sleep.
+    /// This sleep was already woken.
     private var isKicked = false
     private var waker: Waker?
-    /// In which mode. Not the mode itself: to compare that would count references.
+    /// The mode of the sleep. Only its identity: comparing references would count them.
     private var mode: ObjectIdentifier?
     private(set) var until: Nanoseconds = .never
     private(set) var watchesDescriptors = false
@@ -51,7 +51,7 @@ struct SleepState {
 
     func isIn(_ mode: ModeState) -> Bool { self.mode == ObjectIdentifier(mode) }
 
-    /// Whether somebody has woken the sleep, or the one before if that is not known yet; asked once.
+    /// Whether this sleep was woken, or the one before if that was not asked yet. Asking clears it.
     mutating func takeKicked() -> Bool {
         defer { isKicked = false }
         return isKicked
@@ -69,14 +69,14 @@ extension GRunLoop {
     ///
     /// - Parameter reach: a stop is for the innermost run; anything else may be for every run for which it counts now.
     func wakeUpLocked(for reach: SleepState.Reach = .everyRun) -> Kick? {
-        // For a host, whose next prepare sees it. A foreign loop that a callout of ours runs has made the run below it
-        // listen.
+        // The host's next prepare sees it. Where a callout of ours runs a foreign loop, `innermost` is set, and its run
+        // does not ignore wake-ups.
         guard let innermost else {
             host.isWakePending = true
             return sleep.kick(self)
         }
         guard !innermost._withUnsafeGuaranteedRef({ $0.ignoresWakeUps }) else {
-            // The innermost run makes another pass anyway; an outer one, for which it counts, may not.
+            // The innermost run makes another pass anyway; an outer run for which the wake-up counts may not.
             if reach == .everyRun, !isCurrent { innermost._withUnsafeGuaranteedRef { owePassesLocked(above: $0) } }
             return nil
         }
@@ -102,8 +102,9 @@ extension GRunLoop {
         }
     }
 
-    /// With the lock held, the run is about to sleep: not if it was stopped, and not if a nested run has consumed what
-    /// another thread woke this one for. Core Foundation sleeps there, for as long as nothing else happens.
+    /// With the lock held, before a sleep: there is none if the run was stopped, or if a nested run has consumed
+    /// another thread's wake-up that counted for this run. Core Foundation sleeps in the latter case until something
+    /// else happens.
     func recallWakeUpLocked(_ run: Activation) {
         guard run.isStopped || run.owesPass else { return }
         run.owesPass = false
@@ -142,11 +143,11 @@ extension GRunLoop {
     }
 }
 
-/// A wake-up that is owed to a thread that sleeps in poll(): sent after the lock, since the woken thread wants it.
-/// Exactly once: nobody else wakes the same sleep.
+/// A wake-up for a thread that sleeps in poll(). Sent after the lock is released, since the woken thread takes it. Must
+/// be sent exactly once: no other call wakes the same sleep.
 struct Kick: ~Copyable {
     private let waker: SleepState.Waker
-    /// Closes its descriptor when it goes: retained for one that is to be written to.
+    /// Retained if its descriptor is to be written to: the loop closes that in its deinit.
     private let loop: Unmanaged<GRunLoop>
 
     init(_ waker: SleepState.Waker, of loop: GRunLoop) {
