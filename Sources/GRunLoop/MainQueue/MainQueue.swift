@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The main dispatch queue as an item of the main loop: an eventfd to wait for, and a drain of one snapshot.
 //
-// libdispatch binds the queue to the thread that loaded it; draining it anywhere else ends the process, so who holds it
-// is asked before every drain. The eventfd is read first and the queue drained then, as one step: reading alone strands
-// the queued blocks until the next one comes, draining alone leaves the descriptor readable, and the loop spins (items
-// 193 and 194).
+// libdispatch binds the queue to the thread that loaded it. Draining it on another thread ends the process, so the
+// owner is checked before every drain. The eventfd is read first, then the queue is drained, as one step: reading alone
+// strands the queued blocks until the next one comes; draining alone leaves the descriptor readable, and the loop spins
+// (items 193 and 194).
 
 import CGRun
 import Dispatch
@@ -29,11 +29,10 @@ enum MainQueue {
         return made
     }
 
-    /// Its number is a stranger's now, if anybody's.
+    /// The descriptor was closed: its number may belong to something else by now.
     static func forgetHandle() { known.store(-1, ordering: .relaxed) }
 
-    /// A drain is on the stack of the main thread: libdispatch would do nothing in a second one, and the descriptor
-    /// would spin.
+    /// A drain is on the main thread's stack. A second one would do nothing, and the descriptor would stay readable.
     private static let draining = Atomic(false)
     private static let saidLost = Atomic(false)
 
@@ -43,9 +42,9 @@ enum MainQueue {
         return key
     }()
 
-    /// Whether what runs now is the main queue's: on the main thread, or, in a program that has given that away,
-    /// wherever libdispatch drains the queue. Asked beforehand, since `MainActor.assumeIsolated` ends the process
-    /// without a word.
+    /// Whether the calling code runs on the main queue: on the main thread or, if the program gave that away, where
+    /// libdispatch drains the queue. Checked before `MainActor.assumeIsolated`, which ends the process without a
+    /// message.
     static var isCurrent: Bool { cgrun_is_main_thread() || DispatchQueue.getSpecific(key: ownMark) != nil }
 
     static var isDraining: Bool { draining.load(ordering: .relaxed) }
@@ -55,10 +54,10 @@ enum MainQueue {
         handle >= 0 && cgrun_main_queue_owner() == cgrun_main_thread() && !isLeft(cgrun_async_main_state())
     }
 
-    /// An async main has given the main thread away, though libdispatch may not have it yet.
+    /// An async main has given the main thread away. libdispatch may not have taken it yet.
     private static func isLeft(_ state: Int32) -> Bool { state == Int32(CGRUN_ASYNC_MAIN_LEFT) }
 
-    /// Says once, without a lock, that the main loop cannot serve the queue.
+    /// Logs once that the main loop cannot serve the queue. Called without a lock.
     static func explainIfLost() {
         guard !isOurs, !saidLost.exchange(true, ordering: .relaxed) else { return }
         Log.critical(
@@ -68,11 +67,11 @@ enum MainQueue {
 
     private static let hasLooked = Atomic(false)
 
-    /// The main loop is touched for the first time, perhaps by another thread because the main one is gone. Makes no
+    /// Called when the main loop is first asked for, perhaps by another thread after the main one has ended. Makes no
     /// handle.
     static func lookOnce() {
         if hasLooked.load(ordering: .relaxed) || hasLooked.exchange(true, ordering: .relaxed) { return }
-        // From now on it is said when it happens.
+        // From now on a loss is logged when it happens.
         let state = cgrun_watch_async_main { MainQueue.explainIfLost() }
         if cgrun_main_queue_owner() != cgrun_main_thread() || isLeft(state) { explainIfLost() }
     }
@@ -99,8 +98,7 @@ enum MainQueue {
 
     private static let saidInside = Atomic(false)
 
-    /// Whether there is something on the queue that a run inside one of its blocks keeps from running, and that is not
-    /// known yet.
+    /// Whether a run inside one of the queue's blocks keeps others from running, and this was not logged yet.
     @inline(__always) fileprivate static var isStrandedUnsaid: Bool { isDraining && hasReadyUnsaid }
 
     @inline(never) private static var hasReadyUnsaid: Bool { !saidInside.load(ordering: .relaxed) && isOurs && isReady }
@@ -117,7 +115,7 @@ enum MainQueue {
     /// Whether the queue has asked to be drained.
     static var isReady: Bool { cgrun_is_readable(handle) }
 
-    /// Reads the eventfd; false if there was nothing to read (somebody else drained the queue).
+    /// Reads the eventfd; false if there was nothing to read, since other code has drained the queue.
     static func acknowledge() -> Bool { cgrun_event_clear(handle) }
 
     /// Runs what is on the queue now; what that adds waits for the next drain.
@@ -136,13 +134,13 @@ extension GRunLoop {
         isMain && mode.isCommon && isCurrent && !MainQueue.isDraining && MainQueue.isOurs
     }
 
-    /// With the lock held: whether a run of `mode`, inside a block of the queue, keeps something on it from running,
-    /// and that is to be said.
+    /// With the lock held: whether a run of `mode` inside a block of the queue keeps other blocks from running, and
+    /// this is to be logged.
     func mustExplainStrandedLocked(_ mode: ModeState) -> Bool {
         isMain && mode.isCommon && MainQueue.isStrandedUnsaid
     }
 
-    /// With the lock held before and after: one snapshot. Answers whether there was one.
+    /// With the lock held before and after: one snapshot. Returns whether there was one.
     func drainMainQueueLocked() -> Bool {
         guard MainQueue.isOurs else { return false }
         guard MainQueue.acknowledge() else {
