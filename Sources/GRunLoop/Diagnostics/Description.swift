@@ -11,7 +11,7 @@ extension GRunLoop: CustomStringConvertible {
         return snapshot.text()
     }
 
-    /// What a message calls it: on its own thread, by that.
+    /// What messages call the loop; on its own thread also by the thread's name.
     var nameForMessages: String {
         let thread = isMain ? " of the main thread" : isCurrent ? threadName().map { " of the thread \"\($0)\"" } : nil
         return "the run loop \(hexAddress(self))\(thread ?? "")"
@@ -28,8 +28,8 @@ extension GRunLoop: CustomStringConvertible {
                     name: mode.name.rawValue, epoll: mode.descriptors.epoll,
                     contexts: contextsLocked(of: mode).map { hexAddress($0.context) }, isCommon: mode.isCommon,
                     sources: mode.sources.values.map(\.source), descriptors: mode.descriptors.all,
-                    // In storage of its own: nothing orders the end of a copy before a change of what it shares
-                    // (Swift's runtime asks for the count alone).
+                    // An array of its own: with shared storage, nothing orders the release of this copy before the next
+                    // change (Swift's runtime checks the reference count alone).
                     observers: mode.observers.map { $0 },
                     timers: mode.heap.due(by: .never) + firingTimersLocked(in: mode),
                     blocks: mode.blocks.live, softDeadline: mode.heap.earliest, hardDeadline: mode.heap.wakeUpTime()))
@@ -38,8 +38,7 @@ extension GRunLoop: CustomStringConvertible {
     }
 }
 
-/// What is needed for the text, taken under the lock and written without it: an item's description takes that lock
-/// itself.
+/// What the text needs, copied under the lock. The text is written without the lock: an item's description takes it.
 private struct LoopSnapshot {
     struct ModeSnapshot {
         let name: String

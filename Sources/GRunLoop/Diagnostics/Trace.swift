@@ -129,7 +129,7 @@ extension GRunLoop {
 
         /// What was recorded, the earliest first. Threads: any.
         public var events: [Event] {
-            // Copied one by one: the array itself is changed in place, as soon as nobody shares it.
+            // Copied one by one: an unshared array is changed in place.
             Fork.refuses("Trace.events") ? [] : lock.withLock { recorded.map(\.self) }
         }
 
@@ -161,7 +161,7 @@ extension GRunLoop {
         let former = tracer
         if former == nil { cgrun_count_tracing(1) }
         tracer = trace
-        // Released after the access: with its events may go the last reference to an item, whose deinit is user code.
+        // Released after the access: the events may hold the last reference to an item, whose deinit is user code.
         withExtendedLifetime(former) {}
     }
 
@@ -203,7 +203,7 @@ extension GRunLoop {
         #endif
     }
 
-    // Out of line and with plain arguments: what they need must not cost the stages registers.
+    // Not inlined, with plain arguments, so that they cost the stages no registers.
 
     @inline(never) private func recordStage(_ stage: Trace.Stage) {
         record(.stage(stage))
