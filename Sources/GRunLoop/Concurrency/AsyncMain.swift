@@ -40,7 +40,7 @@ extension GRunLoop {
                             + "or this is another thread. Call it on the main thread, before the first await of "
                             + "main()"))
         }
-        // Whoever drives finds the loop in its context.
+        // A driver finds the loop in its context.
         _ = main
         MainActor.assumeIsolated { AsyncMain.driver = drive }
         if !cgrun_set_async_main_driver({ MainActor.assumeIsolated { AsyncMain.drive() } }) {

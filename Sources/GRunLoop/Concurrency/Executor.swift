@@ -122,7 +122,7 @@ extension GRunLoop {
         }
         if let made {
             add(made, forMode: .common)
-            // Another thread found the queue meanwhile, and there was no loop to wake yet.
+            // Another thread has enqueued a job already, before the source was in a loop that it could wake.
             if made.isSignalled { wakeUp() }
         }
         return queue

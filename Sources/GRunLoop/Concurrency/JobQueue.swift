@@ -5,8 +5,8 @@ import CGRun
 import Glibc
 import Synchronization
 
-/// First in, first out, whoever enqueues. The loop and its executors hold it; it holds the loop, by way of its source,
-/// for as long as the loop's thread lives.
+/// First in, first out, from every thread. The loop and its executors hold the queue; the queue holds the loop, by way
+/// of its source, as long as the loop's thread lives.
 final class JobQueue: @unchecked Sendable {
     /// What a job belongs to.
     enum Kind {
@@ -22,21 +22,21 @@ final class JobQueue: @unchecked Sendable {
     private let lock = Lock.take()
     // Guarded by the lock.
     @exclusivity(unchecked) private var incoming: [Entry] = []
-    /// The loop has been told, and will look again.
+    /// The source is signalled, and the loop will run jobs again.
     @exclusivity(unchecked) private var isScheduled = false
-    /// How the loop was called, once its thread has ended.
+    /// The loop's name in messages, once its thread has ended.
     @exclusivity(unchecked) private var formerLoop: String?
 
     // The loop's own thread only.
 
-    /// What is being run, from `next` on: a run that is nested in a job goes on with it.
+    /// The jobs being run, from `next` on. A run that is nested in a job continues with them.
     @exclusivity(unchecked) private var batch: [Entry] = []
     @exclusivity(unchecked) private var next = 0
 
-    /// Compared only.
+    /// For comparison only.
     private let loopID: ObjectIdentifier
     private let isClosed = Atomic(false)
-    /// Set before anybody else sees the queue.
+    /// Set before another thread can see the queue.
     @exclusivity(unchecked) private var source: GRunLoop.Source?
     private unowned(unsafe) let loop: GRunLoop
 
@@ -68,7 +68,7 @@ final class JobQueue: @unchecked Sendable {
 
     /// Any thread. A burst of jobs wakes the loop once.
     func append(_ job: UnownedJob, _ kind: Kind, for executor: GRunLoop.Executor) {
-        // A child has no thread for it, and the runtime knows no refusal.
+        // A forked child has no thread that could run the job, and an executor cannot refuse one.
         guard !Fork.refuses("Executor.enqueue") else { return }
         var ended: String?
         var wakes = false
@@ -86,13 +86,13 @@ final class JobQueue: @unchecked Sendable {
     }
 
     private func wake() {
-        // The thread may end meanwhile: it then runs what is here itself, and the source has no loop any more.
+        // The thread may end meanwhile: it runs the remaining jobs itself, and the source has no loop any more.
         source?.signalAnsweringLoop()?.wakeUp()
     }
 
     // MARK: On the loop's thread
 
-    /// As many jobs as there are now; what they enqueue is for the next pass.
+    /// Runs the jobs that are queued now. Jobs that they enqueue wait for the next pass.
     private func runJobs() {
         var quota = lock.withLock {
             isScheduled = false
@@ -105,12 +105,13 @@ final class JobQueue: @unchecked Sendable {
         }
         let hasMore = lock.withLock { () -> Bool in
             isScheduled = next < batch.count || !incoming.isEmpty
-            // The signal is for a nested run that did not come. Under the lock: the next one is that of a new job.
+            // The signal was for a nested run, and there was none. Cleared under the lock, so that no new job's signal
+            // is lost.
             if !isScheduled { source?.clearSignal() }
             return isScheduled
         }
         if hasMore { source?.signal() }
-        // Their executors are let go.
+        // Releases the jobs' executors.
         if next == batch.count { clear() }
     }
 
@@ -119,7 +120,7 @@ final class JobQueue: @unchecked Sendable {
         next = 0
     }
 
-    /// Answers how many are to be run.
+    /// Returns how many jobs this call runs.
     private func refillLocked() -> Int {
         if next == batch.count {
             clear()
@@ -139,11 +140,11 @@ final class JobQueue: @unchecked Sendable {
 
     // MARK: The end
 
-    /// The thread is ending, and its loop is not dead yet: runs what is left, and what that enqueues. From then on
-    /// nothing is accepted.
+    /// The thread is ending, but its loop is not dead yet: runs the remaining jobs, and those that they enqueue.
+    /// Afterwards none is accepted.
     func close(_ description: String) {
         if isClosed.load(ordering: .relaxed) { return }
-        // A task that enqueues itself for ever would keep its thread from ending, without a word.
+        // Limited: a task that enqueues itself for ever would keep its thread from ending, without a message.
         for _ in 0..<10_000 {
             let left = lock.withLock { () -> Int in
                 let left = refillLocked()
@@ -161,10 +162,10 @@ final class JobQueue: @unchecked Sendable {
                 + "tasks that live there before the thread")
     }
 
-    /// The runtime knows no refusal, and a job that is dropped without a word leaves its task suspended for ever.
+    /// An executor cannot refuse a job, and a job that is dropped silently leaves its task suspended for ever.
     private func refuse(_ job: UnownedJob, _ executor: GRunLoop.Executor, _ ended: String) {
-        // A plug-in with a copy of its own must not take its host with it: here the task does stay suspended, with a
-        // word.
+        // A plug-in with its own copy of the library must not end its host's process: the task stays suspended, with a
+        // message.
         if OneCopy.other != nil { return OneCopy.explain("Executor") }
         let label = executor.label.map { " for \"\($0)\"" } ?? ""
         fatalError(

@@ -74,7 +74,7 @@ extension GRunLoop {
         let end = Nanoseconds(saturating: deadline)
         if end <= time { return }
         let mailbox = Mailbox<Void>(of: self) { older, _ in older }
-        // The last word is here also when the task is cancelled before it first suspends.
+        // Closes the mailbox also if the task is cancelled before it first suspends.
         defer { mailbox.close(.done) }
         let timer = Timer(fireAt: deadline, tolerance: tolerance) { _ in mailbox.send(()) }
         mailbox.open(for: timer)

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // How an item of a loop reaches a task that awaits it: one place for the latest element, and one task that waits.
 
-/// What awaits something that a loop does. Told when the loop's thread ends, since nothing will come then.
+/// Awaits something from a loop. Notified when the loop's thread ends, since nothing will come then.
 protocol AsyncWaiter: AnyObject, Sendable {
     func loopHasEnded()
 }
 
-/// Those of one loop. Guarded by its lock.
+/// The waiters of one loop. Guarded by its lock.
 struct AsyncWaiters {
     private var waiting: [ObjectIdentifier: any AsyncWaiter] = [:]
     private var isClosed = false
@@ -17,7 +17,7 @@ struct AsyncWaiters {
         return !isClosed
     }
 
-    /// What it answers is released after the lock.
+    /// The caller releases the result after the lock.
     mutating func remove(_ waiter: any AsyncWaiter) -> (any AsyncWaiter)? {
         waiting.removeValue(forKey: ObjectIdentifier(waiter))
     }
@@ -29,13 +29,11 @@ struct AsyncWaiters {
     }
 }
 
-/// One element at most is kept: what comes before the last one was taken is merged into it, so that a slow task costs
-/// no memory.
+/// Keeps one element at most: a new one is merged with one that was not taken yet, so that a slow task costs no memory.
 ///
-/// It is an actor and its own executor: a task that awaits an element is a job that lies here until somebody brings
-/// one, and who does runs it on the spot. All that it does there is to take the element and to go on where it came
-/// from. With a continuation it would be resumed on a thread of Swift's runtime, and would find out only there that it
-/// belongs on a loop's.
+/// It is an actor and its own executor: the job of a waiting task is kept here, and the sender of an element runs it at
+/// once. That job only takes the element; then the task goes on where it came from. A continuation would resume the
+/// task on a thread of Swift's runtime, from where it would have to hop to the loop's.
 ///
 /// The loop's item holds the mailbox, and the mailbox the item, until ``close(_:)``.
 actor Mailbox<Element: Sendable>: SerialExecutor, AsyncWaiter {
@@ -52,7 +50,7 @@ actor Mailbox<Element: Sendable>: SerialExecutor, AsyncWaiter {
     private nonisolated(unsafe) var watched: (any Invalidatable)?
     private nonisolated(unsafe) var end: End?
 
-    /// - Parameter merge: the element to keep of an older one and a newer.
+    /// - Parameter merge: makes the element to keep of an older and a newer one.
     init(of loop: GRunLoop, merge: @escaping @Sendable (Element, Element) -> Element) {
         self.loop = loop
         self.merge = merge
@@ -62,11 +60,11 @@ actor Mailbox<Element: Sendable>: SerialExecutor, AsyncWaiter {
         Lock.giveBack(lock)
     }
 
-    /// Why nothing comes any more; nil while something may.
+    /// Why no more elements come; nil while some may.
     nonisolated var reason: End? { lock.withLock { end } }
 
-    /// Before anybody else knows it: has it closed when the loop ends. `item` is invalidated when the mailbox is
-    /// closed.
+    /// Call it before another thread knows the mailbox. The end of the loop closes the mailbox, and closing it
+    /// invalidates `item`.
     nonisolated func open(for item: any Invalidatable) {
         guard !Fork.refuses("makeAsyncIterator") else { return lock.withLock { end = .loopEnded } }
         lock.withLock { watched = item }
@@ -83,13 +81,13 @@ actor Mailbox<Element: Sendable>: SerialExecutor, AsyncWaiter {
         if let waiting { run(waiting) }
     }
 
-    /// The next element; nil when there will be none. Being cancelled closes the mailbox, at once. One that is here
-    /// suspends nothing.
+    /// The next element; nil when there will be none. Cancellation closes the mailbox at once. Does not suspend if an
+    /// element is there.
     func next(isolation: isolated (any Actor)?) async -> Element? {
         if Fork.isChild { return nil }
         if !Task.isCancelled, isDecided { return takePending() }
         return await withTaskCancellationHandler {
-            // A closure that is isolated to nothing would leave the caller's executor.
+            // Captured, so that the closure stays on the caller's executor.
             _ = isolation
             return await receive()
         } onCancel: {
@@ -97,7 +95,7 @@ actor Mailbox<Element: Sendable>: SerialExecutor, AsyncWaiter {
         }
     }
 
-    /// As a job of the mailbox, which is run when it is decided.
+    /// A job of the mailbox: run once there is an element or an end.
     private func receive() -> Element? { takePending() }
 
     private nonisolated var isDecided: Bool { lock.withLock { isDecidedLocked } }
@@ -105,7 +103,7 @@ actor Mailbox<Element: Sendable>: SerialExecutor, AsyncWaiter {
 
     private nonisolated func takePending() -> Element? { lock.withLock { pending.take() } }
 
-    // MARK: The executor of whoever awaits
+    // MARK: The executor of the waiting task
 
     nonisolated var unownedExecutor: UnownedSerialExecutor { asUnownedSerialExecutor() }
 
@@ -131,8 +129,7 @@ actor Mailbox<Element: Sendable>: SerialExecutor, AsyncWaiter {
 
     // MARK: The end
 
-    /// Nothing comes any more: takes the item out of the loop, and lets the task go that waits. The first reason
-    /// counts.
+    /// Ends the mailbox: takes the item out of the loop, and resumes the waiting task. The first reason counts.
     nonisolated func close(_ reason: End) {
         guard !Fork.isChild else { return }
         let (waiting, item) = lock.withLock { () -> (UnownedJob?, (any Invalidatable)?) in
@@ -144,7 +141,7 @@ actor Mailbox<Element: Sendable>: SerialExecutor, AsyncWaiter {
         item?.invalidate()
         if item != nil { forget() }
         guard let waiting else { return }
-        // Who cancels a task must not run it: its record of handlers is locked.
+        // The thread that cancels a task must not run it: the task's list of handlers is locked.
         if reason == .cancelled { globalConcurrentExecutor.enqueue(ExecutorJob(waiting)) } else { run(waiting) }
     }
 

@@ -1,5 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
-// What an iterator holds of a mailbox.
+// SPDX-License-Identifier: Apache-2.0 An iterator's reference to a mailbox.
 
 /// Closes a mailbox when the iterators that read it are gone.
 final class MailboxReader<Element: Sendable>: Sendable {

@@ -27,7 +27,7 @@ extension GRunLoop {
             let mailbox = Mailbox<Element>(of: loop) { $0.union($1) }
             let source = DescriptorSource(descriptor: descriptor, conditions: conditions) {
                 [loop, modes] source, found in
-                // Not again before somebody asks: it would be performed in every pass until the task has read.
+                // Removed until the task asks again: else it would be performed in every pass until the task has read.
                 for mode in modes { loop.remove(source, forMode: mode) }
                 mailbox.send(found)
             }
