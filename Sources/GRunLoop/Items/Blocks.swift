@@ -45,7 +45,7 @@ extension GRunLoop {
     @inline(__always) private func enqueue(
         _ body: consuming @escaping @Sendable () -> Void, _ names: [Mode], waking: Bool
     ) {
-        // Nearly always it is one of these two.
+        // The usual cases.
         if names.count == 1, names[0] == .default { return enqueue(body, into: defaultMode.blocks, waking: waking) }
         if names.count == 1, names[0] == .common { return enqueue(body, into: commonBlocks, waking: waking) }
         enqueueAnywhere(body, names, waking: waking)
@@ -63,8 +63,7 @@ extension GRunLoop {
         }?.send()
     }
 
-    /// Into one queue, for which the closure is handed on and not copied: each count of its references costs as much as
-    /// a lock.
+    /// Into one queue. The closure is handed on and not copied: each retain or release of it costs as much as a lock.
     @inline(__always) private func enqueue(
         _ body: consuming @escaping @Sendable () -> Void, into queue: BlockQueue, waking: Bool
     ) {
@@ -89,7 +88,7 @@ extension GRunLoop {
         owePassToHostLocked()
     }
 
-    /// Released here, where no lock is held: the deinit of what it captured is user code.
+    /// Releases the block where no lock is held: the deinit of what it captured is user code.
     @inline(never) private func dropBlock(_ body: consuming @escaping @Sendable () -> Void) {}
 
     /// With the lock held: for several modes, or none.

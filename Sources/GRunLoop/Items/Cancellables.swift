@@ -1,12 +1,10 @@
-// SPDX-License-Identifier: Apache-2.0
-// What of the delayed and ordered performs can still be taken back.
+// SPDX-License-Identifier: Apache-2.0 The delayed and ordered performs that can still be cancelled.
 
-/// The delayed and ordered performs of a loop that can still be taken back. Own thread only.
+/// The delayed and ordered performs of a loop that can still be cancelled. Own thread only.
 struct Cancellables {
     typealias Tag = UInt64
 
-    /// Its target's deinit may call back into the loop: whoever removes an entry lets it go after the access to the
-    /// others.
+    /// The target's deinit may call back into the loop: a removed entry is released after the access to the others.
     struct Entry {
         let target: AnyObject?
         let key: AnyHashable?
@@ -32,13 +30,13 @@ struct Cancellables {
 }
 
 extension GRunLoop {
-    /// Takes back what a target, and a key if there is one, name.
+    /// Cancels what a target, and a key if there is one, name.
     func takeBack(target: AnyObject, key: (any Hashable & Sendable)?) {
         let wanted = key.map { AnyHashable($0) }
         takeBack { $0.target === target && (wanted == nil || $0.key == wanted) }
     }
 
-    /// Takes back what is wanted, in the order in which it was asked for.
+    /// Cancels the wanted entries, in the order in which they were added.
     func takeBack(where isWanted: (Cancellables.Entry) -> Bool) {
         // A copy: comparing keys calls the user's code.
         let entries = cancellables.entries

@@ -50,7 +50,7 @@ extension GRunLoop {
                 return names.filter { contains($0.0) }.map(\.1).joined(separator: "+")
             }
 
-            /// What a source that waits for these is told of when epoll reports `events`: its own, and failures.
+            /// The conditions to report for epoll's `events`: those that are waited for, and failures.
             func happened(in events: UInt32) -> Conditions {
                 intersection(Self(rawValue: events)).union(Self(rawValue: events).intersection([.hangUp, .error]))
             }
@@ -60,8 +60,8 @@ extension GRunLoop {
         ///
         /// Threads: any. The corresponding part of Core Foundation's is the `getPort` of a source's context.
         public let descriptor: Int32
-        // A byte holds all bits that there are. It and the flags stand together: a source takes 72 bytes, and with one
-        // more malloc's 96.
+        // All conditions fit into a byte. Beside the flags, it keeps the object at 72 bytes, in malloc's class of 80;
+        // one byte more costs 96.
         private let conditionBits: UInt8
         @exclusivity(unchecked) var isCommonItem = false
         @exclusivity(unchecked) private var valid = true
@@ -72,7 +72,7 @@ extension GRunLoop {
 
         /// Guards the flags and what follows.
         let guardian = Guardian()
-        /// The mode that it is in, as nearly all are in one.
+        /// The source's mode: nearly all sources are in one.
         @exclusivity(unchecked) private unowned(unsafe) var firstMode: ModeState?
         @exclusivity(unchecked) private var otherModes: [ModeState] = []
         let handler: @Sendable (DescriptorSource, Conditions) -> Void
@@ -86,7 +86,7 @@ extension GRunLoop {
             handler: @escaping @Sendable (DescriptorSource, Conditions) -> Void
         ) {
             self.descriptor = descriptor
-            // What else may stand in it is not for a loop to wait for.
+            // Drops bits that no loop can wait for.
             conditionBits = UInt8(conditions.rawValue & 0x1F)
             self.handler = handler
         }
@@ -102,7 +102,7 @@ extension GRunLoop {
         /// Threads: any. The corresponding Core Foundation function is `CFRunLoopSourceInvalidate`.
         public func invalidate() {
             guard !Fork.isChild else { return }
-            // Returned out of the lock: the deinit of what the closure holds is user code.
+            // Released after the lock: the deinit of what the closure holds is user code.
             _ = guardian.withLock { () -> [Any] in
                 guard valid else { return [] }
                 valid = false
@@ -120,7 +120,7 @@ extension GRunLoop {
             if firstMode == nil { firstMode = mode } else { otherModes.append(mode) }
         }
 
-        /// Answers whether it was in the mode.
+        /// Returns whether the source was in the mode.
         func leave(_ mode: ModeState) -> Bool {
             if firstMode === mode {
                 firstMode = otherModes.isEmpty ? nil : otherModes.removeFirst()

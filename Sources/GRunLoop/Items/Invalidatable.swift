@@ -1,8 +1,7 @@
-// SPDX-License-Identifier: Apache-2.0
-// What the items of a loop have in common for who only wants to end them.
+// SPDX-License-Identifier: Apache-2.0 What all items of a loop have in common: they can be invalidated.
 
 protocol Invalidatable: AnyObject, Sendable {
-    /// Takes it out of every mode, for good. Any thread.
+    /// Takes the item out of every mode, for good. Any thread.
     func invalidate()
 }
 

@@ -1,5 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
-// Observers: who wants to know which stage a run is in.
+// SPDX-License-Identifier: Apache-2.0 Observers: closures that are called at the stages of a run.
 
 extension GRunLoop {
     /// A closure that is called at given stages of the runs of the modes that it is in.
@@ -58,7 +57,7 @@ extension GRunLoop {
         /// Threads: any. The corresponding Core Foundation function is `CFRunLoopObserverInvalidate`.
         public func invalidate() {
             guard !Fork.isChild else { return }
-            // Returned out of the lock: the deinit of what the closure holds is user code.
+            // Released after the lock: the deinit of what the closure holds is user code.
             _ = guardian.withLock { () -> (Any?, [Any]) in
                 guard valid else { return (nil, []) }
                 valid = false
@@ -76,7 +75,7 @@ extension GRunLoop {
         /// Without a lock: calls the closure unless the observer was invalidated since it was collected.
         func deliver(_ activity: Activity, in mode: ModeState, of loop: GRunLoop) {
             var body = guardian.withLock { () -> (@Sendable (Observer, Activity) -> Void)? in
-                // Firing: it was moved to another loop since it was collected, whose thread is calling it.
+                // Firing: since it was collected it was moved to another loop, whose thread is calling it.
                 guard valid, !firing else { return nil }
                 firing = true
                 return handler

@@ -18,7 +18,7 @@ struct PerformQueue {
             done?.signal()
         }
 
-        /// The loop has ended: whoever waits is let go.
+        /// The loop has ended: a waiting thread is released.
         func abandon() {
             done?.signal()
         }
@@ -30,9 +30,9 @@ struct PerformQueue {
 
     private final class Channel {
         let source: GRunLoop.Source
-        /// What is taken is moved out of it: what a request has captured must not go in here, under the lock.
+        /// Requests are moved out when taken: what a request has captured must not be released here, under the lock.
         private var requests: [Request?] = []
-        /// Those before it have been taken.
+        /// The index of the first request that was not taken.
         private var next = 0
 
         init(source: GRunLoop.Source) {
@@ -48,7 +48,7 @@ struct PerformQueue {
             guard next < requests.count else { return nil }
             let request = requests[next].take()
             next += 1
-            // A queue that is never empty must not grow for ever.
+            // Drops the taken part, or a queue that is never empty would grow for ever.
             if next * 2 >= requests.count {
                 requests.removeFirst(next)
                 next = 0
@@ -60,7 +60,7 @@ struct PerformQueue {
     private var channels: [Set<GRunLoop.Mode>: Channel] = [:]
     private var isClosed = false
 
-    /// Answers the source to signal, and whether it is new and must be added to the modes; nil if the loop has ended.
+    /// Returns the source to signal, and whether it is new, to be added to the modes; nil if the loop has ended.
     mutating func append(
         _ request: Request, modes: Set<GRunLoop.Mode>, makeSource: () -> GRunLoop.Source
     ) -> (source: GRunLoop.Source, isNew: Bool)? {
@@ -79,12 +79,12 @@ struct PerformQueue {
         channels[modes]?.count ?? 0
     }
 
-    /// One at a time: what a request that ends the thread leaves behind is found, and its waiters are told.
+    /// Taken one at a time: if a request ends the thread, those behind it are still here, and their waiters are told.
     func take(for modes: Set<GRunLoop.Mode>) -> Request? {
         channels[modes]?.take()
     }
 
-    /// The source of a set of modes has nothing left to do.
+    /// Removes the source of a set of modes if no request is left for it.
     mutating func removeIfIdle(_ modes: Set<GRunLoop.Mode>) -> GRunLoop.Source? {
         guard let channel = channels[modes], channel.count == 0 else { return nil }
         channels[modes] = nil

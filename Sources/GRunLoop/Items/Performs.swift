@@ -64,12 +64,12 @@ extension GRunLoop {
     }
 
     private func performQueued(_ names: Set<Mode>) {
-        // As many as there are now: what they queue themselves is for the next pass.
+        // Performs the requests that are queued now. Those that they queue wait for the next pass.
         for _ in 0..<lock.withLock({ performs.count(for: names) }) {
             performNext(names)
             if isSliceSpent() { break }
         }
-        // A mode that waits for nothing else is finished (a source that stays would keep it alive for ever).
+        // Removes the idle source: it would keep a mode without other items from ever being finished.
         if let idle = lock.withLock({ performs.removeIfIdle(names) }) {
             idle.invalidate()
         } else {
@@ -77,7 +77,7 @@ extension GRunLoop {
         }
     }
 
-    /// In a frame of its own: what the closure has captured goes before the next one is called.
+    /// A function of its own, so that what a closure has captured is released before the next one is called.
     @inline(never) private func performNext(_ names: Set<Mode>) {
         lock.withLock { performs.take(for: names) }?.perform()
     }
@@ -159,7 +159,7 @@ extension GRunLoop {
     }
 }
 
-/// Where the waiting thread finds the outcome. Filled before the request is signalled, read after it was waited for.
+/// The outcome for the waiting thread. Written before that thread is woken, read afterwards.
 private final class ResultBox<Value: Sendable, Failure: Error>: @unchecked Sendable {
     private(set) var outcome: Result<Value, Failure>?
 

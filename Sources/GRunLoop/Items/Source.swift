@@ -26,8 +26,8 @@ extension GRunLoop {
         @exclusivity(unchecked) private var valid = true
         /// Its place in the order of first signals; 0 when it is not signalled.
         @exclusivity(unchecked) private var signalNumber: UInt64 = 0
-        /// Replaced, never changed in place: who signals goes through the array that it found, without the lock, and
-        /// that it has let go of it orders nothing for whoever finds it unshared.
+        /// Replaced, never changed in place: a signalling thread reads the array that it found without the lock, and
+        /// its release of that array is not ordered before a change in place.
         @exclusivity(unchecked) private var memberships: [SourceMembership] = []
         /// The loops of which it is a common item.
         @exclusivity(unchecked) private var commonIn: [GRunLoop] = []
@@ -67,7 +67,7 @@ extension GRunLoop {
             _ = signalAnsweringMembership()
         }
 
-        /// Answers a loop that it is in.
+        /// Signals the source. Returns a loop that it is in.
         func signalAnsweringLoop() -> GRunLoop? {
             signalAnsweringMembership()?.loop
         }
@@ -79,10 +79,10 @@ extension GRunLoop {
                 return nil
             }
             if signalNumber == 0 { signalNumber = SignalOrder.next() }
-            // Also when it was signalled already: whoever did that may not have got as far as telling the modes, and
-            // what is accepted here must be found by a wake-up that follows.
+            // Also if it was signalled already: the thread that did so may not have told the modes yet, and a wake-up
+            // that follows this call must find the signal.
             if memberships.count == 1 {
-                // As nearly always: no array is held.
+                // The usual case: no array is retained.
                 let only = memberships[0]
                 lock.unlock()
                 only.noteSignal()
@@ -116,7 +116,7 @@ extension GRunLoop {
                 signalNumber = 0
                 return memberships.map(\.loop) + commonIn
             }
-            // A loop that is named twice finds nothing the second time.
+            // For a loop that is listed twice the second call does nothing.
             for loop in loops { loop.removeEverywhere(self) }
         }
 
@@ -124,10 +124,11 @@ extension GRunLoop {
 
         var signalOrder: UInt64 { lock.withLock { signalNumber } }
 
-        /// Clears the signal, and hands out nothing that would have to be released.
+        /// Clears the signal. Returns nothing that would have to be released.
         func clearSignal() { lock.withLock { signalNumber = 0 } }
 
-        /// Clears the signal. Nil if there was none, else where the source is, if that is not one mode only.
+        /// Clears the signal. Nil if there was none; else the memberships if the source is in several modes, and none
+        /// if it is in one.
         func takeSignal() -> [SourceMembership]? {
             lock.withLock {
                 guard signalNumber != 0 else { return nil }
@@ -154,13 +155,13 @@ extension GRunLoop {
             }
         }
 
-        /// What it answers is released after the loop's lock.
+        /// The caller releases the result after the loop's lock.
         func ceaseCommon(in loop: GRunLoop) -> GRunLoop? {
             lock.withLock { commonIn.firstIndex { $0 === loop }.map { commonIn.remove(at: $0) } }
         }
 
-        /// The caller releases it after the loop's lock: with it may go the last references to the loop and to the
-        /// source.
+        /// The caller releases the membership after the loop's lock: it may hold the last references to the loop and to
+        /// the source.
         func leave(_ membership: SourceMembership) {
             lock.withLock { memberships = memberships.filter { $0 !== membership } }
         }

@@ -18,20 +18,20 @@ extension GRunLoop {
         @exclusivity(unchecked) var deadline: Nanoseconds
         @exclusivity(unchecked) private var handler: Handler?
         @exclusivity(unchecked) var firstMode: Unmanaged<ModeState>?
-        // Nine bytes, then three, then four: a timer takes 72 bytes, of malloc's 80, and with one more 96.
+        // The order of these fields packs the object into 72 bytes, in malloc's class of 80; one byte more costs 96.
         @exclusivity(unchecked) private var more = More.slack(0)
         @exclusivity(unchecked) var isCommonItem = false
         @exclusivity(unchecked) private var valid = true
         @exclusivity(unchecked) private(set) var isFiring = false
         @exclusivity(unchecked) var firstSlot: Int32 = -1
 
-        /// What it has beside a date and a mode.
+        /// What a timer has beside a date and a mode.
         private enum More {
             case slack(Nanoseconds)
             case extras(TimerExtras)
         }
 
-        /// In a struct: taken out of an optional by itself, a closure would be copied, and wrapped.
+        /// A struct, because taking a bare closure out of an optional copies and wraps it.
         private struct Handler {
             let body: @Sendable (Timer) -> Void
         }
@@ -189,7 +189,7 @@ extension GRunLoop {
             invalidate(holding: held)
         }
 
-        /// With what guards the timer held, which is given up.
+        /// With the timer's guardian held, which this releases.
         @inline(__always) private func invalidate(holding held: Guardian.Held) {
             valid = false
             let released = handler.take()
@@ -198,7 +198,7 @@ extension GRunLoop {
             Self.release(released, item)
         }
 
-        /// Here no lock is held: the deinit of what the closure holds is user code.
+        /// Releases them where no lock is held: the deinit of what the closure holds is user code.
         @inline(never) private static func release(_ handler: consuming Handler?, _ item: consuming Item?) {}
 
         /// Calls the closure now. A repeating timer keeps its dates; a one-shot timer is invalidated. An invalid timer
@@ -234,7 +234,7 @@ extension GRunLoop {
             if let extras { extras.slack = slack } else { more = .slack(slack) }
         }
 
-        /// What `fireDate` answers: a requested date in the past stays readable until the timer fires (item 112).
+        /// What `fireDate` returns: a requested date in the past stays readable until the timer fires (item 112).
         private var requested: Nanoseconds { extras?.requested ?? deadline }
 
         func needExtras() -> TimerExtras {
@@ -252,7 +252,8 @@ extension GRunLoop {
         /// The date that `nextFireDate(forMode:)` shows.
         var shownDateLocked: Nanoseconds { requested }
 
-        /// With the lock held: whether it is the mode's, and due: when its batch began, or now if it was moved since.
+        /// With the lock held: whether the timer is in the mode, and was due when its batch began, or is due now if it
+        /// was moved since.
         @inline(__always) func canFireLocked(in mode: ModeState, of loop: GRunLoop, by limit: Nanoseconds) -> Bool {
             guardian.isBound(to: loop.lock) && valid && isIn(mode) && !isFiring
                 && (deadline <= limit || deadline <= loop.time)
@@ -271,10 +272,11 @@ extension GRunLoop {
             callOutToTimer(&body, self, of: loop)
 
             loop.lock.lock()
-            // The last one, unless the thread has ended meanwhile.
+            // Always the last one, unless the thread has ended meanwhile.
             if loop.firing.last === self { loop.firing.removeLast() }
             guard guardian.isBound(to: loop.lock) else {
-                // Its own closure took it out, and may have put it into another loop: what guards it is not our lock.
+                // Its own closure took it out of the loop, and may have added it to another one: our lock does not
+                // guard it any more.
                 loop.lock.unlock()
                 if isOneShot { invalidate() }
                 guardian.withLock { endFiringLocked(due) }?.send()
@@ -288,8 +290,8 @@ extension GRunLoop {
             }
         }
 
-        /// One that fires once has fired. The lock is given up. A function of its own: what is taken out of the timer
-        /// must be gone when the caller locks again.
+        /// Ends a timer that fires once. Releases the lock. A function of its own, so that what is taken out of the
+        /// timer is released before the caller locks again.
         @inline(never) private func endOneShot(holding lock: Lock) {
             isFiring = false
             invalidate(holding: lock)
@@ -309,7 +311,7 @@ extension GRunLoop {
             setDates(requested: next, deadline: next)
         }
 
-        /// In the closure of one that repeats: the latest date of its grid that has come.
+        /// In the closure of a repeating timer: the latest date of its grid that has come.
         var latestDate: Instant {
             guardian.withLock {
                 requested.addingSaturating(missedDatesLocked(since: requested).multipliedSaturating(by: period))
@@ -321,7 +323,7 @@ extension GRunLoop {
             Swift.max(0, nowLocked.subtractingSaturating(due) / period)
         }
 
-        /// The present on the clock that its dates are of.
+        /// The current time on the clock of the timer's dates.
         fileprivate var nowLocked: Nanoseconds { guardian.loop?.time ?? ThreadLoops.time }
 
         private func move(to date: Nanoseconds) {
