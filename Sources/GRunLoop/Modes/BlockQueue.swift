@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The blocks that wait in one mode, or in the common modes: a ring, in the order of a loop-wide sequence number.
 
-/// A block that was given for several modes: each of their queues holds the same token, and whoever comes first takes
-/// the body.
+/// A block for several modes: each of their queues holds the same token, and the first mode to run takes the body.
 final class BlockToken {
     @exclusivity(unchecked) var body: (@Sendable () -> Void)?
     let queues: [BlockQueue]
@@ -13,14 +12,13 @@ final class BlockToken {
     }
 }
 
-/// Guarded by the loop's lock. A pointer, which a pass hands on without counting references: whoever made it
-/// deallocates it.
+/// Guarded by the loop's lock. A plain pointer, so that a pass counts no references; its maker deallocates it.
 struct BlockQueue {
     struct Entry {
         let sequence: UInt64
-        /// Of a block for this queue alone. Nil once it was taken.
+        /// The body of a block for this queue alone; nil once it was taken.
         fileprivate(set) var body: (@Sendable () -> Void)?
-        /// Of a block for several modes: whether it was taken is the token's to say.
+        /// The token of a block for several modes, which knows whether the block was taken.
         let token: BlockToken?
 
         @inline(__always) init(sequence: UInt64, body: consuming @escaping @Sendable () -> Void) {
@@ -85,7 +83,7 @@ struct BlockQueue {
         get { state.pointee.count }
         nonmutating set { state.pointee.count = newValue }
     }
-    /// How many entries have not been taken: those of several modes may be taken elsewhere.
+    /// How many entries have not been taken. Blocks for several modes may be taken from another queue.
     private(set) var live: Int {
         get { state.pointee.live }
         nonmutating set { state.pointee.live = newValue }
@@ -173,7 +171,7 @@ struct BlockQueue {
     private func firstOffset(from start: UInt64) -> Int? {
         var low = 0
         if count > 0, entries[head].sequence < start {
-            // Entries before `start` belong to a step that a nested run interrupted; they are still here, and hidden.
+            // Entries before `start` belong to an interrupted step of an outer run. They are still here, but hidden.
             var high = count
             while low < high {
                 let middle = (low + high) / 2
@@ -194,8 +192,7 @@ struct BlockQueue {
         count -= 1
     }
 
-    /// Blocks of several modes that were taken elsewhere make room first: behind one that is never taken they would
-    /// pile up.
+    /// First drops blocks that were taken from other queues: behind a block that is never taken they would pile up.
     private func makeRoom() {
         let larger = live * 2 > capacity ? capacity * 2 : capacity
         let copy = UnsafeMutablePointer<Entry>.allocate(capacity: larger)

@@ -23,7 +23,7 @@ struct CommonItems {
     mutating func insert(_ item: Item, for object: AnyObject) { insert(item, key: Self.key(object)) }
     mutating func insert(_ context: OpaquePointer) { insert(.context(context), key: UInt(bitPattern: context)) }
 
-    /// Answers the item, to be released after the lock.
+    /// Returns the item, to be released after the lock.
     mutating func remove(_ object: AnyObject) -> Item? { items.removeValue(forKey: Self.key(object))?.item }
     mutating func remove(_ context: OpaquePointer) -> Item? {
         items.removeValue(forKey: UInt(bitPattern: context))?.item

@@ -1,9 +1,8 @@
-// SPDX-License-Identifier: Apache-2.0
-// What the comings and goings of all kinds of items share.
+// SPDX-License-Identifier: Apache-2.0 What adding and removing has in common for all kinds of items.
 //
-// For every kind `add` and `remove` do all that they do to the loop in one hold of its lock: the item becomes a common
-// item and joins every common mode, or neither. What is to be called, woken or logged because of it comes after the
-// lock. What leaves a mode is handed out and released after the lock too: its deinit may be user code.
+// For every kind, `add` and `remove` change the loop while they hold its lock once: the item becomes a common item and
+// joins every common mode, or neither. Calls, wake-ups and log messages come after the lock. What leaves a mode is
+// released after the lock as well: its deinit may be user code.
 
 extension GRunLoop {
     /// With the lock held: the modes that an item joins that is added to `name`.
@@ -43,7 +42,7 @@ extension GRunLoop {
         let failure = lock.withLock { () -> DescriptorError? in
             guard !isDead, !commonModes.contains(name) else { return nil }
             let items = commonItems.ordered
-            // Those that can fail come first, so that nothing else is to be taken back.
+            // Items that can fail come first, so that no others have to be removed again.
             if let failure = joinDescriptorsLocked(items, name, &kick) { return failure }
             commonModes.insert(name)
             if let mode = modes[name] {
@@ -67,7 +66,7 @@ extension GRunLoop {
         for source in joined { source.schedule?(self, name) }
     }
 
-    /// All of them or none; what is to be sent is so also on failure.
+    /// Adds all of them or none. `kick` must be sent also on failure.
     private func joinDescriptorsLocked(_ items: [Item], _ name: Mode, _ kick: inout Kick?) -> DescriptorError? {
         var joined: [DescriptorSource] = []
         for case .descriptor(let source) in items {

@@ -1,5 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
-// What one look at a mode's epoll has found, to be serviced one a pass.
+// SPDX-License-Identifier: Apache-2.0 The events of one query of a mode's epoll, to be serviced one a pass.
 
 import CGRun
 import Glibc
@@ -7,22 +6,22 @@ import Glibc
 /// Events that were fetched from one mode's epoll in one go and are serviced one a pass: a ring, in the order of
 /// service. Guarded by the loop's lock.
 struct DescriptorBatch: ~Copyable {
-    /// The kernel's own record: which watch it is of, and what has happened.
+    /// The kernel's own record: the watch, and what has happened.
     typealias Event = epoll_event
 
     /// A power of two.
     static let size = 64
 
-    /// Of which mode. Not the mode itself: to compare that would count references.
+    /// The mode of the batch. Only its identity: comparing references would count them.
     private var mode: ObjectIdentifier?
     private let events = UnsafeMutablePointer<Event>.allocate(capacity: size)
     private var head = 0
     private var count = 0
-    /// There may be more than it holds.
+    /// The kernel may have more events.
     private var isFull = false
-    /// How many events the next look takes. When a full batch was given up with events in it the kernel has put all of
-    /// them behind the rest: were the next one as large, and given up as well, the same few would be serviced for ever.
-    /// So it is one, until a batch is serviced to its end.
+    /// How many events the next query fetches. The kernel moves all fetched events behind the rest. If full batches
+    /// were dropped again and again with events left in them, the same few descriptors would be serviced for ever. So
+    /// after a dropped batch this is one, until a batch is serviced to its end.
     private var room = Int32(size)
 
     deinit {
@@ -42,7 +41,7 @@ struct DescriptorBatch: ~Copyable {
         count == 0 || self.mode != ObjectIdentifier(mode)
     }
 
-    /// Whose turn it is, and with what. Events for which nobody waits any more are dropped on the way.
+    /// The next source to call, and its conditions. Drops events that no source waits for any more.
     mutating func first(in mode: ModeState) -> DescriptorSet.Receiver? {
         while !isEmpty(in: mode) {
             if let receiver = mode.descriptors.receiver(of: slot(0).pointee) { return receiver }
@@ -56,16 +55,16 @@ struct DescriptorBatch: ~Copyable {
         count &-= 1
     }
 
-    /// The rest is forgotten: the kernel reports again whatever is still ready.
+    /// Drops the rest: the kernel reports again what is still ready.
     mutating func discard() {
         if count > 0, isFull { room = 1 }
         mode = nil
         count = 0
     }
 
-    /// Asks the kernel what is ready, without waiting. The service begins behind the descriptor that was serviced last:
-    /// the kernel may list them in the same order each time, and whoever takes the first only would serve nobody else.
-    /// False and errno where there is no such epoll.
+    /// Asks the kernel what is ready, without waiting. Service begins after the descriptor that was serviced last: the
+    /// kernel may list them in the same order each time, and a program that services one event a run would always get
+    /// the first. False and errno if the epoll is not open.
     mutating func fetch(from mode: ModeState) -> Bool {
         if self.mode != nil { room = Int32(Self.size) }
         self.mode = ObjectIdentifier(mode)
@@ -76,8 +75,8 @@ struct DescriptorBatch: ~Copyable {
         guard count > 1, let last = (0..<count).first(where: { events[$0].descriptor == mode.lastDescriptor }) else {
             return found >= 0
         }
-        // What was serviced already comes behind the rest, both in their order. A batch that was serviced to its end is
-        // as it should be.
+        // Rotates the events up to the last serviced descriptor behind the rest. If that one is the last anyway, the
+        // order is right.
         if last < count - 1 {
             reverse(0, last + 1)
             reverse(last + 1, count)
@@ -94,7 +93,7 @@ struct DescriptorBatch: ~Copyable {
         }
     }
 
-    /// Drops the events for which nobody waits any more; answers whether there were any.
+    /// Drops the events that no source waits for any more; returns whether there were any.
     mutating func dropOrphans(of mode: ModeState) -> Bool {
         guard !isEmpty(in: mode) else { return false }
         var kept = 0
@@ -106,8 +105,8 @@ struct DescriptorBatch: ~Copyable {
         return kept < count
     }
 
-    /// Takes the event that a source is called for out of the batch. Nil if there is none any more, and the source
-    /// perhaps gone. It is the first event, unless a test has chosen.
+    /// Takes a source's event out of the batch: the first event, unless a test has chosen. Nil if the event is not
+    /// there any more; then the source may be gone.
     mutating func take(_ source: Unmanaged<GRunLoop.DescriptorSource>, in mode: ModeState) -> DescriptorSet.Receiver? {
         guard !isEmpty(in: mode) else { return nil }
         for index in 0..<count {
@@ -120,14 +119,15 @@ struct DescriptorBatch: ~Copyable {
         return nil
     }
 
-    /// The same of the first event, whoever waits for it; nil if it is nobody.
+    /// Takes the first event of the batch; nil if no source waits for any.
     @inline(__always) mutating func takeFirst(in mode: ModeState) -> DescriptorSet.Receiver? {
         guard !isEmpty(in: mode), let receiver = mode.descriptors.receiver(of: slot(0).pointee) else { return nil }
         takeOut(at: 0, for: receiver, in: mode)
         return receiver
     }
 
-    /// What of the event is other sources' is left as well: the kernel reports it again, and then they have their turn.
+    /// Conditions for other sources of the descriptor are dropped, too: the kernel reports them again, and then they
+    /// get their turn.
     @inline(__always) private mutating func takeOut(
         at index: Int, for receiver: DescriptorSet.Receiver, in mode: ModeState
     ) {
@@ -144,8 +144,8 @@ struct DescriptorBatch: ~Copyable {
 }
 
 extension epoll_event {
-    /// A watch is a number, and the count of watches at the time: an event of an earlier one of the same number may
-    /// still be about.
+    /// A watch is the descriptor's number and a generation: an event of an earlier watch of the same number may still
+    /// be in a batch.
     init(events: UInt32, descriptor: Int32, generation: UInt32) {
         self.init(
             events: events, data: epoll_data_t(u64: UInt64(generation) << 32 | UInt64(UInt32(bitPattern: descriptor))))

@@ -82,7 +82,7 @@ extension GRunLoop {
 
     // MARK: With the lock held
 
-    /// Answers whether the descriptor's number had been closed while another source watched it.
+    /// Returns whether the descriptor's number had been closed while another source watched it.
     func joinLocked(_ source: DescriptorSource, _ mode: ModeState, _ kick: inout Kick?) throws(DescriptorError) -> Bool
     {
         guard !mode.descriptors.contains(source) else { return false }
@@ -92,12 +92,12 @@ extension GRunLoop {
         return wasClosed
     }
 
-    /// Answers whether the descriptor's number had been closed meanwhile.
+    /// Returns whether the descriptor's number had been closed meanwhile.
     func leaveLocked(_ source: DescriptorSource, _ mode: ModeState) -> Bool {
         source.leave(mode) && mode.descriptors.remove(source)
     }
 
-    /// Answers what is to be released after the lock.
+    /// Returns what is to be released after the lock.
     func removeEverywhereLocked(_ source: DescriptorSource) -> [Any] {
         let modes = source.modes
         for mode in modes { _ = leaveLocked(source, mode) }

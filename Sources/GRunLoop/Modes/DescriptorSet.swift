@@ -6,20 +6,20 @@ import Glibc
 
 /// Guarded by the loop's lock. The epoll is made when the first descriptor is added.
 final class DescriptorSet {
-    /// Who is to be called for an event, and with what of it. It is there as long as it is in the mode: whoever calls
-    /// it retains it.
+    /// The source to call for an event, and the conditions to call it with. Not retained: it lives as long as it is in
+    /// the mode, and its caller retains it.
     typealias Receiver = (
         source: Unmanaged<GRunLoop.DescriptorSource>, ready: GRunLoop.DescriptorSource.Conditions, isShared: Bool
     )
 
     /// One descriptor, and who watches it: as a rule one source.
     private struct Watch {
-        /// Retained. Nil where nobody watches.
+        /// Retained. Nil without a watch.
         var source: Unmanaged<GRunLoop.DescriptorSource>?
-        /// Distinguishes this watch from an earlier one of the same number whose event may still be about. 0 where
-        /// nobody watches.
+        /// Distinguishes this watch from an earlier one of the same number, whose event may still be in a batch. 0
+        /// without a watch.
         var generation: UInt32 = 0
-        /// Several do, or did: all of them are in `shared`.
+        /// Several sources watch the descriptor, or did: they are in `shared`.
         var isShared = false
     }
 
@@ -47,7 +47,7 @@ final class DescriptorSet {
     private var watchedDescriptors: [Int32] {
         var found: [Int32] = []
         var index = 0
-        // Not to its end: it is as long as the highest number that ever was.
+        // Stops at the last watch: the table is as long as the highest number ever watched.
         while found.count < count, index < watches.count {
             if watches[index].generation != 0 { found.append(Int32(index)) }
             index += 1
@@ -70,14 +70,14 @@ final class DescriptorSet {
         return watch.source === source || watch.isShared && sources(of: source.descriptor).contains { $0 === source }
     }
 
-    /// Answers whether the number had been closed while it was watched: the caller says so, without the lock.
+    /// Returns whether the number had been closed while it was watched: the caller says so, without the lock.
     func add(_ source: GRunLoop.DescriptorSource) throws(GRunLoop.DescriptorError) -> Bool {
         let descriptor = source.descriptor
         guard descriptor >= 0 else { throw .invalid(descriptor: descriptor) }
         if epoll < 0 {
             epoll = epoll_create1(Int32(EPOLL_CLOEXEC))
             guard epoll >= 0 else { throw .init(errno: errno, descriptor: descriptor) }
-            // Not the first one where a rebuild had no descriptor left.
+            // The epoll is new, but sources may exist: a rebuild may have found no descriptor left.
             watchAll()
         }
         let known = watch(of: descriptor)
@@ -95,7 +95,7 @@ final class DescriptorSet {
             try control(EPOLL_CTL_MOD, descriptor, Self.union(sources), known.generation)
         } catch {
             guard error == .system(errno: ENOENT) else { throw error }
-            // The number now belongs to another descriptor: those who watched the old one wait for nothing.
+            // The number belongs to another descriptor now: sources of the old one wait in vain.
             try control(EPOLL_CTL_ADD, descriptor, Self.union(sources), known.generation)
             wasClosed = true
         }
@@ -108,7 +108,7 @@ final class DescriptorSet {
         return wasClosed
     }
 
-    /// Answers whether the number had been closed while it was watched: the caller says so, without the lock.
+    /// Returns whether the number had been closed while it was watched: the caller says so, without the lock.
     func remove(_ source: GRunLoop.DescriptorSource) -> Bool {
         let descriptor = source.descriptor
         guard contains(source) else { return false }
@@ -120,7 +120,7 @@ final class DescriptorSet {
             watch.source?.release()
         }
         if watch.isShared {
-            // It remembers whose turn it is for whoever comes again.
+            // Kept while a source is left: it remembers whose turn it is.
             if left.isEmpty { shared[descriptor] = nil } else { shared[descriptor]?.remove(source) }
             watches[Int(descriptor)].isShared = !left.isEmpty
         }
@@ -137,26 +137,26 @@ final class DescriptorSet {
         return false
     }
 
-    /// Nothing is watched any more. Answers the epoll, which is to be closed.
+    /// Ends all watches. Returns the epoll, to be closed by the caller.
     func end() -> Int32? {
         defer { epoll = -1 }
         return epoll < 0 ? nil : epoll
     }
 
-    /// The epoll's number is no longer ours: nothing is asked of it any more, and it is not closed.
+    /// The epoll was closed by the program: its number is not used any more, and not closed.
     func forgetEpoll() { epoll = -1 }
 
     private func makeRoom(for descriptor: Int32) {
         guard descriptor >= watches.count else { return }
         let needed = Swift.max(16, 1 << (Int.bitWidth - Int(descriptor).leadingZeroBitCount))
-        // Zeroes are watches of nobody, and of a large piece the system makes none before they are read.
+        // calloc(): zeroes mean no watch, and the system provides the pages of a large piece only when they are used.
         let larger = calloc(needed, MemoryLayout<Watch>.stride).bindMemory(to: Watch.self, capacity: needed)
         larger.update(from: watches.baseAddress ?? larger, count: watches.count)
         free(watches.baseAddress)
         watches = .init(start: larger, count: needed)
     }
 
-    /// Makes the epoll anew, with what is watched now and can be. Answers whether a descriptor was left for it.
+    /// Makes a new epoll with all watches that are still possible. Returns whether a descriptor was left for it.
     func rebuild() -> Bool {
         var made = epoll_create1(Int32(EPOLL_CLOEXEC))
         cgrun_close(epoll)
@@ -173,7 +173,7 @@ final class DescriptorSet {
         }
     }
 
-    /// Nil if whoever waited has gone since the event was fetched.
+    /// Nil if the source was removed after the event was fetched.
     @inline(__always) func receiver(of event: DescriptorBatch.Event) -> Receiver? {
         let watch = watch(of: event.descriptor)
         guard watch.generation == event.generation, let source = watch.source else { return nil }
@@ -186,7 +186,7 @@ final class DescriptorSet {
         shared[event.descriptor]?.receiver(of: event.events)
     }
 
-    /// The receiver is about to be called: of several sources of one descriptor another has the next turn.
+    /// The receiver is about to be called: the next turn of a shared descriptor is another source's.
     @inline(__always) func noteTurn(of receiver: Receiver, on descriptor: Int32) {
         if receiver.isShared { noteSharedTurn(of: receiver, on: descriptor) }
     }

@@ -22,9 +22,9 @@ final class ModeState {
 
     /// In calling order.
     @exclusivity(unchecked) var observers: [GRunLoop.Observer] = []
-    /// What any of them watches.
+    /// The activities that any observer watches.
     @exclusivity(unchecked) var observed: GRunLoop.Activity = []
-    /// Whether somebody is told of stages 7 and 9.
+    /// Whether stages 7 or 9 have an observer.
     @inline(__always) var areWaitsObserved: Bool { !observed.isDisjoint(with: [.beforeWaiting, .afterWaiting]) }
 
     let blocks = BlockQueue()
@@ -33,12 +33,12 @@ final class ModeState {
     @exclusivity(unchecked) var addedContexts: [ServedContext] = []
     /// The context of a private mode, made when the mode first runs.
     @exclusivity(unchecked) var ownContext: ServedContext?
-    /// Counts the changes of what the mode serves, for runs that have acquired it.
+    /// Counts changes of the mode's contexts, so that a run knows when to acquire them anew.
     @exclusivity(unchecked) var contextsVersion = 0 {
-        // Whoever takes a context out of the mode holds it until the lock is given up.
+        // A context that is removed from the mode is held by its remover until the lock is released.
         didSet { contexts = nil }
     }
-    /// All of them, once they were asked for.
+    /// All contexts of the mode, cached once they were asked for.
     @exclusivity(unchecked) var contexts: [ServedContext]?
 
     init(name: GRunLoop.Mode, isCommon: Bool) {
@@ -62,7 +62,7 @@ final class ModeState {
         if !timer.isFiring { heap.insert(timer, in: self) }
     }
 
-    /// Answers the timer with the mode's reference, to be released after the lock.
+    /// Returns the timer with the mode's reference to it, to be released after the lock.
     func remove(_ timer: GRunLoop.Timer) -> Unmanaged<GRunLoop.Timer> {
         timerCount -= 1
         takeOut(timer)

@@ -69,7 +69,7 @@ extension GRunLoop {
         mode.remove(observer)
     }
 
-    /// Answers what is to be released after the lock.
+    /// Returns what is to be released after the lock.
     func removeEverywhereLocked(_ observer: Observer) -> [Any] {
         for mode in observer.modes { mode.remove(observer) }
         observer.modes = []

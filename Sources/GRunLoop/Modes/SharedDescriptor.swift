@@ -1,12 +1,12 @@
-// SPDX-License-Identifier: Apache-2.0
-// A descriptor that several sources of one mode watch: what of an event is whose, and whose turn it is.
+// SPDX-License-Identifier: Apache-2.0 A descriptor that several sources of one mode watch: which source gets which
+// condition, and which is called next.
 
 /// Guarded by the loop's lock.
 struct SharedDescriptor {
     private struct Member {
         let source: GRunLoop.DescriptorSource
-        /// When it was called last, counted in turns. It outlives a batch and a run: a program may make a run of every
-        /// event.
+        /// When the source was called last, counted in turns. Kept across batches and runs: a program may make a run
+        /// for each event.
         var lastTurn: UInt64
     }
 
@@ -21,8 +21,8 @@ struct SharedDescriptor {
 
     var sources: [GRunLoop.DescriptorSource] { members.map(\.source) }
 
-    /// Comes behind the others, but for the one that was called last: neither a source that is added again in each of
-    /// its own calls nor one that is in each of another's must always be first.
+    /// The new source comes after the others, but before the one that was called last. So a source that is added again
+    /// in each of its own calls, or in each call of another, is not always first.
     mutating func add(_ source: GRunLoop.DescriptorSource) {
         members.append(Member(source: source, lastTurn: turns - 1))
     }
@@ -31,8 +31,8 @@ struct SharedDescriptor {
         members.removeAll { $0.source === source }
     }
 
-    /// Who is to be called for `events`: of those who get anything of it the one that has waited longest. Of several
-    /// that wait for one condition the last gets it (item 109); hanging up and failing are everybody's.
+    /// The source to call for `events`: of those that get a condition, the one that has waited longest. Of several that
+    /// wait for one condition the last one added gets it (item 109); hang-ups and errors go to all.
     func receiver(of events: UInt32) -> DescriptorSet.Receiver? {
         var claimed: GRunLoop.DescriptorSource.Conditions = []
         var next: (member: Member, ready: GRunLoop.DescriptorSource.Conditions)?

@@ -8,9 +8,9 @@ final class SourceMembership {
     let mode: ModeState
 
     // Guarded by the loop's lock.
-    /// False once the source has left: whoever is still about to tell of a signal tells nobody.
+    /// False once the source has left the mode: a signal that arrives later is dropped.
     @exclusivity(unchecked) var isIn = true
-    /// Where it stands among the signalled ones.
+    /// Its place among the signalled sources.
     @exclusivity(unchecked) fileprivate var place = SignalledSources.Place.nowhere
 
     init(of source: GRunLoop.Source, in mode: ModeState, of loop: GRunLoop) {
@@ -31,13 +31,12 @@ final class SourceMembership {
     }
 }
 
-/// Every source of a mode that is signalled. Guarded by the loop's lock. Each knows its place: a signal and a perform
-/// cost no search and no hash. They are not retained: whoever leaves the mode leaves this first.
+/// The signalled sources of a mode. Guarded by the loop's lock. Each membership knows its place, so that signal and
+/// perform need no search and no hash. Not retained: a source that leaves the mode is taken out of here first.
 ///
-/// A pass performs those that are signalled when it begins, its batch, in order. What it does not come to stays in
-/// order for the next one: to sort ten thousand anew may take longer than a slice of time. What a slice of time did not
-/// suffice for comes before whatever was signalled later, or a source of a low order could keep the others waiting for
-/// ever.
+/// A pass performs its batch in order: the sources that are signalled when it begins. What is left stays sorted for the
+/// next pass, since sorting ten thousand again may take longer than a time slice. What a slice was too short for comes
+/// before sources that were signalled later: else one of a low order could keep the others waiting for ever.
 struct SignalledSources {
     fileprivate enum Place: Equatable {
         case nowhere
@@ -64,7 +63,7 @@ struct SignalledSources {
 
     /// Signalled since the last batch began; in no order.
     private var fresh: [Unmanaged<SourceMembership>] = []
-    /// Those before them, from `next` on, in the order in which they are performed.
+    /// Signalled earlier: from `next` on, in the order in which they are performed.
     private var sorted: [Entry] = []
     private var next = 0
     /// Nothing is put before this index.
@@ -97,7 +96,7 @@ struct SignalledSources {
         count -= 1
     }
 
-    /// Takes the only one, as nearly always: there is nothing to sort.
+    /// Takes the only signalled source, the usual case: nothing is sorted.
     @inline(__always) mutating func takeOnly() -> Unmanaged<SourceMembership>? {
         guard count == 1, let only = fresh.first else { return nil }
         only._withUnsafeGuaranteedRef { remove($0) }
@@ -108,13 +107,13 @@ struct SignalledSources {
 
     struct Batch {
         fileprivate var isUnderWay = false
-        /// What is left of it, from `next` on, once a nested run performs sources: one that it performs, and that is
-        /// signalled again, keeps its turn here.
+        /// What is left of the batch, from `next` on, once a nested run performs sources. One that the nested run
+        /// performs keeps its turn here if it is signalled again.
         fileprivate var list: [SourceMembership]?
         fileprivate var next = 0
     }
 
-    /// Begins a batch of all that are signalled. Answers the one that is under way, if this run is nested in it.
+    /// Begins a batch of all signalled sources. Returns the outer batch if this run is nested in one.
     mutating func beginBatch() -> Batch {
         listBatch()
         let outer = batch
@@ -123,7 +122,7 @@ struct SignalledSources {
         return outer
     }
 
-    /// The next of the batch. It has left this list, unless the batch has its own.
+    /// The next source of the batch. It has left this list, unless the batch has its own list.
     mutating func nextOfBatch() -> Unmanaged<SourceMembership>? {
         if let list = batch.list {
             while batch.next < list.count {
@@ -141,12 +140,12 @@ struct SignalledSources {
         return nil
     }
 
-    /// The slice of time is used up: what is left of the batch comes before whatever is signalled from now on.
+    /// The time slice is used up: what is left of the batch comes before sources that are signalled from now on.
     mutating func cutBatch() {
         settled = sorted.count
     }
 
-    /// Goes on with the batch that was under way before. Answers what is to be released after the lock.
+    /// Resumes the outer batch. Returns what is to be released after the lock.
     mutating func endBatch(resuming outer: Batch) -> [SourceMembership] {
         defer { batch = outer }
         return batch.list ?? []
@@ -168,8 +167,8 @@ struct SignalledSources {
         for membership in fresh {
             let signal = membership._withUnsafeGuaranteedRef { $0.source.signalOrder }
             if signal == 0 {
-                // It was taken back, or another loop is about to perform it. A new signal from a callout of this pass
-                // is for the next one (item 91).
+                // The signal was cleared, or another loop is about to perform the source. A new signal from a callout
+                // of this pass is for the next one (item 91).
                 membership._withUnsafeGuaranteedRef { $0.place = .nowhere }
                 count -= 1
             } else {
@@ -191,7 +190,7 @@ struct SignalledSources {
         }
     }
 
-    /// Puts sorted entries where they belong: mostly behind all others, since they were signalled later.
+    /// Merges sorted entries into the list: mostly at its end, since they were signalled later.
     private mutating func merge(_ entries: [Entry]) {
         var earlier = sorted.count - 1
         let first = max(next, settled)

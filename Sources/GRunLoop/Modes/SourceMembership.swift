@@ -44,7 +44,7 @@ extension GRunLoop {
         for mode in left { source.cancel?(self, mode.name) }
     }
 
-    /// The source is invalid: takes it out of everything of this loop.
+    /// Takes an invalid source out of all modes and common items of this loop.
     func removeEverywhere(_ source: Source) {
         let (left, _) = lock.withLock { () -> ([ModeState], [Any]) in
             var released: [Any] = []
@@ -74,7 +74,7 @@ extension GRunLoop {
 
     // MARK: With the lock held
 
-    /// Answers whether the source was not there before.
+    /// Returns whether the source was not there before.
     func joinLocked(_ source: Source, _ mode: ModeState) -> Bool {
         let id = ObjectIdentifier(source)
         guard mode.sources[id] == nil else { return false }
@@ -85,7 +85,7 @@ extension GRunLoop {
         return true
     }
 
-    /// Answers what is to be released after the lock, nil if the source was not there.
+    /// Returns what is to be released after the lock, nil if the source was not there.
     func leaveLocked(_ source: Source, _ mode: ModeState) -> SourceMembership? {
         guard let membership = mode.sources.removeValue(forKey: ObjectIdentifier(source)) else { return nil }
         membership.isIn = false

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What makes a timer more than one date in one mode.
 
-/// What few timers have: a grid, a date that is not the one at which they fire, several modes. Made when it is needed,
-/// it keeps all others small. Guarded as the timer is.
+/// What few timers need: a grid, a fire date other than the deadline, several modes. Made when needed, so that other
+/// timers stay small. Guarded as the timer is.
 final class TimerExtras {
     struct Place {
         let mode: Unmanaged<ModeState>
@@ -12,7 +12,7 @@ final class TimerExtras {
     /// 0 in a timer that fires once.
     let period: Nanoseconds
     @exclusivity(unchecked) var slack: Nanoseconds
-    /// What `fireDate` answers, if it is not the deadline.
+    /// What `fireDate` returns, if it is not the deadline.
     @exclusivity(unchecked) var requested: Nanoseconds?
     /// The modes but the first.
     @exclusivity(unchecked) var others: [Place] = []

@@ -7,11 +7,10 @@ import Glibc
 
 /// Guarded by the loop's lock. It holds the timers unretained: the mode retains them.
 ///
-/// A timer does not know where it stands: that changes with every timer that comes and goes, and to write it into the
-/// timers would bring a cold line of memory into the cache for each step of a sift. It knows its slot, which stays, and
-/// a table of four bytes a slot knows where it stands.
+/// A timer does not know its index in the heap: each step of a sift would have to write it into a timer, a cold line of
+/// memory. It knows its slot, which does not change; a table of four bytes a slot has the index.
 struct TimerHeap: ~Copyable {
-    /// What a sift compares and moves: four of them, the children of one, are 64 bytes.
+    /// What a sift compares and moves. The four children of an entry are 64 bytes.
     private struct Entry {
         let deadline: Nanoseconds
         /// The order of addition, which decides between equal deadlines, above the slot.
@@ -25,7 +24,7 @@ struct TimerHeap: ~Copyable {
         var order: UInt32 { UInt32(truncatingIfNeeded: orderAndSlot >> 32) }
         var slot: Int { Int(UInt32(truncatingIfNeeded: orderAndSlot)) }
 
-        /// Both in one number: of a heap's comparisons a branch would guess half of them wrong.
+        /// Both in one number, so that comparing needs no branch: half of them would be mispredicted.
         private var key: Int128 { Int128(deadline) << 64 | Int128(orderAndSlot) }
 
         func precedes(_ other: Entry) -> Bool { key < other.key }
@@ -43,18 +42,18 @@ struct TimerHeap: ~Copyable {
     private var slots = 0
     /// Read by tests only.
     private(set) var count = 0
-    /// How many timers were ever added: an entry's order is the number of its addition, counted from `base`.
+    /// How many timers were ever added. An entry's order is the number of its addition, counted from `base`.
     private var additions: UInt64 { base + UInt64(lastOrder) }
     private var base: UInt64 = 0
     private var lastOrder: UInt32 = 0
     private let greatestOrder: UInt32
     /// What ``wakeUpTime()`` computed, until the heap changes.
     private var window: Nanoseconds?
-    /// How many of the timers have a tolerance: none is the common case, in which the first timer is the answer.
+    /// How many of the timers have a tolerance. In the usual case of none, the first timer decides.
     private var tolerant = 0
     private var batch = Batch()
 
-    /// - Parameter greatestOrder: for tests. The additions are numbered anew when there have been so many.
+    /// - Parameter greatestOrder: for tests. After so many additions they are numbered anew.
     init(greatestOrder: UInt32 = .max) {
         self.greatestOrder = greatestOrder
         entries = Self.table(nil, capacity)
@@ -104,7 +103,7 @@ struct TimerHeap: ~Copyable {
 
     private mutating func takeOut(at index: Int, in mode: ModeState) {
         let slot = entries[index].slot
-        // A tolerance changes only while the timer is not in here.
+        // A timer's tolerance changes only while it is not in the heap.
         let isTolerant = timers[slot]._withUnsafeGuaranteedRef { timer in
             timer.setSlot(-1, in: mode)
             return timer.slack > 0
@@ -132,9 +131,9 @@ struct TimerHeap: ~Copyable {
         return freeSlot
     }
 
-    /// The numbers of additions are used up: those that are in here get new ones, in the same order, and all of them
-    /// later than any before. No batch takes one of them for its own: what is left of the one under way is listed, and
-    /// those below it have been listed, or have none.
+    /// The numbers are used up: the timers get new ones in the same order, all greater than any before. So that no
+    /// batch takes them for its own, the rest of the current batch is listed; batches of outer runs are listed already,
+    /// or have no rest.
     @inline(never) private mutating func numberAnew() {
         listBatch(without: nil)
         let order = (0..<count).sorted { entries[$0].order < entries[$1].order }
@@ -148,20 +147,20 @@ struct TimerHeap: ~Copyable {
 
     // MARK: The batch
 
-    /// The timers that were due when a pass began to fire them. As long as nobody else takes one of them out of the
-    /// heap they are told by their keys, and taken one by one: a pass may have time for a few of a hundred thousand,
-    /// and does not list them.
+    /// The timers that were due when a pass began to fire them. Normally their keys tell which they are, and they are
+    /// taken from the heap one by one: a pass may have time for only a few of a hundred thousand. They are listed only
+    /// if one of them leaves the heap otherwise.
     struct Batch {
         fileprivate var limit = Nanoseconds.min
         /// What was added later waits for the next pass.
         fileprivate var lastAddition: UInt64 = 0
-        /// What is left of it, once it cannot be told by the keys any more, from `next` on.
+        /// The rest of the batch, from `next` on, once the keys do not tell it any more.
         fileprivate var list: [GRunLoop.Timer]?
         fileprivate var next = 0
     }
 
-    /// Begins a batch of the timers whose deadline is `limit` or earlier. Answers the one that is under way, if this
-    /// run is nested in it.
+    /// Begins a batch of the timers whose deadline is `limit` or earlier. Returns the outer batch if this run is nested
+    /// in one.
     mutating func beginBatch(by limit: Nanoseconds) -> Batch {
         if earliest <= batch.limit { listBatch() }
         let outer = batch
@@ -169,18 +168,19 @@ struct TimerHeap: ~Copyable {
         return outer
     }
 
-    /// The next of the batch. It has left the heap, unless the batch is a list: then it may have left the mode as well.
+    /// The next timer of the batch. It has left the heap, unless the batch is listed: then it may have left the mode as
+    /// well.
     mutating func nextOfBatch(in mode: ModeState) -> Unmanaged<GRunLoop.Timer>? {
         if batch.list == nil {
             guard earliest <= batch.limit else { return nil }
             if additionNumber(of: entries[0]) <= batch.lastAddition {
                 let timer = timer(of: entries[0])
                 takeOut(at: 0, in: mode)
-                // Its turn comes when this one's callout has returned.
+                // The next timer is needed when the callout of this one has returned.
                 if count > 0 { prefetch(entries[0]) }
                 return timer
             }
-            // One that was added meanwhile, with an earlier date, hides it.
+            // A timer that was added meanwhile, with an earlier date, hides the rest of the batch.
             listBatch()
         }
         guard let list = batch.list, batch.next < list.count else { return nil }
@@ -188,21 +188,21 @@ struct TimerHeap: ~Copyable {
         return .passUnretained(list[batch.next - 1])
     }
 
-    /// The sifts do not touch the timers: without this each would be waited for when its turn comes.
+    /// Sifts do not touch the timers: without a prefetch each would be a cache miss when its turn comes.
     @inline(__always) private func prefetch(_ entry: Entry) {
         let timer = timer(of: entry).toOpaque()
         cgrun_prefetch(timer)
         cgrun_prefetch(timer + 64)
     }
 
-    /// Goes on with the batch that was under way before. Answers what is to be released after the lock.
+    /// Resumes the outer batch. Returns what is to be released after the lock.
     mutating func endBatch(resuming outer: Batch) -> [GRunLoop.Timer] {
         defer { batch = outer }
         return batch.list ?? []
     }
 
-    /// Lists what is left of the batch, since its keys are about to change: a timer that is moved, or fired by a nested
-    /// run, keeps its turn. One that was invalidated has none.
+    /// Lists the rest of the batch, because keys are about to change: a timer that is moved, or fired by a nested run,
+    /// keeps its turn. An invalidated one loses it.
     @inline(never) private mutating func listBatch(without index: Int? = nil) {
         guard batch.list == nil else { return }
         if let index, !timer(of: entries[index])._withUnsafeGuaranteedRef(\.isValidLocked) { return }
@@ -261,7 +261,7 @@ struct TimerHeap: ~Copyable {
         places = Self.table(places, capacity)
     }
 
-    /// A table made, or made larger: the kernel moves a large one without copying it.
+    /// Makes or enlarges a table. The kernel moves a large one without copying it.
     private static func table<Element: BitwiseCopyable>(
         _ former: UnsafeMutablePointer<Element>?, _ capacity: Int
     ) -> UnsafeMutablePointer<Element> {

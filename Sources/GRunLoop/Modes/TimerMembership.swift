@@ -15,7 +15,7 @@ extension GRunLoop {
             defer { unbindIfUnusedLocked(timer) }
             guard timer.isValidLocked else { return false }
             fixHomeLocked()
-            // Asked in this order: unlike strings are compared to their ends.
+            // Checked in this order, because comparing unequal strings reads both to their ends.
             if name == .default {
                 kick = joinLocked(timer, defaultMode)
             } else if name != .common {
@@ -72,7 +72,7 @@ extension GRunLoop {
         return rearmLocked(mode)
     }
 
-    /// Answers what is to be released after the lock. The caller holds the timer for that long.
+    /// Returns what is to be released after the lock. The caller holds the timer for that long.
     func removeEverywhereLocked(_ timer: Timer) -> Item? {
         while let mode = timer.firstMode { mode._withUnsafeGuaranteedRef { $0.remove(timer).release() } }
         let item = timer.isCommonItem ? commonItems.remove(timer) : nil
@@ -101,7 +101,7 @@ extension GRunLoop {
         return kick
     }
 
-    /// Changes the timer's deadline or tolerance: it finds its new place in every heap.
+    /// Changes the timer's deadline or tolerance, and moves it to its new place in every heap.
     func changeLocked(_ timer: Timer, _ change: () -> Void) -> Kick? {
         guard !timer.isFiring else {
             change()
@@ -112,7 +112,7 @@ extension GRunLoop {
         return resumeInHeapsLocked(timer)
     }
 
-    /// The same where it is the date that is set: on another thread that also wakes the loop (item 77).
+    /// The same for a new fire date: set by another thread, it also wakes the loop (item 77).
     func moveLocked(_ timer: Timer, _ change: () -> Void) -> Kick? {
         var kick = changeLocked(timer, change)
         if !isCurrent { kick.merge(wakeUpLocked()) }

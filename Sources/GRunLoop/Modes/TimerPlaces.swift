@@ -5,7 +5,7 @@
 extension GRunLoop.Timer {
     var isInNoMode: Bool { firstMode == nil }
 
-    /// Nearly all are in one mode: no array for those.
+    /// Nearly all timers are in one mode, and need no array.
     @inline(__always) func forEachMode(_ body: (ModeState) -> Void) {
         if let firstMode { firstMode._withUnsafeGuaranteedRef(body) }
         if let extras { for place in extras.others { place.mode._withUnsafeGuaranteedRef(body) } }
