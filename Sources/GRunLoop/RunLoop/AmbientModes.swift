@@ -31,7 +31,7 @@ extension GRunLoop {
     public final class AmbientMode: Sendable {
         /// The mode that was pushed. Threads: any.
         public let mode: Mode
-        /// What the C interface knows it by; not 0.
+        /// Its name in the C interface; not 0.
         let id: UInt32
         private let loop: GRunLoop
 
@@ -78,7 +78,7 @@ extension GRunLoop {
         lock.withLock {
             host.ambientStack.append(token)
             host.ambient = .passUnretained(modeLocked(name))
-            // What was enqueued for it before counts now.
+            // Blocks and signals that wait for this mode need a pass now.
             host.owesPass = true
         }
         return token
@@ -99,7 +99,7 @@ extension GRunLoop {
         return try body()
     }
 
-    /// The mode that was pushed with that id, if it still is.
+    /// The pushed mode of that id, if it is still pushed.
     func pushedAmbientMode(_ id: UInt32) -> AmbientMode? {
         lock.withLock { host.ambientStack.first { $0.id == id } }
     }

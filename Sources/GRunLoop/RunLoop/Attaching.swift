@@ -27,7 +27,7 @@ extension GRunLoop {
         }
         guard let former = home else { return lock.unlock() }
         endHostedRunLocked(finishesPass: true)
-        // An observer may have done it.
+        // An observer may have detached the loop.
         guard home === former else { return lock.unlock() }
         home = nil
         Contexts.retain(former.context)

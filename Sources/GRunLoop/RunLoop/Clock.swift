@@ -8,25 +8,25 @@ typealias Nanoseconds = Int64
 
 extension Nanoseconds {
     static let never = Nanoseconds.max
-    /// What a clock reads at last: what would be later never comes.
+    /// The last instant of a clock; `never` is later.
     static var last: Nanoseconds { .max - 1 }
 
-    /// 16 years: what is further away than this is no limit, or fires then (items 34 and 116).
+    /// 16 years. A longer limit is none, and a later timer fires then (items 34 and 116).
     static let longest: Nanoseconds = 504_911_232 * 1_000_000_000
 
     static func now() -> Nanoseconds {
         cgrun_now()
     }
 
-    /// The nearest one, halves upwards; but a span that is longer than none is never none. It saturates: what does not
-    /// fit is the longest or the shortest there is.
+    /// Rounds to the nearest nanosecond, halves upwards, but a positive span never to zero. A duration that is too
+    /// large or too small to represent becomes the greatest or the least value.
     init(saturating duration: Duration) {
         let attoseconds = duration.attoseconds
-        // Of the greatest this is negative, and left to the division.
+        // Overflows to a negative number for the greatest durations: those take the division below.
         let rounded = attoseconds &+ 500_000_000
         let high = UInt64(truncatingIfNeeded: rounded >> 64)
-        // Nearly all: three multiplications, where the rest is a division of 128 bits.
-        // 2^64 is 18,446,744,073 times 10^9, and 709,551,616.
+        // The usual case: three multiplications in place of a 128-bit division. 2^64 = 18,446,744,073 * 10^9 +
+        // 709,551,616.
         guard high < 1 << 28 else {
             self.init(dividing: attoseconds)
             return
@@ -37,7 +37,7 @@ extension Nanoseconds {
         self = nearest == 0 && attoseconds > 0 ? 1 : nearest
     }
 
-    /// Negative ones, and those of more than 150 years.
+    /// For negative durations, and those of more than 150 years.
     @inline(never) private init(dividing attoseconds: Int128) {
         let (quotient, remainder) = attoseconds.quotientAndRemainder(dividingBy: 1_000_000_000)
         self.init(clamping: quotient + (remainder >= 500_000_000 ? 1 : remainder < -500_000_000 ? -1 : 0))
@@ -47,8 +47,7 @@ extension Nanoseconds {
         self.init(saturating: GRunLoop.epoch.duration(to: instant))
     }
 
-    // A clock of virtual time reads anything, and a span is of any length: times are added, subtracted and multiplied
-    // by these.
+    // A clock of virtual time may be at any instant, and a span may have any length: so times are computed with these.
 
     func addingSaturating(_ other: Nanoseconds) -> Nanoseconds {
         let (sum, overflow) = addingReportingOverflow(other)

@@ -1,5 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
-// A context of GLib's that whoever asked for it keeps.
+// SPDX-License-Identifier: Apache-2.0 A GLib context for the program, which keeps it alive.
 
 extension GRunLoop {
     /// A `GMainContext` that a loop serves, and a reference to it.
@@ -46,7 +45,7 @@ extension GRunLoop {
         }
     }
 
-    /// GLib counts them on any thread.
+    /// GLib counts references on any thread.
     private final class Reference: @unchecked Sendable {
         let pointer: OpaquePointer
 

@@ -1,15 +1,14 @@
-// SPDX-License-Identifier: Apache-2.0
-// What is to be called before a loop ends with its thread.
+// SPDX-License-Identifier: Apache-2.0 Closures that are called before a loop ends with its thread.
 
 import CGRun
 
-/// Those of a loop. Guarded by its lock; what is taken out is called, or released, after it.
+/// The end handlers of a loop. Guarded by its lock; a closure that is taken out is called or released after the lock.
 struct EndHandlers {
     typealias Body = @Sendable () -> Void
 
     private struct Entry {
         let id: UInt64
-        /// Nil in a gap: what was removed from the middle.
+        /// Nil if it was removed.
         var body: Body?
     }
 
@@ -19,7 +18,7 @@ struct EndHandlers {
     private var lastID: UInt64 = 0
     private var isClosed = false
 
-    /// Nil when nothing will be called any more.
+    /// Nil if handlers are not called any more.
     mutating func add(_ body: @escaping Body) -> UInt64? {
         if isClosed { return nil }
         lastID += 1
@@ -40,7 +39,7 @@ struct EndHandlers {
         return last.body
     }
 
-    /// Whether nothing is left to be called: then nothing can be added from now on.
+    /// Whether no handler is left: then none can be added from now on.
     mutating func closeIfEmpty() -> Bool {
         isClosed = entries.isEmpty
         return isClosed
@@ -51,7 +50,7 @@ struct EndHandlers {
             entries.removeLast()
             gaps -= 1
         }
-        // Not at each removal: many operations may be in flight, and the first to begin is the first to end.
+        // Not at each removal: of many operations in flight, the first to begin is often the first to end.
         guard gaps > entries.count / 2 else { return }
         entries.removeAll { $0.body == nil }
         gaps = 0
@@ -132,13 +131,13 @@ extension GRunLoop {
         return lock.withLock { endHandlers.remove(id) } != nil
     }
 
-    /// On the ending thread: those that there are, and those that they add.
+    /// Calls all handlers, and those that they add, on the ending thread.
     func callEndHandlers() {
-        // In a child what waits for something is the parent's.
+        // In a forked child, handlers are the parent's business.
         guard !Fork.isChild else { return }
         var body = lock.withLock { endHandlers.takeLast() }
         while body != nil {
-            // One of them may fork.
+            // A handler may fork.
             if Fork.isChild { return body = nil }
             callOutToEndHandler(&body)
             body = lock.withLock { endHandlers.takeLast() }

@@ -4,23 +4,22 @@
 import Glibc
 
 extension GRunLoop {
-    /// On the ending thread. Sources get their cancel closures, items stay valid and can be added to another loop,
-    /// blocks are released without being run, waiters are told. What must not be relied on here: thread-specific state
-    /// of GLib, which may be gone.
+    /// On the ending thread: calls the cancel closures of sources, releases blocks without running them, tells the
+    /// waiters. Items stay valid, and can be added to another loop. GLib's thread-specific state may be gone already.
     func endWithThread() {
         repeat { callEndHandlers() } while !Fork.isChild && !lock.withLock { endHandlers.closeIfEmpty() }
-        // What it holds is the parent's, also if a handler has forked.
+        // In a forked child nothing is released: it is all the parent's. A handler may have forked just now.
         guard !Fork.isChild else { return }
-        // Tasks that live here and await the loop are let go first, and run to their end as jobs.
+        // Tasks on this loop that await it are resumed first, and run to their end as jobs.
         for waiter in lock.withLock({ waiters.close() }) { waiter.loopHasEnded() }
         lock.withLock { jobs }?.close(nameForMessages)
         var remains = lock.withLock {
-            // A callout that ended the thread is still in it.
+            // Not if a callout has ended the thread: the run is still on the stack.
             if activation == nil { endHostedRunLocked(finishesPass: false) }
             dead.store(true, ordering: .relaxed)
             return takeRemainsLocked()
         }
-        // One that was made meanwhile.
+        // The queue may have been made meanwhile.
         lock.withLock { jobs }?.close(nameForMessages)
         // Released after the access: the deinit of a target may call back into the loop.
         let forgotten = cancellables
@@ -32,7 +31,7 @@ extension GRunLoop {
         }
         for case .context(let context) in remains.items { Contexts.release(context) }
         for run in remains.runs { run.contexts.abandon() }
-        // The hub goes before its descriptors, whoever still holds it: GLib must not poll a number that belongs to
+        // The hub leaves its context before its descriptors are closed: GLib must not poll a number that belongs to
         // something else.
         remains.home?.close()
         remains.home = nil
@@ -65,7 +64,7 @@ extension GRunLoop {
         remains.blocks += commonBlocks.removeAll()
         remains.items = commonItems.removeAll()
         for item in remains.items {
-            // What is a common item only, in no mode, is let go as well.
+            // An item may be a common item without being in a mode.
             switch item {
             case .timer(let timer): remains.released.append(removeEverywhereLocked(timer) as Any)
             case .observer(let observer): remains.released += removeEverywhereLocked(observer)
@@ -74,7 +73,8 @@ extension GRunLoop {
             case .context: break
             }
         }
-        // A callout that ended the thread left its runs on the stack: nobody returns to the frames that own them.
+        // A callout that ended the thread left runs on the stack, and their frames are never returned to: their
+        // references are released here.
         while let run = innermost?.takeRetainedValue() {
             remains.runs.append(run)
             if let taken = run.takenBlocks {
@@ -107,7 +107,7 @@ extension GRunLoop {
             remains.released.append(source)
             remains.released += removeEverywhereLocked(source)
         }
-        // Whoever holds the loop holds its modes.
+        // The epoll is closed here, not with the mode: a program that holds the loop holds its modes.
         if let epoll = mode.descriptors.end() { remains.descriptors.append(epoll) }
         remains.blocks += mode.blocks.removeAll()
         remains.contexts += mode.addedContexts

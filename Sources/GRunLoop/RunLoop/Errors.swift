@@ -1,5 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
-// What the environment can refuse (thrown), and how misuse is reported (logged or trapped).
+// SPDX-License-Identifier: Apache-2.0 Errors of the system (thrown), and reports of misuse (logged or trapped).
 
 import CGRun
 import Glibc
@@ -61,25 +60,24 @@ extension GRunLoop {
     }
 }
 
-/// Messages to whoever misused the library. They go to GLib's log, domain "GRunLoop", so that a GTK program sees them
-/// where it sees GTK's own, and can make them fatal with `G_DEBUG=fatal-criticals`.
+/// Reports misuse of the library to GLib's log, domain "GRunLoop": a GTK program sees the messages where it sees GTK's
+/// own, and can make them fatal with `G_DEBUG=fatal-criticals`.
 enum Log {
-    /// The call was wrong and did nothing. Named is the function that the program called: the C interface's, if it came
-    /// by that.
+    /// A wrong call, which did nothing. The message names the function that the program called, in Swift or in C.
     static func misuse(_ call: StaticString, _ problem: String) {
         let caller = cgrun_get_caller().map { functionName(String(cString: $0)) }
         critical("\(caller ?? "GRunLoop.\(call)"): \(problem)")
     }
 
-    /// Something is wrong that is nobody's call.
+    /// Something is wrong, but not with a call.
     static func critical(_ message: String) {
         cgrun_log_critical(message)
     }
 
-    /// The process cannot go on. Also with a lock held: no log handler is called.
+    /// The process cannot go on. Calls no log handler, so that a lock may be held.
     static func fatal(_ message: String) -> Never { fatalError("GRunLoop: \(message)") }
 
-    /// The call did what it could.
+    /// A call did only what it could.
     static func warning(_ message: String) {
         cgrun_log_warning(message)
     }

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // A child process that was forked and did not exec().
 //
-// fork() copies one thread. What another one had locked then stays locked in the child for ever, with what it guards
-// half changed; and the descriptors are the parent's, whose loop would be woken. So a child takes no lock that is older
-// than itself: whatever a program can call looks here first, as does whatever goes with the last reference to an item.
-// What was forgotten does not hang for ever: it ends the child, with a message (lock.c).
+// fork() copies one thread. A lock that another thread held stays locked in the child for ever, and what it guards may
+// be half changed. The descriptors are shared with the parent, whose loop a child would wake. So a child takes no lock
+// that is older than itself: every public function checks here first, and so does every deinit of an item. A function
+// that does not check ends the child with a message, and does not hang (lock.c).
 
 import CGRun
 
 enum Fork {
-    /// Whether this process is such a child. For what is silent there: whether an item is valid, which none is; to
-    /// invalidate it; to let go of it. A child that cleans up has done nothing wrong.
+    /// Whether this process is such a child. For calls that do nothing there without a message: `isValid`, which is
+    /// false; invalidating; releasing. A child may clean up.
     @inline(__always) static var isChild: Bool { cgrun_has_forked() }
 
-    /// Whether `call` can do nothing for that reason, which is said.
+    /// Whether `call` must do nothing for that reason, which is logged.
     @inline(__always) static func refuses(_ call: StaticString) -> Bool {
         guard isChild else { return false }
         explain(call)

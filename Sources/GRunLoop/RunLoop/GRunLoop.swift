@@ -27,7 +27,7 @@ public final class GRunLoop: @unchecked Sendable {
 
     // MARK: Guarded by the lock
 
-    /// Every mode that was ever named by an item, a block or a context. None ever goes.
+    /// Every mode that an item, a block or a context has named. None is ever removed.
     @exclusivity(unchecked) var modes: [Mode: ModeState] = [:]
     @exclusivity(unchecked) var commonModes: Set<Mode> = [.default]
     @exclusivity(unchecked) var commonItems = CommonItems()
@@ -36,14 +36,14 @@ public final class GRunLoop: @unchecked Sendable {
     let defaultMode: ModeState
     /// The next block's number.
     @exclusivity(unchecked) var blockSequence: UInt64 = 1
-    /// Blocks with a smaller number are in the hands of a block step that is under way: a nested run does not see them.
+    /// Blocks with a smaller number belong to a block step under way: a nested run does not see them.
     @exclusivity(unchecked) var hiddenBlocks: UInt64 = 0
 
-    /// For the next block step: a queue whose memory is there already.
+    /// An empty queue for the next block step, which need not allocate one.
     @exclusivity(unchecked) var spareBlocks: BlockQueue?
 
-    /// The innermost run. Not counted: whoever makes a run owns it. Unchecked, since every access is under the lock,
-    /// and every stage makes some.
+    /// The innermost run. Not retained: its function owns it. Exclusivity is not checked: every access is under the
+    /// lock, and every stage has some.
     @exclusivity(unchecked) private(set) var innermost: Unmanaged<Activation>?
     /// The same.
     var activation: Activation? {
@@ -53,8 +53,8 @@ public final class GRunLoop: @unchecked Sendable {
     /// The timers whose closures are on the stack, outermost first. Their runs keep them.
     @exclusivity(unchecked) var firing: [Unmanaged<Timer>] = []
     @exclusivity(unchecked) var batch = DescriptorBatch()
-    /// Where several kinds of items are ready, the next one in their order after this is taken: in the next run as
-    /// well, or a program that runs the loop a source at a time would serve the first kind only.
+    /// The kind of item that was chosen last: of several that are ready, the next kind in order is served. Kept across
+    /// runs: else a program that runs the loop for one source at a time would serve the first kind only.
     @exclusivity(unchecked) var lastTurn = ReadyItem.Kind.descriptor
     @exclusivity(unchecked) var sleep = SleepState()
     @exclusivity(unchecked) var home: ServedContext? {
@@ -69,18 +69,18 @@ public final class GRunLoop: @unchecked Sendable {
     @exclusivity(unchecked) var waiters = AsyncWaiters()
     @exclusivity(unchecked) var endHandlers = EndHandlers()
 
-    /// The loop's thread has ended. Set with the lock held, read without it where a late answer does no harm.
+    /// The loop's thread has ended. Set with the lock held; read without it where an outdated value does no harm.
     let dead = Atomic(false)
     private let saidDead = Atomic(false)
 
     // MARK: Own thread only
 
-    /// For the next run: a record whose memory is there already.
+    /// A record for the next run, which need not allocate one.
     @exclusivity(unchecked) var spareActivation: Activation?
     let poller = ContextPoller()
     /// `g_main_depth()` inside the context dispatch that a pass of ours is making, 0 without one.
     @exclusivity(unchecked) var ownDispatchDepth = 0
-    /// Wakes a sleep in which no context takes part; made when that first happens, -1 before.
+    /// An eventfd to wake sleeps without any context; made at the first of them, -1 before.
     @exclusivity(unchecked) var wakeDescriptor: Int32 = -1
     @exclusivity(unchecked) var tracer: Trace?
     @exclusivity(unchecked) var itemChooser: (@Sendable ([ReadyItem]) -> Int?)?
@@ -95,12 +95,11 @@ public final class GRunLoop: @unchecked Sendable {
         host = HostState(ambientMode: defaultMode)
         lock.owner = .passUnretained(self)
         cgrun_watch_fork()
-        // Of two copies of the library the first one serves the process; the loops of the other are dead from the
-        // beginning.
+        // Of two copies of the library the first serves the process; loops of the other are dead from the beginning.
         if OneCopy.other != nil { beDead() }
     }
 
-    /// Nobody waits for a loop that never runs.
+    /// Marks a loop that never runs as ended, so that no caller waits for it.
     private func beDead() {
         dead.store(true, ordering: .relaxed)
         _ = performs.close()
@@ -109,7 +108,7 @@ public final class GRunLoop: @unchecked Sendable {
     }
 
     deinit {
-        // Not before: another thread may still have been about to wake the loop by it.
+        // Not closed earlier: another thread may have been about to wake the loop by it.
         if wakeDescriptor >= 0 { close(wakeDescriptor) }
         commonBlocks.deallocate()
         spareBlocks?.deallocate()
@@ -129,7 +128,7 @@ public final class GRunLoop: @unchecked Sendable {
     /// `RunLoop.main`.
     public static var main: GRunLoop {
         let loop = ThreadLoops.main
-        // To touch it may be all that a program does with it.
+        // Checked here, because a program may never call anything on the main loop.
         if OneCopy.other != nil { OneCopy.explainOnce("main") } else { MainQueue.lookOnce() }
         return loop
     }
@@ -144,9 +143,9 @@ public final class GRunLoop: @unchecked Sendable {
     @available(*, noasync, message: "an async function has no thread of its own, so no current run loop")
     public static var current: GRunLoop { ThreadLoops.current }
 
-    /// Of a loop that is not the current one: whether it will be, when virtual time is over on this thread.
+    /// For a loop that is not current: whether it will be, once virtual time is over on this thread.
     @inline(never) var isHidden: Bool {
-        // It may have been touched for the first time in there.
+        // The main loop may have been made inside virtual time.
         if isMain { return cgrun_is_main_thread() }
         var hidden = ThreadLoops.peek?.virtualTime?.hidden
         while let loop = hidden, loop !== self { hidden = loop.virtualTime?.hidden }
@@ -157,9 +156,9 @@ public final class GRunLoop: @unchecked Sendable {
 
     var isDead: Bool { dead.load(ordering: .relaxed) }
 
-    /// Whether `call` can do nothing here: after fork() the descriptors are shared with the parent, whose loop would be
-    /// woken; after the end of its thread a loop is inert, and the main loop says so once (item 14); another copy of
-    /// the library serves the process.
+    /// Whether `call` must do nothing: after fork(), since the descriptors are shared with the parent, whose loop would
+    /// be woken; after the end of the loop's thread, which the main loop logs once (item 14); or if another copy of the
+    /// library serves the process.
     @inline(__always) func refuses(_ call: StaticString) -> Bool {
         guard Fork.isChild || isDead else { return false }
         explainRefusal(call)
@@ -195,13 +194,13 @@ public final class GRunLoop: @unchecked Sendable {
         return destructorRounds
     }
 
-    /// The present on the loop's clock.
+    /// The current time on the loop's clock.
     @inline(__always) var time: Nanoseconds { virtualTime == nil ? .now() : virtualNow }
     @inline(never) private var virtualNow: Nanoseconds { virtualTime?.now ?? .now() }
 
     // MARK: Modes
 
-    /// With the lock held: the mode of that name, made if it never was.
+    /// With the lock held: the mode of that name, made if there is none.
     func modeLocked(_ name: Mode) -> ModeState {
         if let mode = knownModeLocked(name) { return mode }
         let mode = ModeState(name: name, isCommon: commonModes.contains(name))
@@ -211,7 +210,7 @@ public final class GRunLoop: @unchecked Sendable {
 
     /// With the lock held: the mode of that name, if there is one.
     @inline(__always) func knownModeLocked(_ name: Mode) -> ModeState? {
-        // The names are one piece of memory, as a rule: no hash.
+        // The default mode's name is usually the same piece of memory: no hash is needed.
         name == defaultMode.name ? defaultMode : modes[name]
     }
 
@@ -245,13 +244,13 @@ public final class GRunLoop: @unchecked Sendable {
         guard !Fork.refuses("nextFireDate") else { return nil }
         return lock.withLock { () -> Nanoseconds? in
             guard let mode = modes[name], mode.timerCount > 0 else { return nil }
-            // A timer whose closure is running still stands at its old place (item 142).
+            // A timer whose closure is running still counts, with its old date (item 142).
             let candidates = firingTimersLocked(in: mode) + [mode.heap.first].compactMap(\.self)
             return candidates.min { $0.deadline < $1.deadline }?.shownDateLocked
         }?.instant
     }
 
-    /// With the lock held: the timers of the mode that have left its heap, since their closures are on the stack.
+    /// With the lock held: the timers of the mode whose closures are on the stack; they have left its heap.
     func firingTimersLocked(in mode: ModeState) -> [Timer] {
         firing.map { $0.takeUnretainedValue() }.filter { $0.isIn(mode) }
     }

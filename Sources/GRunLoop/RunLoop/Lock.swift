@@ -4,11 +4,11 @@
 import CGRun
 import Synchronization
 
-/// A lock that is not recursive. Its memory is never given back to the system, only to the next lock: whoever read an
-/// old guardian may still lock it, find that it is no longer the right one, and go on.
+/// A lock that is not recursive. Its memory is never freed, only used for the next lock: a thread that has read an old
+/// guardian may still lock it, and finds then that it is not the right one any more.
 struct Lock: @unchecked Sendable {
     private struct Cell {
-        /// At the beginning: its address is the lock's.
+        /// The first field: its address is the lock's.
         var lock = cgrun_lock()
         var owner: Unmanaged<GRunLoop>?
     }
@@ -25,7 +25,7 @@ struct Lock: @unchecked Sendable {
     }
 
     static func giveBack(_ lock: Lock) {
-        // Another thread may have been at the pool when a child was forked, or have had this lock.
+        // When the child was forked, another thread may have held the pool's lock or this one.
         guard !Fork.isChild else { return }
         lock.owner = nil
         poolLock.withLock { pool.append(lock) }
@@ -37,7 +37,7 @@ struct Lock: @unchecked Sendable {
         cgrun_lock_init(memory)
     }
 
-    /// Of a lock that ``address`` was asked of.
+    /// The lock at an ``address``; nil for the two words of a guardian that has none.
     @inline(__always) fileprivate init?(at address: UInt) {
         guard address > Guardian.taken, let cell = UnsafeMutablePointer<Cell>(bitPattern: address) else { return nil }
         self.cell = cell
@@ -73,10 +73,10 @@ struct Lock: @unchecked Sendable {
     }
 }
 
-/// What guards a timer, an observer or a descriptor source: the lock of the loop that it is in, else a bit of its own.
+/// Guards a timer, an observer or a descriptor source: by the lock of the item's loop or, without a loop, by a bit.
 ///
-/// One lock for an item and its loop means that there is no order between the two to get wrong, and that an item
-/// carries 8 bytes for it. The bit is set for a few loads and stores, under which nothing else is locked.
+/// An item and its loop have one lock, so there is no locking order to get wrong, and an item needs only 8 bytes. The
+/// bit is held for a few loads and stores, and no other lock is taken meanwhile.
 struct Guardian: ~Copyable {
     /// The address of the lock, or one of the two below.
     private let word = Atomic<UInt>(free)
@@ -113,7 +113,7 @@ struct Guardian: ~Copyable {
         if let held { held.unlock() } else { word.store(Self.free, ordering: .releasing) }
     }
 
-    /// With what guards the item held: the loop that the item is in.
+    /// The loop that the item is in. Call it with the guardian held.
     @inline(__always) var loop: GRunLoop? { Lock(at: word.load(ordering: .relaxed))?.owner?.takeUnretainedValue() }
 
     /// With `lock` held: whether it is the item's.
@@ -121,7 +121,8 @@ struct Guardian: ~Copyable {
         word.load(ordering: .acquiring) == lock.address
     }
 
-    /// With `lock` held: makes it the item's, unless another loop's lock is. Answers whether it is the item's now.
+    /// With `lock` held: makes it the item's lock, unless the item has another loop's. Returns whether it is the item's
+    /// now.
     @inline(__always) borrowing func bind(to lock: Lock) -> Bool {
         var looks: Int32 = 0
         while true {
@@ -136,13 +137,13 @@ struct Guardian: ~Copyable {
         }
     }
 
-    /// With the loop's lock held: the item is in no mode of it any more. Whoever waits for that lock looks again when
-    /// it has it.
+    /// With the loop's lock held: the item is in no mode of the loop any more. A thread that waits for the lock checks
+    /// the guardian again once it has it.
     @inline(__always) borrowing func unbind() {
         word.store(Self.free, ordering: .releasing)
     }
 
-    /// Releasing, too: whoever finds a lock here locks it, and must find it made.
+    /// Acquires and releases: another thread that reads the lock's address here must see the lock initialised.
     @inline(__always) private borrowing func take(for value: UInt) -> Bool {
         word.compareExchange(
             expected: Self.free, desired: value, successOrdering: .acquiringAndReleasing, failureOrdering: .relaxed

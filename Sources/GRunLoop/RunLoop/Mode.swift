@@ -11,7 +11,7 @@ extension GRunLoop {
         public let rawValue: String
         private let kind: Kind
 
-        /// The two that nearly every call names are told apart without looking at their letters.
+        /// The default and the common modes, which nearly every call names, are recognised without comparing strings.
         private enum Kind {
             case `default`, common, other
 
@@ -59,7 +59,7 @@ extension GRunLoop {
         /// The name.
         public var description: String { rawValue }
 
-        // Computed: a stored one is asked for whether it was made already, each time, by a call.
+        // Computed properties: each access to a stored one first calls a function to check that it was initialised.
 
         /// The mode in which a program spends its idle time. It is a common mode from the beginning.
         /// `kCFRunLoopDefaultMode`.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // One copy of the library serves a process.
 //
-// A program and its plug-ins may each have been linked with a copy of their own. Two of them would both drain the main
-// dispatch queue, and a thread would have two loops. GObject's table of types is the one thing that all of them share:
-// who registers `GRunLoop` there is the copy that serves.
+// A program and its plug-ins may each be linked with a copy of their own. Two copies would both drain the main dispatch
+// queue, and a thread would have two loops. All copies share GObject's table of types: the one that registers
+// `GRunLoop` there first serves the process.
 
 import CGRun
 import Synchronization
@@ -14,10 +14,10 @@ enum OneCopy {
 
     /// The boxed type of a loop in the C interface; 0 in a copy that does not serve.
     static let loopType: GType = {
-        // Asked first: to register a name twice is a message of GObject's.
+        // Checked first: GObject logs a message when a name is registered twice.
         guard g_type_from_name(name) == 0 else { return 0 }
         let type = Boxed.register(name)
-        // For the message of other copies, so kept for ever.
+        // Read by other copies for their message, so never freed.
         if type != 0 { g_type_set_qdata(type, quark, g_strdup(file)) }
         return type
     }()

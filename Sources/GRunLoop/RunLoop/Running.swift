@@ -66,7 +66,7 @@ extension GRunLoop {
     public func stop() {
         guard !refuses("stop") else { return }
         lock.withLock { () -> Kick? in
-            // A foreign loop that a callout of ours runs has a stand-in on the stack, which is no run.
+            // A foreign loop in a callout of ours has a stand-in on the stack, which is no run.
             var run = activation
             while let hosted = run, hosted.isHosted { run = hosted.parent }
             guard let run else { return nil }

@@ -1,5 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
-// What a thread waits on that waits for a loop.
+// SPDX-License-Identifier: Apache-2.0 The semaphore by which a thread waits for a loop.
 
 import Glibc
 

@@ -67,7 +67,7 @@ extension GRunLoop {
         }
 
         deinit {
-            // A child does not have it.
+            // A forked child does not have the thread.
             if !Fork.isChild { body.letGo(handle) }
         }
 
@@ -113,7 +113,7 @@ extension GRunLoop {
         }
     }
 
-    /// Every run of ours that is on the stack returns at the end of its pass.
+    /// Stops every run of ours on the stack: each returns at the end of its pass.
     fileprivate func stopAllRuns() {
         lock.withLock { () -> Kick? in
             guard !isDead, activation != nil else { return nil }
@@ -131,7 +131,7 @@ extension GRunLoop {
 private final class ThreadBody: @unchecked Sendable {
     typealias Started = Result<(pthread_t, GRunLoop), GRunLoop.Thread.StartError>
 
-    /// Type metadata is built on whatever stack needs it first, and takes its room.
+    /// Building type metadata needs room on the stack of the thread that first uses a type.
     private static let leastStackSize = 512 * 1024
 
     private let name: String
@@ -190,8 +190,8 @@ private final class ThreadBody: @unchecked Sendable {
         return .success((handle, loop))
     }
 
-    /// Where a thread keeps its body, retained, until it ends: one that leaves by `pthread_exit`, or is cancelled,
-    /// never comes back to what is on its stack.
+    /// A thread's body, retained until the thread ends. Not kept on the stack: a thread that calls `pthread_exit` or is
+    /// cancelled does not return to its frames.
     private static let key: pthread_key_t = {
         var key = pthread_key_t()
         precondition(
@@ -207,7 +207,7 @@ private final class ThreadBody: @unchecked Sendable {
         Unmanaged<ThreadBody>.fromOpaque(own).release()
     }
 
-    /// As a destructor of thread-specific data: GLib may have taken down its own already.
+    /// Called as a destructor of thread-specific data: GLib's own may be destroyed already.
     private static func leave(_ own: UnsafeMutableRawPointer) {
         let body = Unmanaged<ThreadBody>.fromOpaque(own).takeRetainedValue()
         ThreadLoops.endCurrent()
@@ -245,11 +245,11 @@ private final class ThreadBody: @unchecked Sendable {
     private func run() {
         let loop = GRunLoop.current
         self.loop = loop
-        // Its source keeps the mode from being finished.
+        // The executor's source keeps the mode from being finished.
         _ = loop.executor
         setUp?(loop)
         setUp = nil
-        // Told from inside the run: a stop that came before it would be ignored.
+        // Reported from inside the run: a stop before the run would be ignored.
         loop.perform { [self] in tellStarter() }
         loop.runUntilStopped()
         // It has nothing to sleep with.
