@@ -25,7 +25,7 @@ static __attribute__((swiftcall)) void drain(drain_function original, drain_func
         atomic_store(&state, CGRUN_ASYNC_MAIN_DRIVEN);
         drive();
     }
-    // Nobody drives, or the driver gave up.
+    // There is no driver, or it has returned.
     atomic_store(&state, CGRUN_ASYNC_MAIN_LEFT);
     void (*tell)(void) = atomic_load(&left);
     if (tell != NULL)
@@ -49,7 +49,7 @@ bool cgrun_set_async_main_driver(void (*drive)(void))
 {
     if (&swift_task_asyncMainDrainQueue_hook == NULL)
         return false;
-    // Somebody else's hook may have come after ours; theirs is left out from now on.
+    // Replaces a hook that another library may have set after ours.
     swift_task_asyncMainDrainQueue_hook = drain;
     atomic_store(&driver, drive);
     return true;
@@ -57,7 +57,7 @@ bool cgrun_set_async_main_driver(void (*drive)(void))
 
 int cgrun_watch_async_main(void (*tell)(void))
 {
-    // In this order: of a thread that looks and one that leaves, one sees the other.
+    // In this order: of a thread that asks and the main thread that leaves, one sees the other.
     atomic_store(&left, tell);
     return cgrun_async_main_state();
 }

@@ -29,7 +29,8 @@ static void remove_records(Carrier *carrier)
     carrier->count = 0;
 }
 
-/// GLib is told only of what has changed: adding and removing a record costs a write, and the host its next check.
+/// Tells GLib only of changes: adding or removing a record costs a write, and makes GLib leave out the host's next
+/// check.
 static void watch(Carrier *carrier, const GPollFD *found, gint count)
 {
     bool is_same = count == carrier->count;
@@ -56,8 +57,8 @@ static void watch_nothing(Carrier *carrier)
 
 enum { USUAL_RECORDS = 16, MOST_ATTEMPTS = 8 };
 
-/// One look at the context that does not wait; answers whether it is ready. `records` (of which there is room for
-/// `room`) gets what it watches, `*count` how many.
+/// Polls the context without waiting; returns whether it is ready. `records` (of which there is room for `room`) gets
+/// what it watches, `*count` how many.
 static bool look(Carrier *carrier, GPollFD **records, gint *room, gint *count, gint *timeout)
 {
     for (int attempt = 0; attempt < MOST_ATTEMPTS; attempt++) {
@@ -73,7 +74,7 @@ static bool look(Carrier *carrier, GPollFD **records, gint *room, gint *count, g
             return true;
         if (cgrun_hub_saw_check(carrier->canary))
             return false;
-        // Another thread has changed what it watches, and GLib has left the check out.
+        // GLib left the check out, because another thread has changed the poll set: again.
     }
     return true;
 }
@@ -83,7 +84,7 @@ static gboolean carrier_prepare(GSource *source, gint *timeout)
     Carrier *carrier = (Carrier *)source;
     *timeout = -1;
     carrier->deadline = -1;
-    // Another thread may own it: it is asked again in each iteration, and GLib does not tell when it is let go.
+    // Another thread may own the context. Tried in each iteration, since GLib does not tell when it is released.
     if (cgrun_hub_steps_back(carrier->hub) ||
         !(carrier->is_owner || (carrier->is_owner = g_main_context_acquire(carrier->context)))) {
         watch_nothing(carrier);

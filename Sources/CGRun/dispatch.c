@@ -13,8 +13,8 @@ extern char _dispatch_main_q[] __attribute__((weak));
 
 uint32_t cgrun_main_thread_id;
 
-// Before anything can ask: each pass of the main loop does, and a constant of Swift's would be asked first whether it
-// was made.
+// A constructor, so that each pass of the main loop reads a plain variable: a constant in Swift would check first
+// whether it was initialised.
 __attribute__((constructor)) static void note_main_thread(void)
 {
     cgrun_main_thread_id = (uint32_t)getpid();

@@ -6,13 +6,12 @@
 // deadlocks. Nothing relies on check() being called after prepare(): GLib may leave it out (its poll set changed, a
 // source of a higher priority was ready), and READY may survive passes.
 //
-// All of it belongs to the loop's thread. On another one, which iterates the context in its stead, hub and sentinels
-// are silent.
+// All state belongs to the loop's thread. If another thread iterates the context, hub and sentinels do nothing.
 
 #include "hub.h"
 
-/// Whether this iteration is for the others. They have had their turn when there were so many iterations, or when those
-/// took so long: each of them may be a frame that takes 25 ms to draw.
+/// Whether the hub yields in this iteration. It stops after a number of iterations or a span, whichever comes first:
+/// each iteration may draw a frame for 25 ms.
 static bool takes_yield(Hub *hub)
 {
     if (hub->yields == 0)
@@ -38,13 +37,13 @@ static gboolean hub_prepare(GSource *source, gint *timeout)
     // Silent: our own driver polls these descriptors itself.
     if (!cgrun_hub_is_silent(hub)) {
         if (hub->first == NULL) {
-            // Nobody watches: an iteration in which we were not dispatched may have been somebody else's, unless we
+            // Without sentinels: an iteration that did not dispatch us may have dispatched a foreign source, unless we
             // ended its poll.
             hub->is_stale |= !hub->was_ours && !hub->is_spoilt;
             hub->was_ours = hub->is_spoilt = false;
         }
         if (takes_yield(hub)) {
-            // There is work, but this iteration must neither sleep nor see us.
+            // There is work, but it is the others' turn: this iteration must not sleep, and must not dispatch us.
             hub->is_yielding = true;
             *timeout = 0;
         } else {
@@ -71,7 +70,7 @@ static gboolean hub_check(GSource *source)
             continue;
         if (hub->records[i].events != 0)
             found |= 1u << i;
-        // Reported whether it is watched or not: each poll would end at once.
+        // The kernel reports it, watched or not: each poll would end at once.
         if (hub->records[i].revents & G_IO_NVAL)
             found |= CGRUN_HUB_CLOSED;
     }
@@ -87,7 +86,7 @@ bool cgrun_hub_steps_back(const GSource *source)
 void cgrun_hub_serve(GSource *source)
 {
     Hub *hub = (Hub *)source;
-    // READY may be left over, from before it began to yield.
+    // READY may be left over from before the hub began to yield.
     if (cgrun_hub_steps_back(source) || hub->yields > 0)
         return;
     hub->funcs.dispatch(hub->loop);
@@ -146,9 +145,9 @@ enum { READY = 1 << G_HOOK_FLAG_USER_SHIFT };
 void cgrun_hub_set_dormant(GSource *source, bool dormant)
 {
     ((Hub *)source)->dormant = dormant;
-    // READY survives passes: a g_main_context_pending(), or a source of a higher priority that became ready in the same
-    // check and now runs our loop, leaves it behind. GLib would ask neither prepare nor check then, and report the
-    // context as ready for our sake.
+    // READY survives passes: left by g_main_context_pending(), or by a check in which a source of higher priority,
+    // which now runs our loop, became ready as well. GLib would then call neither prepare() nor check(), and report the
+    // context as ready because of us.
     if (dormant && (g_atomic_int_get((gint *)&source->flags) & READY))
         g_atomic_int_and(&source->flags, ~(guint)READY);
 }

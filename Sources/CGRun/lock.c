@@ -38,8 +38,7 @@ void cgrun_lock_init(cgrun_lock *lock)
     pthread_mutex_init(lock->mutex, NULL);
 }
 
-// What is done under a lock takes less than a microsecond, unless its thread was preempted. With one processor it
-// always was.
+// A lock is held for less than a microsecond, unless its thread was preempted. On one processor it always was.
 enum { LOOKS = 40 };
 
 static void relax(void)
@@ -51,8 +50,8 @@ static void relax(void)
 #endif
 }
 
-// In a forked child whoever has it may be a thread of the parent's. Every public call looks at the fork before it takes
-// a lock, so that nobody comes here; one that has forgotten to ends the child, and does not hang for ever.
+// In a forked child the holder may be a thread of the parent. Every public function checks for the fork before it takes
+// a lock, so this is not reached. A function that does not check ends the child here, and does not hang for ever.
 enum { LOOKS_IN_A_CHILD = 20000 };
 
 static __attribute__((noreturn, noinline)) void end_child(void)
@@ -79,9 +78,9 @@ void cgrun_lock_relax(int *looks)
 // How long to sleep before looking again; NULL: until woken.
 static const struct timespec *longest_sleep;
 
-// The process has sandboxed itself since. From now on whoever gives a lock up has a fence of its own; but one who was
-// about to has not, and may overlook the debt of whoever comes now or later. There is no telling when the last of those
-// was: sleeps have an end from now on, for good.
+// membarrier(2) fails: the process has sandboxed itself. From now on each release executes a fence. A release under way
+// did not, and may overlook a sleeper. Nothing tells when the last such release is over, so sleeps stay limited from
+// now on.
 static __attribute__((noinline)) void go_over_to_fences(void)
 {
     static const struct timespec moment = {.tv_nsec = 10000000};
@@ -89,10 +88,10 @@ static __attribute__((noinline)) void go_over_to_fences(void)
     __atomic_store_n(&cgrun_locks_are_special, true, __ATOMIC_SEQ_CST);
 }
 
-// The holder stores that the lock is free, then looks whether a wake-up is owed; its processor may do the two in the
-// other order. Whoever sleeps does the opposite: says that a wake-up is owed, has every processor finish what it began,
-// and looks whether the lock is free. Either the holder sees the debt, or the sleeper sees the lock. The price is the
-// sleeper's, who pays for a sleep anyway.
+// The holder stores that the lock is free, then loads whether a wake-up is owed; its processor may swap the two. The
+// sleeper does the opposite: it stores that a wake-up is owed, makes every processor finish its stores, and loads
+// whether the lock is free. So either the holder sees the debt, or the sleeper sees the free lock. The sleeper pays for
+// the barrier, and a sleep is expensive anyway.
 static void finish_everywhere(void)
 {
     if (!cgrun_locks_are_special) {
@@ -100,7 +99,7 @@ static void finish_everywhere(void)
             return;
         go_over_to_fences();
     }
-    // Their stores and looks are in order.
+    // The holders' stores and loads are in order.
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
@@ -131,11 +130,11 @@ void cgrun_lock_wait(cgrun_lock *lock)
         relax();
     }
     for (;;) {
-        // Read before the debt is made: whoever pays it counts on, and then there is no sleep.
+        // Read before the debt is stored: a holder that pays it increments `turn`, and then the futex does not sleep.
         uint32_t turn = __atomic_load_n(&lock->turn, __ATOMIC_SEQ_CST);
         __atomic_fetch_add(&lock->owed, 1, __ATOMIC_SEQ_CST);
         finish_everywhere();
-        // The debt of one who gets it here stays: a wake-up too many does no harm, one too few would.
+        // Taken here, the debt stays: a wake-up too many does no harm, one too few would.
         if (cgrun_lock_try(lock))
             return;
         const struct timespec *longest = __atomic_load_n(&longest_sleep, __ATOMIC_SEQ_CST);

@@ -6,7 +6,7 @@
 // poll set changed meanwhile; then the loop's canary, the hub's check function, was not called, and the slice is
 // queried, polled without waiting and checked again before anything else happens.
 //
-// It is C because every sleep of a loop goes through it: what is counted, copied or looked up here is paid by each
+// It is C because every sleep of a loop goes through it: each reference counted or copy made here would cost every
 // pass.
 
 #include "cgrun.h"
@@ -46,7 +46,7 @@ static void query(cgrun_poller *poller, cgrun_polled *polled, unsigned first, gi
     polled->count = count;
 }
 
-// GLib left the check out. In memory of its own: the slices behind this one have not been checked yet.
+// For a context whose check GLib left out. Uses other memory: the slices behind this one have not been checked yet.
 static __attribute__((noinline)) bool check_again(const cgrun_polled *polled)
 {
     cgrun_poller own = {.records = NULL};
@@ -72,27 +72,26 @@ static bool check(const cgrun_poller *poller, const cgrun_polled *polled)
     return G_UNLIKELY(!cgrun_hub_saw_check(polled->hub)) && check_again(polled);
 }
 
-// How long, in nanoseconds: whichever comes first, GLib's timeout, which counts in milliseconds, or the deadline, which
-// does not. Negative is for ever.
+// How long to wait, in nanoseconds: until GLib's timeout, in milliseconds, or the deadline, whichever is first.
+// Negative: for ever.
 static __attribute__((noinline)) int64_t span_until(int64_t deadline, gint milliseconds)
 {
     int64_t span = milliseconds < 0 ? INT64_MAX : milliseconds * INT64_C(1000000);
     if (deadline != INT64_MAX && span > 0) {
-        // The clock is read once: what is left must not be negative.
+        // The clock is read once, and a passed deadline leaves zero.
         int64_t left = deadline - cgrun_now();
         span = CLAMP(left, 0, span);
     }
     return span == INT64_MAX ? -1 : span;
 }
 
-// A program put a poll function of its own on a context: it is honoured, and it counts in milliseconds.
+// For a context with the program's own poll function, which takes milliseconds.
 static __attribute__((noinline)) void wait_by(GPollFunc foreign, cgrun_poller *poller, unsigned count, int64_t span)
 {
     foreign(poller->records, count, span < 0 ? -1 : MIN((span + 999999) / 1000000, G_MAXINT));
 }
 
-// A signal handler's interruption ends it early; the caller waits again (item 80).
-// Answers whether the kernel has refused to wait at all.
+// A signal handler may end the wait early; the caller waits again (item 80). Returns whether poll() has failed.
 static bool wait_for(cgrun_poller *poller, unsigned count, gint milliseconds, int64_t deadline, GPollFunc foreign)
 {
     bool is_endless = deadline == INT64_MAX && milliseconds < 0;
@@ -123,9 +122,9 @@ int cgrun_poller_stuck_descriptor(cgrun_poller *poller)
     return -1;
 }
 
-// Whether a look has nothing to ask the kernel: there is nothing in the slice but GLib's own wakeup descriptor. That
-// one says only that somebody wants a look, and stays readable until the next sleep. It has priority 0, so that it is
-// not the one record of an iteration above.
+// Whether a poll without waiting needs no system call: the slice has only GLib's wakeup descriptor, which only asks for
+// a poll, and stays readable until the next sleep. It has priority 0, so an iteration of a higher priority has no
+// record of it.
 static bool is_quiet(const cgrun_polled *polled)
 {
     return polled->count == 0 || (polled->count == 1 && polled->priority >= 0);
@@ -137,7 +136,7 @@ unsigned cgrun_poller_poll(cgrun_poller *poller, cgrun_polled *polled, unsigned 
     gint milliseconds = -1;
     GPollFunc foreign = NULL;
     bool asks = deadline != INT64_MIN;
-    // All of them before the first is prepared: one context's sources may look at another.
+    // All marks are cleared before the first context is prepared: a source of one context may look at another.
     for (unsigned i = 0; i < count; i++)
         cgrun_hub_set_dormant(polled[i].hub, true);
     for (unsigned i = 0; i < count; i++) {
@@ -163,7 +162,7 @@ unsigned cgrun_poller_poll(cgrun_poller *poller, cgrun_polled *polled, unsigned 
     else
         for (unsigned i = 0; i < used; i++)
             records[i].revents = 0;
-    // A look that was refused has found nothing: the wait that follows it says so.
+    // A failed poll without waiting counts as empty: the wait that follows reports the failure.
     unsigned found = G_UNLIKELY(has_failed) && deadline != INT64_MIN ? CGRUN_POLL_FAILED : 0;
     poller->used = used;
     for (unsigned slot = 0, record = first_own; slot < CGRUN_OWN_DESCRIPTORS; slot++)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The sentinels: two GSources beside the hub that tell when a host which iterates the context is about to sleep, and
-// when it has slept. They exist while somebody observes that.
+// when it has slept. They exist only while that is observed.
 //
 // One comes before every other source of the context and never becomes ready; one comes after every other and becomes
 // ready when nothing else is. GLib checks the last one only in an iteration that found nothing else to do. So in the
@@ -25,8 +25,7 @@ static gboolean first_prepare(GSource *source, gint *timeout)
     bool was_foreign = hub->first_checked && !hub->last_checked && !hub->was_ours;
     // A nested loop began or ended: a callback is on the stack that was not there before, or has returned.
     if (was_foreign || hub->depth != g_main_depth()) {
-        // g_main_context_pending() dispatches nothing, and is not to be taken for somebody's work each time that it is
-        // called.
+        // g_main_context_pending() dispatches nothing: it must not count as foreign work each time it is called.
         if (was_foreign && hub->last_is_ready && !hub->is_waiting)
             hub->is_unsure = true;
         else
@@ -34,7 +33,7 @@ static gboolean first_prepare(GSource *source, gint *timeout)
         hub->has_woken = hub->is_waiting;
     }
     hub->depth = g_main_depth();
-    // Our own dispatches do not count, or while (g_main_context_iteration (NULL, FALSE)); would never end.
+    // Our own dispatches do not count: else `while (g_main_context_iteration (NULL, FALSE));` would never end.
     hub->first_checked = hub->last_checked = hub->was_ours = hub->has_slept = hub->is_spoilt = false;
     hub->prepared = g_source_get_time(source);
     return FALSE;
@@ -87,7 +86,7 @@ static gboolean last_dispatch(GSource *source, GSourceFunc callback, gpointer da
     (void)data;
     Hub *hub = ((Sentinel *)source)->hub;
     hub->last_is_ready = false;
-    // READY may be left over, from an iteration that then found something else to do.
+    // READY may be left over from an iteration that found other work.
     if (!wants_to_wait(hub) || hub->yields > 0)
         return G_SOURCE_CONTINUE;
     bool is_fresh = !hub->is_stale && (!hub->is_unsure || hub->was_unsure);
@@ -155,7 +154,7 @@ void cgrun_hub_set_waiting(GSource *source, bool waiting)
     Hub *hub = (Hub *)source;
     hub->is_waiting = waiting;
     hub->has_slept = hub->has_woken = false;
-    // What was dispatched before afterWaiting came before this pass's head as well.
+    // After afterWaiting another head comes before the next beforeWaiting.
     if (!waiting)
         hub->is_stale = true;
 }
@@ -163,7 +162,7 @@ void cgrun_hub_set_waiting(GSource *source, bool waiting)
 void cgrun_hub_note_rearmed(GSource *source)
 {
     Hub *hub = (Hub *)source;
-    // The sentinels see by themselves that nothing was dispatched, or that something was nevertheless.
+    // Without sentinels only: they notice by themselves whether a source was dispatched.
     if (hub->first == NULL)
         hub->was_ours = true;
 }

@@ -36,7 +36,7 @@ static void watch_fork(void)
 
 void cgrun_watch_fork(void)
 {
-    // Once: handlers cannot be taken back, and every fork() runs them all.
+    // Once: handlers cannot be removed, and every fork() runs them all.
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, watch_fork);
 }
@@ -62,9 +62,8 @@ void cgrun_get_thread_name(char *name)
     pthread_getname_np(pthread_self(), name, CGRUN_THREAD_NAME);
 }
 
-// poll() costs the kernel less than ppoll(), which copies a time in and out and sees to a signal mask, and says as much
-// where there is no time to say. A look does not wait, so that it is no point at which a thread is cancelled: libc's
-// function would see to that.
+// poll() costs less than ppoll(), which copies a time in and out and handles a signal mask; without waiting both do the
+// same. Not libc's function, which is a cancellation point.
 static int look(struct pollfd *records, unsigned count)
 {
 #ifdef SYS_poll
@@ -108,8 +107,8 @@ void cgrun_event_signal(int event)
         ;
 }
 
-// The functions of these system calls are points at which pthread_cancel() ends a thread, whose loop's lock would stay
-// locked for ever; syscall() is none.
+// libc's functions for these calls are cancellation points: pthread_cancel() could end a thread in them, and its loop's
+// lock would stay locked for ever. syscall() is no cancellation point.
 
 bool cgrun_event_clear(int event)
 {

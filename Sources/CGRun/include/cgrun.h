@@ -17,21 +17,21 @@ G_BEGIN_DECLS
 
 // MARK: Locks
 
-// Taken by one atomic instruction and given up by a plain store where nobody else wants it: whoever is about to sleep
-// for it has a barrier executed in every thread of the process first (lock.c). Under the Thread Sanitizer a mutex,
-// which it understands.
+// Taken by one atomic instruction and, without contention, released by a plain store: a thread that is about to sleep
+// for the lock first executes a barrier in every thread of the process (lock.c). Under the Thread Sanitizer it is a
+// mutex, which the sanitizer understands.
 typedef struct {
     uint32_t word;
-    /// How many wake-ups are owed: at least one for each thread that sleeps.
+    /// How many wake-ups are owed: at least one for each sleeping thread.
     uint32_t owed;
-    /// Counts the wake-ups. What is slept on.
+    /// Counts the wake-ups. Threads sleep on this word.
     uint32_t turn;
-    /// Under the Thread Sanitizer. Then the word is never free.
+    /// Used under the Thread Sanitizer only. Then the word is never free.
     pthread_mutex_t *mutex;
 } cgrun_lock;
 enum { CGRUN_LOCK_FREE, CGRUN_LOCK_TAKEN };
-/// Whether a plain store does not give a lock up. It becomes true at most once, and then stays so: a plain read, which
-/// is one comparison.
+/// True if releasing a lock needs a full fence: membarrier(2) is missing, or this is a build for the Thread Sanitizer.
+/// Changes at most once, to true: so a plain read is enough.
 extern bool cgrun_locks_are_special __attribute__((visibility("hidden")));
 void cgrun_lock_init(cgrun_lock *lock);
 void cgrun_lock_wait(cgrun_lock *lock);
@@ -58,14 +58,14 @@ __attribute__((always_inline)) static inline void cgrun_lock_give(cgrun_lock *lo
         return;
     }
     __atomic_store_n(&lock->word, CGRUN_LOCK_FREE, __ATOMIC_RELEASE);
-    // The processor may look first, the compiler may not.
+    // The processor may load `owed` before the store is visible, the compiler may not.
     __asm__ volatile("" ::: "memory");
     if (__builtin_expect(__atomic_load_n(&lock->owed, __ATOMIC_RELAXED) != 0, false))
         cgrun_lock_wake(lock);
 }
 
-/// Waits a moment for a bit that another thread holds for a few instructions. Counts the looks: after many that thread
-/// was preempted.
+/// Waits a moment for a bit that another thread holds for a few instructions. `*looks` counts the calls: after many,
+/// that thread was preempted, and this one sleeps.
 void cgrun_lock_relax(int *looks);
 
 // MARK: The hub
@@ -81,37 +81,39 @@ typedef struct {
     bool (*check)(void *loop, bool is_waiting, bool has_slept, unsigned found);
     /// Runs passes. User code is called from here and from `idle` only.
     void (*dispatch)(void *loop);
-    /// With sentinels: nothing else is ready in the context. `is_fresh`: nothing foreign was dispatched since the last
-    /// head of a pass.
+    /// Called with sentinels only: nothing else is ready in the context. `is_fresh`: nothing foreign was dispatched
+    /// since the last head of a pass.
     void (*idle)(void *loop, bool is_fresh);
     /// Gives up the hub's reference to the loop, when GLib has let go of the hub. Runs no user code.
     void (*release)(void *loop);
 } cgrun_hub_funcs;
 
 /// The one GSource of a run loop on its context: priority 0, can recurse, named "GRunLoop". It takes over a reference
-/// to the loop: a thread that is inside one of these functions keeps it alive. Without a loop it is only the canary.
+/// to the loop, which stays alive while a thread is inside one of these functions. Without a loop it is only a canary.
 /// The loop's thread is the process's main thread or the calling one.
 GSource *cgrun_hub_new(const cgrun_hub_funcs *funcs, void *loop, bool is_main);
 
-/// Takes it out of its context, for good. The second time it does nothing. Any thread, and in the last moments of one.
+/// Takes the hub out of its context, for good. The second time it does nothing. Any thread, also while that thread
+/// ends.
 void cgrun_hub_close(GSource *hub);
 
 /// While dormant the hub and its sentinels never become ready and keep no state: our own driver iterates the context
 /// itself.
 void cgrun_hub_set_dormant(GSource *hub, bool dormant);
 
-/// For so many iterations of the host, or fewer once they have taken `span` microseconds, but one at least, the hub is
-/// not ready, watches nothing and lets nobody sleep, so that sources of any lower priority have their turn.
+/// Yields for `iterations` iterations of the host, or fewer once they have taken `span` microseconds, but at least one.
+/// Meanwhile the hub is not ready, watches nothing and prevents sleep, so that sources of any lower priority get their
+/// turn.
 void cgrun_hub_yield(GSource *hub, unsigned iterations, gint64 span);
 
-/// Puts the sentinels into the hub's context, or takes them out. Attaching is not for free: only while somebody
-/// observes the waits.
+/// Puts the sentinels into the hub's context, or takes them out. Attaching has a cost: use them only while waits are
+/// observed.
 void cgrun_hub_set_sentinels(GSource *hub, bool wanted);
 /// beforeWaiting was sent; afterWaiting was sent.
 void cgrun_hub_set_waiting(GSource *hub, bool waiting);
 /// A head of a pass was run: beforeWaiting may follow, until something foreign is dispatched.
 void cgrun_hub_note_head(GSource *hub);
-/// Called in check(): the sleep was ended only to begin again, with another deadline or descriptor.
+/// Called in check(): the sleep was interrupted only to begin again, with another deadline or descriptor.
 void cgrun_hub_note_rearmed(GSource *hub);
 
 /// The canary: clears the mark before a check(), and tells afterwards whether GLib really called the hub's check().
@@ -123,19 +125,19 @@ bool cgrun_hub_saw_check(GSource *hub);
 /// ready from a unix-fd record even when its check() says no.
 enum { CGRUN_HUB_RECORDS = 3 };
 void cgrun_hub_set_record(GSource *hub, unsigned slot, int descriptor);
-/// In what check() is told of: a record's descriptor is not open.
+/// A bit of `found` in check(): a record's descriptor is not open.
 enum { CGRUN_HUB_CLOSED = 1 << CGRUN_HUB_RECORDS };
 /// In a dispatch: the hub is dormant for good, and has no records any more.
 void cgrun_hub_abandon(GSource *hub);
 
-/// Has whoever iterates the hub's context sleep for a further context as well, and dispatch the hub when that is ready.
-/// `canary` is a hub without a loop in it. Called and closed on the loop's thread, which owns the context meanwhile as
-/// far as no other thread does.
+/// Makes the host, which iterates the hub's context, sleep for a further context as well, and dispatches the hub when
+/// that is ready. `canary` is a hub without a loop in that context. Called and closed on the loop's thread, which owns
+/// the context meanwhile unless another thread does.
 GSource *cgrun_carrier_new(GSource *hub, GMainContext *context, GSource *canary);
 bool cgrun_carrier_owns_context(GSource *carrier);
-/// It has no records any more, as a hub that is abandoned.
+/// Forgets its records, as an abandoned hub does.
 void cgrun_carrier_abandon(GSource *carrier);
-/// Takes it out, and lets the context go. The caller still has its reference.
+/// Takes the carrier out of the hub's context, and releases its own context. The caller still has its reference.
 void cgrun_carrier_close(GSource *carrier);
 
 // MARK: The poller
@@ -154,17 +156,17 @@ typedef struct {
 typedef struct {
     GPollFD *records;
     unsigned capacity;
-    // How many the last poll had, and errno of the last one that was refused.
+    // How many records the last poll had, and errno of the last one that failed.
     unsigned used;
     int error;
-    // Polls that somebody's closed descriptor has ended, and nothing else: how many in a row, and since when.
+    // Polls that ended only because of a closed descriptor: how many in a row, and since when.
     unsigned fruitless;
     int64_t stuck_since;
 } cgrun_poller;
 void cgrun_poller_clear(cgrun_poller *poller);
 
 /// Waits for the contexts, of which the caller is the owner, and for descriptors of the loop's own, -1 for none.
-/// `deadline`, in nanoseconds: INT64_MIN only looks, INT64_MAX waits for ever. Answers a bit for each own descriptor
+/// `deadline`, in nanoseconds: INT64_MIN only looks, INT64_MAX waits for ever. Returns a bit for each own descriptor
 /// that is readable; which contexts are ready stands in `polled`. Runs no user code.
 ///
 /// CGRUN_POLL_FAILED: the kernel refuses to wait, and says why in the poller's `error`.
@@ -172,9 +174,8 @@ enum { CGRUN_OWN_DESCRIPTORS = 3, CGRUN_POLL_FAILED = 1 << CGRUN_OWN_DESCRIPTORS
 unsigned cgrun_poller_poll(
     cgrun_poller *poller, cgrun_polled *polled, unsigned count, const int *own, int64_t deadline);
 
-/// Asked after a poll that has ended for nothing that anybody knows of: a descriptor that is not open, if such a one
-/// has ended each poll for a while, or -1. Whoever closes one and takes it out of its context a moment later has done
-/// no harm.
+/// Call it after a poll that ended without a result. Returns a descriptor that is not open, if it has ended each poll
+/// for a while, else -1. Closing a descriptor a moment before it is taken out of its context does no harm.
 int cgrun_poller_stuck_descriptor(cgrun_poller *poller);
 enum { CGRUN_MOST_FRUITLESS = 1000, CGRUN_LONGEST_STUCK = 1000000000 };
 
@@ -196,7 +197,7 @@ uint32_t cgrun_main_queue_owner_at_load(void);
 
 // MARK: An async main
 
-/// What has become of the main thread of a program whose entry point is async.
+/// The state of the main thread of a program whose entry point is async.
 enum {
     /// It has not suspended yet, or there is no async main.
     CGRUN_ASYNC_MAIN_NONE,
@@ -206,10 +207,10 @@ enum {
     CGRUN_ASYNC_MAIN_LEFT
 };
 int cgrun_async_main_state(void);
-/// Has `tell` called on the main thread when that is given to libdispatch; answers the state now.
+/// Calls `tell` on the main thread when that is given to libdispatch. Returns the state now.
 int cgrun_watch_async_main(void (*tell)(void));
-/// Has `drive` called on the main thread when an async main first suspends. If it returns, the thread is given to
-/// libdispatch. False if the runtime offers no such hook.
+/// Calls `drive` on the main thread when an async main first suspends. If it returns, the thread is given to
+/// libdispatch. False if the runtime has no such hook.
 bool cgrun_set_async_main_driver(void (*drive)(void));
 
 // MARK: Small things
@@ -217,7 +218,7 @@ bool cgrun_set_async_main_driver(void (*drive)(void));
 /// Keeps a callout's frame on the stack: without it the call of the user's closure becomes a jump.
 static inline void cgrun_keep_frame(void) { __asm__ volatile("" ::: "memory"); }
 
-/// Has a line of memory fetched into the cache while something else is done.
+/// Fetches a line of memory into the cache in the background.
 static inline void cgrun_prefetch(const void *address) { __builtin_prefetch(address); }
 
 /// How many loops of the process are traced.
@@ -233,7 +234,8 @@ void cgrun_event_signal(int event);
 
 // Called with the loop's lock held: none of them is a point at which pthread_cancel() ends a thread.
 
-/// Reads an eventfd; false if there was nothing to read. Any errno but EAGAIN says then that it is none.
+/// Reads an eventfd; false if there was nothing to read. Then any errno but EAGAIN means that the descriptor is no
+/// eventfd.
 bool cgrun_event_clear(int event);
 /// epoll_wait(2) without waiting; negative and errno on failure.
 int cgrun_epoll_look(int epoll, struct epoll_event *events, int capacity);
@@ -263,7 +265,7 @@ static inline bool cgrun_has_forked(void) { return __atomic_load_n(&cgrun_forked
 /// Starts watching for fork().
 void cgrun_watch_fork(void);
 
-// Every question of who calls is answered by it: a few bytes of every thread that need no function to be found.
+// Tells which loop is calling: thread-local storage that is accessed without a function call.
 extern __thread void *cgrun_current_loop __attribute__((tls_model("initial-exec"), visibility("hidden")));
 /// The calling thread's loop, NULL if it has none yet.
 static inline void *cgrun_get_current_loop(void) { return cgrun_current_loop; }
@@ -272,7 +274,7 @@ static inline void cgrun_set_current_loop(void *loop) { cgrun_current_loop = loo
 /// Whether the calling thread is the process's main thread. Asked of the kernel once a thread.
 bool cgrun_is_main_thread(void);
 
-/// The calling thread's name, of which the system keeps 15 bytes; empty if it has none.
+/// Sets and copies the calling thread's name, of which the system keeps 15 bytes; empty if it has none.
 void cgrun_set_thread_name(const char *name);
 enum { CGRUN_THREAD_NAME = 16 };
 void cgrun_get_thread_name(char *name);
