@@ -19,12 +19,12 @@
 #define IS_SANITIZED 0
 #endif
 
-bool cgrun_locks_are_special = true;
+bool cgrun_lock_needs_fence = true;
 
 // Before anybody has a lock. Linux 4.14 has what it asks for; a sandbox may forbid it, now or later.
 __attribute__((constructor)) static void choose(void)
 {
-    cgrun_locks_are_special =
+    cgrun_lock_needs_fence =
         IS_SANITIZED || syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) != 0;
 }
 
@@ -85,7 +85,7 @@ static __attribute__((noinline)) void go_over_to_fences(void)
 {
     static const struct timespec moment = {.tv_nsec = 10000000};
     __atomic_store_n(&longest_sleep, &moment, __ATOMIC_SEQ_CST);
-    __atomic_store_n(&cgrun_locks_are_special, true, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&cgrun_lock_needs_fence, true, __ATOMIC_SEQ_CST);
 }
 
 // The holder stores that the lock is free, then loads whether a wake-up is owed; its processor may swap the two. The
@@ -94,7 +94,7 @@ static __attribute__((noinline)) void go_over_to_fences(void)
 // the barrier, and a sleep is expensive anyway.
 static void finish_everywhere(void)
 {
-    if (!cgrun_locks_are_special) {
+    if (!cgrun_lock_needs_fence) {
         if (syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0)
             return;
         go_over_to_fences();

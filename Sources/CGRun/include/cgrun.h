@@ -32,7 +32,7 @@ typedef struct {
 enum { CGRUN_LOCK_FREE, CGRUN_LOCK_TAKEN };
 /// True if releasing a lock needs a full fence: membarrier(2) is missing, or this is a build for the Thread Sanitizer.
 /// Changes at most once, to true: so a plain read is enough.
-extern bool cgrun_locks_are_special __attribute__((visibility("hidden")));
+extern bool cgrun_lock_needs_fence __attribute__((visibility("hidden")));
 void cgrun_lock_init(cgrun_lock *lock);
 void cgrun_lock_wait(cgrun_lock *lock);
 void cgrun_lock_wake(cgrun_lock *lock);
@@ -53,7 +53,7 @@ __attribute__((always_inline)) static inline void cgrun_lock_take(cgrun_lock *lo
 
 __attribute__((always_inline)) static inline void cgrun_lock_give(cgrun_lock *lock)
 {
-    if (__builtin_expect(cgrun_locks_are_special, false)) {
+    if (__builtin_expect(cgrun_lock_needs_fence, false)) {
         cgrun_lock_give_specially(lock);
         return;
     }
