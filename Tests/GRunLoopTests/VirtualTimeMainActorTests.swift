@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 A model of the main actor in virtual time: here its tests run wherever
-// libdispatch runs the main queue. MainThreadTests has the same with XCTest, on the main thread.
+// SPDX-License-Identifier: Apache-2.0
+// A model of the main actor in virtual time: here its tests run wherever libdispatch runs the main queue.
+// MainThreadTests has the same with XCTest, on the main thread.
 
 import GRunLoop
 import TestSupport

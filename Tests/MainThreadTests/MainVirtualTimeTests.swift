@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 A model of the main actor in virtual time, with XCTest: on the main thread.
-// GRunLoopTests has the same with Swift Testing.
+// SPDX-License-Identifier: Apache-2.0
+// A model of the main actor in virtual time, with XCTest: on the main thread. GRunLoopTests has the same with Swift
+// Testing.
 
 import GRunLoop
 import TestSupport
