@@ -1,4 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 An iterator's reference to a mailbox.
+// SPDX-License-Identifier: Apache-2.0
+// An iterator's reference to a mailbox.
 
 /// Closes a mailbox when the iterators that read it are gone.
 final class MailboxReader<Element: Sendable>: Sendable {

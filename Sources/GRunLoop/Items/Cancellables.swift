@@ -1,4 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 The delayed and ordered performs that can still be cancelled.
+// SPDX-License-Identifier: Apache-2.0
+// The delayed and ordered performs that can still be cancelled.
 
 /// The delayed and ordered performs of a loop that can still be cancelled. Own thread only.
 struct Cancellables {

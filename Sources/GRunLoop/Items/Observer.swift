@@ -1,4 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 Observers: closures that are called at the stages of a run.
+// SPDX-License-Identifier: Apache-2.0
+// Observers: closures that are called at the stages of a run.
 
 extension GRunLoop {
     /// A closure that is called at given stages of the runs of the modes that it is in.

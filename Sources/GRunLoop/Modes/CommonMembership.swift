@@ -1,4 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 What adding and removing has in common for all kinds of items.
+// SPDX-License-Identifier: Apache-2.0
+// What adding and removing has in common for all kinds of items.
 //
 // For every kind, `add` and `remove` change the loop while they hold its lock once: the item becomes a common item and
 // joins every common mode, or neither. Calls, wake-ups and log messages come after the lock. What leaves a mode is

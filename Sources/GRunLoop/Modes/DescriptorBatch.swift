@@ -1,4 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 The events of one query of a mode's epoll, to be serviced one a pass.
+// SPDX-License-Identifier: Apache-2.0
+// The events of one query of a mode's epoll, to be serviced one a pass.
 
 import CGRun
 import Glibc

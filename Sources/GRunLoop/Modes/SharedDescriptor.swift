@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 A descriptor that several sources of one mode watch: which source gets which
-// condition, and which is called next.
+// SPDX-License-Identifier: Apache-2.0
+// A descriptor that several sources of one mode watch: which source gets which condition, and which is called next.
 
 /// Guarded by the loop's lock.
 struct SharedDescriptor {

@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 One run: its mode, its limit, its stop, and a link to the run that it is nested
-// in.
+// SPDX-License-Identifier: Apache-2.0
+// One run: its mode, its limit, its stop, and a link to the run that it is nested in.
 
 /// The record of a run. Owned by the function that runs it: the loop's link to its innermost run and a run's link to
 /// its parent hold no reference. A record is used again (``GRunLoop/spareActivation``), and

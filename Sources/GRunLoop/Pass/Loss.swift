@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 The program has closed a descriptor that a loop cannot do without, as
-// closefrom(3) does.
+// SPDX-License-Identifier: Apache-2.0
+// The program has closed a descriptor that a loop cannot do without, as closefrom(3) does.
 //
 // Its number may be a stranger's by now. To make another one would mend what is known to be lost and hide the rest:
 // GLib's descriptors, libdispatch's and the program's own are gone as well, as a rule. So it is said once. Where we

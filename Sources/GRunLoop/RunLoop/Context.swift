@@ -1,4 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 A GLib context for the program, which keeps it alive.
+// SPDX-License-Identifier: Apache-2.0
+// A GLib context for the program, which keeps it alive.
 
 extension GRunLoop {
     /// A `GMainContext` that a loop serves, and a reference to it.

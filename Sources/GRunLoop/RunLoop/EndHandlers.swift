@@ -1,4 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 Closures that are called before a loop ends with its thread.
+// SPDX-License-Identifier: Apache-2.0
+// Closures that are called before a loop ends with its thread.
 
 import CGRun
 

@@ -1,4 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 Errors of the system (thrown), and reports of misuse (logged or trapped).
+// SPDX-License-Identifier: Apache-2.0
+// Errors of the system (thrown), and reports of misuse (logged or trapped).
 
 import CGRun
 import Glibc

@@ -1,4 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 The semaphore by which a thread waits for a loop.
+// SPDX-License-Identifier: Apache-2.0
+// The semaphore by which a thread waits for a loop.
 
 import Glibc
 
