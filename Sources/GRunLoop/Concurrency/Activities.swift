@@ -30,21 +30,26 @@ extension GRunLoop {
             return Iterator(reader: MailboxReader(mailbox))
         }
 
-        /// For one task at a time: two that await one iterator stop the program, with a message. Letting go of it
-        /// takes its observer out of the loop.
+        /// The iterator of a loop's activities, which holds its observer.
+        ///
+        /// For one task at a time: two that await one iterator stop the program, with a message. Letting go of it takes
+        /// its observer out of the loop.
         public struct Iterator: AsyncIteratorProtocol {
             let reader: MailboxReader<Activity>
 
-            /// The next element, nil when there will be none: the task was cancelled, or the loop has ended.
+            /// Waits for the next activity.
             ///
-            /// It is resumed by jobs of the executor that it is awaited on, and of no other: on the loop's thread,
-            /// where that is one of the loop's (of an actor's, or that the task prefers). An element that is there
-            /// already suspends nothing.
+            /// It is resumed as ``GRunLoop/Ticks/Iterator/next()`` is.
+            ///
+            /// - Returns: what the loop has done since the last element; nil when there will be nothing: the task was
+            ///   cancelled, or the loop has ended.
+            ///
+            /// Threads: any, one task at a time.
             nonisolated(nonsending) public mutating func next() async -> Activity? {
                 await next(isolation: #isolation)
             }
 
-            /// The same, for `for await`.
+            /// The same, for `for await`. Threads: any, one task at a time.
             public mutating func next(isolation actor: isolated (any Actor)?) async -> Activity? {
                 await reader.next(isolation: actor)
             }

@@ -10,7 +10,7 @@ extension GRunLoop {
     ///
     /// Cancelling the task or letting go of the iterator stops the watching at once. The sequence ends with the loop's
     /// thread. Let nobody await a descriptor that is being closed: the kernel says nothing of it. One that is closed
-    /// before is an error, as in ``GRunLoop/add(_:forMode:)-(DescriptorSource,_)``.
+    /// before is an error, as in ``GRunLoop/add(_:forMode:)-(GRunLoop.DescriptorSource,_)``.
     public struct Readiness: AsyncSequence, Sendable {
         /// What the descriptor is ready for.
         public typealias Element = DescriptorSource.Conditions

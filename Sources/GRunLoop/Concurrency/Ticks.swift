@@ -29,21 +29,28 @@ extension GRunLoop {
             return Iterator(reader: MailboxReader(mailbox))
         }
 
-        /// For one task at a time: two that await one iterator stop the program, with a message. Letting go of it
-        /// takes its timer out of the loop.
+        /// The iterator of a grid's dates, which holds its timer.
+        ///
+        /// For one task at a time: two that await one iterator stop the program, with a message. Letting go of it takes
+        /// its timer out of the loop.
         public struct Iterator: AsyncIteratorProtocol {
             let reader: MailboxReader<Instant>
 
-            /// The next element, nil when there will be none: the task was cancelled, or the loop has ended.
+            /// Waits for the next date.
             ///
             /// It is resumed by jobs of the executor that it is awaited on, and of no other: on the loop's thread,
             /// where that is one of the loop's (of an actor's, or that the task prefers). An element that is there
             /// already suspends nothing.
+            ///
+            /// - Returns: the latest date that has come; nil when there will be none: the task was cancelled, or the
+            ///   loop has ended.
+            ///
+            /// Threads: any, one task at a time.
             nonisolated(nonsending) public mutating func next() async -> Instant? {
                 await next(isolation: #isolation)
             }
 
-            /// The same, for `for await`.
+            /// The same, for `for await`. Threads: any, one task at a time.
             public mutating func next(isolation actor: isolated (any Actor)?) async -> Instant? {
                 await reader.next(isolation: actor)
             }
