@@ -173,6 +173,7 @@ format:
 
 lint:
 	$(SWIFT) format lint --strict -r $(SWIFT_CODE)
+	scripts/check-lines
 	scripts/check-layers
 
 ## The library uses nothing of GLib that is newer than 2.56: warnings, which are errors, say so. And Swift names no
