@@ -2,8 +2,8 @@
 // Stages 4, 5 and 11: the blocks of a mode.
 
 extension GRunLoop {
-    /// Stages 4, 5 and 11: runs the blocks of the mode that were enqueued before. Those that one of them enqueues wait
-    /// for the next step; a nested run does not see the rest of this one.
+    /// Stages 4, 5 and 11: runs the blocks of the mode that are enqueued now. Blocks that these enqueue wait for the
+    /// next step. A nested run does not see the rest of this step.
     @inline(__always) func runBlocksLocked(_ run: Activation, _ mode: ModeState) {
         mark(.blocks)
         guard mode.blocks.live > 0 || (mode.isCommon && commonBlocks.live > 0) else {
@@ -27,8 +27,8 @@ extension GRunLoop {
         endTurnLocked(run, of: .blocks)
     }
 
-    /// The one of the mode's two queues in which blocks wait, if nothing else stands in it than what this step runs. A
-    /// block may make the mode common: those for the common modes count also where it is not yet.
+    /// The queue to run, if blocks wait in only one of the mode's two queues, and this step runs all of them. Blocks
+    /// for the common modes count even if the mode is not common yet: a block may make it so.
     private func onlyQueueLocked(_ mode: ModeState, from start: UInt64) -> BlockQueue? {
         let hasCommon = commonBlocks.live > 0
         guard !hasCommon || mode.isCommon && mode.blocks.live == 0 else { return nil }
@@ -36,7 +36,7 @@ extension GRunLoop {
         return queue.isPlain(from: start) ? queue : nil
     }
 
-    /// Takes all that is in the queue out of it, and runs it without the lock: nobody else can want any of it.
+    /// Takes all blocks out of the queue, and runs them without the lock: no other run sees them.
     private func runAllLocked(_ queue: BlockQueue, _ run: Activation) {
         let taken = spareBlocks ?? BlockQueue()
         spareBlocks = nil
@@ -51,7 +51,7 @@ extension GRunLoop {
             guard run.slice.isSpent(limit, after: .blocks) else { continue }
             lock.lock()
             if cutLocked(run, after: .blocks), taken.live > 0 {
-                // What was enqueued meanwhile comes behind it.
+                // Blocks that were enqueued meanwhile come after the rest.
                 taken.appendAll(of: queue)
                 taken.exchange(with: queue)
             }
@@ -62,7 +62,7 @@ extension GRunLoop {
         if spareBlocks == nil, taken.isSmall { spareBlocks = taken } else { taken.deallocate() }
     }
 
-    /// One after the other, with a look at everything before each.
+    /// Runs the blocks of both queues one by one, choosing anew before each.
     private func runMergedLocked(_ run: Activation, _ mode: ModeState, from start: UInt64, before end: UInt64) {
         var next = start
         while let (queue, sequence) = nextBlockLocked(mode, from: next), sequence < end {

@@ -23,7 +23,7 @@ import CGRun
     cgrun_keep_frame()
 }
 
-/// Of a loop whose thread is ending.
+/// Calls an end handler, on the ending thread.
 @inline(never) func callOutToEndHandler(_ handler: inout (@Sendable () -> Void)?) {
     if let body = handler.take() { body() }
     cgrun_keep_frame()
@@ -73,7 +73,7 @@ import CGRun
     cgrun_keep_frame()
 }
 
-/// The frame in which a loop sleeps.
+/// The frame of a sleeping loop.
 @inline(never) func waitForEvents(
     _ poller: ContextPoller, _ contexts: [ServedContext], own: OwnDescriptors, deadline: Nanoseconds
 ) -> PollResult {

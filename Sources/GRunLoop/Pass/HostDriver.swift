@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// A host drives: passes inside the iterations of whoever iterates the home context. The wait between a pass's head and
-// its tail is the host's, so that a dispatch of the hub begins with the tail of the pass whose head found nothing to
-// do.
+// A host drives: it iterates the home context, and passes are made inside its iterations. The wait between a pass's
+// head and its tail is the host's, so a dispatch of the hub begins with the tail of the pass whose head found nothing
+// to do.
 
 import CGRun
 
 extension GRunLoop {
-    /// How many iterations of the host are left to others once our slice is used up, unless fewer take as long as that:
-    /// one for each of GTK's events, resizing and redrawing. Where nobody else is ready, each costs a microsecond or
-    /// two.
+    /// How many iterations of the host are left to others once our slice is used up, unless fewer take as long as a
+    /// slice: one for each of GTK's events, resizing and redrawing. An iteration without a ready source costs a
+    /// microsecond or two.
     private static let yieldedIterations: UInt32 = 3
 
     /// Called when the hub is dispatched: there is work, or the host has woken. Checks everything anew, since the READY

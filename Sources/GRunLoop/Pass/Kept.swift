@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What was called in this pass, until the lock is next given up.
+// Keeps what was called in this pass until the lock is next released.
 
-/// An item that its own callout took out of the loop may have its last reference here, and goes when the lock is next
-/// given up: its deinit is user code. Own thread only.
+/// An item that its own callout took out of the loop may have its last reference here. It is released after the lock,
+/// because its deinit is user code. Own thread only.
 struct Kept {
-    /// Nearly every pass calls one thing.
+    /// The usual case: a pass calls one item.
     private var first: AnyObject?
     private var others: [Any] = []
 
@@ -20,7 +20,7 @@ struct Kept {
         others.append(called)
     }
 
-    /// Without the lock: what was called before goes, and this is called now.
+    /// Without the lock: releases what was called before, and keeps what is called now.
     @inline(__always) mutating func replace(by object: AnyObject) {
         drop()
         keep(object)
@@ -38,8 +38,8 @@ struct Kept {
 }
 
 extension GRunLoop {
-    /// With the lock held, which is given up: `item` is about to be called. Counted once, before anybody can take it
-    /// away; the run keeps it.
+    /// Releases the lock, because `item` is about to be called. Retains it first, so that no other thread can release
+    /// it before; the run keeps it.
     @inline(__always) func unlock(toCall item: Unmanaged<some AnyObject>, in run: Activation) {
         _ = item.retain()
         lock.unlock()

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The program has closed a descriptor that a loop cannot do without, as closefrom(3) does.
 //
-// Its number may be a stranger's by now. To make another one would mend what is known to be lost and hide the rest:
-// GLib's descriptors, libdispatch's and the program's own are gone as well, as a rule. So it is said once. Where we
-// drive, the process ends: a loop that cannot wait would spin, or sleep for ever. A host goes on, without us.
+// Its number may belong to something else by now. A new descriptor would repair this one and hide the rest: usually the
+// descriptors of GLib, of libdispatch and of the program are closed, too. So the loss is logged once. Where we drive,
+// the process ends: a loop that cannot wait would spin, or sleep for ever. A host goes on without us.
 
 import CGRun
 import Glibc
@@ -32,12 +32,12 @@ extension GRunLoop {
         Log.fatal("\(loss(call, error)). It cannot go on; close only what is yours")
     }
 
-    /// The kernel does not wait for any of them.
+    /// Ends the process: poll() has failed for all descriptors.
     @inline(never) static func endForRefusedWait(_ error: Int32) -> Never {
         Log.fatal("the kernel refuses to wait for events (poll: \(message(error))), and the run loop cannot go on")
     }
 
-    /// GLib's own, or a source's that takes no notice.
+    /// Ends the process: a descriptor is closed that is GLib's own, or of a source that ignores it.
     @inline(never) static func endForClosedDescriptor(_ descriptor: Int32) -> Never {
         Log.fatal(
             "descriptor \(descriptor), with which a GMainContext of the run loop waits, is not open any more: "

@@ -11,12 +11,12 @@ extension GRunLoop {
         return runMode(name, for: span, returningAfterSource: returningAfterSource)
     }
 
-    /// Runs a mode once. Nil if nothing was run: the mode has nothing to wait for, or cannot be run here and now, which
-    /// is said.
+    /// Runs a mode once. Nil if nothing was run: the mode has nothing to wait for, or cannot be run now, which is
+    /// logged.
     func runMode(_ name: Mode, for span: Nanoseconds, returningAfterSource: Bool) -> RunResult? {
         lock.lock()
         if host.isWaitTold { endHostWaitBeforeRunLocked() }
-        // Nobody counts a reference to the loop's own mode.
+        // Needs no retain: the default mode lives as long as the loop.
         if name == .default { return runOnceLocked(defaultMode, for: span, returningAfterSource: returningAfterSource) }
         if let mode = modes[name] { return runOnceLocked(mode, for: span, returningAfterSource: returningAfterSource) }
         lock.unlock()
@@ -24,7 +24,7 @@ extension GRunLoop {
         return nil
     }
 
-    /// With the lock held before it only.
+    /// Called with the lock held; releases it.
     @inline(never) private func runOnceLocked(_ mode: ModeState, for span: Nanoseconds, returningAfterSource: Bool)
         -> RunResult?
     {
@@ -56,7 +56,7 @@ extension GRunLoop {
         return result
     }
 
-    /// Passes, until one of them ends the run.
+    /// Makes passes until one of them ends the run.
     private func runPassesLocked(_ run: Activation, _ mode: ModeState) -> RunResult {
         if run.isStopped { return .stopped }
         while true {
@@ -65,7 +65,7 @@ extension GRunLoop {
         }
     }
 
-    /// Makes the run the innermost one. False if it has nothing to sleep with.
+    /// Makes the run the innermost one. False if it has no context and no descriptor to sleep with.
     private func beginLocked(_ run: Activation, _ mode: ModeState) -> Bool {
         if host.isAbandoned { Self.endForLoss() }
         guard hasContextLocked(mode) else { return false }
@@ -83,10 +83,11 @@ extension GRunLoop {
         }
         activation = run
         host.isInnermost = false
-        // A wake-up that came while nothing ran was for a host. Where there is none it is forgotten: it does not count
-        // for a run (item 68).
+        // A wake-up while nothing ran was for a host. Without a host it is dropped: it does not count for a run (item
+        // 68).
         if run.depth == 0 { host.isWakePending = false }
-        // A batch dies at any nested run, and what a host has found as well: it may have been serviced by then.
+        // Events that were fetched before a nested run are dropped, those of a host's poll as well: the nested run may
+        // service them.
         batch.discard()
         host.polled = nil
         return true
@@ -125,7 +126,8 @@ extension GRunLoop {
                 + "the limit, and run it again")
     }
 
-    /// ``Mode/common`` can have no items of its own, so that it is finished; but whoever runs it meant something else.
+    /// ``Mode/common`` has no items of its own, so a run of it is finished at once; but its caller meant something
+    /// else.
     private func explainCommon() {
         guard !Self.saidCommon.exchange(true, ordering: .relaxed) else { return }
         Log.misuse(

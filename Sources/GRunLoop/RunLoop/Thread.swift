@@ -139,10 +139,10 @@ private final class ThreadBody: @unchecked Sendable {
     private let lock = Lock.take()
     // Guarded by the lock.
     private var waiting: [@Sendable () -> Void]? = []
-    // Until the thread runs: the starting thread waits meanwhile.
+    // Used before the thread runs, while the starting thread waits.
     private var setUp: (@Sendable (GRunLoop) -> Void)?
     private var loop: GRunLoop?
-    // The thread's own.
+    // Used by the thread itself only.
     private var hasBegun = false
     private var context: OpaquePointer?
 
@@ -252,11 +252,11 @@ private final class ThreadBody: @unchecked Sendable {
         // Reported from inside the run: a stop before the run would be ignored.
         loop.perform { [self] in tellStarter() }
         loop.runUntilStopped()
-        // It has nothing to sleep with.
+        // The loop could not begin: it has nothing to sleep with.
         if !hasBegun { self.loop = nil }
     }
 
-    /// Calls it on the thread as its last act, or now if it has ended.
+    /// Calls `body` on the thread as its last act, or now if the thread has ended.
     func whenEnded(_ body: @escaping @Sendable () -> Void) {
         let hasEnded = lock.withLock { () -> Bool in
             waiting?.append(body)
@@ -265,7 +265,7 @@ private final class ThreadBody: @unchecked Sendable {
         if hasEnded { body() }
     }
 
-    /// After its end: waits until the system has let it go, which the destructors of thread-specific data can delay.
+    /// Joins the ended thread. Its destructors of thread-specific data can delay this.
     func reap(_ handle: pthread_t) {
         reapLock.withLock {
             if !isReaped { pthread_join(handle, nil) }
@@ -273,7 +273,7 @@ private final class ThreadBody: @unchecked Sendable {
         }
     }
 
-    /// Nobody can join it any more.
+    /// Detaches the thread: it cannot be joined any more.
     func letGo(_ handle: pthread_t) {
         reapLock.withLock {
             if !isReaped { pthread_detach(handle) }

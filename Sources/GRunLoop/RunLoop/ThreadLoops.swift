@@ -5,8 +5,8 @@ import CGRun
 import Glibc
 
 package enum ThreadLoops {
-    /// Where every thread keeps its loop, retained, until it ends. Which one it is now is `cgrun_current_loop`, which
-    /// is asked all the time.
+    /// Each thread's loop, retained until the thread ends. The current one is also in `cgrun_current_loop`, which is
+    /// faster to read.
     private static let key: pthread_key_t = {
         var key = pthread_key_t()
         precondition(pthread_key_create(&key, threadWillEnd) == 0, "GRunLoop: no thread-specific key is left")
@@ -42,7 +42,7 @@ package enum ThreadLoops {
     package static var currentIfAny: GRunLoop? {
         if let known = peek { return known }
         guard cgrun_is_main_thread() else { return nil }
-        // Its initializer makes it the current one; but another thread may have been the first to touch it.
+        // The initialiser makes it the current loop, unless another thread has asked for it first.
         let loop = main
         if peek == nil { setCurrent(loop) }
         return loop
@@ -53,14 +53,14 @@ package enum ThreadLoops {
         cgrun_get_current_loop().map { Unmanaged<GRunLoop>.fromOpaque($0).takeUnretainedValue() }
     }
 
-    /// The present on the clock of the calling thread's loop.
+    /// The current time on the clock of the calling thread's loop.
     static var time: Nanoseconds { GRunLoop.VirtualTime.Clock.isInUse ? peek?.time ?? .now() : .now() }
 
     /// Ends the calling thread's loop now, while everything else of the thread is still there.
     static func endCurrent() {
         guard let known = cgrun_get_current_loop() else { return }
         let loop = Unmanaged<GRunLoop>.fromOpaque(known)
-        // Where the thread ends in virtual time, the loop that this hides ends as well.
+        // If the thread ends in virtual time, the loop that is hidden by it ends as well.
         let hidden = loop.takeUnretainedValue().virtualTime?.hidden
         loop.takeUnretainedValue().endWithThread()
         setCurrent(hidden.map { Unmanaged.passUnretained($0).toOpaque() })
@@ -73,7 +73,7 @@ package enum ThreadLoops {
         _ loop: GRunLoop, _ body: () throws(Failure) -> Result
     ) throws(Failure) -> Result {
         let former = cgrun_get_current_loop()
-        // Retained, as any thread's: the closure may end the thread.
+        // Retained, as any thread's loop: the closure may end the thread.
         let own = Unmanaged.passRetained(loop)
         setCurrent(own.toOpaque())
         defer {
@@ -83,13 +83,14 @@ package enum ThreadLoops {
         return try body()
     }
 
-    /// Other thread-specific destructors may still use the loop: it goes in the last round of them (item 12).
+    /// Ends the loop in the last round of thread-specific destructors: others may still use it before (item 12).
     private static let threadWillEnd: @convention(c) (UnsafeMutableRawPointer?) -> Void = { known in
         guard let known else { return }
         let loop = Unmanaged<GRunLoop>.fromOpaque(known)
-        // The system has cleared the key: what is called meanwhile still finds the loop there.
+        // Set again, since the system has cleared the key: code that is called meanwhile finds the loop by it.
         pthread_setspecific(key, known)
-        // In the first round already: what GLib keeps for the thread can still be made anew, and goes.
+        // In the first round already: thread-specific data of GLib that the handlers need can still be made, and are
+        // freed.
         loop.takeUnretainedValue().callEndHandlers()
         guard loop.takeUnretainedValue().countDestructorRound() >= PTHREAD_DESTRUCTOR_ITERATIONS - 1 else { return }
         endCurrent()

@@ -57,7 +57,7 @@ extension GRunLoop {
         /// Threads: the loop's own.
         @discardableResult public func advanceToNextTimer(inMode mode: Mode = .default) -> Bool {
             guard !Fork.refuses("VirtualTime.advanceToNextTimer") else { return false }
-            // Not its date: that may be later than the 16 years after which a timer fires.
+            // The deadline and not the fire date, which may lie beyond the 16 years after which a timer fires.
             let due = loop.lock.withLock { loop.modes[mode]?.heap.earliest ?? .never }
             guard due != .never else { return false }
             advance(to: due, mode)
@@ -69,7 +69,7 @@ extension GRunLoop {
             let end = Clock.limited(date)
             serve(mode)
             while clock.now < end {
-                // Not further in one go than a run can: it would be one without a limit.
+                // A longer span would be no limit of a run.
                 let result = loop.runMode(mode, for: min(end - clock.now, .longest), returningAfterSource: false)
                 if result == nil || result == .finished { break }
             }
@@ -77,8 +77,8 @@ extension GRunLoop {
             serve(mode)
         }
 
-        /// Passes that look, until nothing is ready. A mode that is finished makes none: a wake-up stays for whoever is
-        /// below.
+        /// Makes passes without waiting until nothing is ready. A finished mode gets none: a wake-up stays for the
+        /// outer run.
         private func serve(_ mode: Mode) {
             repeat {
                 guard loop.runMode(mode, for: 0, returningAfterSource: false) != nil else { return }
@@ -135,18 +135,18 @@ extension GRunLoop {
 }
 
 extension GRunLoop.VirtualTime {
-    /// The clock itself, which other threads read as well.
+    /// The clock of virtual time. Other threads read it, too.
     final class Clock: Sendable {
         private static let count = Atomic(0)
 
-        /// Whether any loop of the process has one.
+        /// Whether any loop of the process has a virtual clock.
         static var isInUse: Bool { count.load(ordering: .relaxed) > 0 }
 
         private let reading: Atomic<Nanoseconds>
-        /// The loop that is the thread's again when virtual time is over: the thread keeps it.
+        /// The thread's loop outside virtual time, which the thread keeps.
         private let former: Unmanaged<GRunLoop>?
 
-        /// By the loop's thread only, and while virtual time lasts.
+        /// The loop's thread only, and only while virtual time lasts.
         var hidden: GRunLoop? { former?.takeUnretainedValue() }
 
         init(at start: Nanoseconds, hiding former: GRunLoop?) {
@@ -161,12 +161,12 @@ extension GRunLoop.VirtualTime {
 
         var now: Nanoseconds { reading.load(ordering: .relaxed) }
 
-        /// Time does not go back. By the loop's thread only.
+        /// Moves the clock, never back. The loop's thread only.
         func move(to time: Nanoseconds) {
             if time > now { reading.store(Self.limited(time), ordering: .relaxed) }
         }
 
-        /// `never` is no reading: what has no date would be due then.
+        /// The clock never reads `never`: items without a date would be due.
         static func limited(_ time: Nanoseconds) -> Nanoseconds {
             min(max(0, time), .last)
         }
