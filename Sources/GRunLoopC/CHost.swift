@@ -38,16 +38,3 @@ public func grun_loop_detach(_ loop: OpaquePointer?) { Call.of { $0.loop(loop)?.
 
 @c @implementation
 public func grun_loop_attach(_ loop: OpaquePointer?) { Call.of { $0.loop(loop)?.attach() } }
-
-@c @implementation
-public func grun_loop_get_host_time_slice(_ loop: OpaquePointer?) -> gdouble {
-    Call.of { $0.loop(loop)?.timeSlice.seconds ?? 0 }
-}
-
-@c @implementation
-public func grun_loop_set_host_time_slice(_ loop: OpaquePointer?, _ seconds: gdouble) {
-    Call.of { call in
-        guard let loop = call.loop(loop), let slice = call.seconds(seconds) else { return }
-        loop.timeSlice = slice
-    }
-}

@@ -85,7 +85,7 @@ public func grun_loop_accept_input(_ loop: OpaquePointer?, _ mode: UnsafePointer
 }
 
 @c @implementation
-public func grun_loop_get_limit_date(_ loop: OpaquePointer?, _ mode: UnsafePointer<CChar>?) -> gint64 {
+public func grun_loop_poll_limit_date(_ loop: OpaquePointer?, _ mode: UnsafePointer<CChar>?) -> gint64 {
     Call.of { call in
         guard let loop = call.loop(loop), let mode = call.runnableMode(mode) else { return -1 }
         return loop.limitDate(forMode: mode)?.microseconds ?? -1
@@ -103,6 +103,21 @@ public func grun_loop_wake_up(_ loop: OpaquePointer?) { Call.of { $0.loop(loop)?
 @c @implementation
 public func grun_loop_is_waiting(_ loop: OpaquePointer?) -> gboolean {
     Call.of { $0.loop(loop)?.isWaiting ?? false }.gboolean
+}
+
+// MARK: Whose turn it is
+
+@c @implementation
+public func grun_loop_get_time_slice(_ loop: OpaquePointer?) -> gdouble {
+    Call.of { $0.loop(loop)?.timeSlice.seconds ?? 0 }
+}
+
+@c @implementation
+public func grun_loop_set_time_slice(_ loop: OpaquePointer?, _ seconds: gdouble) {
+    Call.of { call in
+        guard let loop = call.loop(loop), let slice = call.seconds(seconds) else { return }
+        loop.timeSlice = slice
+    }
 }
 
 // MARK: The end

@@ -117,7 +117,7 @@ public func grun_loop_perform_after(
 }
 
 @c @implementation
-public func grun_loop_perform_in_order(
+public func grun_loop_perform_with_order(
     _ loop: OpaquePointer?, _ order: gint, _ mode: UnsafePointer<CChar>?, _ function: GRunFunc?, _ data: gpointer?,
     _ notify: GDestroyNotify?
 ) {

@@ -41,7 +41,7 @@ public final class CInterfaceFace: LoopFace {
     public func begin(_ program: Program, grid: Grid, callouts: any ScriptCallouts) {
         loop = grun_loop_get_current()
         // What a slice cuts depends on the clock, and is no business of a script.
-        grun_loop_set_host_time_slice(loop, 3600)
+        grun_loop_set_time_slice(loop, 3600)
         for (index, spec) in program.sources.enumerated() {
             sources.append(
                 grun_source_new_full(

@@ -55,7 +55,7 @@ static gpointer end_with_functions(gpointer data)
 static void perform_too_late(GRunSource *source, GRunLoop *loop, const char *mode, gpointer data)
 {
     (void)source;
-    grun_loop_perform_in_order(loop, 0, mode, note_a, data, note_release);
+    grun_loop_perform_with_order(loop, 0, mode, note_a, data, note_release);
     grun_loop_perform_after(loop, 0, mode, note_a, data, note_release);
 }
 

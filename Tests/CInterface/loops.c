@@ -42,7 +42,7 @@ void check_loop(void)
     g_assert_cmpint(grun_loop_run_in_mode(loop, MODE, G_MAXDOUBLE, FALSE), ==, GRUN_RESULT_FINISHED);
     g_assert_cmpint(grun_loop_run_in_mode_usec(loop, MODE, G_MAXINT64, FALSE), ==, GRUN_RESULT_FINISHED);
     g_assert_false(grun_loop_run_mode_before_date(loop, MODE, G_MAXINT64));
-    g_assert_cmpint(grun_loop_get_limit_date(loop, MODE), ==, -1);
+    g_assert_cmpint(grun_loop_poll_limit_date(loop, MODE), ==, -1);
     grun_loop_run_until_finished(loop);
     grun_loop_run_until_date(loop, G_MAXINT64);
 
@@ -65,7 +65,7 @@ void check_loop(void)
     g_assert_cmpint(g_get_monotonic_time() - begin, >=, 25000);
     grun_loop_accept_input(loop, GRUN_MODE_DEFAULT, begin + 30000);
     g_assert_cmpint(g_get_monotonic_time() - begin, >=, 30000);
-    g_assert_cmpint(grun_loop_get_limit_date(loop, GRUN_MODE_DEFAULT), ==, grun_timer_get_next_fire_date(keeps));
+    g_assert_cmpint(grun_loop_poll_limit_date(loop, GRUN_MODE_DEFAULT), ==, grun_timer_get_next_fire_date(keeps));
 
     // It returns after a source, if it was asked to.
     Count count = count_of(loop);
@@ -306,9 +306,9 @@ void check_host(void)
     GRunLoop *loop = grun_loop_get_main();
     g_assert_true(loop == grun_loop_get_current());
     g_assert_true(grun_loop_get_home_context(loop) == g_main_context_default());
-    g_assert_cmpfloat_with_epsilon(grun_loop_get_host_time_slice(loop), 0.004, 1e-9);
-    grun_loop_set_host_time_slice(loop, 0.002);
-    g_assert_cmpfloat_with_epsilon(grun_loop_get_host_time_slice(loop), 0.002, 1e-9);
+    g_assert_cmpfloat_with_epsilon(grun_loop_get_time_slice(loop), 0.004, 1e-9);
+    grun_loop_set_time_slice(loop, 0.002);
+    g_assert_cmpfloat_with_epsilon(grun_loop_get_time_slice(loop), 0.002, 1e-9);
 
     Count background = count_of(loop), common = count_of(loop);
     g_autoptr(GRunTimer) first = grun_timer_new(0.001, TRUE, count_timer, &background, NULL);

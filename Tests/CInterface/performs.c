@@ -101,7 +101,7 @@ static void check_notify_of_performs(void)
         grun_loop_perform_after(order.loop, 0, MODE, note_call, &order, note_and_call_loop);
     check_order(&order);
     for (int i = 0; i < 3; i++)
-        grun_loop_perform_in_order(order.loop, 0, MODE, note_call, &order, note_and_call_loop);
+        grun_loop_perform_with_order(order.loop, 0, MODE, note_call, &order, note_and_call_loop);
     check_order(&order);
     g_string_free(order.order, TRUE);
 }
@@ -148,15 +148,15 @@ void check_performs(void)
         grun_loop_run_in_mode(loop, MODE, 60, FALSE);
     g_assert_cmpint(g_get_monotonic_time() - begin, >=, 5000);
     g_assert_cmpuint(late.lets_go, ==, 1);
-    grun_loop_perform_in_order(loop, 2, MODE, count_func, &late, let_go);
-    grun_loop_perform_in_order(loop, 1, MODE, note_thread, &late, let_go);
+    grun_loop_perform_with_order(loop, 2, MODE, count_func, &late, let_go);
+    grun_loop_perform_with_order(loop, 1, MODE, note_thread, &late, let_go);
     pass(loop);
     g_assert_cmpuint(late.calls, ==, 3);
     g_assert_cmpuint(late.lets_go, ==, 3);
 
     grun_loop_perform_after(loop, 0, MODE, count_func, &late, let_go);
     grun_loop_perform_after(loop, 0, MODE, note_thread, &late, let_go);
-    grun_loop_perform_in_order(loop, 0, MODE, count_func, &kept, let_go);
+    grun_loop_perform_with_order(loop, 0, MODE, count_func, &kept, let_go);
     grun_loop_cancel_performs(loop, count_func, &late);
     g_assert_cmpuint(late.lets_go, ==, 4);
     grun_loop_cancel_performs(loop, NULL, &late);

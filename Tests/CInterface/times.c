@@ -32,8 +32,8 @@ static void use_span(GRunLoop *loop, gdouble span, Count *count)
     grun_timer_invalidate(timer);
 
     grun_loop_perform_after(loop, span, MODE, count_func, count, NULL);
-    grun_loop_set_host_time_slice(loop, span);
-    g_assert_cmpfloat(grun_loop_get_host_time_slice(loop), >=, 0);
+    grun_loop_set_time_slice(loop, span);
+    g_assert_cmpfloat(grun_loop_get_time_slice(loop), >=, 0);
     gint64 before = grun_loop_get_time(loop);
     pass(loop);
     grun_loop_advance_time(loop, span, MODE);
@@ -61,7 +61,7 @@ static void use_date(GRunLoop *loop, gint64 date, Count *count)
         g_autofree char *all = grun_loop_to_string(loop);
         g_assert_true(*text && *all);
         grun_loop_advance_to_next_timer(loop, MODE);
-        grun_loop_get_limit_date(loop, MODE);
+        grun_loop_poll_limit_date(loop, MODE);
         grun_timer_invalidate(timer);
     }
     g_assert_false(grun_loop_run_mode_before_date(loop, MODE, date));

@@ -63,7 +63,7 @@ RULES = {
     "grun_loop_run_in_mode_usec": ("run", "the same"),
     "grun_loop_run_mode_before_date": ("run", "the same"),
     "grun_loop_accept_input": ("run", "the same"),
-    "grun_loop_get_limit_date": ("run", "makes a pass, in which callbacks may come again and again"),
+    "grun_loop_poll_limit_date": ("run", "makes a pass, in which callbacks may come again and again"),
     "grun_loop_advance_time": ("run", "serves a timer as often as it is due until then"),
     "grun_loop_advance_to_next_timer": ("run", "waits in earnest for a timer's callback"),
     "grun_loop_run_until_date": ("run_until_date", "a stop does not end it, only the date"),

@@ -89,18 +89,18 @@ GRUN_AVAILABLE_IN_1_0
 void grun_loop_attach (GRunLoop *loop);
 
 /**
- * grun_loop_get_host_time_slice:
+ * grun_loop_get_time_slice:
  * @loop: a loop
  *
  * Threads: any.
  *
- * Returns: the seconds that grun_loop_set_host_time_slice() sets
+ * Returns: the seconds that grun_loop_set_time_slice() sets
  */
 GRUN_AVAILABLE_IN_1_0
-gdouble grun_loop_get_host_time_slice (GRunLoop *loop);
+gdouble grun_loop_get_time_slice (GRunLoop *loop);
 
 /**
- * grun_loop_set_host_time_slice:
+ * grun_loop_set_time_slice:
  * @loop: a loop
  * @seconds: how long: 0.004 at first, at which GTK draws every frame; more than 0.008 costs frames; zero and negative:
  *   one item
@@ -110,8 +110,8 @@ gdouble grun_loop_get_host_time_slice (GRunLoop *loop);
  * kinds of work that have waited, each once. Threads: any; it takes effect at the next item.
  */
 GRUN_AVAILABLE_IN_1_0
-void grun_loop_set_host_time_slice (GRunLoop *loop,
-                                    gdouble seconds);
+void grun_loop_set_time_slice (GRunLoop *loop,
+                               gdouble seconds);
 
 G_END_DECLS
 

@@ -175,7 +175,7 @@ void grun_loop_accept_input (GRunLoop *loop,
                              gint64 limit);
 
 /**
- * grun_loop_get_limit_date:
+ * grun_loop_poll_limit_date:
  * @loop: the current thread's loop
  * @mode: the mode, not %GRUN_MODE_COMMON
  *
@@ -186,8 +186,8 @@ void grun_loop_accept_input (GRunLoop *loop,
  *   has none; -1 if there is nothing to wait for
  */
 GRUN_AVAILABLE_IN_1_0
-gint64 grun_loop_get_limit_date (GRunLoop *loop,
-                                 const char *mode);
+gint64 grun_loop_poll_limit_date (GRunLoop *loop,
+                                  const char *mode);
 
 /* Stopping and waking. Threads: any; not from a signal handler. */
 

@@ -147,7 +147,7 @@ void grun_loop_perform_after (GRunLoop *loop,
                               GDestroyNotify notify);
 
 /**
- * grun_loop_perform_in_order:
+ * grun_loop_perform_with_order:
  * @loop: the current thread's loop
  * @order: lower first; equal ones in the order of these calls
  * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
@@ -161,12 +161,12 @@ void grun_loop_perform_after (GRunLoop *loop,
  * method is `-[NSRunLoop performSelector:target:argument:order:modes:]`.
  */
 GRUN_AVAILABLE_IN_1_0
-void grun_loop_perform_in_order (GRunLoop *loop,
-                                 gint order,
-                                 const char *mode,
-                                 GRunFunc func,
-                                 gpointer user_data,
-                                 GDestroyNotify notify);
+void grun_loop_perform_with_order (GRunLoop *loop,
+                                   gint order,
+                                   const char *mode,
+                                   GRunFunc func,
+                                   gpointer user_data,
+                                   GDestroyNotify notify);
 
 /**
  * grun_loop_cancel_performs: (skip)
@@ -174,7 +174,7 @@ void grun_loop_perform_in_order (GRunLoop *loop,
  * @func: (nullable): the function of those to take back; %NULL means any
  * @user_data: (nullable): the user data of those to take back
  *
- * Takes back what grun_loop_perform_after() and grun_loop_perform_in_order() of this loop have not called yet.
+ * Takes back what grun_loop_perform_after() and grun_loop_perform_with_order() of this loop have not called yet.
  *
  * Threads: the loop's own. The corresponding Foundation method is `+[NSObject
  * cancelPreviousPerformRequestsWithTarget:selector:object:]`.
