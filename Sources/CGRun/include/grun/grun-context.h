@@ -11,8 +11,7 @@
 
 G_BEGIN_DECLS
 
-/* Contexts of modes: while a run is in such a mode, the context is served with the loop's own items, in one sleep.
- * Threads: any. */
+/* Contexts of modes: while a run is in such a mode, the context is served with the loop's own items, in one sleep. */
 
 /**
  * grun_loop_get_home_context:
@@ -20,6 +19,8 @@ G_BEGIN_DECLS
  *
  * The context that every common mode serves: GLib's default context on the main thread; elsewhere the thread's default
  * one, or one of the loop's own.
+ *
+ * Threads: any.
  *
  * Returns: (transfer none) (nullable): the context, which belongs to the loop; %NULL until it is fixed, when the thread
  *   adds its first item or block or first runs the loop, and after the thread's end. On another thread it is to be used
@@ -32,12 +33,14 @@ GMainContext *grun_loop_get_home_context (GRunLoop *loop);
  * grun_loop_add_context:
  * @loop: a loop
  * @context: a context
- * @mode: the mode
+ * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
  *
  * Has a mode, or all common modes, serve a context; it keeps the mode from being finished. The loop takes a reference.
  * Adding it again does nothing, nor does adding the loop's home context, which keeps no mode from being finished. A
  * context that another thread owns is left out, and tried again in the next pass: call grun_loop_wake_up() when that
  * thread has let it go.
+ *
+ * Threads: any.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_loop_add_context (GRunLoop *loop,
@@ -48,9 +51,12 @@ void grun_loop_add_context (GRunLoop *loop,
  * grun_loop_remove_context:
  * @loop: a loop
  * @context: a context
- * @mode: the mode
+ * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
  *
- * Has a mode, or all common modes, no longer serve a context. A pass that is dispatching it finishes that.
+ * Has a mode, or all common modes, no longer serve a context. A pass that is dispatching it finishes that. Without
+ * effect on one that was not added.
+ *
+ * Threads: any.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_loop_remove_context (GRunLoop *loop,
@@ -61,7 +67,9 @@ void grun_loop_remove_context (GRunLoop *loop,
  * grun_loop_contains_context:
  * @loop: a loop
  * @context: a context
- * @mode: the mode
+ * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
+ *
+ * Threads: any.
  *
  * Returns: whether the mode serves the context because it was added
  */
@@ -77,6 +85,8 @@ gboolean grun_loop_contains_context (GRunLoop *loop,
  *
  * The contexts that a mode serves: the home context in a common mode, a private mode's own one once it has run, and
  * those that were added. For %GRUN_MODE_COMMON, those that were added to the common modes as such.
+ *
+ * Threads: any.
  *
  * Returns: (transfer container) (element-type GLib.MainContext): the contexts, which the array holds; free it with
  *   g_ptr_array_unref()

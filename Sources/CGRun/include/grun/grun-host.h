@@ -50,7 +50,7 @@ guint grun_loop_push_ambient_mode (GRunLoop *loop,
 /**
  * grun_loop_pop_ambient_mode:
  * @loop: the current thread's loop
- * @id: what grun_loop_push_ambient_mode() has answered
+ * @id: what grun_loop_push_ambient_mode() has returned
  *
  * Takes the mode back: the ambient mode is the one that was pushed last of those that are left, or the default one. In
  * any order.
@@ -87,31 +87,6 @@ void grun_loop_detach (GRunLoop *loop);
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_loop_attach (GRunLoop *loop);
-
-/**
- * grun_loop_get_time_slice:
- * @loop: a loop
- *
- * Threads: any.
- *
- * Returns: the seconds that grun_loop_set_time_slice() sets
- */
-GRUN_AVAILABLE_IN_1_0
-gdouble grun_loop_get_time_slice (GRunLoop *loop);
-
-/**
- * grun_loop_set_time_slice:
- * @loop: a loop
- * @seconds: how long: 0.004 at first, at which GTK draws every frame; more than 0.008 costs frames; zero and negative:
- *   one item
- *
- * Sets how long the loop serves its own items in a row before others that are ready have their turn: GTK's drawing and
- * other sources of GLib, for up to three dispatches, fewer once they have taken as long; and those of the loop's own
- * kinds of work that have waited, each once. Threads: any; it takes effect at the next item.
- */
-GRUN_AVAILABLE_IN_1_0
-void grun_loop_set_time_slice (GRunLoop *loop,
-                               gdouble seconds);
 
 G_END_DECLS
 

@@ -69,14 +69,15 @@ void grun_loop_unref (GRunLoop *loop);
 GRUN_AVAILABLE_IN_1_0
 char *grun_loop_to_string (GRunLoop *loop);
 
-/* Running. Threads: the loop's own; from another thread it is a g_critical(), and nothing is run. Runs nest: they may
- * be made from every callback. */
+/* Running. Runs nest: they may be made from every callback. */
 
 /**
  * grun_loop_run:
  * @loop: the current thread's loop
  *
- * Runs the loop in the default mode until it is stopped, or has nothing to wait for. The corresponding Core Foundation
+ * Runs the loop in the default mode until it is stopped, or has nothing to wait for.
+ *
+ * Threads: the loop's own; from another one it is a g_critical(), and nothing is run. The corresponding Core Foundation
  * function is `CFRunLoopRun`.
  *
  * Returns: %GRUN_RESULT_STOPPED or %GRUN_RESULT_FINISHED
@@ -93,8 +94,10 @@ GRunResult grun_loop_run (GRunLoop *loop);
  * @return_after_source_handled: whether to return after the pass in which a source was performed, the main dispatch
  *   queue served or a context dispatched; blocks, timers and wake-ups do not count
  *
- * Runs the loop in a mode until the time is up, it is stopped, or the mode has nothing to wait for. The corresponding
- * Core Foundation function is `CFRunLoopRunInMode`.
+ * Runs the loop in a mode until the time is up, it is stopped, or the mode has nothing to wait for.
+ *
+ * Threads: the loop's own; from another one it is a g_critical(), and nothing is run. The corresponding Core Foundation
+ * function is `CFRunLoopRunInMode`.
  *
  * Returns: why it has returned
  */
@@ -111,7 +114,10 @@ GRunResult grun_loop_run_in_mode (GRunLoop *loop,
  * @usec: how many microseconds: zero or negative: one pass, without sleeping; %G_MAXINT64: no limit
  * @return_after_source_handled: as in grun_loop_run_in_mode()
  *
- * The same with whole microseconds.
+ * Runs the loop as grun_loop_run_in_mode() does, for whole microseconds.
+ *
+ * Threads: the loop's own; from another one it is a g_critical(), and nothing is run. The corresponding Core Foundation
+ * function is `CFRunLoopRunInMode`.
  *
  * Returns: why it has returned
  */
@@ -126,7 +132,9 @@ GRunResult grun_loop_run_in_mode_usec (GRunLoop *loop,
  * @loop: the current thread's loop
  *
  * Runs the loop in the default mode for as long as there is something to wait for. grun_loop_stop() does not end it.
- * The corresponding Foundation method is `-[NSRunLoop run]`.
+ *
+ * Threads: the loop's own; from another one it is a g_critical(), and nothing is run. The corresponding Foundation
+ * method is `-[NSRunLoop run]`.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_loop_run_until_finished (GRunLoop *loop);
@@ -136,8 +144,10 @@ void grun_loop_run_until_finished (GRunLoop *loop);
  * @loop: the current thread's loop
  * @limit: a date, in microseconds as g_get_monotonic_time() counts them; %G_MAXINT64: none
  *
- * Runs the loop in the default mode until a point in time, or until there is nothing to wait for. The corresponding
- * Foundation method is `-[NSRunLoop runUntilDate:]`.
+ * Runs the loop in the default mode until a point in time, or until there is nothing to wait for.
+ *
+ * Threads: the loop's own; from another one it is a g_critical(), and nothing is run. The corresponding Foundation
+ * method is `-[NSRunLoop runUntilDate:]`.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_loop_run_until_date (GRunLoop *loop,
@@ -150,8 +160,10 @@ void grun_loop_run_until_date (GRunLoop *loop,
  * @limit: a date, in microseconds as g_get_monotonic_time() counts them; one that has passed means one pass;
  *   %G_MAXINT64: none
  *
- * Runs the loop in a mode until a source was handled, or until a point in time. The corresponding Foundation method is
- * `-[NSRunLoop runMode:beforeDate:]`.
+ * Runs the loop in a mode until a source was handled, or until a point in time.
+ *
+ * Threads: the loop's own; from another one it is a g_critical(), and nothing is run. The corresponding Foundation
+ * method is `-[NSRunLoop runMode:beforeDate:]`.
  *
  * Returns: whether the mode was run: there was something to wait for
  */
@@ -166,8 +178,10 @@ gboolean grun_loop_run_mode_before_date (GRunLoop *loop,
  * @mode: the mode, not %GRUN_MODE_COMMON
  * @limit: as in grun_loop_run_mode_before_date()
  *
- * Runs the loop in a mode until a source was handled, or until a point in time. The corresponding Foundation method is
- * `-[NSRunLoop acceptInputForMode:beforeDate:]`.
+ * Runs the loop in a mode until a source was handled, or until a point in time.
+ *
+ * Threads: the loop's own; from another one it is a g_critical(), and nothing is run. The corresponding Foundation
+ * method is `-[NSRunLoop acceptInputForMode:beforeDate:]`.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_loop_accept_input (GRunLoop *loop,
@@ -179,7 +193,9 @@ void grun_loop_accept_input (GRunLoop *loop,
  * @loop: the current thread's loop
  * @mode: the mode, not %GRUN_MODE_COMMON
  *
- * Makes one pass without sleeping, and tells how long a run of the mode could sleep. The corresponding Foundation
+ * Makes one pass without sleeping, and tells how long a run of the mode could sleep.
+ *
+ * Threads: the loop's own; from another one it is a g_critical(), and nothing is run. The corresponding Foundation
  * method is `-[NSRunLoop limitDateForMode:]`.
  *
  * Returns: the date of the mode's first timer, in microseconds as g_get_monotonic_time() counts them; %G_MAXINT64 if it
@@ -189,15 +205,16 @@ GRUN_AVAILABLE_IN_1_0
 gint64 grun_loop_poll_limit_date (GRunLoop *loop,
                                   const char *mode);
 
-/* Stopping and waking. Threads: any; not from a signal handler. */
+/* Stopping and waking */
 
 /**
  * grun_loop_stop:
  * @loop: a loop
  *
  * Has the innermost run return %GRUN_RESULT_STOPPED at the end of its pass, and wakes it. A loop that does not run
- * ignores it, and so does one that is served by a host: there is no run to stop. The corresponding Core Foundation
- * function is `CFRunLoopStop`.
+ * ignores it, and so does one that is served by a host: there is no run to stop.
+ *
+ * Threads: any; not from a signal handler. The corresponding Core Foundation function is `CFRunLoopStop`.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_loop_stop (GRunLoop *loop);
@@ -207,7 +224,9 @@ void grun_loop_stop (GRunLoop *loop);
  * @loop: a loop
  *
  * Wakes the loop if it sleeps: it makes another pass, in which whatever was signalled, enqueued or removed meanwhile
- * counts. Several calls are one wake-up. The corresponding Core Foundation function is `CFRunLoopWakeUp`.
+ * counts. Several calls are one wake-up.
+ *
+ * Threads: any; not from a signal handler. The corresponding Core Foundation function is `CFRunLoopWakeUp`.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_loop_wake_up (GRunLoop *loop);
@@ -216,12 +235,41 @@ void grun_loop_wake_up (GRunLoop *loop);
  * grun_loop_is_waiting:
  * @loop: a loop
  *
- * The corresponding Core Foundation function is `CFRunLoopIsWaiting`.
+ * Threads: any. The corresponding Core Foundation function is `CFRunLoopIsWaiting`.
  *
  * Returns: whether it waits in the kernel now, by itself or in a host; on its own thread always %FALSE
  */
 GRUN_AVAILABLE_IN_1_0
 gboolean grun_loop_is_waiting (GRunLoop *loop);
+
+/* Whose turn it is */
+
+/**
+ * grun_loop_get_time_slice:
+ * @loop: a loop
+ *
+ * Threads: any. There is no corresponding Core Foundation function.
+ *
+ * Returns: the seconds that grun_loop_set_time_slice() sets
+ */
+GRUN_AVAILABLE_IN_1_0
+gdouble grun_loop_get_time_slice (GRunLoop *loop);
+
+/**
+ * grun_loop_set_time_slice:
+ * @loop: a loop
+ * @seconds: how long: 0.004 at first, at which GTK draws every frame; more than 0.008 costs frames; zero and negative:
+ *   one item
+ *
+ * Sets how long the loop serves its own items in a row before others that are ready have their turn, whoever drives:
+ * those of the loop's own kinds of work that have waited, each once; and where a host drives, GTK's drawing and other
+ * sources of GLib, for up to three dispatches, fewer once they have taken as long.
+ *
+ * Threads: any; it takes effect at the next item. There is no corresponding Core Foundation function.
+ */
+GRUN_AVAILABLE_IN_1_0
+void grun_loop_set_time_slice (GRunLoop *loop,
+                               gdouble seconds);
 
 /* Its end */
 
@@ -270,7 +318,7 @@ GRUN_AVAILABLE_IN_1_0
 gboolean grun_loop_remove_end_func (GRunLoop *loop,
                                     guint64 id);
 
-/* What the loop does, for people. Threads: the loop's own. */
+/* What the loop does, for people */
 
 /**
  * grun_loop_start_tracing:
@@ -278,6 +326,8 @@ gboolean grun_loop_remove_end_func (GRunLoop *loop,
  * @limit: how many events are kept; later ones are not recorded
  *
  * Has the loop record what it does from now on: every stage of every pass, and every callback.
+ *
+ * Threads: the loop's own; from another one it is a g_critical(), and nothing is recorded.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_loop_start_tracing (GRunLoop *loop,
@@ -287,7 +337,9 @@ void grun_loop_start_tracing (GRunLoop *loop,
  * grun_loop_stop_tracing:
  * @loop: the current thread's loop
  *
- * Ends that.
+ * Ends what grun_loop_start_tracing() has begun.
+ *
+ * Threads: the loop's own; from another one it is a g_critical(), and %NULL is returned.
  *
  * Returns: (transfer full) (array zero-terminated=1): the events, a line each, indented by the depth of nesting; free
  *   it with g_strfreev()

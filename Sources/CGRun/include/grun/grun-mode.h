@@ -11,13 +11,13 @@
 
 G_BEGIN_DECLS
 
-/* Modes. Threads: any. */
+/* Modes */
 
 /**
  * grun_loop_copy_current_mode:
  * @loop: a loop
  *
- * The corresponding Core Foundation function is `CFRunLoopCopyCurrentMode`.
+ * Threads: any. The corresponding Core Foundation function is `CFRunLoopCopyCurrentMode`.
  *
  * Returns: (transfer full) (nullable): the mode of the innermost run; where a host drives, the ambient mode in every
  *   callback of it; %NULL outside both. Free it with g_free().
@@ -29,7 +29,7 @@ char *grun_loop_copy_current_mode (GRunLoop *loop);
  * grun_loop_copy_all_modes:
  * @loop: a loop
  *
- * The corresponding Core Foundation function is `CFRunLoopCopyAllModes`.
+ * Threads: any. The corresponding Core Foundation function is `CFRunLoopCopyAllModes`.
  *
  * Returns: (transfer full) (array zero-terminated=1): the modes that an item, a block or a context has ever named, and
  *   the default one, in no order; free it with g_strfreev()
@@ -44,7 +44,9 @@ char **grun_loop_copy_all_modes (GRunLoop *loop);
  * @error: where to put an error of the domain %GRUN_ERROR, or %NULL
  *
  * Makes a mode one of the common modes, for good. Every common item joins it at once; it serves the home context and,
- * on the main loop, the main dispatch queue. The corresponding Core Foundation function is `CFRunLoopAddCommonMode`.
+ * on the main loop, the main dispatch queue.
+ *
+ * Threads: any. The corresponding Core Foundation function is `CFRunLoopAddCommonMode`.
  *
  * Returns: %FALSE if a common descriptor source cannot be watched in the mode: then the mode is not common
  */
@@ -58,7 +60,7 @@ gboolean grun_loop_add_common_mode (GRunLoop *loop,
  * @loop: a loop
  * @mode: the mode
  *
- * The corresponding Core Foundation function is `CFRunLoopGetNextTimerFireDate`.
+ * Threads: any. The corresponding Core Foundation function is `CFRunLoopGetNextTimerFireDate`.
  *
  * Returns: the date of the mode's first timer, in microseconds as g_get_monotonic_time() counts them; -1 if there is
  *   none
@@ -67,17 +69,18 @@ GRUN_AVAILABLE_IN_1_0
 gint64 grun_loop_get_next_timer_fire_date (GRunLoop *loop,
                                            const char *mode);
 
-/* Items of modes. Threads: any. Adding what is there already, or is invalid, does nothing; what is in another loop is
- * refused by a g_critical(). With %GRUN_MODE_COMMON an item joins every common mode, or leaves it; whether it is there
- * is whether it was added to the common modes as such. */
+/* Items of modes */
 
 /**
  * grun_loop_add_source:
  * @loop: a loop
  * @source: a source
- * @mode: the mode
+ * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
  *
- * The loop takes a reference. `schedule` is called once for each mode, on this thread. `CFRunLoopAddSource`.
+ * Adds a source to a mode, or to every common mode. The loop takes a reference, and `schedule` is called once for each
+ * mode, on this thread. Adding it again does nothing, nor does adding an invalid one.
+ *
+ * Threads: any. The corresponding Core Foundation function is `CFRunLoopAddSource`.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_loop_add_source (GRunLoop *loop,
@@ -88,9 +91,12 @@ void grun_loop_add_source (GRunLoop *loop,
  * grun_loop_remove_source:
  * @loop: a loop
  * @source: a source
- * @mode: the mode
+ * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
  *
- * `cancel` is called once for each mode, on this thread. `CFRunLoopRemoveSource`.
+ * Takes a source out of a mode, or out of every common mode. `cancel` is called once for each mode, on this thread.
+ * Without effect on one that is not there.
+ *
+ * Threads: any. The corresponding Core Foundation function is `CFRunLoopRemoveSource`.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_loop_remove_source (GRunLoop *loop,
@@ -101,11 +107,11 @@ void grun_loop_remove_source (GRunLoop *loop,
  * grun_loop_contains_source:
  * @loop: a loop
  * @source: a source
- * @mode: the mode
+ * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
  *
- * `CFRunLoopContainsSource`.
+ * Threads: any. The corresponding Core Foundation function is `CFRunLoopContainsSource`.
  *
- * Returns: whether the source is in the mode
+ * Returns: whether the source is in the mode; for %GRUN_MODE_COMMON, whether it was added to the common modes as such
  */
 GRUN_AVAILABLE_IN_1_0
 gboolean grun_loop_contains_source (GRunLoop *loop,
@@ -116,10 +122,14 @@ gboolean grun_loop_contains_source (GRunLoop *loop,
  * grun_loop_add_fd_source:
  * @loop: a loop
  * @source: a descriptor source
- * @mode: the mode
+ * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
  * @error: where to put an error of the domain %GRUN_ERROR, or %NULL
  *
- * The loop takes a reference, and watches the descriptor at once. `CFRunLoopAddSource`.
+ * Adds a descriptor source to a mode, or to every common mode. The loop takes a reference, and watches the descriptor
+ * at once. Adding it again does nothing, nor does adding an invalid one; one that is in another loop is refused by a
+ * g_critical().
+ *
+ * Threads: any. The corresponding Core Foundation function is `CFRunLoopAddSource`.
  *
  * Returns: %FALSE if the descriptor cannot be watched: then the source has joined none of the modes
  */
@@ -133,9 +143,12 @@ gboolean grun_loop_add_fd_source (GRunLoop *loop,
  * grun_loop_remove_fd_source:
  * @loop: a loop
  * @source: a descriptor source
- * @mode: the mode
+ * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
  *
- * It is not performed any more, also not for an event that was found already. `CFRunLoopRemoveSource`.
+ * Takes a descriptor source out of a mode, or out of every common mode. It is not performed any more, also not for an
+ * event that was found already. Without effect on one that is not there.
+ *
+ * Threads: any. The corresponding Core Foundation function is `CFRunLoopRemoveSource`.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_loop_remove_fd_source (GRunLoop *loop,
@@ -146,11 +159,11 @@ void grun_loop_remove_fd_source (GRunLoop *loop,
  * grun_loop_contains_fd_source:
  * @loop: a loop
  * @source: a descriptor source
- * @mode: the mode
+ * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
  *
- * `CFRunLoopContainsSource`.
+ * Threads: any. The corresponding Core Foundation function is `CFRunLoopContainsSource`.
  *
- * Returns: whether the source is in the mode
+ * Returns: whether the source is in the mode; for %GRUN_MODE_COMMON, whether it was added to the common modes as such
  */
 GRUN_AVAILABLE_IN_1_0
 gboolean grun_loop_contains_fd_source (GRunLoop *loop,
@@ -161,9 +174,12 @@ gboolean grun_loop_contains_fd_source (GRunLoop *loop,
  * grun_loop_add_timer:
  * @loop: a loop
  * @timer: a timer
- * @mode: the mode
+ * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
  *
- * The loop takes a reference. `CFRunLoopAddTimer`.
+ * Adds a timer to a mode, or to every common mode. The loop takes a reference. Adding it again does nothing, nor does
+ * adding an invalid one; one that is in another loop is refused by a g_critical().
+ *
+ * Threads: any. The corresponding Core Foundation function is `CFRunLoopAddTimer`.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_loop_add_timer (GRunLoop *loop,
@@ -174,9 +190,11 @@ void grun_loop_add_timer (GRunLoop *loop,
  * grun_loop_remove_timer:
  * @loop: a loop
  * @timer: a timer
- * @mode: the mode
+ * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
  *
- * `CFRunLoopRemoveTimer`.
+ * Takes a timer out of a mode, or out of every common mode; it stays valid. Without effect on one that is not there.
+ *
+ * Threads: any. The corresponding Core Foundation function is `CFRunLoopRemoveTimer`.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_loop_remove_timer (GRunLoop *loop,
@@ -187,11 +205,11 @@ void grun_loop_remove_timer (GRunLoop *loop,
  * grun_loop_contains_timer:
  * @loop: a loop
  * @timer: a timer
- * @mode: the mode
+ * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
  *
- * `CFRunLoopContainsTimer`.
+ * Threads: any. The corresponding Core Foundation function is `CFRunLoopContainsTimer`.
  *
- * Returns: whether the timer is in the mode
+ * Returns: whether the timer is in the mode; for %GRUN_MODE_COMMON, whether it was added to the common modes as such
  */
 GRUN_AVAILABLE_IN_1_0
 gboolean grun_loop_contains_timer (GRunLoop *loop,
@@ -202,9 +220,12 @@ gboolean grun_loop_contains_timer (GRunLoop *loop,
  * grun_loop_add_observer:
  * @loop: a loop
  * @observer: an observer
- * @mode: the mode
+ * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
  *
- * The loop takes a reference. `CFRunLoopAddObserver`.
+ * Adds an observer to a mode, or to every common mode. The loop takes a reference. Adding it again does nothing, nor
+ * does adding an invalid one; one that is in another loop is refused by a g_critical().
+ *
+ * Threads: any. The corresponding Core Foundation function is `CFRunLoopAddObserver`.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_loop_add_observer (GRunLoop *loop,
@@ -215,9 +236,12 @@ void grun_loop_add_observer (GRunLoop *loop,
  * grun_loop_remove_observer:
  * @loop: a loop
  * @observer: an observer
- * @mode: the mode
+ * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
  *
- * `CFRunLoopRemoveObserver`.
+ * Takes an observer out of a mode, or out of every common mode; it stays valid. Without effect on one that is not
+ * there.
+ *
+ * Threads: any. The corresponding Core Foundation function is `CFRunLoopRemoveObserver`.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_loop_remove_observer (GRunLoop *loop,
@@ -228,11 +252,11 @@ void grun_loop_remove_observer (GRunLoop *loop,
  * grun_loop_contains_observer:
  * @loop: a loop
  * @observer: an observer
- * @mode: the mode
+ * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
  *
- * `CFRunLoopContainsObserver`.
+ * Threads: any. The corresponding Core Foundation function is `CFRunLoopContainsObserver`.
  *
- * Returns: whether the observer is in the mode
+ * Returns: whether the observer is in the mode; for %GRUN_MODE_COMMON, whether it was added to the common modes as such
  */
 GRUN_AVAILABLE_IN_1_0
 gboolean grun_loop_contains_observer (GRunLoop *loop,

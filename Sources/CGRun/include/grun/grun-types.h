@@ -167,6 +167,8 @@ typedef enum
  *
  * The quark behind %GRUN_ERROR.
  *
+ * Threads: any.
+ *
  * Returns: the domain
  */
 GRUN_AVAILABLE_IN_1_0
