@@ -180,7 +180,7 @@ lint:
 ## flag that a newer GLib renames.
 glib-api: deps
 	scripts/glib-flags
-	$(SWIFT) build --target GRunLoop --scratch-path .build/glib-2.56 \
+	$(SWIFT) build --target GRunLoopC --scratch-path .build/glib-2.56 \
 		-Xcc -DGLIB_VERSION_MAX_ALLOWED=GLIB_VERSION_2_56 -Xcc -DGLIB_VERSION_MIN_REQUIRED=GLIB_VERSION_2_56
 
 deps:
