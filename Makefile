@@ -175,6 +175,7 @@ lint:
 	$(SWIFT) format lint --strict -r $(SWIFT_CODE)
 	scripts/check-lines
 	scripts/check-layers
+	scripts/check-documents
 
 ## The library uses nothing of GLib that is newer than 2.56: warnings, which are errors, say so. And Swift names no
 ## flag that a newer GLib renames.
