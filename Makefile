@@ -7,6 +7,8 @@ SWIFT_CODE := Sources Tests Package.swift Examples/Sources Examples/Package.swif
 	Benchmarks/Package.swift
 # What the checks need beside it.
 CHECK_PACKAGES := strace valgrind python3 rsync git binutils
+# What the documentation needs beside docc, which stands beside the compiler.
+DOCS_PACKAGES := pkg-config python3
 # What installing the C library needs, and what checking it does.
 C_PACKAGES := binutils pkg-config gcc libgirepository1.0-dev gobject-introspection python3
 C_CHECK_PACKAGES := g++ gi-docgen patchelf python3-gi valgrind xauth
@@ -27,7 +29,7 @@ define install
 endef
 
 .PHONY: demo test build install uninstall c-reference format lint glib-api items items-bite oracle turns idle hosted \
-	trace-cost stable soak fuzz test-tsan test-asan test-sanitizers test-gtk test-c test-debian counts \
+	trace-cost stable soak docs fuzz test-tsan test-asan test-sanitizers test-gtk test-c test-debian counts \
 	bench bench-quick bench-build deps check-deps gtk-deps c-deps clean
 
 ## Builds and runs the tour of self-checking scenarios.
@@ -60,6 +62,12 @@ install: c-deps
 
 uninstall:
 	scripts/install uninstall
+
+## The documentation of the Swift interface, in .build/docs: a declaration without a comment, a broken link and an
+## article's program that does not compile are errors.
+docs: deps
+	@$(call install,$(DOCS_PACKAGES))
+	scripts/docs
 
 ## The reference of the C interface, from the comments of its header, in .build/c-reference.
 c-reference: c-deps
