@@ -2,8 +2,8 @@
 // What the core offers to the other products of this package beside its public interface. All of it is here, so that
 // the rest can change without them; only the seams of tests are declared where they are used (scripts/check-layers).
 //
-// Two things need no door here. A run's wait is extended by what is public: by a descriptor (`DescriptorSource`), by a
-// whole context (`add(context:forMode:)`), by a date (`Timer`). And `addEndHandler` tells of a thread's end.
+// What is public needs no door here: a run's wait is extended by a descriptor (`DescriptorSource`), by a whole context
+// (`add(context:forMode:)`) or by a date (`Timer`), and `addEndHandler` tells of a thread's end.
 
 package import CGRun
 
@@ -115,8 +115,10 @@ extension GRunLoop {
             mailbox.open(for: Ceasing(cease))
         }
 
-        /// Brings an element. After the end it is let go.
-        package func send(_ element: Element) { mailbox.send(element) }
+        /// Brings an element. After the end it is let go, as in a forked child.
+        package func send(_ element: Element) {
+            if !Fork.isChild { mailbox.send(element) }
+        }
 
         /// The next element; nil when there will be none. For one task at a time: two stop the program, with a message.
         /// Being cancelled is an end, at once.
