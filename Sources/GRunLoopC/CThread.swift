@@ -17,8 +17,8 @@ public func grun_thread_new(
         let closure = setUp.map { Closure($0, data, nil) }
         do throws(GRunLoop.Thread.StartError) {
             return retained(
-                try GRunLoop.Thread(name: text) { loop in
-                    if let closure { closure.function(borrowed(loop), closure.data) }
+                try GRunLoop.Thread(name: text) { here in
+                    if let closure { closure.function(borrowed(here.loop), closure.data) }
                 })
         } catch let failure {
             let code = failure == .noDescriptor ? GRUN_ERROR_LIMIT_REACHED : GRUN_ERROR_NO_THREAD

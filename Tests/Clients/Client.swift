@@ -18,7 +18,7 @@ import GRunLoop
         let loop = GRunLoop.main
         let timer = GRunLoop.Timer(interval: .milliseconds(1), repeats: false) { timer in precondition(timer.isValid) }
         loop.add(timer, forMode: .common)
-        let source = GRunLoop.Source(onMain: { touch() })
+        let source = GRunLoop.Source { @MainActor in touch() }
         loop.add(source, forMode: .default)
         source.signal()
         let observer = GRunLoop.Observer(activities: [.beforeWaiting, .exit]) { _, activity in

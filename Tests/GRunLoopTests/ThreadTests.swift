@@ -11,9 +11,9 @@ import Testing
     @Test("the loop runs when the thread is there; its context is the thread's default one")
     func starts() async throws {
         let order = Recorder()
-        let worker = try GRunLoop.Thread(name: "a name that is longer than 15 bytes") { loop in
-            order("set up, running: \(loop.currentMode != nil)")
-            loop.perform { order("first pass") }
+        let worker = try GRunLoop.Thread(name: "a name that is longer than 15 bytes") { here in
+            order("set up, running: \(here.loop.currentMode != nil)")
+            here.loop.perform { order("first pass") }
         }
         #expect(worker.name == "a name that is longer than 15 bytes")
         #expect(worker.loop.currentMode == .default)

@@ -19,11 +19,11 @@ import XCTest
 
     func start() {
         let timer = GRunLoop.Timer(
-            interval: .seconds(1), repeats: true,
-            onMain: { [weak self] timer in
-                guard let self, remaining > 0 else { return timer.invalidate() }
-                remaining -= 1
-            })
+            interval: .seconds(1), repeats: true
+        ) { @MainActor [weak self] timer in
+            guard let self, remaining > 0 else { return timer.invalidate() }
+            remaining -= 1
+        }
         loop.add(timer, forMode: .common)
     }
 }
@@ -48,22 +48,20 @@ final class MainVirtualTimeTests: MainThreadTestCase {
             let loop = time.loop
             let trace = Recorder()
             let pipe = Pipe()
-            let descriptor = GRunLoop.DescriptorSource(
-                descriptor: pipe.readEnd,
-                onMain: { source, _ in
-                    trace("descriptor")
-                    source.invalidate()
-                })
+            let descriptor = GRunLoop.DescriptorSource(descriptor: pipe.readEnd) { @MainActor source, _ in
+                trace("descriptor")
+                source.invalidate()
+            }
             try loop.add(descriptor, forMode: .default)
             pipe.send()
-            let source = GRunLoop.Source(onMain: { trace("source") })
+            let source = GRunLoop.Source { @MainActor in trace("source") }
             loop.add(source, forMode: .default)
             source.signal()
             loop.add(
-                GRunLoop.Timer(interval: .seconds(1), repeats: false, onMain: { _ in trace("timer") }),
+                GRunLoop.Timer(interval: .seconds(1), repeats: false) { @MainActor _ in trace("timer") },
                 forMode: .default)
             loop.add(
-                GRunLoop.Observer(activities: .entry, repeats: false, onMain: { _, _ in trace("observer") }),
+                GRunLoop.Observer(activities: .entry, repeats: false) { @MainActor _, _ in trace("observer") },
                 forMode: .default)
             time.advance(by: .seconds(1))
             XCTAssertEqual(trace.lines.sorted(), ["descriptor", "observer", "source", "timer"])

@@ -130,6 +130,7 @@ struct ForkScene {
     let trace = GRunLoop.Trace()
     let thread: GRunLoop.Thread?
     let executor: GRunLoop.Executor
+    let isolation: GRunLoop.Isolation
     let ending: GRunLoop.EndHandler?
     let ambient: GRunLoop.AmbientMode?
     let context: OpaquePointer
@@ -138,6 +139,7 @@ struct ForkScene {
         descriptor = GRunLoop.DescriptorSource(descriptor: pipe.readEnd) { _, _ in }
         thread = try? GRunLoop.Thread(name: "other")
         executor = loop.executor
+        isolation = loop.isolation
         ending = try? loop.addEndHandler {}
         ambient = try? loop.push(ambientMode: mode)
         context = g_main_context_new()

@@ -6,7 +6,9 @@ import GRunLoop
 import Glibc
 
 extension ForkScene {
-    var calls: [ForkedCall] { loopCalls + runCalls + membershipCalls + itemCalls + performCalls + otherCalls }
+    var calls: [ForkedCall] {
+        loopCalls + runCalls + membershipCalls + itemCalls + isolatedCalls + performCalls + otherCalls
+    }
 
     /// It is said that nothing can be done.
     private func said(_ name: String, _ body: @escaping () throws -> Bool) -> ForkedCall {
@@ -133,12 +135,52 @@ extension ForkScene {
             silent("Observer.isValid") { !observer.isValid },
             silent("Observer.invalidate") { observer.invalidate() },
             silent("Observer.description") { observer.description.contains("valid = No") },
-            silent("OnMain.init") { _ = GRunLoop.Source(onMain: {}) },
-            silent("OnMain.init") { _ = GRunLoop.DescriptorSource(descriptor: 0, onMain: { _, _ in }) },
-            silent("OnMain.init") { _ = GRunLoop.Timer(fireAt: .now, onMain: { _ in }) },
-            silent("OnMain.init") { _ = GRunLoop.Timer(interval: .zero, repeats: false, onMain: { _ in }) },
-            silent("OnMain.init") { _ = GRunLoop.Observer(activities: .all, onMain: { _, _ in }) },
-            said("OnMain.asyncOnMain") { GRunLoop.asyncOnMain {} },
+        ]
+    }
+
+    private var isolatedCalls: [ForkedCall] {
+        [
+            said("Isolation.isolation") { _ = loop.isolation },
+            silent("Isolation.unownedExecutor") { _ = isolation.unownedExecutor },
+            silent("Isolated.init") { _ = GRunLoop.Source { @MainActor in } },
+            silent("Isolated.init") { _ = GRunLoop.DescriptorSource(descriptor: 0) { @MainActor _, _ in } },
+            silent("Isolated.init") { _ = GRunLoop.Timer(fireAt: .now) { @MainActor _ in } },
+            silent("Isolated.init") { _ = GRunLoop.Timer(interval: .zero, repeats: false) { @MainActor _ in } },
+            silent("Isolated.init") { _ = GRunLoop.Observer(activities: .all) { @MainActor _, _ in } },
+            said("Isolated.scheduled") {
+                _ = GRunLoop.Timer.scheduled(interval: .zero, repeats: false) { @MainActor _ in }
+            },
+            silent("Isolated.init") { isolation.assumeIsolated { _ = GRunLoop.Source(isolation: $0) {} } },
+            silent("Isolated.init") {
+                isolation.assumeIsolated { _ = GRunLoop.DescriptorSource(descriptor: 0, isolation: $0) { _, _ in } }
+            },
+            silent("Isolated.init") {
+                isolation.assumeIsolated { _ = GRunLoop.Timer(fireAt: .now, isolation: $0) { _ in } }
+            },
+            silent("Isolated.init") {
+                isolation.assumeIsolated {
+                    _ = GRunLoop.Timer(interval: .zero, repeats: false, isolation: $0) { _ in }
+                }
+            },
+            silent("Isolated.init") {
+                isolation.assumeIsolated { _ = GRunLoop.Observer(activities: .all, isolation: $0) { _, _ in } }
+            },
+            said("Isolated.scheduled") {
+                isolation.assumeIsolated {
+                    _ = GRunLoop.Timer.scheduled(interval: .zero, repeats: false, isolation: $0) { _ in }
+                }
+            },
+            said("IsolatedPerforms.perform") { loop.perform(after: .zero) { @MainActor in } },
+            said("IsolatedPerforms.perform") { loop.perform(order: 0, inModes: [mode]) { @MainActor in } },
+            said("IsolatedPerforms.perform") {
+                isolation.assumeIsolated { [loop] here in loop.perform(after: .zero, isolation: here) {} }
+            },
+            said("IsolatedPerforms.perform") {
+                isolation.assumeIsolated { [loop, mode] here in
+                    loop.perform(order: 0, inModes: [mode], isolation: here) {}
+                }
+            },
+            said("IsolatedPerforms.asyncOnMain") { GRunLoop.asyncOnMain {} },
         ]
     }
 

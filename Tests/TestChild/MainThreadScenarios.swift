@@ -79,7 +79,7 @@ func mainItemElsewhereInVirtualTime() {
 }
 
 private func callMainItem(in loop: GRunLoop) {
-    loop.add(GRunLoop.Timer(interval: .zero, repeats: false, onMain: { _ in say("called") }), forMode: .default)
+    loop.add(GRunLoop.Timer(interval: .zero, repeats: false) { @MainActor _ in say("called") }, forMode: .default)
     say("before")
     loop.run(for: .zero)
     say("after")

@@ -43,9 +43,12 @@ let scenarios: [String: () throws -> Void] = [
     "ten-thousand-threads": tenThousandThreads,
 ]
 
-if CommandLine.arguments.count == 2, let scenario = scenarios[CommandLine.arguments[1]] {
+if CommandLine.arguments.count == 2,
+    let scenario = scenarios[CommandLine.arguments[1]] ?? confinedScenarios[CommandLine.arguments[1]]
+{
     try scenario()
 } else {
-    printToStandardError("usage: grun-test-child SCENARIO, one of \(scenarios.keys.sorted())\n")
+    printToStandardError(
+        "usage: grun-test-child SCENARIO, one of \((Array(scenarios.keys) + confinedScenarios.keys).sorted())\n")
     exit(2)
 }

@@ -38,12 +38,15 @@ public final class Panel {
                 DispatchQueue.main.async { widgets.setFraction(Double(step) / 100) }
             }
         }
-        let byDefault = GRunLoop.Timer(
-            interval: .milliseconds(10), repeats: true, onMain: { [self] _ in counts.byDefault += 1 })
-        let common = GRunLoop.Timer(
-            interval: .milliseconds(10), repeats: true, onMain: { [self] _ in counts.common += 1 })
-        let display = GRunLoop.Timer(
-            interval: .milliseconds(50), repeats: true, tolerance: .milliseconds(10), onMain: { [self] _ in show() })
+        let byDefault = GRunLoop.Timer(interval: .milliseconds(10), repeats: true) { @MainActor [self] _ in
+            counts.byDefault += 1
+        }
+        let common = GRunLoop.Timer(interval: .milliseconds(10), repeats: true) { @MainActor [self] _ in
+            counts.common += 1
+        }
+        let display = GRunLoop.Timer(interval: .milliseconds(50), repeats: true, tolerance: .milliseconds(10)) {
+            @MainActor [self] _ in show()
+        }
         GRunLoop.main.add(byDefault, forMode: .default)
         GRunLoop.main.add(common, forMode: .common)
         GRunLoop.main.add(display, forMode: .common)

@@ -68,6 +68,9 @@ extension GRunLoop {
             queue.append(UnownedJob(job), .task, for: self)
         }
 
+        /// The loop, on its own thread; nil elsewhere.
+        var loopOfThisThread: GRunLoop? { queue.loopOfThisThread }
+
         // MARK: Whether this is the place
 
         /// Whether the calling thread is the loop's own, in a job or not. Never nil. Threads: any.

@@ -63,6 +63,13 @@ final class JobQueue: @unchecked Sendable {
         return ObjectIdentifier(current) == loopID
     }
 
+    /// The loop, on its own thread, where virtual time may have another be the current one; nil elsewhere.
+    var loopOfThisThread: GRunLoop? {
+        var found = ThreadLoops.peek
+        while let loop = found, ObjectIdentifier(loop) != loopID { found = loop.virtualTime?.hidden }
+        return found
+    }
+
     /// What the loop is called in messages.
     var loopName: String { lock.withLock { formerLoop } ?? "the run loop \(hexAddress(loopID))" }
 

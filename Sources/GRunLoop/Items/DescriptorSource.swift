@@ -76,19 +76,29 @@ extension GRunLoop {
         @exclusivity(unchecked) private unowned(unsafe) var firstMode: ModeState?
         @exclusivity(unchecked) private var otherModes: [ModeState] = []
         let handler: @Sendable (DescriptorSource, Conditions) -> Void
+        /// What the handler holds, if that belongs to an actor.
+        let confined: Confined?
 
         /// - Parameters:
         ///   - descriptor: an open descriptor that can be polled. It stays the caller's: the source never closes it.
         ///   - conditions: what to wait for; ``Conditions/hangUp`` and ``Conditions/error`` are always waited for.
         ///   - handler: called on the loop's thread with what has been found. It is kept until the source itself goes.
-        public init(
+        public convenience init(
             descriptor: Int32, conditions: Conditions = .readable,
             handler: @escaping @Sendable (DescriptorSource, Conditions) -> Void
+        ) {
+            self.init(descriptor, conditions, confined: nil, handler)
+        }
+
+        init(
+            _ descriptor: Int32, _ conditions: Conditions, confined: Confined?,
+            _ handler: @escaping @Sendable (DescriptorSource, Conditions) -> Void
         ) {
             self.descriptor = descriptor
             // Drops bits that no loop can wait for.
             conditionBits = UInt8(conditions.rawValue & 0x1F)
             self.handler = handler
+            self.confined = confined
         }
 
         /// False from the call of ``invalidate()`` on.
@@ -108,6 +118,7 @@ extension GRunLoop {
                 valid = false
                 return guardian.loop?.removeEverywhereLocked(self) ?? []
             }
+            confined?.letGo()
         }
 
         var isValidLocked: Bool { valid }

@@ -22,6 +22,8 @@ extension GRunLoop {
         /// Threads: any. The corresponding Core Foundation function is `CFRunLoopObserverGetOrder`.
         public let order: Int
 
+        /// Where the closure belongs, if that is an actor.
+        let home: Home?
         let guardian = Guardian()
         // Guarded by the guardian.
         @exclusivity(unchecked) var modes: [ModeState] = []
@@ -38,13 +40,21 @@ extension GRunLoop {
         ///   - handler: called on the loop's thread. It is released when the observer is invalidated.
         ///
         /// The corresponding Core Foundation function is `CFRunLoopObserverCreateWithHandler`.
-        public init(
+        public convenience init(
             activities: Activity, repeats: Bool = true, order: Int = 0,
             handler: @escaping @Sendable (Observer, Activity) -> Void
+        ) {
+            self.init(activities, repeats, order, home: nil, handler)
+        }
+
+        init(
+            _ activities: Activity, _ repeats: Bool, _ order: Int, home: Home?,
+            _ handler: @escaping @Sendable (Observer, Activity) -> Void
         ) {
             self.activities = activities
             self.repeats = repeats
             self.order = order
+            self.home = home
             self.handler = handler
         }
 

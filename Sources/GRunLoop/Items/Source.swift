@@ -18,6 +18,8 @@ extension GRunLoop {
         public let order: Int
 
         let perform: @Sendable () -> Void
+        /// What `perform` holds, if that belongs to an actor.
+        let confined: Confined?
         let schedule: (@Sendable (GRunLoop, Mode) -> Void)?
         let cancel: (@Sendable (GRunLoop, Mode) -> Void)?
 
@@ -42,16 +44,25 @@ extension GRunLoop {
         ///     source again in the next pass.
         ///
         /// The corresponding Core Foundation function is `CFRunLoopSourceCreate`.
-        public init(
+        public convenience init(
             order: Int = 0,
             schedule: (@Sendable (GRunLoop, Mode) -> Void)? = nil,
             cancel: (@Sendable (GRunLoop, Mode) -> Void)? = nil,
             perform: @escaping @Sendable () -> Void
         ) {
+            self.init(order, schedule, cancel, confined: nil, perform)
+        }
+
+        init(
+            _ order: Int, _ schedule: (@Sendable (GRunLoop, Mode) -> Void)?,
+            _ cancel: (@Sendable (GRunLoop, Mode) -> Void)?, confined: Confined?,
+            _ perform: @escaping @Sendable () -> Void
+        ) {
             self.order = order
             self.schedule = schedule
             self.cancel = cancel
             self.perform = perform
+            self.confined = confined
         }
 
         deinit {
@@ -118,6 +129,7 @@ extension GRunLoop {
             }
             // For a loop that is listed twice the second call does nothing.
             for loop in loops { loop.removeEverywhere(self) }
+            confined?.letGo()
         }
 
         // MARK: For the loop, which holds its own lock

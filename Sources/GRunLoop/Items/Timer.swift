@@ -55,20 +55,23 @@ extension GRunLoop {
                 at: ThreadLoops.time, handler: handler)
         }
 
-        private init(
+        /// - Parameter home: where the closure belongs, if that is an actor.
+        init(
             date first: Nanoseconds, period span: Nanoseconds, tolerance: Duration, at now: Nanoseconds,
-            handler: @escaping @Sendable (Timer) -> Void
+            home: Home? = nil, handler: @escaping @Sendable (Timer) -> Void
         ) {
             deadline = Self.deadline(for: first, at: now)
             self.handler = Handler(body: handler)
-            guard span > 0 || tolerance.attoseconds > 0 || deadline != first else { return }
+            guard span > 0 || tolerance.attoseconds > 0 || deadline != first || home != nil else { return }
             let period = Swift.min(Swift.max(0, span), .longest)
             let slack = Self.slack(for: tolerance, period: period)
-            guard span > 0 || deadline != first else {
+            guard span > 0 || deadline != first || home != nil else {
                 more = .slack(slack)
                 return
             }
-            let extras = TimerExtras(period: period, slack: slack)
+            let extras =
+                home.map { ConfinedTimerExtras(period: period, slack: slack, home: $0) }
+                ?? TimerExtras(period: period, slack: slack)
             if deadline != first { extras.requested = first }
             more = .extras(extras)
         }
@@ -92,13 +95,13 @@ extension GRunLoop {
         /// - Parameter start: the present, or a moment ago.
         convenience init(
             interval: Duration, startingAt start: Nanoseconds, repeats: Bool = true, tolerance: Duration,
-            handler: @escaping @Sendable (Timer) -> Void
+            home: Home? = nil, handler: @escaping @Sendable (Timer) -> Void
         ) {
             let wanted = Nanoseconds(saturating: interval)
             let span = repeats && wanted <= 0 ? 100_000 : wanted
             self.init(
                 date: start.addingSaturating(span), period: repeats ? span : 0, tolerance: tolerance, at: start,
-                handler: handler)
+                home: home, handler: handler)
         }
 
         /// Makes a timer and adds it to the current thread's loop, in the default mode.
@@ -219,6 +222,15 @@ extension GRunLoop {
 
         var extras: TimerExtras? {
             if case .extras(let extras) = more { extras } else { nil }
+        }
+
+        /// Where the closure belongs, if that is an actor.
+        @inline(__always) var homeLocked: Home? {
+            if case .extras(let extras) = more, extras.isConfined { confinedHome(extras) } else { nil }
+        }
+
+        @inline(never) private func confinedHome(_ extras: TimerExtras) -> Home {
+            unsafeDowncast(extras, to: ConfinedTimerExtras.self).home
         }
 
         private var period: Nanoseconds { extras?.period ?? 0 }

@@ -18,7 +18,8 @@ extension GRunLoop {
         return names.compactMap { modes[$0] }
     }
 
-    func refuseOtherLoop(_ kind: StaticString) {
+    func refuseOtherLoop(_ kind: StaticString, home: Home?) {
+        home?.require(self, for: kind)
         Log.misuse(
             "add",
             "this \(kind) is in another run loop; remove it from every mode there, or invalidate it, before "

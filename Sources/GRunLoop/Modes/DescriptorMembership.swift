@@ -3,7 +3,8 @@
 
 extension GRunLoop {
     /// Adds a descriptor source to a mode, or to all common modes. A loop that sleeps in the mode watches it at once. A
-    /// source that is there already, invalid, or in another loop, is left alone; the latter is logged.
+    /// source that is there already, invalid, or in another loop, is left alone; the latter is logged. One whose
+    /// closure belongs to an actor that lives on another loop ends the process, with a message.
     ///
     /// - Throws: ``DescriptorError`` if the descriptor cannot be watched. Then the source has joined none of the modes.
     ///
@@ -21,6 +22,7 @@ extension GRunLoop {
             guard source.guardian.bind(to: lock) else { return .taken }
             defer { unbindIfUnusedLocked(source) }
             guard source.isValidLocked else { return .done(wasClosed: false) }
+            source.confined?.home.require(self, for: "DescriptorSource")
             fixHomeLocked()
             var wasClosed = false
             var modes: [ModeState] = []
@@ -42,7 +44,7 @@ extension GRunLoop {
         kick?.send()
         switch outcome {
         case .done(let wasClosed): if wasClosed { warnOfClosed(source) }
-        case .taken: refuseOtherLoop("DescriptorSource")
+        case .taken: refuseOtherLoop("DescriptorSource", home: source.confined?.home)
         case .failed(let error): throw error
         }
     }

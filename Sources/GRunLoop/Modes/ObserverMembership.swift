@@ -3,7 +3,8 @@
 
 extension GRunLoop {
     /// Adds an observer to a mode, or to all common modes. One that is there already, invalid, or in another loop, is
-    /// left alone; the latter is logged.
+    /// left alone; the latter is logged. One whose closure belongs to an actor that lives on another loop ends the
+    /// process, with a message.
     ///
     /// Threads: any. The corresponding Core Foundation function is `CFRunLoopAddObserver`.
     public func add(_ observer: Observer, forMode name: Mode) {
@@ -13,6 +14,7 @@ extension GRunLoop {
             guard observer.guardian.bind(to: lock) else { return true }
             defer { unbindIfUnusedLocked(observer) }
             guard observer.isValidLocked else { return false }
+            observer.home?.require(self, for: "Observer")
             fixHomeLocked()
             for mode in modesToJoinLocked(name) { joinLocked(observer, mode) }
             if name == .common {
@@ -21,7 +23,7 @@ extension GRunLoop {
             }
             return false
         }
-        if isTaken { refuseOtherLoop("Observer") }
+        if isTaken { refuseOtherLoop("Observer", home: observer.home) }
     }
 
     /// Removes an observer from a mode, or from all common modes. A notification that is under way still reaches it.

@@ -4,11 +4,13 @@
 extension GRunLoop {
     /// Adds a source to a mode, or to all common modes. Its `schedule` is called on this thread before this returns,
     /// once for each mode that it joins. A source that is there already, or invalid, is left alone. A sleeping loop
-    /// does not notice until it wakes.
+    /// does not notice until it wakes. One whose closure belongs to an actor that lives on another loop ends the
+    /// process, with a message.
     ///
     /// Threads: any. The corresponding Core Foundation function is `CFRunLoopAddSource`.
     public func add(_ source: Source, forMode name: Mode) {
         guard !refuses("add(Source)") else { return }
+        source.confined?.home.require(self, for: "Source")
         let joined = lock.withLock { () -> [ModeState] in
             guard !isDead, source.isValid else { return [] }
             fixHomeLocked()

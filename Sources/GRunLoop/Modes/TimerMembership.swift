@@ -3,7 +3,8 @@
 
 extension GRunLoop {
     /// Adds a timer to a mode, or to all common modes. A loop that sleeps in the mode is re-armed at once. A timer that
-    /// is there already, invalid, or in another loop, is left alone; the latter is logged.
+    /// is there already, invalid, or in another loop, is left alone; the latter is logged. One whose closure belongs to
+    /// an actor that lives on another loop ends the process, with a message.
     ///
     /// Threads: any. The corresponding Core Foundation function is `CFRunLoopAddTimer`.
     public func add(_ timer: Timer, forMode name: Mode) {
@@ -14,6 +15,7 @@ extension GRunLoop {
             guard timer.guardian.bind(to: lock) else { return true }
             defer { unbindIfUnusedLocked(timer) }
             guard timer.isValidLocked else { return false }
+            timer.homeLocked?.require(self, for: "Timer")
             fixHomeLocked()
             // Checked in this order, because comparing unequal strings reads both to their ends.
             if name == .default {
@@ -28,7 +30,7 @@ extension GRunLoop {
             return false
         }
         kick?.send()
-        if isTaken { refuseOtherLoop("Timer") }
+        if isTaken { refuseOtherLoop("Timer", home: timer.guardian.withLock { timer.homeLocked }) }
     }
 
     /// Removes a timer from a mode, or from all common modes. It stays valid, and keeps its dates.

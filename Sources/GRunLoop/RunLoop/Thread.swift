@@ -49,13 +49,14 @@ extension GRunLoop {
         ///   - name: shown by debuggers and `top`.
         ///   - stackSize: in bytes. Zero and less mean the system's default; less than 512 KiB, which Swift's runtime
         ///     may need, means that.
-        ///   - setUp: called on the thread before its loop runs, to add what it is to serve. Nil: nothing is called.
+        ///   - setUp: called on the thread before its loop runs, to add what it is to serve. What it makes, and gives
+        ///     to items with the isolation that it is called with, belongs to the thread. Nil: nothing is called.
         /// - Throws: ``StartError``, which says what the system has refused.
         ///
         /// Threads: any. The corresponding Foundation methods are `Thread.init(block:)` and `Thread.start()`, GLib's
         /// function is `g_thread_new`.
         public init(
-            name: String = "GRunLoop", stackSize: Int = 0, setUp: (@Sendable (GRunLoop) -> Void)? = nil
+            name: String = "GRunLoop", stackSize: Int = 0, setUp: (@Sendable (isolated Isolation) -> Void)? = nil
         ) throws(StartError) {
             if Fork.isChild { throw .forked }
             self.name = name
@@ -140,7 +141,7 @@ private final class ThreadBody: @unchecked Sendable {
     // Guarded by the lock.
     private var waiting: [@Sendable () -> Void]? = []
     // Used before the thread runs, while the starting thread waits.
-    private var setUp: (@Sendable (GRunLoop) -> Void)?
+    private var setUp: (@Sendable (isolated GRunLoop.Isolation) -> Void)?
     private var loop: GRunLoop?
     // Used by the thread itself only.
     private var hasBegun = false
@@ -150,7 +151,7 @@ private final class ThreadBody: @unchecked Sendable {
     /// Guarded by `reapLock`.
     private var isReaped = false
 
-    init(name: String, setUp: (@Sendable (GRunLoop) -> Void)?) {
+    init(name: String, setUp: (@Sendable (isolated GRunLoop.Isolation) -> Void)?) {
         self.name = name
         self.setUp = setUp
     }
@@ -247,7 +248,7 @@ private final class ThreadBody: @unchecked Sendable {
         self.loop = loop
         // The executor's source keeps the mode from being finished.
         _ = loop.executor
-        setUp?(loop)
+        if let setUp { loop.isolation.assumeIsolated { setUp($0) } }
         setUp = nil
         // Reported from inside the run: a stop before the run would be ignored.
         loop.perform { [self] in tellStarter() }

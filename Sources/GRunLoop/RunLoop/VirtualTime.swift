@@ -96,8 +96,8 @@ extension GRunLoop {
     /// ``clock`` of the loop are virtual. The main dispatch queue is not served. A run with nothing to come waits in
     /// earnest, for other threads.
     ///
-    /// **The main actor.** Where the closure is on the main actor, so are the callouts of the loop: items that were
-    /// made with `onMain:` can be added to it. That is so on the main thread, as in a test of XCTest's, and in a
+    /// **The main actor.** Where the closure is on the main actor, so are the callouts of the loop: items whose
+    /// closures are `@MainActor` can be added to it. That is so on the main thread, as in a test of XCTest's, and in a
     /// `@MainActor` test of Swift Testing's, whose main actor lives on threads of libdispatch. ``main`` stays the main
     /// loop, which does not run meanwhile: what is added to it waits for its own, real time. So code that is to be
     /// tested is given its loop, ``main`` unless told otherwise. A task of the main actor runs when the test has

@@ -7,7 +7,7 @@ import GRunLoop
 /// The main dispatch queue is an item of the main loop (item 184): blocks from any thread run in its callouts, one
 /// snapshot a pass (item 186), and `DispatchQueue.main.sync` completes (item 191). The main actor is that queue, so
 /// tasks and `Task.sleep` work, and inside a callout of the main loop `MainActor.assumeIsolated` holds; items made with
-/// `onMain:` take closures of the main actor. A private mode does not serve the queue (item 185), and neither does a
+/// `{ @MainActor in }` belong to the main actor. A private mode does not serve the queue (item 185), and neither does a
 /// run that is nested in one of its blocks (item 188).
 enum MainQueue {
     static let scenario = Scenario(
@@ -19,7 +19,7 @@ enum MainQueue {
             @MainActor task     | runs on the main thread
             after Task.sleep    | runs on the main thread | at least 10 ms later
             timer callout       | MainActor.assumeIsolated holds
-            onMain timer        | calls a function of the main actor
+            @MainActor timer    | calls a function of the main actor
             default mode        | returned stopped
             private mode        | returned timedOut       | the block has not run
             default mode        | returned handledSource  | the block has run
@@ -89,12 +89,12 @@ enum MainQueue {
             // This would end the program if it were not so.
             MainActor.assumeIsolated { log.line("timer callout", "MainActor.assumeIsolated holds") }
         }
-        let isolated = GRunLoop.Timer(fireAt: now.advanced(by: .milliseconds(1)), onMain: { _ in finish(loop, log) })
+        let isolated = GRunLoop.Timer(fireAt: now.advanced(by: .milliseconds(1))) { @MainActor _ in finish(loop, log) }
         for timer in [assuming, isolated] { loop.add(timer, forMode: .default) }
     }
 
     @MainActor private static func finish(_ loop: GRunLoop, _ log: Recorder) {
-        log.line("onMain timer", "calls a function of the main actor")
+        log.line("@MainActor timer", "calls a function of the main actor")
         loop.stop()
     }
 

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+// Closures that are not @Sendable: called and let go where their actor is, and nowhere else.
+//
+// The compiler sees to the rest: whoever gives such a closure stands on that actor, so that what the closure has
+// captured belongs to the actor from then on and cannot be sent to another thread.
+
+import CGRun
+
+/// Where a closure may be called and let go.
+enum Home: Sendable {
+    case mainActor
+    /// On the thread of a loop whose executor is the actor's.
+    case thread(of: GRunLoop)
+
+    /// Of an actor that the caller stands on.
+    init(of actor: any Actor) {
+        let executor = actor.unownedExecutor.asSerialExecutor()
+        if let loop = (executor as? GRunLoop.Executor)?.loopOfThisThread {
+            self = .thread(of: loop)
+        } else if let executor, executor === MainActor.sharedUnownedExecutor.asSerialExecutor() {
+            self = .mainActor
+        } else {
+            Log.fatal(
+                "the actor that the closure of an item or a perform belongs to lives on no run loop, and nothing may "
+                    + "call it. Give the actor a GRunLoop.Executor, or write a @Sendable closure")
+        }
+    }
+
+    /// Whether items with such a closure may be added to the loop. In virtual time another loop stands in for the home:
+    /// on its thread only.
+    func admits(_ loop: GRunLoop) -> Bool {
+        switch self {
+        case .mainActor: loop.isMain || loop.virtualTime != nil && loop.isCurrent && MainQueue.isCurrent
+        case .thread(let home): loop === home || loop.virtualTime != nil && loop.isCurrent && home.isOfThisThread
+        }
+    }
+
+    /// Ends the process if the item may not be added to the loop. Also with a lock held.
+    @inline(never) func require(_ loop: GRunLoop, for item: StaticString) {
+        guard !admits(loop) else { return }
+        Log.fatal(
+            "the closure of this \(item) belongs to an actor that does not live on the run loop to which it is added. "
+                + "Add it to the actor's own loop, or make it with a @Sendable closure")
+    }
+
+    /// The same where the closure is about to be called.
+    fileprivate func requireHere() {
+        guard mayCall else {
+            Log.fatal(
+                "a closure that belongs to an actor was called where that actor is not: fire() such a timer on its "
+                    + "loop's thread, or make it with a @Sendable closure")
+        }
+        // Where libdispatch has the main queue on another thread, the main loop's is not the main actor's.
+        if case .mainActor = self { MainActor.preconditionIsolated() }
+    }
+
+    private var mayCall: Bool {
+        switch self {
+        // The main loop is on the main actor; a loop of virtual time is if its test is. Elsewhere nobody asks
+        // libdispatch.
+        case .mainActor:
+            guard let loop = ThreadLoops.currentIfAny else { return false }
+            return loop.isMain || loop.virtualTime != nil && MainQueue.isCurrent
+        case .thread(let home): return home.isOfThisThread
+        }
+    }
+
+    /// Where to let go of something: its deinit, and that of whatever it is the last to hold, is code of the actor.
+    fileprivate enum Place {
+        case here
+        case thread(of: GRunLoop)
+        /// Nobody can ever be at home again: it is kept.
+        case nowhere
+    }
+
+    fileprivate var place: Place {
+        // A child has one thread.
+        if Fork.isChild { return .here }
+        switch self {
+        case .mainActor where cgrun_is_main_thread():
+            return cgrun_main_queue_owner() == cgrun_main_thread() ? .here : .nowhere
+        case .mainActor:
+            return MainQueue.isCurrent ? .here : ThreadLoops.main.isDead ? .nowhere : .thread(of: ThreadLoops.main)
+        case .thread(let loop):
+            return loop.isOfThisThread ? .here : loop.isDead ? .nowhere : .thread(of: loop)
+        }
+    }
+}
+
+/// Holds a closure of an actor's, and the actor: what that leaves behind when it goes must not be torn down beside a
+/// closure that is still there.
+final class Confined: @unchecked Sendable {
+    let home: Home
+    /// At home only, and when nobody else has this any more.
+    private var content: Unmanaged<AnyObject>?
+
+    private final class Content<Body> {
+        // In this order: the actor goes last.
+        let body: Body
+        let actor: (any Actor)?
+
+        init(_ body: Body, of actor: (any Actor)?) {
+            self.body = body
+            self.actor = actor
+        }
+    }
+
+    /// - Parameter body: a struct with the closure: as a generic value by itself it would be wrapped at each call.
+    init<Body>(_ body: Body, of actor: any Actor) {
+        home = Home(of: actor)
+        content = .passRetained(Content(body, of: actor))
+    }
+
+    init<Body>(onMainActor body: Body) {
+        home = .mainActor
+        content = .passRetained(Content(body, of: nil))
+    }
+
+    fileprivate init(carrying content: Unmanaged<AnyObject>, to home: Home) {
+        self.home = home
+        self.content = content
+    }
+
+    deinit {
+        guard let content else { return }
+        switch home.place {
+        case .here: content.release()
+        case .thread(let loop):
+            let carrier = Confined(carrying: content, to: home)
+            // Whoever lets go of the carrier last, and be it a loop that ends, comes back here.
+            loop.async { withExtendedLifetime(carrier) {} }
+        case .nowhere: break
+        }
+    }
+
+    @inline(__always) func call<Body>(_ type: Body.Type, _ use: (Body) -> Void) {
+        home.requireHere()
+        // Retained: the closure may let itself go.
+        guard let content = content?.takeUnretainedValue() else { return }
+        use(unsafeDowncast(content, to: Content<Body>.self).body)
+    }
+
+    /// Of an item that never calls it again.
+    func letGo() {
+        switch home.place {
+        case .here:
+            let former = content
+            content = nil
+            former?.release()
+        case .thread(let loop): loop.async { [self] in letGo() }
+        case .nowhere: break
+        }
+    }
+}

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+// Items whose closures belong to an actor: to the main actor, or to one that lives on a loop.
+//
+// Each initializer that takes a @Sendable closure, which any loop may call, has two more. With `isolation:` it takes
+// any closure that is made on an actor: what it captures, plain classes and variables among it, belongs to the actor
+// from then on, which the compiler sees to. A closure that is written as `{ @MainActor in ... }` belongs to the main
+// actor, wherever it is made. Nothing is scheduled: the actor is on the loop's thread, and the closure is called where
+// it stands.
+//
+// The casts take the main actor off a closure's type: ``Home`` sees to it where it is called, as
+// `MainActor.assumeIsolated` would.
+//
+// The actor must not be optional: with none, what a closure captures could still be sent to another thread.
+
+// Around each closure, so that as a generic value it is not wrapped.
+private struct TimerBody {
+    typealias Call = (GRunLoop.Timer) -> Void
+    let call: Call
+}
+
+struct SourceBody {
+    typealias Call = () -> Void
+    let call: Call
+}
+
+private struct DescriptorBody {
+    typealias Call = (GRunLoop.DescriptorSource, GRunLoop.DescriptorSource.Conditions) -> Void
+    let call: Call
+}
+
+private struct ObserverBody {
+    typealias Call = (GRunLoop.Observer, GRunLoop.Activity) -> Void
+    let call: Call
+}
+
+extension Confined {
+    fileprivate var timerHandler: @Sendable (GRunLoop.Timer) -> Void {
+        { timer in self.call(TimerBody.self) { $0.call(timer) } }
+    }
+
+    var block: @Sendable () -> Void {
+        { self.call(SourceBody.self) { $0.call() } }
+    }
+
+    fileprivate var descriptorHandler:
+        @Sendable (GRunLoop.DescriptorSource, GRunLoop.DescriptorSource.Conditions) -> Void
+    {
+        { source, ready in self.call(DescriptorBody.self) { $0.call(source, ready) } }
+    }
+
+    fileprivate var observerHandler: @Sendable (GRunLoop.Observer, GRunLoop.Activity) -> Void {
+        { observer, activity in self.call(ObserverBody.self) { $0.call(observer, activity) } }
+    }
+}
+
+extension GRunLoop.Timer {
+    /// A timer whose closure belongs to the actor that the caller is on, and is called and let go there. Only the
+    /// actor's own loop takes it, and a loop of virtual time on its thread: adding it to another ends the process, with
+    /// a message. It holds the actor until it is invalidated.
+    ///
+    /// Threads: the actor's. Otherwise it is ``init(fireAt:interval:tolerance:handler:)``.
+    ///
+    /// - Parameters:
+    ///   - isolation: the actor that the closure belongs to: `self` in an actor, `#isolation` anywhere. It must live on
+    ///     a run loop: one that does not ends the process, with a message.
+    ///   - handler: any closure, which need not be `@Sendable`.
+    public convenience init(
+        fireAt: GRunLoop.Instant, interval: Duration = .zero, tolerance: Duration = .zero,
+        isolation: isolated any Actor, handler: @escaping (GRunLoop.Timer) -> Void
+    ) {
+        let confined = Confined(TimerBody(call: handler), of: isolation)
+        self.init(
+            date: Nanoseconds(saturating: fireAt), period: Nanoseconds(saturating: interval), tolerance: tolerance,
+            at: ThreadLoops.time,
+            home: confined.home, handler: confined.timerHandler)
+    }
+
+    /// A timer whose closure belongs to the main actor, and is called and let go there: one that is written as
+    /// `{ @MainActor _ in ... }`. Only the main loop takes it, and a loop of virtual time on the main actor: adding it
+    /// to another ends the process, with a message.
+    ///
+    /// Threads: any. Otherwise it is ``init(fireAt:interval:tolerance:handler:)``.
+    public convenience init(
+        fireAt: GRunLoop.Instant, interval: Duration = .zero, tolerance: Duration = .zero,
+        isolation: MainActor = .shared, handler: @escaping @MainActor (GRunLoop.Timer) -> Void
+    ) {
+        let confined = Confined(onMainActor: TimerBody(call: unsafeBitCast(handler, to: TimerBody.Call.self)))
+        self.init(
+            date: Nanoseconds(saturating: fireAt), period: Nanoseconds(saturating: interval), tolerance: tolerance,
+            at: ThreadLoops.time,
+            home: confined.home, handler: confined.timerHandler)
+    }
+
+    /// A timer whose closure belongs to the actor that the caller is on, and is called and let go there. Only the
+    /// actor's own loop takes it, and a loop of virtual time on its thread: adding it to another ends the process, with
+    /// a message. It holds the actor until it is invalidated.
+    ///
+    /// Threads: the actor's. Otherwise it is ``init(interval:repeats:tolerance:handler:)``.
+    ///
+    /// - Parameters:
+    ///   - isolation: the actor that the closure belongs to: `self` in an actor, `#isolation` anywhere. It must live on
+    ///     a run loop: one that does not ends the process, with a message.
+    ///   - handler: any closure, which need not be `@Sendable`.
+    public convenience init(
+        interval: Duration, repeats: Bool, tolerance: Duration = .zero,
+        isolation: isolated any Actor, handler: @escaping (GRunLoop.Timer) -> Void
+    ) {
+        let confined = Confined(TimerBody(call: handler), of: isolation)
+        self.init(
+            interval: interval, startingAt: ThreadLoops.time, repeats: repeats, tolerance: tolerance,
+            home: confined.home, handler: confined.timerHandler)
+    }
+
+    /// A timer whose closure belongs to the main actor, and is called and let go there: one that is written as
+    /// `{ @MainActor _ in ... }`. Only the main loop takes it, and a loop of virtual time on the main actor: adding it
+    /// to another ends the process, with a message.
+    ///
+    /// Threads: any. Otherwise it is ``init(interval:repeats:tolerance:handler:)``.
+    public convenience init(
+        interval: Duration, repeats: Bool, tolerance: Duration = .zero,
+        isolation: MainActor = .shared, handler: @escaping @MainActor (GRunLoop.Timer) -> Void
+    ) {
+        let confined = Confined(onMainActor: TimerBody(call: unsafeBitCast(handler, to: TimerBody.Call.self)))
+        self.init(
+            interval: interval, startingAt: ThreadLoops.time, repeats: repeats, tolerance: tolerance,
+            home: confined.home, handler: confined.timerHandler)
+    }
+
+    /// Makes a timer whose closure belongs to the actor that the caller is on, see
+    /// ``init(interval:repeats:tolerance:isolation:handler:)-(_,_,_,Actor,_)``, and adds it to the current thread's
+    /// loop, in the default mode.
+    ///
+    /// Threads: the actor's. The corresponding Foundation method is
+    /// `Timer.scheduledTimer(withTimeInterval:repeats:block:)`.
+    @available(*, noasync, message: "an async function has no thread of its own, so no current run loop")
+    @discardableResult
+    public static func scheduled(
+        interval: Duration, repeats: Bool, tolerance: Duration = .zero,
+        isolation: isolated any Actor, handler: @escaping (GRunLoop.Timer) -> Void
+    ) -> GRunLoop.Timer {
+        let timer = GRunLoop.Timer(
+            interval: interval, repeats: repeats, tolerance: tolerance, isolation: isolation, handler: handler)
+        ThreadLoops.current.add(timer, forMode: .default)
+        return timer
+    }
+
+    /// Makes a timer whose closure belongs to the main actor, and adds it to the current thread's loop, in the default
+    /// mode.
+    ///
+    /// Threads: the main one, or wherever the main actor is in virtual time; on another it ends the process, with a
+    /// message. The corresponding Foundation method is `Timer.scheduledTimer(withTimeInterval:repeats:block:)`.
+    @available(*, noasync, message: "an async function has no thread of its own, so no current run loop")
+    @discardableResult
+    public static func scheduled(
+        interval: Duration, repeats: Bool, tolerance: Duration = .zero,
+        isolation: MainActor = .shared, handler: @escaping @MainActor (GRunLoop.Timer) -> Void
+    ) -> GRunLoop.Timer {
+        let timer = GRunLoop.Timer(
+            interval: interval, repeats: repeats, tolerance: tolerance, isolation: isolation, handler: handler)
+        ThreadLoops.current.add(timer, forMode: .default)
+        return timer
+    }
+}
+
+extension GRunLoop.Source {
+    /// A source whose closure belongs to the actor that the caller is on, and is called and let go there. Only the
+    /// actor's own loop takes it, and a loop of virtual time on its thread: adding it to another ends the process, with
+    /// a message. It holds the actor until it is invalidated, which also lets its closure go.
+    ///
+    /// Threads: the actor's. Otherwise it is ``init(order:schedule:cancel:perform:)``.
+    ///
+    /// - Parameters:
+    ///   - isolation: the actor that the closure belongs to: `self` in an actor, `#isolation` anywhere. It must live on
+    ///     a run loop: one that does not ends the process, with a message.
+    ///   - perform: any closure, which need not be `@Sendable`.
+    public convenience init(
+        order: Int = 0,
+        schedule: (@Sendable (GRunLoop, GRunLoop.Mode) -> Void)? = nil,
+        cancel: (@Sendable (GRunLoop, GRunLoop.Mode) -> Void)? = nil,
+        isolation: isolated any Actor, perform: @escaping () -> Void
+    ) {
+        let confined = Confined(SourceBody(call: perform), of: isolation)
+        self.init(order, schedule, cancel, confined: confined, confined.block)
+    }
+
+    /// A source whose closure belongs to the main actor, and is called and let go there: one that is written as
+    /// `{ @MainActor in ... }`. Only the main loop takes it, and a loop of virtual time on the main actor: adding it to
+    /// another ends the process, with a message.
+    ///
+    /// Threads: any. Otherwise it is ``init(order:schedule:cancel:perform:)``.
+    public convenience init(
+        order: Int = 0,
+        schedule: (@Sendable (GRunLoop, GRunLoop.Mode) -> Void)? = nil,
+        cancel: (@Sendable (GRunLoop, GRunLoop.Mode) -> Void)? = nil,
+        isolation: MainActor = .shared, perform: @escaping @MainActor () -> Void
+    ) {
+        let confined = Confined(onMainActor: SourceBody(call: unsafeBitCast(perform, to: SourceBody.Call.self)))
+        self.init(order, schedule, cancel, confined: confined, confined.block)
+    }
+}
+
+extension GRunLoop.DescriptorSource {
+    /// A descriptor source whose closure belongs to the actor that the caller is on, and is called and let go there.
+    /// Only the actor's own loop takes it, and a loop of virtual time on its thread: adding it to another ends the
+    /// process, with a message. It holds the actor until it is invalidated, which also lets its closure go.
+    ///
+    /// Threads: the actor's. Otherwise it is ``init(descriptor:conditions:handler:)``.
+    ///
+    /// - Parameters:
+    ///   - isolation: the actor that the closure belongs to: `self` in an actor, `#isolation` anywhere. It must live on
+    ///     a run loop: one that does not ends the process, with a message.
+    ///   - handler: any closure, which need not be `@Sendable`.
+    public convenience init(
+        descriptor: Int32, conditions: Conditions = .readable,
+        isolation: isolated any Actor, handler: @escaping (GRunLoop.DescriptorSource, Conditions) -> Void
+    ) {
+        let confined = Confined(DescriptorBody(call: handler), of: isolation)
+        self.init(descriptor, conditions, confined: confined, confined.descriptorHandler)
+    }
+
+    /// A descriptor source whose closure belongs to the main actor, and is called and let go there: one that is written
+    /// as `{ @MainActor _, _ in ... }`. Only the main loop takes it, and a loop of virtual time on the main actor:
+    /// adding it to another ends the process, with a message.
+    ///
+    /// Threads: any. Otherwise it is ``init(descriptor:conditions:handler:)``.
+    public convenience init(
+        descriptor: Int32, conditions: Conditions = .readable,
+        isolation: MainActor = .shared, handler: @escaping @MainActor (GRunLoop.DescriptorSource, Conditions) -> Void
+    ) {
+        let confined = Confined(onMainActor: DescriptorBody(call: unsafeBitCast(handler, to: DescriptorBody.Call.self)))
+        self.init(descriptor, conditions, confined: confined, confined.descriptorHandler)
+    }
+}
+
+extension GRunLoop.Observer {
+    /// An observer whose closure belongs to the actor that the caller is on, and is called and let go there. Only the
+    /// actor's own loop takes it, and a loop of virtual time on its thread: adding it to another ends the process, with
+    /// a message. It holds the actor until it is invalidated.
+    ///
+    /// Threads: the actor's. Otherwise it is ``init(activities:repeats:order:handler:)``.
+    ///
+    /// - Parameters:
+    ///   - isolation: the actor that the closure belongs to: `self` in an actor, `#isolation` anywhere. It must live on
+    ///     a run loop: one that does not ends the process, with a message.
+    ///   - handler: any closure, which need not be `@Sendable`.
+    public convenience init(
+        activities: GRunLoop.Activity, repeats: Bool = true, order: Int = 0,
+        isolation: isolated any Actor, handler: @escaping (GRunLoop.Observer, GRunLoop.Activity) -> Void
+    ) {
+        let confined = Confined(ObserverBody(call: handler), of: isolation)
+        self.init(activities, repeats, order, home: confined.home, confined.observerHandler)
+    }
+
+    /// An observer whose closure belongs to the main actor, and is called and let go there: one that is written as
+    /// `{ @MainActor _, _ in ... }`. Only the main loop takes it, and a loop of virtual time on the main actor: adding
+    /// it to another ends the process, with a message.
+    ///
+    /// Threads: any. Otherwise it is ``init(activities:repeats:order:handler:)``.
+    public convenience init(
+        activities: GRunLoop.Activity, repeats: Bool = true, order: Int = 0,
+        isolation: MainActor = .shared, handler: @escaping @MainActor (GRunLoop.Observer, GRunLoop.Activity) -> Void
+    ) {
+        let confined = Confined(onMainActor: ObserverBody(call: unsafeBitCast(handler, to: ObserverBody.Call.self)))
+        self.init(activities, repeats, order, home: confined.home, confined.observerHandler)
+    }
+}

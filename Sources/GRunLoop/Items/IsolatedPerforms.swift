@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// The perform family with closures that belong to an actor: see Isolated.swift.
+
+extension GRunLoop {
+    /// The same as ``perform(after:inModes:target:key:_:)``, with a closure that belongs to the actor that the caller
+    /// is on, and is called and let go there.
+    ///
+    /// Threads: the loop's own, on which the actor must live: with another actor it ends the process, with a message.
+    ///
+    /// - Parameter isolation: the actor that the closure belongs to: `self` in an actor, `#isolation` anywhere.
+    public func perform(
+        after delay: Duration, inModes names: [Mode] = [.default], target: AnyObject? = nil,
+        key: (any Hashable & Sendable)? = nil,
+        isolation: isolated any Actor, _ body: @escaping () -> Void
+    ) {
+        let confined = Confined(SourceBody(call: body), of: isolation)
+        if !Fork.isChild { confined.home.require(self, for: "perform") }
+        perform(after: delay, inModes: names, target: target, key: key, confined.block)
+    }
+
+    /// The same as ``perform(after:inModes:target:key:_:)`` of the main loop, with a closure that belongs to the main
+    /// actor: `{ @MainActor in ... }`.
+    ///
+    /// Threads: the main one, or wherever the main actor is in virtual time; on another loop it ends the process, with
+    /// a message.
+    public func perform(
+        after delay: Duration, inModes names: [Mode] = [.default], target: AnyObject? = nil,
+        key: (any Hashable & Sendable)? = nil,
+        isolation: MainActor = .shared, _ body: @escaping @MainActor () -> Void
+    ) {
+        let confined = Confined(onMainActor: SourceBody(call: unsafeBitCast(body, to: SourceBody.Call.self)))
+        if !Fork.isChild { confined.home.require(self, for: "perform") }
+        perform(after: delay, inModes: names, target: target, key: key, confined.block)
+    }
+
+    /// The same as ``perform(order:inModes:target:key:_:)``, with a closure that belongs to the actor that the caller
+    /// is on, and is called and let go there.
+    ///
+    /// Threads: the loop's own, on which the actor must live: with another actor it ends the process, with a message.
+    ///
+    /// - Parameter isolation: the actor that the closure belongs to: `self` in an actor, `#isolation` anywhere.
+    public func perform(
+        order: Int, inModes names: [Mode], target: AnyObject? = nil, key: (any Hashable & Sendable)? = nil,
+        isolation: isolated any Actor, _ body: @escaping () -> Void
+    ) {
+        let confined = Confined(SourceBody(call: body), of: isolation)
+        if !Fork.isChild { confined.home.require(self, for: "perform") }
+        perform(order: order, inModes: names, target: target, key: key, confined.block)
+    }
+
+    /// The same as ``perform(order:inModes:target:key:_:)`` of the main loop, with a closure that belongs to the main
+    /// actor: `{ @MainActor in ... }`.
+    ///
+    /// Threads: the main one, or wherever the main actor is in virtual time; on another loop it ends the process, with
+    /// a message.
+    public func perform(
+        order: Int, inModes names: [Mode], target: AnyObject? = nil, key: (any Hashable & Sendable)? = nil,
+        isolation: MainActor = .shared, _ body: @escaping @MainActor () -> Void
+    ) {
+        let confined = Confined(onMainActor: SourceBody(call: unsafeBitCast(body, to: SourceBody.Call.self)))
+        if !Fork.isChild { confined.home.require(self, for: "perform") }
+        perform(order: order, inModes: names, target: target, key: key, confined.block)
+    }
+
+    /// Enqueues a block of the main actor on the main loop, and wakes it: ``async(inModes:_:)`` of ``main``. It is let
+    /// go on the main actor, too.
+    ///
+    /// Threads: any. An empty list of modes means never. The corresponding Core Foundation functions are
+    /// `CFRunLoopPerformBlock` and `CFRunLoopWakeUp` of the main run loop.
+    public static func asyncOnMain(inModes names: [Mode] = [.common], _ body: @escaping @MainActor () -> Void) {
+        let confined = Confined(onMainActor: SourceBody(call: unsafeBitCast(body, to: SourceBody.Call.self)))
+        main.async(inModes: names, confined.block)
+    }
+}

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// What was made outside belongs to the actor as soon as an item there has it.
+import GRunLoop
+
+final class Model {
+    var count = 0
+}
+
+func start() {
+    let model = Model()
+    GRunLoop.current.isolation.assumeIsolated { here in
+        _ = GRunLoop.Source(isolation: here) { model.count += 1 }  // error: risks causing data races
+    }
+    Task.detached { model.count += 1 }
+}

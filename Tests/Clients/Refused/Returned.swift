@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// Nor can it be handed out of the actor.
+import GRunLoop
+
+final class Model {
+    var count = 0
+}
+
+func make(_ here: isolated GRunLoop.Isolation) -> sending Model {
+    let model = Model()
+    _ = GRunLoop.Source(isolation: here) { model.count += 1 }
+    return model  // error: risks causing data races
+}

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+// Closures that are not @Sendable: they belong to an actor, and are called and let go where it is.
+
+import GRunLoop
+import Glibc
+import TestSupport
+import Testing
+
+/// A plain class: neither Sendable nor an actor's. Tells where it is called and let go.
+private final class Model {
+    var count = 0
+    private let trace: Recorder
+    private let home = threadID
+
+    init(_ trace: Recorder) { self.trace = trace }
+
+    deinit { trace(threadID == home ? "let go at home" : "let go elsewhere") }
+
+    func touch(_ name: String) {
+        count += 1
+        trace(threadID == home ? name : "\(name) elsewhere")
+    }
+}
+
+private actor Resident {
+    private nonisolated let executor: GRunLoop.Executor
+    nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
+    private var count = 0
+    private var held: GRunLoop.Source?
+    private let gone: Witness?
+
+    init(on loop: GRunLoop, _ gone: Witness? = nil) {
+        executor = GRunLoop.Executor(loop, label: "Resident")
+        self.gone = gone
+    }
+
+    func start(on loop: GRunLoop, until wanted: Int, _ ended: Flag) {
+        var fires = 0
+        let timer = GRunLoop.Timer(interval: .milliseconds(1), repeats: true, isolation: self) { timer in
+            self.count += 1
+            fires += 1
+            guard fires == wanted else { return }
+            timer.invalidate()
+            ended.set()
+        }
+        loop.add(timer, forMode: .common)
+    }
+
+    func hold(in loop: GRunLoop) -> GRunLoop.Source {
+        let source = GRunLoop.Source(isolation: self) { self.count += 1 }
+        loop.add(source, forMode: .common)
+        held = source
+        return source
+    }
+
+    func currentCount() -> Int { count }
+}
+
+@Suite("Closures that belong to an actor") struct ConfinedTests {
+    @Test("every item of a plain class calls it on its thread, and lets it go there")
+    func plainClass() throws {
+        let trace = Recorder()
+        let pipe = Pipe()
+        pipe.send()
+        let worker = try GRunLoop.Thread(name: "plain") { here in
+            let model = Model(trace)
+            let loop = here.loop
+            loop.add(GRunLoop.Timer(fireAt: .now, isolation: here) { _ in model.touch("timer") }, forMode: .default)
+            let source = GRunLoop.Source(isolation: here) { model.touch("source") }
+            loop.add(source, forMode: .default)
+            source.signal()
+            let descriptor = GRunLoop.DescriptorSource(descriptor: pipe.readEnd, isolation: here) { source, _ in
+                model.touch("descriptor")
+                source.invalidate()
+            }
+            try? loop.add(descriptor, forMode: .default)
+            let observer = GRunLoop.Observer(activities: .entry, repeats: false, isolation: here) { _, _ in
+                model.touch("observer")
+            }
+            loop.add(observer, forMode: .default)
+            loop.perform(after: .zero, isolation: here) { model.touch("later") }
+            loop.perform(order: 0, inModes: [.default], isolation: here) { model.touch("ordered") }
+            _ = GRunLoop.Timer.scheduled(interval: .zero, repeats: false, isolation: here) { _ in
+                model.touch("scheduled")
+            }
+        }
+        let names = ["descriptor", "later", "observer", "ordered", "scheduled", "source", "timer"]
+        #expect(trace.wait(forCount: names.count))
+        #expect(trace.lines.sorted() == names)
+        worker.stop()
+        worker.join()
+        #expect(trace.lines.last == "let go at home")
+    }
+
+    @Test("an actor on a loop counts in its timer's closure, as do the variables of its function")
+    func actor() async throws {
+        try await withWorker { loop in
+            let resident = Resident(on: loop)
+            let ended = Flag()
+            await resident.start(on: loop, until: 3, ended)
+            #expect(ended.wait())
+            #expect(await resident.currentCount() == 3)
+        }
+    }
+
+    @Test("an item that is invalidated, or dropped, on another thread lets its closure go at home")
+    func invalidatedElsewhere() throws {
+        let trace = Recorder()
+        let items = Shared<[() -> Void]>([])
+        let worker = try GRunLoop.Thread(name: "home") { here in
+            let loop = here.loop
+            func model() -> Model { Model(trace) }
+            let (first, second, third, fourth, fifth) = (model(), model(), model(), model(), model())
+            let timer = GRunLoop.Timer(interval: .seconds(3600), repeats: true, isolation: here) { _ in
+                first.touch("timer")
+            }
+            loop.add(timer, forMode: .default)
+            let observer = GRunLoop.Observer(activities: .exit, isolation: here) { _, _ in second.touch("observer") }
+            loop.add(observer, forMode: .default)
+            let source = GRunLoop.Source(isolation: here) { third.touch("source") }
+            loop.add(source, forMode: .default)
+            let descriptor = GRunLoop.DescriptorSource(descriptor: 0, isolation: here) { _, _ in
+                fourth.touch("descriptor")
+            }
+            let dropped = GRunLoop.Timer(fireAt: .now, isolation: here) { _ in fifth.touch("dropped") }
+            items.value = [
+                { timer.invalidate() }, { observer.invalidate() }, { source.invalidate() },
+                { descriptor.invalidate() }, { withExtendedLifetime(dropped) {} },
+            ]
+        }
+        for count in 1...5 {
+            let item = items.update { $0.removeFirst() }
+            item()
+            _ = consume item
+            #expect(trace.wait(forCount: count))
+        }
+        #expect(trace.lines == Array(repeating: "let go at home", count: 5))
+        worker.stop()
+        worker.join()
+    }
+
+    // What is kept for ever is a leak to it.
+    @Test(
+        "what is left when its thread has ended is kept, and never let go elsewhere",
+        .disabled(if: sanitizer == "address"))
+    func afterTheEnd() throws {
+        let trace = Recorder()
+        let item = Shared<GRunLoop.Source?>(nil)
+        let worker = try GRunLoop.Thread(name: "home") { here in
+            let model = Model(trace)
+            item.value = GRunLoop.Source(isolation: here) { model.touch("source") }
+        }
+        worker.stop()
+        worker.join()
+        item.value?.invalidate()
+        item.value = nil
+        #expect(trace.lines == [])
+    }
+
+    @Test("an actor that holds its own source goes when that is invalidated")
+    func cycle() async throws {
+        try await withWorker { loop in
+            let gone = Flag()
+            func make() async -> GRunLoop.Source {
+                await Resident(on: loop, Witness { gone.set() }).hold(in: loop)
+            }
+            let source = await make()
+            #expect(!gone.isSet)
+            source.invalidate()
+            #expect(gone.wait())
+        }
+    }
+
+    @Test("in virtual time items of the thread's own actors may be in the loop that stands in")
+    func virtualTime() throws {
+        let trace = Recorder()
+        let worker = try GRunLoop.Thread(name: "home") { here in
+            let model = Model(trace)
+            GRunLoop.withVirtualTime { time in
+                let timer = GRunLoop.Timer(interval: .seconds(60), repeats: true, isolation: here) { _ in
+                    model.touch("minute")
+                }
+                time.loop.add(timer, forMode: .default)
+                time.advance(by: .seconds(120))
+                timer.invalidate()
+            }
+            time(of: model)
+        }
+        @Sendable func time(of model: Model) { trace("\(model.count)") }
+        worker.stop()
+        worker.join()
+        #expect(trace.lines == ["minute", "minute", "2", "let go at home"])
+    }
+
+    @Test(
+        "where its actor is not, such a closure is not called: the process ends, and says why",
+        arguments: [
+            ("timer-elsewhere", "the closure of this Timer belongs to an actor"),
+            ("source-elsewhere", "the closure of this Source belongs to an actor"),
+            ("descriptor-elsewhere", "the closure of this DescriptorSource belongs to an actor"),
+            ("observer-elsewhere", "the closure of this Observer belongs to an actor"),
+            ("timer-elsewhere-too", "the closure of this Timer belongs to an actor"),
+            ("perform-elsewhere", "the closure of this perform belongs to an actor"),
+            ("fired-elsewhere", "was called where that actor is not"),
+            ("in-virtual-time-elsewhere", "the closure of this Timer belongs to an actor"),
+            ("to-no-loop", "belongs to lives on no run loop"),
+        ])
+    func elsewhere(scenario: String, message: String) {
+        let child = runChild("confined-\(scenario)")
+        #expect(child.output == (scenario == "to-no-loop" ? [] : ["before"]))
+        #expect(child.signal != nil)
+        #expect(child.errorCount(of: message) == 1, "\(child.errors)")
+    }
+}
