@@ -24,11 +24,11 @@ extension GRunLoop {
     ///
     /// Threads: any; its isolated code runs on the loop's. There is no corresponding Core Foundation type.
     public actor Isolation {
-        /// The loop on whose thread this is.
+        /// The loop on whose thread this is. Threads: any.
         public nonisolated let loop: GRunLoop
         private nonisolated let executor: Executor
 
-        /// The loop's executor.
+        /// The loop's executor. Threads: any.
         public nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
         fileprivate init(of loop: GRunLoop) {

@@ -54,7 +54,11 @@ extension GRunLoop {
                 try await next(isolation: #isolation)
             }
 
-            /// The same, for `for try await`. Threads: any, one task at a time.
+            /// The same, for `for try await`.
+            ///
+            /// - Throws: ``DescriptorError`` if the descriptor cannot be watched.
+            ///
+            /// Threads: any, one task at a time.
             public mutating func next(isolation actor: isolated (any Actor)?) async throws(DescriptorError) -> Element?
             {
                 for mode in modes { try loop.add(source, forMode: mode) }

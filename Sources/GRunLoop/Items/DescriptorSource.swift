@@ -16,8 +16,8 @@ extension GRunLoop {
     /// level-triggered loop: use descriptors that do not block. A descriptor source is in one loop at a time, and in
     /// any number of its modes.
     ///
-    /// Threads: every call, any thread. The corresponding Core Foundation type is `CFRunLoopSource` with a context of
-    /// version 1; the GLib function is `g_unix_fd_source_new`.
+    /// Threads: any. The corresponding Core Foundation type is `CFRunLoopSource` with a context of version 1; the GLib
+    /// function is `g_unix_fd_source_new`.
     public final class DescriptorSource: @unchecked Sendable {
         /// What can be waited for and what can be found. The bits are those of `poll(2)`, which are those of `epoll(7)`
         /// and GLib. The corresponding GLib type is `GIOCondition`.
@@ -79,10 +79,16 @@ extension GRunLoop {
         /// What the handler holds, if that belongs to an actor.
         let confined: Confined?
 
+        /// A source that is in no loop yet, and may be added to any. Whether its descriptor can be watched turns out
+        /// then.
+        ///
         /// - Parameters:
         ///   - descriptor: an open descriptor that can be polled. It stays the caller's: the source never closes it.
         ///   - conditions: what to wait for; ``Conditions/hangUp`` and ``Conditions/error`` are always waited for.
         ///   - handler: called on the loop's thread with what has been found. It is kept until the source itself goes.
+        ///
+        /// Threads: any. The corresponding Core Foundation function is `CFRunLoopSourceCreate`, GLib's is
+        /// `g_unix_fd_source_new`.
         public convenience init(
             descriptor: Int32, conditions: Conditions = .readable,
             handler: @escaping @Sendable (DescriptorSource, Conditions) -> Void

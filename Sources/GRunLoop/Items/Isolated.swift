@@ -54,16 +54,15 @@ extension Confined {
 }
 
 extension GRunLoop.Timer {
-    /// A timer whose closure belongs to the actor that the caller is on, and is called and let go there. Only the
-    /// actor's own loop takes it, and a loop of virtual time on its thread: adding it to another ends the process, with
-    /// a message. It holds the actor until it is invalidated.
+    /// A timer whose closure belongs to the actor that the caller is on, and is called and let go there.
+    ///
+    /// Only the actor's own loop takes it, and a loop of virtual time on its thread: adding it to another ends the
+    /// process, with a message. It holds the actor until it is invalidated.
+    ///
+    /// That actor is `isolation`: `self` in an actor, `#isolation` anywhere. It must live on a run loop: one that does
+    /// not ends the process, with a message. The closure need not be `@Sendable`.
     ///
     /// Threads: the actor's. Otherwise it is ``init(fireAt:interval:tolerance:handler:)``.
-    ///
-    /// - Parameters:
-    ///   - isolation: the actor that the closure belongs to: `self` in an actor, `#isolation` anywhere. It must live on
-    ///     a run loop: one that does not ends the process, with a message.
-    ///   - handler: any closure, which need not be `@Sendable`.
     public convenience init(
         fireAt: GRunLoop.Instant, interval: Duration = .zero, tolerance: Duration = .zero,
         isolation: isolated any Actor, handler: @escaping (GRunLoop.Timer) -> Void
@@ -76,8 +75,10 @@ extension GRunLoop.Timer {
     }
 
     /// A timer whose closure belongs to the main actor, and is called and let go there: one that is written as
-    /// `{ @MainActor _ in ... }`. Only the main loop takes it, and a loop of virtual time on the main actor: adding it
-    /// to another ends the process, with a message.
+    /// `{ @MainActor _ in ... }`.
+    ///
+    /// Only the main loop takes it, and a loop of virtual time on the main actor: adding it to another ends the
+    /// process, with a message.
     ///
     /// Threads: any. Otherwise it is ``init(fireAt:interval:tolerance:handler:)``.
     public convenience init(
@@ -91,16 +92,15 @@ extension GRunLoop.Timer {
             home: confined.home, handler: confined.timerHandler)
     }
 
-    /// A timer whose closure belongs to the actor that the caller is on, and is called and let go there. Only the
-    /// actor's own loop takes it, and a loop of virtual time on its thread: adding it to another ends the process, with
-    /// a message. It holds the actor until it is invalidated.
+    /// A timer whose closure belongs to the actor that the caller is on, and is called and let go there.
+    ///
+    /// Only the actor's own loop takes it, and a loop of virtual time on its thread: adding it to another ends the
+    /// process, with a message. It holds the actor until it is invalidated.
+    ///
+    /// That actor is `isolation`: `self` in an actor, `#isolation` anywhere. It must live on a run loop: one that does
+    /// not ends the process, with a message. The closure need not be `@Sendable`.
     ///
     /// Threads: the actor's. Otherwise it is ``init(interval:repeats:tolerance:handler:)``.
-    ///
-    /// - Parameters:
-    ///   - isolation: the actor that the closure belongs to: `self` in an actor, `#isolation` anywhere. It must live on
-    ///     a run loop: one that does not ends the process, with a message.
-    ///   - handler: any closure, which need not be `@Sendable`.
     public convenience init(
         interval: Duration, repeats: Bool, tolerance: Duration = .zero,
         isolation: isolated any Actor, handler: @escaping (GRunLoop.Timer) -> Void
@@ -112,8 +112,10 @@ extension GRunLoop.Timer {
     }
 
     /// A timer whose closure belongs to the main actor, and is called and let go there: one that is written as
-    /// `{ @MainActor _ in ... }`. Only the main loop takes it, and a loop of virtual time on the main actor: adding it
-    /// to another ends the process, with a message.
+    /// `{ @MainActor _ in ... }`.
+    ///
+    /// Only the main loop takes it, and a loop of virtual time on the main actor: adding it to another ends the
+    /// process, with a message.
     ///
     /// Threads: any. Otherwise it is ``init(interval:repeats:tolerance:handler:)``.
     public convenience init(
@@ -163,16 +165,15 @@ extension GRunLoop.Timer {
 }
 
 extension GRunLoop.Source {
-    /// A source whose closure belongs to the actor that the caller is on, and is called and let go there. Only the
-    /// actor's own loop takes it, and a loop of virtual time on its thread: adding it to another ends the process, with
-    /// a message. It holds the actor until it is invalidated, which also lets its closure go.
+    /// A source whose closure belongs to the actor that the caller is on, and is called and let go there.
+    ///
+    /// Only the actor's own loop takes it, and a loop of virtual time on its thread: adding it to another ends the
+    /// process, with a message. It holds the actor until it is invalidated, which also lets its closure go.
+    ///
+    /// That actor is `isolation`: `self` in an actor, `#isolation` anywhere. It must live on a run loop: one that does
+    /// not ends the process, with a message. The closure need not be `@Sendable`.
     ///
     /// Threads: the actor's. Otherwise it is ``init(order:schedule:cancel:perform:)``.
-    ///
-    /// - Parameters:
-    ///   - isolation: the actor that the closure belongs to: `self` in an actor, `#isolation` anywhere. It must live on
-    ///     a run loop: one that does not ends the process, with a message.
-    ///   - perform: any closure, which need not be `@Sendable`.
     public convenience init(
         order: Int = 0,
         schedule: (@Sendable (GRunLoop, GRunLoop.Mode) -> Void)? = nil,
@@ -184,8 +185,10 @@ extension GRunLoop.Source {
     }
 
     /// A source whose closure belongs to the main actor, and is called and let go there: one that is written as
-    /// `{ @MainActor in ... }`. Only the main loop takes it, and a loop of virtual time on the main actor: adding it to
-    /// another ends the process, with a message.
+    /// `{ @MainActor in ... }`.
+    ///
+    /// Only the main loop takes it, and a loop of virtual time on the main actor: adding it to another ends the
+    /// process, with a message.
     ///
     /// Threads: any. Otherwise it is ``init(order:schedule:cancel:perform:)``.
     public convenience init(
@@ -201,15 +204,14 @@ extension GRunLoop.Source {
 
 extension GRunLoop.DescriptorSource {
     /// A descriptor source whose closure belongs to the actor that the caller is on, and is called and let go there.
+    ///
     /// Only the actor's own loop takes it, and a loop of virtual time on its thread: adding it to another ends the
     /// process, with a message. It holds the actor until it is invalidated, which also lets its closure go.
     ///
-    /// Threads: the actor's. Otherwise it is ``init(descriptor:conditions:handler:)``.
+    /// That actor is `isolation`: `self` in an actor, `#isolation` anywhere. It must live on a run loop: one that does
+    /// not ends the process, with a message. The closure need not be `@Sendable`.
     ///
-    /// - Parameters:
-    ///   - isolation: the actor that the closure belongs to: `self` in an actor, `#isolation` anywhere. It must live on
-    ///     a run loop: one that does not ends the process, with a message.
-    ///   - handler: any closure, which need not be `@Sendable`.
+    /// Threads: the actor's. Otherwise it is ``init(descriptor:conditions:handler:)``.
     public convenience init(
         descriptor: Int32, conditions: Conditions = .readable,
         isolation: isolated any Actor, handler: @escaping (GRunLoop.DescriptorSource, Conditions) -> Void
@@ -219,8 +221,10 @@ extension GRunLoop.DescriptorSource {
     }
 
     /// A descriptor source whose closure belongs to the main actor, and is called and let go there: one that is written
-    /// as `{ @MainActor _, _ in ... }`. Only the main loop takes it, and a loop of virtual time on the main actor:
-    /// adding it to another ends the process, with a message.
+    /// as `{ @MainActor _, _ in ... }`.
+    ///
+    /// Only the main loop takes it, and a loop of virtual time on the main actor: adding it to another ends the
+    /// process, with a message.
     ///
     /// Threads: any. Otherwise it is ``init(descriptor:conditions:handler:)``.
     public convenience init(
@@ -233,16 +237,15 @@ extension GRunLoop.DescriptorSource {
 }
 
 extension GRunLoop.Observer {
-    /// An observer whose closure belongs to the actor that the caller is on, and is called and let go there. Only the
-    /// actor's own loop takes it, and a loop of virtual time on its thread: adding it to another ends the process, with
-    /// a message. It holds the actor until it is invalidated.
+    /// An observer whose closure belongs to the actor that the caller is on, and is called and let go there.
+    ///
+    /// Only the actor's own loop takes it, and a loop of virtual time on its thread: adding it to another ends the
+    /// process, with a message. It holds the actor until it is invalidated.
+    ///
+    /// That actor is `isolation`: `self` in an actor, `#isolation` anywhere. It must live on a run loop: one that does
+    /// not ends the process, with a message. The closure need not be `@Sendable`.
     ///
     /// Threads: the actor's. Otherwise it is ``init(activities:repeats:order:handler:)``.
-    ///
-    /// - Parameters:
-    ///   - isolation: the actor that the closure belongs to: `self` in an actor, `#isolation` anywhere. It must live on
-    ///     a run loop: one that does not ends the process, with a message.
-    ///   - handler: any closure, which need not be `@Sendable`.
     public convenience init(
         activities: GRunLoop.Activity, repeats: Bool = true, order: Int = 0,
         isolation: isolated any Actor, handler: @escaping (GRunLoop.Observer, GRunLoop.Activity) -> Void
@@ -252,8 +255,10 @@ extension GRunLoop.Observer {
     }
 
     /// An observer whose closure belongs to the main actor, and is called and let go there: one that is written as
-    /// `{ @MainActor _, _ in ... }`. Only the main loop takes it, and a loop of virtual time on the main actor: adding
-    /// it to another ends the process, with a message.
+    /// `{ @MainActor _, _ in ... }`.
+    ///
+    /// Only the main loop takes it, and a loop of virtual time on the main actor: adding it to another ends the
+    /// process, with a message.
     ///
     /// Threads: any. Otherwise it is ``init(activities:repeats:order:handler:)``.
     public convenience init(

@@ -5,9 +5,9 @@ extension GRunLoop {
     /// The same as ``perform(after:inModes:target:key:_:)``, with a closure that belongs to the actor that the caller
     /// is on, and is called and let go there.
     ///
-    /// Threads: the loop's own, on which the actor must live: with another actor it ends the process, with a message.
+    /// That actor is `isolation`: `self` in an actor, `#isolation` anywhere.
     ///
-    /// - Parameter isolation: the actor that the closure belongs to: `self` in an actor, `#isolation` anywhere.
+    /// Threads: the loop's own, on which the actor must live: with another actor it ends the process, with a message.
     public func perform(
         after delay: Duration, inModes names: [Mode] = [.default], target: AnyObject? = nil,
         key: (any Hashable & Sendable)? = nil,
@@ -36,9 +36,9 @@ extension GRunLoop {
     /// The same as ``perform(order:inModes:target:key:_:)``, with a closure that belongs to the actor that the caller
     /// is on, and is called and let go there.
     ///
-    /// Threads: the loop's own, on which the actor must live: with another actor it ends the process, with a message.
+    /// That actor is `isolation`: `self` in an actor, `#isolation` anywhere.
     ///
-    /// - Parameter isolation: the actor that the closure belongs to: `self` in an actor, `#isolation` anywhere.
+    /// Threads: the loop's own, on which the actor must live: with another actor it ends the process, with a message.
     public func perform(
         order: Int, inModes names: [Mode], target: AnyObject? = nil, key: (any Hashable & Sendable)? = nil,
         isolation: isolated any Actor, _ body: @escaping () -> Void
@@ -62,8 +62,9 @@ extension GRunLoop {
         perform(order: order, inModes: names, target: target, key: key, confined.block)
     }
 
-    /// Enqueues a block of the main actor on the main loop, and wakes it: ``async(inModes:_:)`` of ``main``. It is let
-    /// go on the main actor, too.
+    /// Enqueues a block of the main actor on the main loop, and wakes it: ``async(inModes:_:)`` of ``main``.
+    ///
+    /// It is let go on the main actor, too.
     ///
     /// Threads: any. An empty list of modes means never. The corresponding Core Foundation functions are
     /// `CFRunLoopPerformBlock` and `CFRunLoopWakeUp` of the main run loop.

@@ -7,7 +7,7 @@ extension GRunLoop {
     /// An observer is in one loop at a time, and in any number of its modes. It does not keep a mode from being
     /// finished. While its closure runs a nested loop, the observer is not called there.
     ///
-    /// Threads: every call, any thread. The corresponding Core Foundation type is `CFRunLoopObserver`.
+    /// Threads: any. The corresponding Core Foundation type is `CFRunLoopObserver`.
     public final class Observer: @unchecked Sendable {
         /// The stages that the observer is called at.
         ///
@@ -32,6 +32,8 @@ extension GRunLoop {
         @exclusivity(unchecked) private var firing = false
         @exclusivity(unchecked) private var handler: (@Sendable (Observer, Activity) -> Void)?
 
+        /// An observer that is in no loop yet, and may be added to any.
+        ///
         /// - Parameters:
         ///   - activities: the stages to be called at.
         ///   - repeats: false means that it is called once in all, for the first stage that matches, and invalidated
@@ -39,7 +41,7 @@ extension GRunLoop {
         ///   - order: lower is called first.
         ///   - handler: called on the loop's thread. It is released when the observer is invalidated.
         ///
-        /// The corresponding Core Foundation function is `CFRunLoopObserverCreateWithHandler`.
+        /// Threads: any. The corresponding Core Foundation function is `CFRunLoopObserverCreateWithHandler`.
         public convenience init(
             activities: Activity, repeats: Bool = true, order: Int = 0,
             handler: @escaping @Sendable (Observer, Activity) -> Void

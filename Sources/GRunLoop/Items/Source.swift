@@ -8,8 +8,7 @@ extension GRunLoop {
     /// several modes and in several loops; one signal is performed by whichever of them comes first. It keeps its loops
     /// alive as long as it is in them.
     ///
-    /// Threads: every call, any thread. The corresponding Core Foundation type is `CFRunLoopSource` with a context of
-    /// version 0.
+    /// Threads: any. The corresponding Core Foundation type is `CFRunLoopSource` with a context of version 0.
     public final class Source: @unchecked Sendable {
         /// Sources that are signalled at the same time perform in ascending order; equal ones in the order of their
         /// first signal.
@@ -34,6 +33,8 @@ extension GRunLoop {
         /// The loops of which it is a common item.
         @exclusivity(unchecked) private var commonIn: [GRunLoop] = []
 
+        /// A source that is in no loop yet, and may be added to any.
+        ///
         /// - Parameters:
         ///   - order: lower performs first.
         ///   - schedule: called on the adding thread when the source has been added to a mode of a loop, once for each
@@ -43,7 +44,7 @@ extension GRunLoop {
         ///   - perform: called on the loop's thread, after the signal is cleared: a signal from inside it performs the
         ///     source again in the next pass.
         ///
-        /// The corresponding Core Foundation function is `CFRunLoopSourceCreate`.
+        /// Threads: any. The corresponding Core Foundation function is `CFRunLoopSourceCreate`.
         public convenience init(
             order: Int = 0,
             schedule: (@Sendable (GRunLoop, Mode) -> Void)? = nil,

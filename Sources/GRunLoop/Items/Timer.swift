@@ -11,7 +11,7 @@ extension GRunLoop {
     /// A timer is in one loop at a time, and in any number of its modes: one due time is one call. While its closure
     /// runs a nested loop, it does not fire there.
     ///
-    /// Threads: every call, any thread, except where said. The corresponding Core Foundation type is `CFRunLoopTimer`.
+    /// Threads: any. The corresponding Core Foundation type is `CFRunLoopTimer`.
     public final class Timer: @unchecked Sendable {
         let guardian = Guardian()
         // Guarded by the guardian.
@@ -36,6 +36,9 @@ extension GRunLoop {
             let body: @Sendable (Timer) -> Void
         }
 
+        /// A timer that fires at a date, and then on the grid of its interval. It is in no loop yet, and may be added
+        /// to any.
+        ///
         /// - Parameters:
         ///   - fireAt: the first fire date. One in the past means now; one that is more than 16 years ahead means in 16
         ///     years.
@@ -45,7 +48,7 @@ extension GRunLoop {
         ///     none; a repeating timer takes at most half its interval.
         ///   - handler: called on the loop's thread. It is released when the timer is invalidated.
         ///
-        /// The corresponding Core Foundation function is `CFRunLoopTimerCreateWithHandler`.
+        /// Threads: any. The corresponding Core Foundation function is `CFRunLoopTimerCreateWithHandler`.
         public convenience init(
             fireAt: Instant, interval: Duration = .zero, tolerance: Duration = .zero,
             handler: @escaping @Sendable (Timer) -> Void
@@ -76,13 +79,17 @@ extension GRunLoop {
             more = .extras(extras)
         }
 
-        /// A timer whose first fire is `interval` from now.
+        /// A timer whose first fire is `interval` from now. It is in no loop yet, and may be added to any.
         ///
         /// - Parameters:
-        ///   - interval: in a timer that repeats, zero and less mean 0.1 ms.
+        ///   - interval: in a timer that repeats, zero and less mean 0.1 ms; in one that fires once, they mean now.
+        ///     More than 16 years mean 16 years.
         ///   - repeats: false makes a timer that fires once.
+        ///   - tolerance: how much later than its date it may fire. Negative means none; a repeating timer takes at
+        ///     most half its interval.
+        ///   - handler: called on the loop's thread. It is released when the timer is invalidated.
         ///
-        /// The corresponding Foundation initializer is `Timer(timeInterval:repeats:block:)`.
+        /// Threads: any. The corresponding Foundation initializer is `Timer(timeInterval:repeats:block:)`.
         public convenience init(
             interval: Duration, repeats: Bool, tolerance: Duration = .zero,
             handler: @escaping @Sendable (Timer) -> Void
@@ -106,7 +113,15 @@ extension GRunLoop {
 
         /// Makes a timer and adds it to the current thread's loop, in the default mode.
         ///
-        /// The corresponding Foundation method is `Timer.scheduledTimer(withTimeInterval:repeats:block:)`.
+        /// - Parameters:
+        ///   - interval: see ``init(interval:repeats:tolerance:handler:)``.
+        ///   - repeats: false makes a timer that fires once.
+        ///   - tolerance: how much later than its date it may fire.
+        ///   - handler: called on this thread, when its loop runs. It is released when the timer is invalidated.
+        /// - Returns: the timer, which the loop keeps.
+        ///
+        /// Threads: any. The corresponding Foundation method is
+        /// `Timer.scheduledTimer(withTimeInterval:repeats:block:)`.
         @available(*, noasync, message: "an async function has no thread of its own, so no current run loop")
         @discardableResult
         public static func scheduled(
