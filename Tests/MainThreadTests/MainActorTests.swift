@@ -106,4 +106,25 @@ final class MainActorTests: MainThreadTestCase {
             XCTAssertEqual(Set(trace.lines), Set(all.map { "\($0), main thread: true" }), "\(driver)")
         }
     }
+
+    /// A closure of the main actor's is let go on the main thread, wherever its item is invalidated or dropped.
+    func testClosuresGoOnTheMainThread() {
+        let trace = Recorder()
+        func witness() -> Witness { Witness { trace(threadID == getpid() ? "main" : "elsewhere") } }
+        func timer(_ held: Witness) -> GRunLoop.Timer {
+            GRunLoop.Timer(interval: .seconds(3600), repeats: false) { @MainActor _ in withExtendedLifetime(held) {} }
+        }
+        func source(_ held: Witness) -> GRunLoop.Source {
+            GRunLoop.Source { @MainActor in withExtendedLifetime(held) {} }
+        }
+        let items = Shared<(GRunLoop.Timer?, GRunLoop.Source?)>((timer(witness()), source(witness())))
+        if let timer = items.value.0 { loop.add(timer, forMode: .default) }
+        onPlainThread {
+            items.value.0?.invalidate()
+            items.value = (nil, nil)
+        }
+        XCTAssertEqual(trace.lines, [])
+        loop.run(for: .zero)
+        XCTAssertEqual(trace.lines, ["main", "main"])
+    }
 }
