@@ -79,7 +79,7 @@ import GRunLoop
             for try await ready in worker.loop.readiness(of: descriptor) where ready == .readable { break }
             await withTaskExecutorPreference(worker.loop.executor) { touchElsewhere() }
             worker.stop()
-            await worker.join()
+            await worker.waitUntilEnded()
         } catch {
             fatalError("\(error)")
         }

@@ -202,7 +202,7 @@ extension GRunLoop {
         let activities = Task { for await _ in loop.activities(.entry) {} }
         try await Task.sleep(for: .milliseconds(5))
         worker.stop()
-        await worker.join()
+        await worker.waitUntilEnded()
         await ticks.value
         try await readiness.value
         await activities.value
@@ -242,7 +242,7 @@ extension GRunLoop {
         #expect(fallsAsleep(loop, thread: thread))
         _ = iterator
         worker.stop()
-        await worker.join()
+        await worker.waitUntilEnded()
     }
 
     @Test("awaiting a closed descriptor throws, and the next try as well")

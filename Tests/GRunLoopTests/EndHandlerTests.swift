@@ -153,7 +153,7 @@ import Testing
                     }
                 }
             }
-            await worker.join()
+            await worker.waitUntilEnded()
             #expect(called.value + answered.value + refused.value == 1500)
         }
     }

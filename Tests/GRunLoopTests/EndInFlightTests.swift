@@ -85,7 +85,7 @@ private actor Reader {
         let context = try #require(worker.loop.homeContext)
         worker.stop()
         #expect(await outcome.value == "true, \(caller.place)")
-        await worker.join()
+        await worker.waitUntilEnded()
         // GIO's callback comes when somebody serves the context after all.
         reading.send()
         #expect(
@@ -105,14 +105,14 @@ private actor Reader {
         #expect(await outcome.value == "hello, \(caller.place)")
         // A handler that was still there would resume the continuation a second time, which stops the process.
         worker.stop()
-        await worker.join()
+        await worker.waitUntilEnded()
     }
 
     @Test("on a loop whose thread has ended it does not begin")
     func tooLate() async throws {
         let worker = try GRunLoop.Thread(name: "too late")
         worker.stop()
-        await worker.join()
+        await worker.waitUntilEnded()
         let reading = Reading(loop: worker.loop)
         #expect(await Caller.elsewhere.begin(reading).value == "true, elsewhere")
         #expect(!reading.hasBegun.isSet)

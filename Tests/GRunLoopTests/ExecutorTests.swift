@@ -103,7 +103,7 @@ private actor Plain {
         #expect(elsewhere == false)
         for thread in [worker, other] {
             thread.stop()
-            await thread.join()
+            await thread.waitUntilEnded()
         }
     }
 
@@ -116,7 +116,7 @@ private actor Plain {
         let worker = try GRunLoop.Thread()
         #expect(!first.isSameExclusiveExecutionContext(other: worker.loop.executor))
         worker.stop()
-        await worker.join()
+        await worker.waitUntilEnded()
     }
 
     @Test("jobs enqueued while the loop sleeps wake it once, and it sleeps again")
@@ -252,7 +252,7 @@ private actor Plain {
         while loop.nextFireDate(forMode: .default) == nil { await Task.yield() }
         worker.stop()
         #expect(await task.value)
-        await worker.join()
+        await worker.waitUntilEnded()
     }
 
     @Test("an actor of the loop that sleeps on it when its thread ends is told there, before its jobs are closed")
@@ -264,7 +264,7 @@ private actor Plain {
             while worker.loop.nextFireDate(forMode: .default) == nil { await Task.yield() }
             worker.stop()
             #expect(await isTold.value)
-            await worker.join()
+            await worker.waitUntilEnded()
         }
     }
 

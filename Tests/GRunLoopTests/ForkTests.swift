@@ -35,7 +35,7 @@ import Testing
         "Thread.description",
         // A job needs a thread that a child does not have.
         "RunOnLoop.run", "LoopClock.sleep", "LoopClock.sleep", "LoopClock.sleep", "Ticks.next", "Ticks.next",
-        "Activities.next", "Activities.next", "Readiness.next", "Readiness.next", "Thread.join",
+        "Activities.next", "Activities.next", "Readiness.next", "Readiness.next", "Thread.waitUntilEnded",
         // By Swift's runtime, as enqueueTask.
         "Executor.enqueue",
         // Before anything else, on the main thread.

@@ -8,13 +8,13 @@ import TestSupport
 import Testing
 
 @Suite("Threads that leave by pthread_exit", .disabled(if: sanitizer == "address")) struct ThreadExitTests {
-    @Test("whoever waits for a worker thread is told, by join() and by await join(), and its end handlers are called")
+    @Test("join() and waitUntilEnded() of a thread that leaves return, and its end handlers are called")
     func workerLeaves() async throws {
         let worker = try GRunLoop.Thread(name: "leaves")
         let trace = Recorder()
         try worker.loop.addEndHandler { trace("end handler") }
         worker.loop.async { pthread_exit(nil) }
-        await worker.join()
+        await worker.waitUntilEnded()
         #expect(trace.lines == ["end handler"])
         let joined = Flag()
         let joiner = startThread {

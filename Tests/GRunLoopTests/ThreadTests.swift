@@ -24,7 +24,7 @@ import Testing
         #expect(name == "a name that is ")
         #expect(order.lines == ["set up, running: false", "first pass"])
         worker.stop()
-        await worker.join()
+        await worker.waitUntilEnded()
     }
 
     @Test("stop ends every nested run, and the thread; afterwards the loop is inert")
@@ -40,8 +40,8 @@ import Testing
         #expect(isNested.wait())
         worker.stop()
         worker.stop()
-        await worker.join()
-        await worker.join()
+        await worker.waitUntilEnded()
+        await worker.waitUntilEnded()
         #expect(results.lines == ["stopped"])
         loop.async { Issue.record("a block ran after the end") }
         worker.stop()
@@ -69,7 +69,7 @@ import Testing
         }
         let tasks = (0..<3).map { _ in
             Task {
-                await worker.join()
+                await worker.waitUntilEnded()
                 joined.increment()
             }
         }
@@ -101,7 +101,7 @@ import Testing
     func stackSizes(size: Int) async throws {
         let worker = try GRunLoop.Thread(stackSize: size)
         worker.stop()
-        await worker.join()
+        await worker.waitUntilEnded()
     }
 
     @Test("ten thousand threads, one after the other: memory, descriptors and threads are where they were")

@@ -30,7 +30,7 @@ private final class HeldDestructor: Sendable {
 
 @Suite("Worker threads: waiting for the end") struct ThreadWaitTests {
     @Test(
-        "an awaited join() blocks no thread: it is back while the thread is in destructors that the other waits for"
+        "waitUntilEnded() blocks no thread: it is back while the thread is in destructors that the other waits for"
     )
     func blocksNothing() async throws {
         let worker = try GRunLoop.Thread(name: "held")
@@ -43,19 +43,19 @@ private final class HeldDestructor: Sendable {
         }
         // On a loop of its own: what blocked the caller's executor would keep the rest of it waiting.
         let other = try GRunLoop.Thread(name: "waits")
-        let waiting = Task(executorPreference: other.loop.executor) { await worker.join() }
+        let waiting = Task(executorPreference: other.loop.executor) { await worker.waitUntilEnded() }
         worker.stop()
         await waiting.value
         #expect(held.isHeld.wait())
         // Once more, and after the end.
-        await worker.join()
+        await worker.waitUntilEnded()
         #expect(!joined.isSet)
         #expect(await other.loop.run { true })
         held.leave.set()
         join(joiner)
         #expect(held.wasLetGo.isSet, "somebody has waited for the destructor")
         other.stop()
-        await other.join()
+        await other.waitUntilEnded()
     }
 
     @Test("a thousand may wait, cancelled or not: each comes back once, after the last callout")
@@ -66,7 +66,7 @@ private final class HeldDestructor: Sendable {
             for number in 0..<1000 {
                 group.addTask {
                     if number % 2 == 0 { withUnsafeCurrentTask { $0?.cancel() } }
-                    await worker.join()
+                    await worker.waitUntilEnded()
                     return hasStopped.isSet
                 }
             }
@@ -91,7 +91,7 @@ private final class HeldDestructor: Sendable {
             #expect(await isThere)
         }
         other.stop()
-        await other.join()
+        await other.waitUntilEnded()
     }
 
     @Test("a task that lives on the thread and awaits its end stops the process, with a message, and does not hang")
@@ -111,7 +111,7 @@ private actor Waiter {
     }
 
     func comesBack(after worker: GRunLoop.Thread) async -> Bool {
-        await worker.join()
+        await worker.waitUntilEnded()
         return executor.isIsolatingCurrentContext() == true
     }
 }

@@ -63,7 +63,7 @@ func awaitItself() throws {
     let worker = try GRunLoop.Thread(name: "awaits itself")
     Task(executorPreference: worker.loop.executor) {
         worker.stop()
-        await worker.join()
+        await worker.waitUntilEnded()
     }
     sleep(5)
 }

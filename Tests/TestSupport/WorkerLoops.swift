@@ -11,11 +11,11 @@ public func withWorker<Result: Sendable>(
     do {
         let result = try await body(worker.loop)
         worker.stop()
-        await worker.join()
+        await worker.waitUntilEnded()
         return result
     } catch {
         worker.stop()
-        await worker.join()
+        await worker.waitUntilEnded()
         throw error
     }
 }

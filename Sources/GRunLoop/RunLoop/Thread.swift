@@ -87,7 +87,7 @@ extension GRunLoop {
         ///
         /// Threads: any but the thread itself, which would wait for ever: that stops the program, with a message. The
         /// corresponding GLib function is `g_thread_join`.
-        @available(*, noasync, message: "it blocks its thread; await the async join() instead")
+        @available(*, noasync, message: "it blocks its thread; await waitUntilEnded() instead")
         public func join() {
             guard !Fork.refuses("Thread.join") else { return }
             precondition(
@@ -106,8 +106,8 @@ extension GRunLoop {
         ///
         /// Threads: any. A task that lives on the thread (an actor's, or one that prefers its loop's executor) cannot
         /// be resumed there after the end: that stops the program, with a message, see ``Executor``.
-        nonisolated(nonsending) public func join() async {
-            guard !Fork.refuses("Thread.join") else { return }
+        nonisolated(nonsending) public func waitUntilEnded() async {
+            guard !Fork.refuses("Thread.waitUntilEnded") else { return }
             await withCheckedContinuation { continuation in
                 body.whenEnded { continuation.resume() }
             }
