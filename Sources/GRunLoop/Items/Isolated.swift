@@ -11,6 +11,9 @@
 // `MainActor.assumeIsolated` would.
 //
 // The actor must not be optional: with none, what a closure captures could still be sent to another thread.
+//
+// What the compiler (6.3) does not see, here as with `Task { }`: in code of a global actor, as the main one, an object
+// that is made on the spot, captured by a closure that is written there, and then sent away.
 
 // Around each closure, so that as a generic value it is not wrapped.
 private struct TimerBody {
