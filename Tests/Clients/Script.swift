@@ -15,6 +15,6 @@ GRunLoop.Timer.scheduled(interval: .milliseconds(1), repeats: true) { @MainActor
     weather.degrees += 2
     if count == 3 { timer.invalidate() }
 }
-GRunLoop.main.run(for: .milliseconds(100))
+while count < 3 { GRunLoop.main.run(for: .milliseconds(10)) }
 count += 1
 precondition(count == 4 && weather.degrees == 6)
