@@ -171,8 +171,8 @@ final class JobQueue: @unchecked Sendable {
 
     /// An executor cannot refuse a job, and a job that is dropped silently leaves its task suspended for ever.
     private func refuse(_ job: UnownedJob, _ executor: GRunLoop.Executor, _ ended: String) {
-        // A plug-in with its own copy of the library must not end its host's process: the task stays suspended, with a
-        // message.
+        // A plug-in with its own copy of the library must not end the program that has loaded it: the task stays
+        // suspended, with a message.
         if OneCopy.other != nil { return OneCopy.explain("Executor") }
         let label = executor.label.map { " for \"\($0)\"" } ?? ""
         fatalError(
