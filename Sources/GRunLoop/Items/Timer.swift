@@ -40,8 +40,8 @@ extension GRunLoop {
         /// to any.
         ///
         /// - Parameters:
-        ///   - fireAt: the first fire date. One in the past means now; one that is more than 16 years ahead means in 16
-        ///     years.
+        ///   - fireAt: the first fire date. One in the past means now; one that is more than 16 years ahead fires in 16
+        ///     years, and is shown as it was given.
         ///   - interval: the grid of the following dates. Zero or negative: the timer fires once, and is then
         ///     invalidated.
         ///   - tolerance: how much later than its date it may fire, so that several wake-ups become one. Negative means
@@ -138,8 +138,9 @@ extension GRunLoop {
         /// The date of the next fire; of an invalid timer, the last date that it had.
         ///
         /// Setting it moves the timer in all its modes: to fire at once if the date has passed. One that is more than
-        /// 16 years ahead means in 16 years. Inside the timer's own closure it replaces the next date of the grid; a
-        /// one-shot timer cannot be moved from there. An invalid timer ignores it.
+        /// 16 years ahead fires in 16 years, and is returned as it was given. Inside the timer's own closure it
+        /// replaces the next date of the grid; a one-shot timer cannot be moved from there. An invalid timer ignores
+        /// it.
         ///
         /// Threads: any; from another one than the loop's own it wakes the loop. The corresponding Core Foundation
         /// functions are `CFRunLoopTimerGetNextFireDate` and `CFRunLoopTimerSetNextFireDate`.

@@ -214,8 +214,8 @@ public final class GRunLoop: @unchecked Sendable {
         name == defaultMode.name ? defaultMode : modes[name]
     }
 
-    /// The modes that exist: those that an item, a block or a context has ever named, and always ``Mode/default``. In
-    /// no order.
+    /// The modes that exist: those that an item, a block, a context or a push of the ambient mode has ever named, and
+    /// always ``Mode/default``. In no order.
     ///
     /// Threads: any. The corresponding Core Foundation function is `CFRunLoopCopyAllModes`.
     public var allModes: [Mode] {

@@ -23,8 +23,9 @@ G_BEGIN_DECLS
  * Threads: any.
  *
  * Returns: (transfer none) (nullable): the context, which belongs to the loop; %NULL until it is fixed, when the thread
- *   adds its first item or block or first runs the loop, and after the thread's end. On another thread it is to be used
- *   only while something keeps the loop's thread from ending; grun_loop_copy_contexts() takes references
+ *   adds its first item or block or first runs the loop; %NULL while the loop is detached, and after the thread's end.
+ *   On another thread it is to be used only while something keeps the loop's thread from ending;
+ *   grun_loop_copy_contexts() takes references
  */
 GRUN_AVAILABLE_IN_1_0
 GMainContext *grun_loop_get_home_context (GRunLoop *loop);

@@ -31,8 +31,8 @@ char *grun_loop_copy_current_mode (GRunLoop *loop);
  *
  * Threads: any. The corresponding Core Foundation function is `CFRunLoopCopyAllModes`.
  *
- * Returns: (transfer full) (array zero-terminated=1): the modes that an item, a block or a context has ever named, and
- *   the default one, in no order; free it with g_strfreev()
+ * Returns: (transfer full) (array zero-terminated=1): the modes that an item, a block, a context or a push of the
+ *   ambient mode has ever named, and the default one, in no order; free it with g_strfreev()
  */
 GRUN_AVAILABLE_IN_1_0
 char **grun_loop_copy_all_modes (GRunLoop *loop);

@@ -11,8 +11,9 @@
 
 G_BEGIN_DECLS
 
-/* Spans are in seconds (gdouble), to the nearest nanosecond; a positive one is at least that long. Dates are in
- * microseconds (gint64) of the clock of g_get_monotonic_time(); what is finer is lost. */
+/* Spans are in seconds (gdouble), to the nearest nanosecond; a positive one is at least that long. Only the interval of
+ * grun_timer_new_at() is in microseconds (gint64), as its first date is. Dates are in microseconds of the clock of
+ * g_get_monotonic_time(); what is finer is lost. */
 
 /**
  * GRunTimerFunc:
@@ -57,7 +58,7 @@ GRunTimer *grun_timer_new (gdouble seconds,
 /**
  * grun_timer_new_at:
  * @fire_date: the first date, in microseconds as g_get_monotonic_time() counts them; one that has passed means now, one
- *   that is more than 16 years ahead means in 16 years
+ *   that is more than 16 years ahead fires in 16 years, and is returned as it was given
  * @interval: the microseconds between two dates; zero or negative: the timer fires once
  * @func: (scope notified) (closure user_data) (destroy notify): what to call
  * @user_data: (nullable): what to give to @func
@@ -114,7 +115,8 @@ gint64 grun_timer_get_next_fire_date (GRunTimer *timer);
 /**
  * grun_timer_set_next_fire_date:
  * @timer: a timer
- * @fire_date: a date, in microseconds as g_get_monotonic_time() counts them; one that has passed fires at once
+ * @fire_date: a date, in microseconds as g_get_monotonic_time() counts them; one that has passed fires at once, one
+ * that is more than 16 years ahead in 16 years
  *
  * Moves the timer, in all its modes. Inside its own function it replaces the next date of the grid; a timer that does
  * not repeat cannot be moved from there. An invalid one ignores it. From another thread it wakes the loop.
