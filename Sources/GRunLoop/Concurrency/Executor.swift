@@ -29,8 +29,7 @@ extension GRunLoop {
     ///
     /// Threads: any. There is no corresponding Core Foundation type; Swift's are `SerialExecutor` and `TaskExecutor`.
     public final class Executor: SerialExecutor, TaskExecutor, Sendable {
-        /// Who uses the executor, for messages: as a rule the name of the actor. Nil: nobody in particular. Threads:
-        /// any.
+        /// Who uses the executor, for messages: as a rule the name of the actor. Nil: none was given. Threads: any.
         public let label: String?
 
         private let queue: JobQueue

@@ -5,11 +5,12 @@ extension GRunLoop {
     /// What a descriptor is ready for, each time that it is awaited: a ``DescriptorSource``, for `for try await`.
     ///
     /// It is level-triggered, and the descriptor is watched only while a task awaits: an element says what is ready
-    /// now, and whoever does not read gets the same again. After a hang-up there is no end of it: leave the loop when a
-    /// read says so. Each iterator watches for itself; of two that await the same condition the later one gets it.
+    /// now, and a task that does not read gets the same again. After a hang-up there is no end of it: leave the loop
+    /// when a read says so. Each iterator watches for itself; of two that await the same condition the later one gets
+    /// it.
     ///
     /// Cancelling the task or letting go of the iterator stops the watching at once. The sequence ends with the loop's
-    /// thread. Let nobody await a descriptor that is being closed: the kernel says nothing of it. One that is closed
+    /// thread. Do not close a descriptor while a task awaits it: the kernel does not report that. One that is closed
     /// before is an error, as in ``GRunLoop/add(_:forMode:)-(GRunLoop.DescriptorSource,_)``.
     public struct Readiness: AsyncSequence, Sendable {
         /// What the descriptor is ready for.

@@ -11,7 +11,7 @@ extension GRunLoop {
     /// back: the closure runs, and can ask. On a loop whose thread has ended the process stops, see ``Executor``;
     /// ``performAndWait(inModes:_:)`` throws there.
     ///
-    /// The caller's executor hands the task to the loop's, and that back: no other thread takes part.
+    /// The task goes from the caller's executor to the loop's and back: no other thread takes part.
     ///
     /// - Returns: what the closure returns.
     /// - Throws: what the closure throws.

@@ -7,7 +7,8 @@ extension GRunLoop {
     /// It is level-triggered: it is performed again in every pass in which the condition still holds. The loop does not
     /// read from the descriptor. Remove or invalidate the source before closing the descriptor. Two sources may watch
     /// one descriptor for different conditions; of two for the same condition the later one gets it. Let the closure
-    /// hold whoever owns the descriptor: Swift lets go of an object after its last use, not at the end of its scope.
+    /// hold the object that owns the descriptor: Swift lets go of an object after its last use, not at the end of its
+    /// scope.
     ///
     /// A closure that runs a nested loop in one of the source's modes while the condition still holds is called again
     /// there, and again: read first, or remove the source for as long.

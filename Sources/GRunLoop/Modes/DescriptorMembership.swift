@@ -3,8 +3,8 @@
 
 extension GRunLoop {
     /// Adds a descriptor source to a mode, or to all common modes. A loop that sleeps in the mode watches it at once. A
-    /// source that is there already, invalid, or in another loop, is left alone; the latter is logged. One whose
-    /// closure belongs to an actor that lives on another loop ends the process, with a message.
+    /// source that is there already, invalid, or in another loop, is left alone; that it is in another loop is logged.
+    /// One whose closure belongs to an actor that lives on another loop ends the process, with a message.
     ///
     /// - Throws: ``DescriptorError`` if the descriptor cannot be watched. Then the source has joined none of the modes.
     ///

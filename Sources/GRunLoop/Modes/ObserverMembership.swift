@@ -3,8 +3,8 @@
 
 extension GRunLoop {
     /// Adds an observer to a mode, or to all common modes. One that is there already, invalid, or in another loop, is
-    /// left alone; the latter is logged. One whose closure belongs to an actor that lives on another loop ends the
-    /// process, with a message.
+    /// left alone; that it is in another loop is logged. One whose closure belongs to an actor that lives on another
+    /// loop ends the process, with a message.
     ///
     /// Threads: any. The corresponding Core Foundation function is `CFRunLoopAddObserver`.
     public func add(_ observer: Observer, forMode name: Mode) {

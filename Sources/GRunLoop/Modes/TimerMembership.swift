@@ -3,8 +3,8 @@
 
 extension GRunLoop {
     /// Adds a timer to a mode, or to all common modes. A loop that sleeps in the mode is re-armed at once. A timer that
-    /// is there already, invalid, or in another loop, is left alone; the latter is logged. One whose closure belongs to
-    /// an actor that lives on another loop ends the process, with a message.
+    /// is there already, invalid, or in another loop, is left alone; that it is in another loop is logged. One whose
+    /// closure belongs to an actor that lives on another loop ends the process, with a message.
     ///
     /// Threads: any. The corresponding Core Foundation function is `CFRunLoopAddTimer`.
     public func add(_ timer: Timer, forMode name: Mode) {

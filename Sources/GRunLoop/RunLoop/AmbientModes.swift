@@ -52,8 +52,8 @@ extension GRunLoop {
         }
     }
 
-    /// Has whoever drives this loop (GTK, GIO, any iteration of the home context) serve it in another mode, from the
-    /// next pass on.
+    /// Has the host that drives this loop (GTK, GIO, any iteration of the home context) serve it in another mode, from
+    /// the next pass on.
     ///
     /// A drag pushes ``Mode/tracking``. Items of the default mode wait meanwhile. Those of the common modes go on, as
     /// do the main queue and GTK itself, because the mode becomes one of the common modes.

@@ -6,10 +6,10 @@ import Glibc
 extension GRunLoop {
     /// Takes the loop out of its home context.
     ///
-    /// Whoever iterates that context no longer serves the loop, and GLib holds nothing of ours any more. If entry
-    /// observers were told, the last pass is ended first: afterWaiting, its blocks, exit. Items stay where they are,
-    /// and wait for ``attach()``; the loop cannot be run meanwhile. A loop that is detached, or was never attached, is
-    /// left as it is.
+    /// Iterations of that context no longer serve the loop, and GLib holds nothing of it any more. If entry observers
+    /// were told, the last pass is ended first: afterWaiting, its blocks, exit. Items stay where they are, and wait for
+    /// ``attach()``; the loop cannot be run meanwhile. A loop that is detached, or was never attached, is left as it
+    /// is.
     ///
     /// `dlclose()` does not unmap this library, and no shared object that has it linked in: a plug-in in Swift stays,
     /// and what it has left in a loop is served.

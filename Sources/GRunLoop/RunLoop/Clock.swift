@@ -72,8 +72,8 @@ extension GRunLoop {
     /// A point on the loop's clock: `CLOCK_MONOTONIC`, which is also what `g_get_monotonic_time` counts.
     ///
     /// `GRunLoop.now + .seconds(2)` is a point in two seconds; the two ends are ``distantFuture`` and ``distantPast``.
-    /// A loop counts whole nanoseconds: of what it is given it takes the nearest one, and of a span that is longer than
-    /// none at least one. Setting the calendar's clock moves nothing.
+    /// A loop counts whole nanoseconds: what it is given is rounded to the nearest one, and a positive span to at least
+    /// one. Setting the calendar's clock moves nothing.
     ///
     /// It stands where Core Foundation has `CFAbsoluteTime`, and Foundation `Date`.
     public typealias Instant = SuspendingClock.Instant

@@ -22,7 +22,7 @@ extension GRunLoop {
             reference = Reference(pointer)
         }
 
-        /// Calls the closure with the `GMainContext *`. Whoever keeps the pointer for longer takes a reference to it.
+        /// Calls the closure with the `GMainContext *`. To keep the pointer for longer, take a reference to it.
         ///
         /// - Returns: what the closure returns.
         /// - Throws: what the closure throws.

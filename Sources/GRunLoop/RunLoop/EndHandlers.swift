@@ -82,8 +82,8 @@ extension GRunLoop {
 
         /// Takes the closure back, and lets it go.
         ///
-        /// An operation that goes on only where this is true is told of exactly one end: its own or its thread's,
-        /// whichever comes first.
+        /// An operation whose completion calls this, and goes on only where this returns true, ends exactly once: by
+        /// its completion or by the closure, whichever comes first.
         ///
         /// - Returns: true if it was not called, and never is. False if it was taken back before, or the ending thread
         ///   has it: it was called, is being called or will be at once.
@@ -107,11 +107,11 @@ extension GRunLoop {
     /// ```
     ///
     /// The last one that was added is called first, as with `atexit`. Nothing of the loop has been taken down then: its
-    /// items are there, it can be run, and more may be added, which are called next. Afterwards whoever awaits the loop
-    /// is told, and its ``executor``'s jobs are run for the last time and closed, those of the tasks that a handler has
-    /// resumed among them. **A continuation takes an actor's task there only if the task prefers the loop's executor**
-    /// (`withTaskExecutorPreference`): otherwise Swift's runtime resumes it on a thread of its own first, from where it
-    /// comes back too late.
+    /// items are there, it can be run, and more may be added, which are called next. Afterwards each task that awaits
+    /// the loop is told, and its ``executor``'s jobs are run for the last time and closed, those of the tasks that a
+    /// handler has resumed among them. **A continuation takes an actor's task there only if the task prefers the loop's
+    /// executor** (`withTaskExecutorPreference`): otherwise Swift's runtime resumes it on a thread of its own first,
+    /// from where it comes back too late.
     ///
     /// It is called when the thread returns from its main function or calls `pthread_exit`, before the destructors of
     /// thread-specific data have finished; at the end of ``withVirtualTime(from:_:)`` for a loop of that; not when the

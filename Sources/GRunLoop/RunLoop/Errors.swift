@@ -53,7 +53,7 @@ extension GRunLoop {
 
     /// The loop's thread has ended: what was asked of it can never happen.
     public struct LoopEnded: Error, Hashable, Sendable, CustomStringConvertible {
-        /// The error, for whoever ends an operation in a handler of ``GRunLoop/addEndHandler(_:)``.
+        /// The error, for code that ends an operation in a handler of ``GRunLoop/addEndHandler(_:)``.
         public init() {}
 
         /// What it means, as one sentence.

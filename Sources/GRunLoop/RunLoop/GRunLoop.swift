@@ -121,8 +121,8 @@ public final class GRunLoop: @unchecked Sendable {
     /// whose main loop is GLib's.
     ///
     /// It is not Foundation's `RunLoop.main`, and does not serve it: timers, performs, ports and streams of that one
-    /// wait until somebody runs it. A program that stops doing so, since it has this loop now, loses them without a
-    /// word.
+    /// wait until the program runs it. A program that no longer runs Foundation's loop, since it has this one, loses
+    /// them without a message.
     ///
     /// Threads: any. The corresponding Core Foundation function is `CFRunLoopGetMain`, Foundation's property is
     /// `RunLoop.main`.
@@ -135,8 +135,8 @@ public final class GRunLoop: @unchecked Sendable {
 
     /// The loop of the calling thread, made if it has none yet.
     ///
-    /// It cannot fail: descriptors are made when they are needed. Whoever keeps the loop keeps it beyond its thread's
-    /// end; it is inert then.
+    /// It cannot fail: descriptors are made when they are needed. A loop can be kept beyond its thread's end; it is
+    /// inert then.
     ///
     /// Threads: any. The corresponding Core Foundation function is `CFRunLoopGetCurrent`, Foundation's property is
     /// `RunLoop.current`.

@@ -18,8 +18,8 @@ extension GRunLoop {
 
     @inline(never) private var isCurrentAtLast: Bool { ThreadLoops.currentIfAny === self }
 
-    /// Whether the loop is the calling thread's, also while virtual time has another loop be the current one: who
-    /// waited for that thread would wait for itself. Any thread.
+    /// Whether the loop is the calling thread's, also while another loop is current there, in virtual time: a caller
+    /// that waited for the thread would wait for itself. Any thread.
     package var isOfThisThread: Bool { isCurrent || isHidden }
 
     /// Whether `call` may go on, which belongs to the loop's own thread; if not, a message says why.
@@ -60,7 +60,7 @@ extension GRunLoop.VirtualTime {
 // MARK: What is taken back by number, or by another name than a target's
 
 extension GRunLoop {
-    /// ``addEndHandler(_:)`` for who keeps a number, which is not 0.
+    /// ``addEndHandler(_:)`` for a caller that keeps a number, which is not 0.
     package func addNumberedEndHandler(_ body: @escaping @Sendable () -> Void) throws(LoopEnded) -> UInt64 {
         try addEndHandler(body).id
     }
@@ -68,7 +68,7 @@ extension GRunLoop {
     /// ``EndHandler/remove()`` by the number. Any thread.
     package func removeEndHandler(numbered id: UInt64) -> Bool { removeEndHandler(id) }
 
-    /// ``push(ambientMode:)`` for who keeps a number, which is not 0.
+    /// ``push(ambientMode:)`` for a caller that keeps a number, which is not 0.
     package func pushNumbered(ambientMode mode: Mode) throws(DescriptorError) -> UInt32 {
         try push(ambientMode: mode).id
     }
@@ -97,14 +97,14 @@ extension GRunLoop {
     /// wait for there, like an operation of GIO's.
     ///
     /// An actor of the loop, or a task that prefers its executor, goes on by a job of that loop alone: on the loop's
-    /// thread nothing leaves it. Of several elements that nobody has awaited yet one is kept, merged of all.
+    /// thread nothing leaves it. Elements that come while no task awaits are merged into one.
     ///
     /// Threads: any, where nothing else is said.
     package struct Awaited<Element: Sendable>: Sendable {
         private let mailbox: Mailbox<Element>
 
         /// - Parameters:
-        ///   - merge: the element to keep of an older one, which nobody has awaited, and a newer.
+        ///   - merge: makes one element of an older one, which no task has awaited yet, and a newer.
         ///   - cease: called once, when nothing is awaited any more: after ``end()``, when the task is cancelled, or
         ///     when the loop's thread ends, before its last jobs. On the thread on which that happens.
         package init(
@@ -115,7 +115,7 @@ extension GRunLoop {
             mailbox.open(for: Ceasing(cease))
         }
 
-        /// Brings an element. After the end it is let go, as in a forked child.
+        /// Brings an element. After the end, and in a forked child, it is dropped.
         package func send(_ element: Element) {
             if !Fork.isChild { mailbox.send(element) }
         }

@@ -47,8 +47,8 @@ extension GRunLoop {
         ///
         /// - Parameters:
         ///   - name: shown by debuggers and `top`.
-        ///   - stackSize: in bytes. Zero and less mean the system's default; less than 512 KiB, which Swift's runtime
-        ///     may need, means that.
+        ///   - stackSize: in bytes. Zero and less mean the system's default; a positive number below 512 KiB means 512
+        ///     KiB, which Swift's runtime may need.
         ///   - setUp: called on the thread before its loop runs, to add what it is to serve. What it makes, and gives
         ///     to items with the isolation that it is called with, belongs to the thread. Nil: nothing is called.
         /// - Throws: ``StartError``, which says what the system has refused.
@@ -73,8 +73,8 @@ extension GRunLoop {
         }
 
         /// Ends every run that is under way on the thread, and the thread with them, after the callouts that are on its
-        /// stack. A foreign loop that one of these runs has to be ended by whoever began it. The second time it does
-        /// nothing.
+        /// stack. A foreign loop that one of these callouts runs is not ended: the code that began it has to do that.
+        /// The second time it does nothing.
         ///
         /// Threads: any, the thread itself included. The corresponding Foundation method is `Thread.cancel()`, which
         /// only sets a flag.
@@ -101,8 +101,9 @@ extension GRunLoop {
         /// Waits until the thread has ended, without blocking one; it does not stop it. At once, if it has ended
         /// already. Being cancelled does not end the wait.
         ///
-        /// The thread resumes whoever waits as its last act: its loop has ended, and it calls nothing any more but the
-        /// destructors of what others have left in thread-specific data. Only the form that blocks waits for those.
+        /// To resume the tasks that wait is the last act of the thread: its loop has ended, and it calls nothing any
+        /// more but the destructors of what others have left in thread-specific data. Only the form that blocks waits
+        /// for those.
         ///
         /// Threads: any. A task that lives on the thread (an actor's, or one that prefers its loop's executor) cannot
         /// be resumed there after the end: that stops the program, with a message, see ``Executor``.

@@ -104,7 +104,8 @@ extension GRunLoop {
     /// returned or awaits.
     ///
     /// The loop that the thread has otherwise, the main one included, cannot be run in there, which is logged;
-    /// ``performAndWait(inModes:_:)`` of it performs at once, since who would wait is on its thread.
+    /// ``performAndWait(inModes:_:)`` of it performs at once, since the caller is on its thread and would wait for
+    /// itself.
     ///
     /// - Parameters:
     ///   - start: the first reading of the clock.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What concerns a loop that somebody else drives: GTK, GIO, any iteration of its home context. */
+/* What concerns a loop that a host drives: GTK, GIO, any iteration of its home context. */
 #ifndef GRUN_HOST_H
 #define GRUN_HOST_H
 
@@ -31,9 +31,9 @@ char *grun_loop_copy_ambient_mode (GRunLoop *loop);
  * @mode: the mode, not %GRUN_MODE_COMMON
  * @error: where to put an error of the domain %GRUN_ERROR, or %NULL
  *
- * Has whoever drives this loop serve it in another mode, from the next pass on. A drag pushes %GRUN_MODE_TRACKING:
- * items of the default mode wait meanwhile; those of the common modes go on, as do the main dispatch queue and GTK
- * itself, because the mode becomes a common one.
+ * Has the host that drives this loop serve it in another mode, from the next pass on. A drag pushes
+ * %GRUN_MODE_TRACKING: items of the default mode wait meanwhile; those of the common modes go on, as do the main
+ * dispatch queue and GTK itself, because the mode becomes a common one.
  *
  * It changes no run of ours that is under way, and none that begins later: a run has its own mode.
  *
@@ -65,9 +65,9 @@ void grun_loop_pop_ambient_mode (GRunLoop *loop,
  * grun_loop_detach:
  * @loop: the current thread's loop
  *
- * Takes the loop out of its home context, for a plug-in that is unloaded: whoever iterates that no longer serves it,
- * and GLib holds nothing of ours any more. Items stay where they are, and wait for grun_loop_attach(); the loop cannot
- * be run meanwhile.
+ * Takes the loop out of its home context, for a plug-in that is unloaded: iterations of that context no longer serve
+ * the loop, and GLib holds nothing of it any more. Items stay where they are, and wait for grun_loop_attach(); the loop
+ * cannot be run meanwhile.
  *
  * dlclose() unmaps neither this library nor what has it linked in. It does unmap a plug-in in C that uses it, so that
  * none of the plug-in's functions may be left in any loop then, a #GDestroyNotify included: invalidate and unref what

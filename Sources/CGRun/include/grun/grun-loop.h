@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The run loop of a thread: who it is, running it, stopping it, seeing what it does. CFRunLoop. */
+/* The run loop of a thread: getting it, running it, stopping it, seeing what it does. CFRunLoop. */
 #ifndef GRUN_LOOP_H
 #define GRUN_LOOP_H
 
@@ -306,8 +306,8 @@ guint64 grun_loop_add_end_func (GRunLoop *loop,
  * @loop: a loop
  * @id: what grun_loop_add_end_func() has returned
  *
- * Takes a function back, and calls the notify of its data. Of an operation's end and its thread's exactly one is told,
- * whichever comes first, if the operation goes on only where this is %TRUE.
+ * Takes a function back, and calls the notify of its data. An operation whose completion calls this, and goes on only
+ * where this returns %TRUE, ends exactly once: by its completion or by the function, whichever comes first.
  *
  * Threads: any. There is no corresponding Core Foundation function.
  *

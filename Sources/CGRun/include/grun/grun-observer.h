@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Observers: who wants to know which stage a run is in. CFRunLoopObserver. */
+/* Observers: functions that are called at given stages of a run. CFRunLoopObserver. */
 #ifndef GRUN_OBSERVER_H
 #define GRUN_OBSERVER_H
 

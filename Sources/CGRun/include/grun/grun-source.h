@@ -71,7 +71,8 @@ GRunSource *grun_source_new (gint order,
  * @user_data: (nullable): what to give to the three functions
  * @notify: (nullable): called with @user_data when the source goes; not when it is invalidated
  *
- * Makes a source that is told which modes of which loops it is in, so that whoever signals it knows whom to wake.
+ * Makes a source that is told which modes of which loops it is in, so that the code that signals it knows which loops
+ * to wake.
  *
  * Threads: any. The corresponding Core Foundation function is `CFRunLoopSourceCreate`.
  *

@@ -19,9 +19,9 @@ G_BEGIN_DECLS
  * The run loop of a thread. Every thread has one; it is made when it is first asked for, and ends with its thread.
  *
  * A loop serves sources, timers, blocks, descriptors and #GMainContext's while it is run in a mode that they are in,
- * tells observers what it does, and sleeps when there is nothing to do. Where somebody else iterates the loop's home
- * context (gtk_main(), g_application_run(), g_main_loop_run()), it is served in there: no set-up is needed beyond one
- * call of grun_loop_get_main().
+ * tells observers what it does, and sleeps when there is nothing to do. Where a host iterates the loop's home context
+ * (gtk_main(), g_application_run(), g_main_loop_run()), it is served in there: no set-up is needed beyond one call of
+ * grun_loop_get_main().
  *
  * A loop may be held and called from any thread; running it belongs to its own. After its thread has ended it is inert:
  * calls do nothing, runs are finished.

@@ -37,7 +37,7 @@ typedef void (*GRunVirtualTimeFunc) (GRunLoop *loop,
  *
  * The loop that the thread has otherwise, the main one included, cannot be run meanwhile: a g_critical(), and nothing
  * is run. What is added to it waits for its own, real time. grun_loop_perform_and_wait() of it performs at once, since
- * who would wait is on its thread. Threads: any.
+ * the caller is on its thread and would wait for itself. Threads: any.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_with_virtual_time (gint64 start,
