@@ -20,7 +20,8 @@ G_BEGIN_DECLS
  * The context that every common mode serves: GLib's default context on the main thread; elsewhere the thread's default
  * one, or one of the loop's own.
  *
- * Threads: any.
+ * Threads: any. There is no corresponding Core Foundation function. GLib's are g_main_context_default() and
+ * g_main_context_get_thread_default().
  *
  * Returns: (transfer none) (nullable): the context, which belongs to the loop; %NULL until it is fixed, when the thread
  *   adds its first item or block or first runs the loop; %NULL while the loop is detached, and after the thread's end.
@@ -41,7 +42,7 @@ GMainContext *grun_loop_get_home_context (GRunLoop *loop);
  * context that another thread owns is left out, and tried again in the next pass: call grun_loop_wake_up() when that
  * thread has let it go.
  *
- * Threads: any.
+ * Threads: any. There is no corresponding Core Foundation function.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_loop_add_context (GRunLoop *loop,
@@ -57,7 +58,7 @@ void grun_loop_add_context (GRunLoop *loop,
  * Has a mode, or all common modes, no longer serve a context. A pass that is dispatching it finishes that. Without
  * effect on one that was not added.
  *
- * Threads: any.
+ * Threads: any. There is no corresponding Core Foundation function.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_loop_remove_context (GRunLoop *loop,
@@ -70,7 +71,7 @@ void grun_loop_remove_context (GRunLoop *loop,
  * @context: a context
  * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
  *
- * Threads: any.
+ * Threads: any. There is no corresponding Core Foundation function.
  *
  * Returns: whether the mode serves the context because it was added
  */
@@ -87,7 +88,7 @@ gboolean grun_loop_contains_context (GRunLoop *loop,
  * The contexts that a mode serves: the home context in a common mode, a private mode's own one once it has run, and
  * those that were added. For %GRUN_MODE_COMMON, those that were added to the common modes as such.
  *
- * Threads: any.
+ * Threads: any. There is no corresponding Core Foundation function.
  *
  * Returns: (transfer container) (element-type GLib.MainContext): the contexts, which the array holds; free it with
  *   g_ptr_array_unref()

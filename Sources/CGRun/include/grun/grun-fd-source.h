@@ -27,7 +27,8 @@ typedef gboolean (*GRunFdSourceFunc) (GRunFdSource *source,
 
 /**
  * grun_fd_source_new:
- * @fd: an open descriptor that can be polled; it stays the caller's, and the source never closes it
+ * @fd: an open descriptor that can be polled; it stays the caller's, and the source never closes it; a negative number
+ * is a g_critical(), and %NULL is returned
  * @condition: what to wait for: %G_IO_IN, %G_IO_OUT, %G_IO_PRI; %G_IO_HUP and %G_IO_ERR are always waited for
  * @func: (scope notified) (closure user_data) (destroy notify): what to call
  * @user_data: (nullable): what to give to @func
@@ -91,7 +92,7 @@ gint grun_fd_source_get_fd (GRunFdSource *source);
  * grun_fd_source_get_condition:
  * @source: a descriptor source
  *
- * Threads: any.
+ * Threads: any. There is no corresponding Core Foundation function.
  *
  * Returns: the conditions that it was made with
  */

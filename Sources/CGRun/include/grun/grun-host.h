@@ -11,13 +11,13 @@
 
 G_BEGIN_DECLS
 
-/* While a host drives. There are no corresponding Core Foundation functions. */
+/* While a host drives. */
 
 /**
  * grun_loop_copy_ambient_mode:
  * @loop: a loop
  *
- * Threads: any.
+ * Threads: any. There is no corresponding Core Foundation function.
  *
  * Returns: (transfer full): the mode in which a host is served: what was pushed last, %GRUN_MODE_DEFAULT at first; free
  *   it with g_free()
@@ -37,7 +37,8 @@ char *grun_loop_copy_ambient_mode (GRunLoop *loop);
  *
  * It changes no run of ours that is under way, and none that begins later: a run has its own mode.
  *
- * Threads: the loop's own; from another one it is a g_critical(), and nothing is pushed.
+ * Threads: the loop's own; from another one it is a g_critical(), and nothing is pushed. There is no corresponding Core
+ * Foundation function.
  *
  * Returns: a number for grun_loop_pop_ambient_mode(), greater than 0; 0 on an error, which is that of
  *   grun_loop_add_common_mode()
@@ -55,7 +56,8 @@ guint grun_loop_push_ambient_mode (GRunLoop *loop,
  * Takes the mode back: the ambient mode is the one that was pushed last of those that are left, or the default one. In
  * any order.
  *
- * Threads: the loop's own. On another one, and a second time, it is a g_critical(), and does nothing.
+ * Threads: the loop's own. On another one, and a second time, it is a g_critical(), and does nothing. There is no
+ * corresponding Core Foundation function.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_loop_pop_ambient_mode (GRunLoop *loop,
@@ -73,7 +75,8 @@ void grun_loop_pop_ambient_mode (GRunLoop *loop,
  * none of the plug-in's functions may be left in any loop then, a #GDestroyNotify included: invalidate and unref what
  * it has added, let its blocks and performs be called, and join its threads.
  *
- * Threads: the loop's own. Inside a callback of the loop it is a g_critical(), and does nothing.
+ * Threads: the loop's own. Inside a callback of the loop it is a g_critical(), and does nothing. There is no
+ * corresponding Core Foundation function.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_loop_detach (GRunLoop *loop);
@@ -83,7 +86,7 @@ void grun_loop_detach (GRunLoop *loop);
  * @loop: the current thread's loop
  *
  * Puts a loop that was detached back into its home context. Threads: the loop's own. Without effect on a loop that is
- * not detached.
+ * not detached. There is no corresponding Core Foundation function.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_loop_attach (GRunLoop *loop);

@@ -323,11 +323,12 @@ gboolean grun_loop_remove_end_func (GRunLoop *loop,
 /**
  * grun_loop_start_tracing:
  * @loop: the current thread's loop
- * @limit: how many events are kept; later ones are not recorded
+ * @limit: how many events are kept; later ones are not recorded, with 0 none
  *
  * Has the loop record what it does from now on: every stage of every pass, and every callback.
  *
- * Threads: the loop's own; from another one it is a g_critical(), and nothing is recorded.
+ * Threads: the loop's own; from another one it is a g_critical(), and nothing is recorded. There is no corresponding
+ * Core Foundation function.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_loop_start_tracing (GRunLoop *loop,
@@ -339,7 +340,8 @@ void grun_loop_start_tracing (GRunLoop *loop,
  *
  * Ends what grun_loop_start_tracing() has begun.
  *
- * Threads: the loop's own; from another one it is a g_critical(), and %NULL is returned.
+ * Threads: the loop's own; from another one it is a g_critical(), and %NULL is returned. There is no corresponding Core
+ * Foundation function.
  *
  * Returns: (transfer full) (array zero-terminated=1): the events, a line each, indented by the depth of nesting; free
  *   it with g_strfreev()

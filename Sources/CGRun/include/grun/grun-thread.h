@@ -48,7 +48,7 @@ GRunThread *grun_thread_new (const char *name,
  * grun_thread_ref:
  * @thread: a thread
  *
- * Takes a reference. Threads: any.
+ * Takes a reference. Threads: any. The corresponding GLib function is g_thread_ref().
  *
  * Returns: (transfer full): the same thread
  */
@@ -60,7 +60,7 @@ GRunThread *grun_thread_ref (GRunThread *thread);
  * @thread: (transfer full): a thread
  *
  * Gives a reference back. The thread itself goes on: see grun_thread_stop(). After the last one the pointer must not be
- * used. Threads: any.
+ * used. Threads: any. The corresponding GLib function is g_thread_unref().
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_thread_unref (GRunThread *thread);
@@ -69,7 +69,7 @@ void grun_thread_unref (GRunThread *thread);
  * grun_thread_copy_name:
  * @thread: a thread
  *
- * Threads: any.
+ * Threads: any. The corresponding Foundation property is `NSThread.name`.
  *
  * Returns: (transfer full): the name that it was given, whole; free it with g_free()
  */
@@ -80,7 +80,7 @@ char *grun_thread_copy_name (GRunThread *thread);
  * grun_thread_get_loop:
  * @thread: a thread
  *
- * Threads: any.
+ * Threads: any. There is no corresponding Core Foundation function.
  *
  * Returns: (transfer none): its loop, which is inert after the thread's end; take a reference to keep it longer than
  *   @thread
@@ -93,7 +93,8 @@ GRunLoop *grun_thread_get_loop (GRunThread *thread);
  * @thread: a thread
  *
  * Ends every run that is under way on the thread, and the thread with them, after the callbacks that are on its stack.
- * The second time it does nothing. Threads: any, the thread itself included.
+ * The second time it does nothing. Threads: any, the thread itself included. The corresponding Foundation method is
+ * `-[NSThread cancel]`, which only sets a flag.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_thread_stop (GRunThread *thread);
@@ -104,7 +105,8 @@ void grun_thread_stop (GRunThread *thread);
  *
  * Waits until the thread has ended; it does not stop it. At once, if it has ended already.
  *
- * Threads: any but the thread itself, which would wait for ever: that is a g_critical(), and it does not wait.
+ * Threads: any but the thread itself, which would wait for ever: that is a g_critical(), and it does not wait. The
+ * corresponding GLib function is g_thread_join(), which also gives the reference back.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_thread_join (GRunThread *thread);

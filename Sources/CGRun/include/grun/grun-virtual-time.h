@@ -37,7 +37,8 @@ typedef void (*GRunVirtualTimeFunc) (GRunLoop *loop,
  *
  * The loop that the thread has otherwise, the main one included, cannot be run meanwhile: a g_critical(), and nothing
  * is run. What is added to it waits for its own, real time. grun_loop_perform_and_wait() of it performs at once, since
- * the caller is on its thread and would wait for itself. Threads: any.
+ * the caller is on its thread and would wait for itself. Threads: any. There is no corresponding Core Foundation
+ * function.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_with_virtual_time (gint64 start,
@@ -48,7 +49,7 @@ void grun_with_virtual_time (gint64 start,
  * grun_loop_get_time:
  * @loop: a loop
  *
- * Threads: any.
+ * Threads: any. The corresponding GLib function is g_get_monotonic_time().
  *
  * Returns: the present on the loop's clock, in microseconds: g_get_monotonic_time(), or virtual time
  */
@@ -64,7 +65,8 @@ gint64 grun_loop_get_time (GRunLoop *loop);
  * Moves the clock on, and has the loop serve on the way what falls due, each at its time and in its order; then
  * whatever is ready. The clock reaches the end in any case: also if the mode is finished before, or stopped.
  *
- * Threads: the loop's own. A loop whose time is not virtual is a g_critical(), and nothing is run.
+ * Threads: the loop's own. A loop whose time is not virtual is a g_critical(), and nothing is run. There is no
+ * corresponding Core Foundation function.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_loop_advance_time (GRunLoop *loop,
@@ -77,7 +79,7 @@ void grun_loop_advance_time (GRunLoop *loop,
  * @mode: the mode to run in, not %GRUN_MODE_COMMON
  *
  * Moves the clock to where the mode's first timer is due, and fires it. Threads: the loop's own, as
- * grun_loop_advance_time().
+ * grun_loop_advance_time(). There is no corresponding Core Foundation function.
  *
  * Returns: %FALSE if there is none whose time comes: the clock ends at 9,223,372,036,854,775 microseconds
  */
