@@ -147,5 +147,11 @@ class Timer(GRun.Timer):
             raise ValueError("GRun.Timer.new: seconds is NaN, which is no time")
         return GRun.Timer.new(seconds, repeats, func, *data)
 
+    @staticmethod
+    def new_at(fire_date, interval, func, *data):
+        if math.isnan(interval):
+            raise ValueError("GRun.Timer.new_at: interval is NaN, which is no time")
+        return GRun.Timer.new_at(fire_date, interval, func, *data)
+
 
 Timer = override(Timer)

@@ -7,7 +7,7 @@ import GRunLoop
 
 @c @implementation
 public func grun_thread_new(
-    _ name: UnsafePointer<CChar>?, _ setUp: GRunThreadFunc?, _ data: gpointer?,
+    _ name: UnsafePointer<CChar>?, _ setUp: GRunThreadSetUpFunc?, _ data: gpointer?,
     _ error: UnsafeMutablePointer<UnsafeMutablePointer<GError>?>?
 ) -> OpaquePointer? {
     Call.of { call in

@@ -72,7 +72,7 @@ public final class CInterfaceFace: LoopFace {
                     }, Item(callouts, index, descriptor).data, Item.release))
         }
         for (index, spec) in program.timers.enumerated() {
-            let interval = Int(grid.gapLength) * spec.intervalGaps / 1000
+            let interval = Double(grid.gapLength) * Double(spec.intervalGaps) / 1e9
             timers.append(
                 grun_timer_new_at(
                     Self.microseconds(grid.date(ofTimer: index, gap: spec.firstGap)), interval,

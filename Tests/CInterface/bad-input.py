@@ -33,7 +33,7 @@ GOOD = OBJECTS | {
     "GRunFdSourceFunc": "on_fd_source",
     "GRunTimerFunc": "on_timer",
     "GRunObserverFunc": "on_observer",
-    "GRunThreadFunc": "on_loop",
+    "GRunThreadSetUpFunc": "on_loop",
     "GRunVirtualTimeFunc": "on_loop",
     "const char*": '"bad"',
     "const char* const*": "good_modes",

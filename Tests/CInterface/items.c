@@ -269,7 +269,7 @@ void check_timer(void)
     // G_SOURCE_REMOVE ends one that repeats.
     Count removed = count_of(loop);
     removed.stays = G_SOURCE_REMOVE;
-    g_autoptr(GRunTimer) brief = grun_timer_new_at(0, 1000, count_timer, &removed, let_go);
+    g_autoptr(GRunTimer) brief = grun_timer_new_at(0, 0.001, count_timer, &removed, let_go);
     grun_loop_add_timer(loop, brief, MODE);
     g_assert_cmpint(grun_loop_run_in_mode(loop, MODE, 60, FALSE), ==, GRUN_RESULT_FINISHED);
     g_assert_cmpuint(removed.calls, ==, 1);

@@ -51,8 +51,8 @@ static void use_span(GRunLoop *loop, gdouble span, Count *count)
 
 static void use_date(GRunLoop *loop, gint64 date, Count *count)
 {
-    for (guint i = 0; i < G_N_ELEMENTS(dates); i++) {
-        g_autoptr(GRunTimer) timer = grun_timer_new_at(date, dates[i], count_timer, count, NULL);
+    for (guint i = 0; i < G_N_ELEMENTS(spans); i++) {
+        g_autoptr(GRunTimer) timer = grun_timer_new_at(date, spans[i], count_timer, count, NULL);
         grun_loop_add_timer(loop, timer, MODE);
         grun_timer_set_next_fire_date(timer, date);
         g_assert_cmpint(grun_timer_get_next_fire_date(timer), >=, 0);

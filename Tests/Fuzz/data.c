@@ -160,7 +160,7 @@ gboolean fuzz_on_GRunFdSourceFunc(GRunFdSource *source, GIOCondition condition, 
 gboolean fuzz_on_GRunTimerFunc(GRunTimer *timer, gpointer user_data);
 gboolean fuzz_on_GRunObserverFunc(GRunObserver *observer, GRunActivity activity, gpointer user_data);
 void fuzz_on_GRunScheduleFunc(GRunSource *source, GRunLoop *loop, const char *mode, gpointer user_data);
-void fuzz_on_GRunThreadFunc(GRunLoop *loop, gpointer user_data);
+void fuzz_on_GRunThreadSetUpFunc(GRunLoop *loop, gpointer user_data);
 void fuzz_on_GRunVirtualTimeFunc(GRunLoop *loop, gpointer user_data);
 
 void data_call(gpointer pointer) { call(pointer, NULL, NULL, 0); }
@@ -200,7 +200,7 @@ void fuzz_on_GRunScheduleFunc(GRunSource *source, GRunLoop *loop, const char *mo
     call(datum, (Kind[]){KIND_SOURCE, KIND_LOOP}, (gpointer[]){source, loop}, 2);
 }
 
-void fuzz_on_GRunThreadFunc(GRunLoop *loop, gpointer user_data)
+void fuzz_on_GRunThreadSetUpFunc(GRunLoop *loop, gpointer user_data)
 {
     thread_self()->base = loop;
     owners_add(loop, OWNER_LIBRARY, -1);

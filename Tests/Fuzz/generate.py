@@ -30,7 +30,7 @@ FUNCTIONS = {
     "GRunFdSourceFunc": "gboolean (GRunFdSource *, GIOCondition, gpointer)",
     "GRunTimerFunc": "gboolean (GRunTimer *, gpointer)",
     "GRunObserverFunc": "gboolean (GRunObserver *, GRunActivity, gpointer)",
-    "GRunThreadFunc": "void (GRunLoop *, gpointer)",
+    "GRunThreadSetUpFunc": "void (GRunLoop *, gpointer)",
     "GRunVirtualTimeFunc": "void (GRunLoop *, gpointer)",
 }
 # An argument by its type, or by its type and name.

@@ -36,6 +36,19 @@ import Testing
         }
     }
 
+    @Test("a context that one mode is asked for can be given to another, and taken back")
+    func handedOn() async throws {
+        try await onFreshThread { loop in
+            let context = TestContext()
+            loop.add(context: context.pointer, forMode: "one")
+            let found = try #require(loop.contexts(forMode: "one").first { $0.pointer == context.pointer })
+            loop.add(found, forMode: "two")
+            #expect(loop.contains(found, forMode: "two") && loop.contains(context: context.pointer, forMode: "two"))
+            loop.remove(found, forMode: "two")
+            #expect(!loop.contains(found, forMode: "two") && loop.contains(found, forMode: "one"))
+        }
+    }
+
     @Test(
         "a context is kept by whoever has asked for it: when it is taken out of its mode, when the loop's thread ends"
     )

@@ -91,6 +91,9 @@ extension ForkScene {
             said("ContextMembership.add") { loop.add(context: context, forMode: mode) },
             said("ContextMembership.remove") { loop.remove(context: context, forMode: mode) },
             said("ContextMembership.contains") { !loop.contains(context: context, forMode: mode) },
+            said("ContextMembership.add") { loop.add(GRunLoop.Context(context), forMode: mode) },
+            said("ContextMembership.remove") { loop.remove(GRunLoop.Context(context), forMode: mode) },
+            said("ContextMembership.contains") { !loop.contains(GRunLoop.Context(context), forMode: mode) },
             said("ContextMembership.contexts") { loop.contexts(forMode: .default).isEmpty },
             said("CommonMembership.addCommonMode") { try loop.addCommonMode("a third") },
         ]

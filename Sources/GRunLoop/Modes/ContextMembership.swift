@@ -30,6 +30,13 @@ extension GRunLoop {
         }?.send()
     }
 
+    /// The same of a context that is held, as ``contexts(forMode:)`` returns it. See ``add(context:forMode:)``.
+    ///
+    /// Threads: any.
+    public func add(_ context: Context, forMode name: Mode) {
+        context.withPointer { add(context: $0, forMode: name) }
+    }
+
     /// With the lock held.
     func joinLocked(_ context: OpaquePointer, _ mode: ModeState) -> Kick? {
         guard home?.context != context, !mode.addedContexts.contains(where: { $0.context == context }) else {
@@ -62,6 +69,13 @@ extension GRunLoop {
         if isCommon { Contexts.release(context) }
     }
 
+    /// The same of a context that is held, as ``contexts(forMode:)`` returns it. See ``remove(context:forMode:)``.
+    ///
+    /// Threads: any.
+    public func remove(_ context: Context, forMode name: Mode) {
+        context.withPointer { remove(context: $0, forMode: name) }
+    }
+
     /// Whether the mode serves the context because it was added; for ``Mode/common``, whether it was added to the
     /// common modes as such.
     ///
@@ -72,6 +86,13 @@ extension GRunLoop {
             if name == .common { return commonItems.contains(context) }
             return modes[name]?.addedContexts.contains { $0.context == context } ?? false
         }
+    }
+
+    /// The same of a context that is held, as ``contexts(forMode:)`` returns it. See ``contains(context:forMode:)``.
+    ///
+    /// Threads: any.
+    public func contains(_ context: Context, forMode name: Mode) -> Bool {
+        context.withPointer { contains(context: $0, forMode: name) }
     }
 
     /// The contexts that a mode serves: the home context in a common mode, a private mode's own one once it has run,

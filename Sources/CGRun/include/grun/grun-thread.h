@@ -12,14 +12,14 @@
 G_BEGIN_DECLS
 
 /**
- * GRunThreadFunc:
+ * GRunThreadSetUpFunc:
  * @loop: the new thread's loop
  * @user_data: (closure): what was given to grun_thread_new()
  *
  * Called on a new thread before its loop runs, to add what it is to serve.
  */
-typedef void (*GRunThreadFunc) (GRunLoop *loop,
-                                gpointer user_data);
+typedef void (*GRunThreadSetUpFunc) (GRunLoop *loop,
+                                     gpointer user_data);
 
 /**
  * grun_thread_new:
@@ -40,7 +40,7 @@ typedef void (*GRunThreadFunc) (GRunLoop *loop,
  */
 GRUN_AVAILABLE_IN_1_0
 GRunThread *grun_thread_new (const char *name,
-                             GRunThreadFunc set_up,
+                             GRunThreadSetUpFunc set_up,
                              gpointer user_data,
                              GError **error);
 

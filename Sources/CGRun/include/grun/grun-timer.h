@@ -11,9 +11,8 @@
 
 G_BEGIN_DECLS
 
-/* Spans are in seconds (gdouble), to the nearest nanosecond; a positive one is at least that long. Only the interval of
- * grun_timer_new_at() is in microseconds (gint64), as its first date is. Dates are in microseconds of the clock of
- * g_get_monotonic_time(); what is finer is lost. */
+/* Spans are in seconds (gdouble), to the nearest nanosecond; a positive one is at least that long. Dates are in
+ * microseconds (gint64) of the clock of g_get_monotonic_time(); what is finer is lost. */
 
 /**
  * GRunTimerFunc:
@@ -59,7 +58,8 @@ GRunTimer *grun_timer_new (gdouble seconds,
  * grun_timer_new_at:
  * @fire_date: the first date, in microseconds as g_get_monotonic_time() counts them; one that has passed means now, one
  *   that is more than 16 years ahead fires in 16 years, and is returned as it was given
- * @interval: the microseconds between two dates; zero or negative: the timer fires once
+ * @interval: the seconds between two dates; zero or negative: the timer fires once; infinity means the longest time
+ *   there is, 16 years
  * @func: (scope notified) (closure user_data) (destroy notify): what to call
  * @user_data: (nullable): what to give to @func
  * @notify: (nullable): called with @user_data when the timer is invalidated, or after the only fire of one that does
@@ -73,7 +73,7 @@ GRunTimer *grun_timer_new (gdouble seconds,
  */
 GRUN_AVAILABLE_IN_1_0
 GRunTimer *grun_timer_new_at (gint64 fire_date,
-                              gint64 interval,
+                              gdouble interval,
                               GRunTimerFunc func,
                               gpointer user_data,
                               GDestroyNotify notify);
