@@ -43,7 +43,7 @@ enum Form: String, CaseIterable {
     var isOfShortRuns: Bool { self == .zero || self == .oneSource || self == .date || self == .limit }
 }
 
-/// Drives the main loop until the ledger is done. Answers what was wrong, if nobody was called though everybody was
+/// Drives the main loop until the ledger is done. Returns what was wrong, if nobody was called though everybody was
 /// ready.
 ///
 /// - Parameter variant: picks in what a run nests.

@@ -16,7 +16,7 @@ public final class HostChecks: @unchecked Sendable {
         self.gatesFrames = gatesFrames
     }
 
-    /// Answers how many do not hold.
+    /// Returns how many do not hold.
     public func run() -> Int {
         // The window appears.
         Host.run(milliseconds: 300)

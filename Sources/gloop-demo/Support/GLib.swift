@@ -25,7 +25,7 @@ private final class Box {
 }
 
 enum GLibSource {
-    /// Adds a `GTimeoutSource` to a context, by default GLib's default one. Answers its id there, for ``remove(_:)``.
+    /// Adds a `GTimeoutSource` to a context, by default GLib's default one. Returns its id there, for ``remove(_:)``.
     ///
     /// - Parameter body: answers whether it is to be called again.
     @discardableResult static func addTimeout(

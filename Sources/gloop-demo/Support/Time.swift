@@ -15,7 +15,7 @@ extension Duration {
     }
 }
 
-/// Waits, on a thread that has nothing else to do, until a condition holds. Answers false if it does not within the
+/// Waits, on a thread that has nothing else to do, until a condition holds. Returns false if it does not within the
 /// limit.
 func wait(within limit: Duration = .patience, until condition: () -> Bool) -> Bool {
     let end = GRunLoop.now.advanced(by: limit)
