@@ -157,6 +157,22 @@ private actor Resident {
         #expect(trace.lines == [])
     }
 
+    @Test("what an actor's perform is found by is any object of the actor's, and let go there", arguments: [0, 1, 2])
+    func target(way: Int) throws {
+        let trace = Recorder()
+        let worker = try GRunLoop.Thread(name: "home") { here in
+            let model = Model(trace)
+            let body = { trace("performed") }
+            here.loop.perform(after: .zero, target: model, key: 1, isolation: here, body)
+            here.loop.perform(order: 0, inModes: [.default], target: model, key: 2, isolation: here, body)
+            if way > 0 { here.loop.cancelPerforms(target: model, key: way == 1 ? 1 : nil) }
+        }
+        #expect(trace.wait(forCount: 3 - way))
+        worker.stop()
+        worker.join()
+        #expect(trace.lines == Array(repeating: "performed", count: 2 - way) + ["let go at home"])
+    }
+
     @Test("an actor that holds its own source goes when that is invalidated")
     func cycle() async throws {
         try await withWorker { loop in

@@ -86,7 +86,7 @@ import Testing
 
     @Test("a target's deinit may cancel its performs, and ask for new ones")
     func cancellingFromDeinit() async throws {
-        final class Target {
+        final class Target: Sendable {
             let loop: GRunLoop
             init(_ loop: GRunLoop) { self.loop = loop }
             deinit {

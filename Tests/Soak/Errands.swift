@@ -185,7 +185,7 @@ extension Producer {
         }
     }
 
-    private final class Target {}
+    private final class Target: Sendable {}
 
     /// A loop of the host's inside a callout.
     func iterateInCallout() {

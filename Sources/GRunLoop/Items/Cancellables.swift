@@ -7,7 +7,10 @@ struct Cancellables {
 
     /// The target's deinit may call back into the loop: a removed entry is released after the access to the others.
     struct Entry {
-        let target: AnyObject?
+        /// Alive as long as its holder is.
+        let target: Unmanaged<AnyObject>?
+        /// The target itself; its closure's if it belongs to an actor, which lets both go.
+        let holder: (any AnyObject & Sendable)?
         let key: AnyHashable?
         var item: (any Invalidatable)?
     }
@@ -15,9 +18,12 @@ struct Cancellables {
     private(set) var entries: [Tag: Entry] = [:]
     private var tags: Tag = 0
 
-    mutating func add(target: AnyObject?, key: (any Hashable & Sendable)?) -> Tag {
+    mutating func add(
+        target: AnyObject?, heldBy holder: (any AnyObject & Sendable)?, key: (any Hashable & Sendable)?
+    ) -> Tag {
         tags += 1
-        entries[tags] = Entry(target: target, key: key.map { AnyHashable($0) }, item: nil)
+        entries[tags] = Entry(
+            target: target.map(Unmanaged.passUnretained), holder: holder, key: key.map { AnyHashable($0) }, item: nil)
         return tags
     }
 

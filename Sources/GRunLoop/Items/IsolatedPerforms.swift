@@ -5,7 +5,8 @@ extension GRunLoop {
     /// The same as ``perform(after:inModes:target:key:_:)``, with a closure that belongs to the actor that the caller
     /// is on, and is called and let go there.
     ///
-    /// That actor is `isolation`: `self` in an actor, `#isolation` anywhere.
+    /// That actor is `isolation`: `self` in an actor, `#isolation` anywhere. `target` is any object of its, let
+    /// go there.
     ///
     /// Threads: the loop's own, on which the actor must live: with another actor it ends the process, with a message.
     public func perform(
@@ -13,9 +14,9 @@ extension GRunLoop {
         key: (any Hashable & Sendable)? = nil,
         isolation: isolated any Actor, _ body: @escaping () -> Void
     ) {
-        let confined = Confined(SourceBody(call: body), of: isolation)
+        let confined = Confined(SourceBody { withExtendedLifetime(target, body) }, of: isolation)
         if !Fork.isChild { confined.home.require(self, for: "perform") }
-        perform(after: delay, inModes: names, target: target, key: key, confined.block)
+        perform(after: delay, names, target, heldBy: confined, key, confined.block)
     }
 
     /// The same as ``perform(after:inModes:target:key:_:)`` of the main loop, with a closure that belongs to the main
@@ -24,7 +25,7 @@ extension GRunLoop {
     /// Threads: the main one, or wherever the main actor is in virtual time; on another loop it ends the process, with
     /// a message.
     public func perform(
-        after delay: Duration, inModes names: [Mode] = [.default], target: AnyObject? = nil,
+        after delay: Duration, inModes names: [Mode] = [.default], target: (any AnyObject & Sendable)? = nil,
         key: (any Hashable & Sendable)? = nil,
         isolation: MainActor = .shared, _ body: @escaping @MainActor () -> Void
     ) {
@@ -36,16 +37,17 @@ extension GRunLoop {
     /// The same as ``perform(order:inModes:target:key:_:)``, with a closure that belongs to the actor that the caller
     /// is on, and is called and let go there.
     ///
-    /// That actor is `isolation`: `self` in an actor, `#isolation` anywhere.
+    /// That actor is `isolation`: `self` in an actor, `#isolation` anywhere. `target` is any object of its, let
+    /// go there.
     ///
     /// Threads: the loop's own, on which the actor must live: with another actor it ends the process, with a message.
     public func perform(
         order: Int, inModes names: [Mode], target: AnyObject? = nil, key: (any Hashable & Sendable)? = nil,
         isolation: isolated any Actor, _ body: @escaping () -> Void
     ) {
-        let confined = Confined(SourceBody(call: body), of: isolation)
+        let confined = Confined(SourceBody { withExtendedLifetime(target, body) }, of: isolation)
         if !Fork.isChild { confined.home.require(self, for: "perform") }
-        perform(order: order, inModes: names, target: target, key: key, confined.block)
+        perform(order: order, names, target, heldBy: confined, key, confined.block)
     }
 
     /// The same as ``perform(order:inModes:target:key:_:)`` of the main loop, with a closure that belongs to the main
@@ -54,8 +56,8 @@ extension GRunLoop {
     /// Threads: the main one, or wherever the main actor is in virtual time; on another loop it ends the process, with
     /// a message.
     public func perform(
-        order: Int, inModes names: [Mode], target: AnyObject? = nil, key: (any Hashable & Sendable)? = nil,
-        isolation: MainActor = .shared, _ body: @escaping @MainActor () -> Void
+        order: Int, inModes names: [Mode], target: (any AnyObject & Sendable)? = nil,
+        key: (any Hashable & Sendable)? = nil, isolation: MainActor = .shared, _ body: @escaping @MainActor () -> Void
     ) {
         let confined = Confined(onMainActor: SourceBody(call: unsafeBitCast(body, to: SourceBody.Call.self)))
         if !Fork.isChild { confined.home.require(self, for: "perform") }

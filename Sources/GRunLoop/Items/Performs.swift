@@ -91,20 +91,28 @@ extension GRunLoop {
     ///     16 years.
     ///   - names: the modes. An empty list means never.
     ///   - target: with `key`, what ``cancelPerforms(target:key:)`` finds it by. It is retained until the closure was
-    ///     performed or cancelled. Nil: it cannot be cancelled.
+    ///     performed or cancelled, and may then be let go on the loop's thread, so that it is Sendable; with
+    ///     `isolation:` it can be any object of the actor's. Nil: it cannot be cancelled.
     ///   - key: see `target`. Nil: it is found by its target alone.
     ///   - body: what is performed.
     ///
     /// Threads: the loop's own; from another thread it is logged and ignored. The corresponding Foundation method is
     /// `perform(_:with:afterDelay:inModes:)`.
     public func perform(
-        after delay: Duration, inModes names: [Mode] = [.default], target: AnyObject? = nil,
+        after delay: Duration, inModes names: [Mode] = [.default], target: (any AnyObject & Sendable)? = nil,
         key: (any Hashable & Sendable)? = nil, _ body: @escaping @Sendable () -> Void
+    ) {
+        perform(after: delay, names, target, heldBy: target, key, body)
+    }
+
+    func perform(
+        after delay: Duration, _ names: [Mode], _ target: AnyObject?, heldBy holder: (any AnyObject & Sendable)?,
+        _ key: (any Hashable & Sendable)?, _ body: @escaping @Sendable () -> Void
     ) {
         guard !Fork.refuses("perform(after:)"), requireOwnThread("perform(after:)"), !names.isEmpty, !isDead else {
             return
         }
-        let tag = cancellables.add(target: target, key: key)
+        let tag = cancellables.add(target: target, heldBy: holder, key: key)
         let timer = Timer(interval: delay, repeats: false) { [unowned self] _ in
             let entry = cancellables.remove(tag)
             body()
@@ -120,20 +128,28 @@ extension GRunLoop {
     ///   - order: lower ones are performed first; equal ones in the order of these calls.
     ///   - names: the modes. An empty list means never.
     ///   - target: with `key`, what ``cancelPerforms(target:key:)`` finds it by. It is retained until the closure was
-    ///     performed or cancelled. Nil: it cannot be cancelled.
+    ///     performed or cancelled, and may then be let go on the loop's thread, so that it is Sendable; with
+    ///     `isolation:` it can be any object of the actor's. Nil: it cannot be cancelled.
     ///   - key: see `target`. Nil: it is found by its target alone.
     ///   - body: what is performed.
     ///
     /// Threads: the loop's own; from another thread it is logged and ignored. The corresponding Foundation method is
     /// `RunLoop.perform(_:target:argument:order:modes:)`.
     public func perform(
-        order: Int, inModes names: [Mode], target: AnyObject? = nil, key: (any Hashable & Sendable)? = nil,
-        _ body: @escaping @Sendable () -> Void
+        order: Int, inModes names: [Mode], target: (any AnyObject & Sendable)? = nil,
+        key: (any Hashable & Sendable)? = nil, _ body: @escaping @Sendable () -> Void
+    ) {
+        perform(order: order, names, target, heldBy: target, key, body)
+    }
+
+    func perform(
+        order: Int, _ names: [Mode], _ target: AnyObject?, heldBy holder: (any AnyObject & Sendable)?,
+        _ key: (any Hashable & Sendable)?, _ body: @escaping @Sendable () -> Void
     ) {
         guard !Fork.refuses("perform(order:)"), requireOwnThread("perform(order:)"), !names.isEmpty, !isDead else {
             return
         }
-        let tag = cancellables.add(target: target, key: key)
+        let tag = cancellables.add(target: target, heldBy: holder, key: key)
         let source = Source(order: order) { [unowned self] in
             let entry = cancellables.remove(tag)
             entry?.item?.invalidate()

@@ -82,7 +82,7 @@ extension GRunLoop {
 
     /// ``cancelPerforms(target:key:)`` of those whose target is one of these. The loop's own thread.
     package func cancelPerforms(whereTarget isWanted: (AnyObject) -> Bool) {
-        takeBack { $0.target.map(isWanted) ?? false }
+        takeBack { $0.target.map { isWanted($0.takeUnretainedValue()) } ?? false }
     }
 
     /// What records the loop; nil while nothing does. The loop's own thread.
