@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Closures that are not @Sendable: they belong to an actor, and are called and let go where it is.
 
+import Dispatch
 import GRunLoop
 import Glibc
 import TestSupport
@@ -171,6 +172,23 @@ private actor Resident {
         worker.stop()
         worker.join()
         #expect(trace.lines == Array(repeating: "performed", count: 2 - way) + ["let go at home"])
+    }
+
+    // Here libdispatch runs the main queue, on threads of its own.
+    @Test("a closure of the main actor that goes elsewhere is let go on the main queue, whoever runs that")
+    func mainActor() {
+        let gone = Flag()
+        let witness = Shared<Witness?>(
+            Witness {
+                dispatchPrecondition(condition: .onQueue(.main))
+                gone.set()
+            })
+        onPlainThread {
+            let held = witness.value
+            witness.value = nil
+            _ = GRunLoop.Timer(fireAt: .now) { @MainActor _ in withExtendedLifetime(held) {} }
+        }
+        #expect(gone.wait())
     }
 
     @Test("an actor that holds its own source goes when that is invalidated")

@@ -5,6 +5,7 @@
 // captured belongs to the actor from then on and cannot be sent to another thread.
 
 import CGRun
+import Dispatch
 
 /// Where a closure may be called and let go.
 enum Home: Sendable {
@@ -69,6 +70,8 @@ enum Home: Sendable {
     fileprivate enum Place {
         case here
         case thread(of: GRunLoop)
+        /// Where libdispatch runs the main queue on threads of its own.
+        case mainQueue
         /// Nobody can ever be at home again: it is kept.
         case nowhere
     }
@@ -77,10 +80,9 @@ enum Home: Sendable {
         // A child has one thread.
         if Fork.isChild { return .here }
         switch self {
-        case .mainActor where cgrun_is_main_thread():
-            return cgrun_main_queue_owner() == cgrun_main_thread() ? .here : .nowhere
-        case .mainActor:
-            return MainQueue.isCurrent ? .here : ThreadLoops.main.isDead ? .nowhere : .thread(of: ThreadLoops.main)
+        case .mainActor where MainQueue.isGivenAway: return MainQueue.isMarked ? .here : .mainQueue
+        case .mainActor where cgrun_is_main_thread(): return .here
+        case .mainActor: return ThreadLoops.main.isDead ? .nowhere : .thread(of: ThreadLoops.main)
         case .thread(let loop):
             return loop.isOfThisThread ? .here : loop.isDead ? .nowhere : .thread(of: loop)
         }
@@ -129,6 +131,9 @@ final class Confined: @unchecked Sendable {
             let carrier = Confined(carrying: content, to: home)
             // Whoever lets go of the carrier last, and be it a loop that ends, comes back here.
             loop.async { withExtendedLifetime(carrier) {} }
+        case .mainQueue:
+            let carrier = Confined(carrying: content, to: home)
+            DispatchQueue.main.async { withExtendedLifetime(carrier) {} }
         case .nowhere: break
         }
     }
@@ -148,6 +153,7 @@ final class Confined: @unchecked Sendable {
             content = nil
             former?.release()
         case .thread(let loop): loop.async { [self] in letGo() }
+        case .mainQueue: DispatchQueue.main.async { [self] in letGo() }
         case .nowhere: break
         }
     }

@@ -45,7 +45,13 @@ enum MainQueue {
     /// Whether the calling code runs on the main queue: on the main thread or, if the program gave that away, where
     /// libdispatch drains the queue. Checked before `MainActor.assumeIsolated`, which ends the process without a
     /// message.
-    static var isCurrent: Bool { cgrun_is_main_thread() || DispatchQueue.getSpecific(key: ownMark) != nil }
+    static var isCurrent: Bool { cgrun_is_main_thread() || isMarked }
+
+    /// Whether libdispatch says so.
+    static var isMarked: Bool { DispatchQueue.getSpecific(key: ownMark) != nil }
+
+    /// Whether the main thread is not the queue's, or ceases to be at once.
+    static var isGivenAway: Bool { cgrun_main_queue_owner() != cgrun_main_thread() || isLeft(cgrun_async_main_state()) }
 
     static var isDraining: Bool { draining.load(ordering: .relaxed) }
 
