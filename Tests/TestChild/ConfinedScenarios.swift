@@ -3,10 +3,27 @@
 
 import GRunLoop
 import Glibc
+import Synchronization
 import TestSupport
 
 private actor Homeless {
     func make() { _ = GRunLoop.Source(isolation: self) { say("called") } }
+}
+
+/// On one executor until it makes its item, and on the main actor's from then on.
+private actor Fickle {
+    private nonisolated let isOnMain = Atomic(false)
+    private nonisolated let executor: GRunLoop.Executor
+    nonisolated var unownedExecutor: UnownedSerialExecutor {
+        isOnMain.load(ordering: .relaxed) ? MainActor.sharedUnownedExecutor : executor.asUnownedSerialExecutor()
+    }
+
+    init(on loop: GRunLoop) { executor = loop.executor }
+
+    func make() {
+        isOnMain.store(true, ordering: .relaxed)
+        _ = GRunLoop.Source(isolation: self) { say("called") }
+    }
 }
 
 let confinedScenarios: [String: @Sendable () throws -> Void] = [
@@ -59,6 +76,11 @@ let confinedScenarios: [String: @Sendable () throws -> Void] = [
     },
     "confined-to-no-loop": {
         Task { await Homeless().make() }
+        sleep(10)
+    },
+    "confined-to-the-main-actor-elsewhere": {
+        let worker = try GRunLoop.Thread(name: "first")
+        Task { await Fickle(on: worker.loop).make() }
         sleep(10)
     },
 ]

@@ -18,7 +18,11 @@ enum Home: Sendable {
         let executor = actor.unownedExecutor.asSerialExecutor()
         if let loop = (executor as? GRunLoop.Executor)?.loopOfThisThread {
             self = .thread(of: loop)
-        } else if let executor, executor === MainActor.sharedUnownedExecutor.asSerialExecutor() {
+        } else if let executor, executor === MainActor.sharedUnownedExecutor.asSerialExecutor(),
+            // An actor that names several executors in turn may have been called on another.
+            cgrun_is_main_thread() || MainQueue.isGivenAway
+        {
+            if !MainQueue.isCurrent { MainActor.preconditionIsolated() }
             self = .mainActor
         } else {
             Log.fatal(
