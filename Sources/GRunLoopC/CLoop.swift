@@ -131,7 +131,7 @@ public func grun_loop_add_end_func(
         guard let loop = call.loop(loop), let function = call.function(function), call.error(error) else { return 0 }
         let closure = Closure(function, data, notify)
         if let id = try? loop.addNumberedEndHandler({ closure.call() }) { return guint64(id) }
-        fail(error, GRUN_ERROR_LOOP_ENDED, GRunLoop.LoopEnded().description)
+        fail(error, GRUN_ERROR_LOOP_ENDED, GRunLoop.LoopEndedError().description)
         return 0
     }
 }

@@ -87,7 +87,7 @@ public func grun_loop_perform_and_wait(
 /// Whether it did not throw, which it does when the loop's thread has ended; else tells C so.
 private func succeeds(_ place: ErrorPlace?, _ body: () throws -> Void) -> Bool {
     if (try? body()) != nil { return true }
-    fail(place, GRUN_ERROR_LOOP_ENDED, GRunLoop.LoopEnded().description)
+    fail(place, GRUN_ERROR_LOOP_ENDED, GRunLoop.LoopEndedError().description)
     return false
 }
 

@@ -101,9 +101,9 @@ extension GRunLoop {
         let task = Task { try await loop.sleep(for: .seconds(3600)) }
         while loop.nextFireDate(forMode: .default) == nil { await Task.yield() }
         worker.finish()
-        await #expect(throws: GRunLoop.LoopEnded.self) { try await task.value }
-        await #expect(throws: GRunLoop.LoopEnded.self) { try await loop.sleep(for: .seconds(1)) }
-        await #expect(throws: GRunLoop.LoopEnded.self) { try await loop.sleep(for: .zero) }
+        await #expect(throws: GRunLoop.LoopEndedError.self) { try await task.value }
+        await #expect(throws: GRunLoop.LoopEndedError.self) { try await loop.sleep(for: .seconds(1)) }
+        await #expect(throws: GRunLoop.LoopEndedError.self) { try await loop.sleep(for: .zero) }
     }
 
     @Test("many sleeps, half of them cancelled from all sides: each ends, none stays")

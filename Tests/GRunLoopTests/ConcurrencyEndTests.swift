@@ -86,7 +86,7 @@ import Testing
                             do {
                                 try loop.performAndWait(body)
                                 performed.increment()
-                            } catch is GRunLoop.LoopEnded {
+                            } catch is GRunLoop.LoopEndedError {
                                 refused.increment()
                             } catch {
                                 wrong.increment()

@@ -17,7 +17,7 @@ import Testing
         private var signalled: [GRunLoop.Source] = []
         private(set) var calls: [String] = []
         private var depth = 0
-        private var pushed: GRunLoop.AmbientMode?
+        private var pushed: GRunLoop.PushedMode?
         /// After a source a host is left to look where nobody could tell: there a traced loop looks itself, and one
         /// iteration of a foreign loop serves more. So there are no signals.
         private let isHosted: Bool

@@ -98,7 +98,7 @@ import Testing
                     try loop.addEndHandler { withExtendedLifetime(witness) { trace("called") } }
                     trace("\(when): added")
                 } catch {
-                    trace("\(when): \(error is GRunLoop.LoopEnded)")
+                    trace("\(when): \(error is GRunLoop.LoopEndedError)")
                 }
             }
             let thread = LoopThread { loop in

@@ -17,8 +17,8 @@ private struct Reading: Sendable {
 
     nonisolated(nonsending) func value() async throws -> String {
         try await withCheckedThrowingContinuation { continuation in
-            let ending = try? loop.addEndHandler { continuation.resume(throwing: GRunLoop.LoopEnded()) }
-            guard let ending else { return continuation.resume(throwing: GRunLoop.LoopEnded()) }
+            let ending = try? loop.addEndHandler { continuation.resume(throwing: GRunLoop.LoopEndedError()) }
+            guard let ending else { return continuation.resume(throwing: GRunLoop.LoopEndedError()) }
             loop.async {
                 let connection = GioConnection(adopting: dup(pair.one))
                 connection.read { text in
@@ -69,7 +69,7 @@ private actor Reader {
         do {
             text = try await reading.value()
         } catch {
-            text = "\(error is GRunLoop.LoopEnded)"
+            text = "\(error is GRunLoop.LoopEndedError)"
         }
         return text + (reading.loop.executor.isIsolatingCurrentContext() == true ? ", on the loop" : ", elsewhere")
     }

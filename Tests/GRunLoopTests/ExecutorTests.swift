@@ -28,7 +28,7 @@ private actor Resident {
             try await loop.sleep(for: .seconds(3600))
             return false
         } catch {
-            return error is GRunLoop.LoopEnded && threadID == thread
+            return error is GRunLoop.LoopEndedError && threadID == thread
         }
     }
 }
@@ -227,7 +227,7 @@ private actor Plain {
                 do {
                     try await loop.sleep(for: .seconds(3600))
                 } catch {
-                    record("\(error is GRunLoop.LoopEnded)")
+                    record("\(error is GRunLoop.LoopEndedError)")
                 }
             }
             // The thread ends without a run.
@@ -245,7 +245,7 @@ private actor Plain {
                 try await loop.sleep(for: .seconds(3600))
                 return false
             } catch {
-                return error is GRunLoop.LoopEnded
+                return error is GRunLoop.LoopEndedError
             }
         }
         // It is in its sleep when the timer is there.

@@ -142,7 +142,7 @@ private struct Failure: Error, Equatable {
                         try loop.performAndWait { trace("performed") }
                         trace("waited in vain")
                     } catch {
-                        trace(error is GRunLoop.LoopEnded ? "told" : "\(error)")
+                        trace(error is GRunLoop.LoopEndedError ? "told" : "\(error)")
                     }
                 }
             }
@@ -153,9 +153,9 @@ private struct Failure: Error, Equatable {
             thread.join()
             for waiter in waiters { join(waiter) }
             #expect(trace.take() == ["told", "told", "told"])
-            #expect(throws: GRunLoop.LoopEnded.self) { try loop.performOnThread { trace("performed") } }
-            #expect(throws: GRunLoop.LoopEnded.self) { try loop.performAndWait { trace("performed") } }
-            let error = #expect(throws: GRunLoop.LoopEnded.self) { try loop.performOnThread {} }
+            #expect(throws: GRunLoop.LoopEndedError.self) { try loop.performOnThread { trace("performed") } }
+            #expect(throws: GRunLoop.LoopEndedError.self) { try loop.performAndWait { trace("performed") } }
+            let error = #expect(throws: GRunLoop.LoopEndedError.self) { try loop.performOnThread {} }
             #expect(error?.description.contains("the run loop's thread has ended") == true)
             #expect(trace.lines == [])
         }

@@ -78,7 +78,7 @@ final class HostModeTests: MainThreadTestCase {
             token.pop()
         }
         XCTAssertEqual(
-            twice.messages, ["critical: GRunLoop.AmbientMode.pop: mode once is not pushed any more; pop it once"])
+            twice.messages, ["critical: GRunLoop.PushedMode.pop: mode once is not pushed any more; pop it once"])
         let common = try capturingLog { try loop.push(ambientMode: .common).pop() }
         XCTAssertEqual(common.messages.count, 2, "\(common.messages)")
         XCTAssertTrue(common.messages[0].contains(".common stands for all common modes and cannot be current"))
@@ -104,7 +104,7 @@ final class HostModeTests: MainThreadTestCase {
     /// A mode that a callout pushes counts from the next pass on: what is left of this one is the former mode's.
     func testTakesEffectAtTheNextPass() throws {
         let trace = Recorder()
-        let token = Shared<GRunLoop.AmbientMode?>(nil)
+        let token = Shared<GRunLoop.PushedMode?>(nil)
         let date = GRunLoop.now.advanced(by: .milliseconds(1))
         for name in ["one", "two"] {
             temporary(
@@ -134,7 +134,7 @@ final class HostModeTests: MainThreadTestCase {
     /// A run of ours keeps its mode, whatever is pushed in it.
     func testRunKeepsItsMode() throws {
         let trace = Recorder()
-        let token = Shared<GRunLoop.AmbientMode?>(nil)
+        let token = Shared<GRunLoop.PushedMode?>(nil)
         after(.zero, "host.private") { [loop] in token.value = try? loop.push(ambientMode: .tracking) }
         after(.milliseconds(1), .tracking) { trace("tracking") }
         after(.milliseconds(5), "host.private") { trace("private") }

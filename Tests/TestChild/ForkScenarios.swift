@@ -132,7 +132,7 @@ struct ForkScene {
     let executor: GRunLoop.Executor
     let isolation: GRunLoop.Isolation
     let ending: GRunLoop.EndHandler?
-    let ambient: GRunLoop.AmbientMode?
+    let ambient: GRunLoop.PushedMode?
     let context: OpaquePointer
 
     init() {

@@ -10,7 +10,7 @@ import GRunLoop
 public final class Panel {
     private let widgets: Widgets
     private var updates = 0
-    private var tracking: GRunLoop.AmbientMode?
+    private var tracking: GRunLoop.PushedMode?
     private var timers: [GRunLoop.Timer] = []
     private var task: Task<Void, Never>?
 

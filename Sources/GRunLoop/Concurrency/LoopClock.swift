@@ -25,7 +25,7 @@ extension GRunLoop {
         /// - Parameters:
         ///   - deadline: one that has passed: not at all.
         ///   - tolerance: how much longer it may take. Nil and negative mean none.
-        /// - Throws: `CancellationError` and ``LoopEnded``.
+        /// - Throws: `CancellationError` and ``LoopEndedError``.
         ///
         /// Threads: any.
         nonisolated(nonsending) public func sleep(until deadline: Instant, tolerance: Duration? = nil) async throws {
@@ -44,8 +44,8 @@ extension GRunLoop {
     ///   - span: how long. Zero and less: not at all. 16 years and more: until the task is cancelled.
     ///   - tolerance: how much longer it may take, so that several wake-ups become one. Negative means none.
     ///   - names: the modes in which the sleep is ended: while none of them runs it lasts.
-    /// - Throws: `CancellationError` as soon as the task is cancelled, also before it sleeps; ``LoopEnded`` when the
-    ///   loop's thread has ended or ends. Nothing of it stays in the loop then.
+    /// - Throws: `CancellationError` as soon as the task is cancelled, also before it sleeps; ``LoopEndedError`` when
+    ///   the loop's thread has ended or ends. Nothing of it stays in the loop then.
     ///
     /// Threads: any. It is resumed as ``Ticks/Iterator/next()`` is. There is no corresponding Core Foundation
     /// function; Swift's is `Task.sleep(for:tolerance:clock:)`.
@@ -62,7 +62,7 @@ extension GRunLoop {
     ///   - deadline: until when. One that has passed: not at all. 16 years ahead and more: until the task is cancelled.
     ///   - tolerance: how much longer it may take, so that several wake-ups become one. Negative means none.
     ///   - names: the modes in which the sleep is ended: while none of them runs it lasts.
-    /// - Throws: `CancellationError` and ``LoopEnded``.
+    /// - Throws: `CancellationError` and ``LoopEndedError``.
     ///
     /// Threads: any. There is no corresponding Core Foundation function; Swift's is
     /// `Task.sleep(until:tolerance:clock:)`.
@@ -70,7 +70,7 @@ extension GRunLoop {
         until deadline: Instant, tolerance: Duration = .zero, inModes names: [Mode] = [.common]
     ) async throws {
         try Task.checkCancellation()
-        if isDead || Fork.refuses("sleep") { throw LoopEnded() }
+        if isDead || Fork.refuses("sleep") { throw LoopEndedError() }
         let end = Nanoseconds(saturating: deadline)
         if end <= time { return }
         let mailbox = Mailbox<Void>(of: self) { older, _ in older }
@@ -83,7 +83,7 @@ extension GRunLoop {
             for name in names { add(timer, forMode: name) }
         }
         if await mailbox.next(isolation: #isolation) != nil { return }
-        if mailbox.reason == .loopEnded { throw LoopEnded() }
+        if mailbox.reason == .loopEnded { throw LoopEndedError() }
         throw CancellationError()
     }
 }

@@ -16,7 +16,7 @@ struct HostState {
     /// The same.
     var ambientMode: ModeState { ambient.takeUnretainedValue() }
     /// What was pushed as such, the current one last.
-    var ambientStack: [GRunLoop.AmbientMode] = []
+    var ambientStack: [GRunLoop.PushedMode] = []
     /// The entry observers were called; the exit observers will be.
     var hasEntered = false
     /// The mode in which the head of a pass has found nothing to do: the host waits, then the tail of the pass follows.

@@ -11,14 +11,14 @@ extension GRunLoop {
     /// Unlike ``async(inModes:_:)`` it is a source: it keeps its modes from being finished until it was performed,
     /// counts as a handled source, and throws when it can never happen.
     ///
-    /// - Throws: ``LoopEnded`` when the loop's thread has ended. What is queued when it ends is dropped.
+    /// - Throws: ``LoopEndedError`` when the loop's thread has ended. What is queued when it ends is dropped.
     ///
     /// Threads: any. The corresponding Foundation method is `perform(_:on:with:waitUntilDone:modes:)` without waiting.
     public func performOnThread(
         inModes names: [Mode] = [.common], _ body: @escaping @Sendable () -> Void
-    ) throws(LoopEnded) {
+    ) throws(LoopEndedError) {
         guard !names.isEmpty else { return }
-        if Fork.refuses("performOnThread") { throw LoopEnded() }
+        if Fork.refuses("performOnThread") { throw LoopEndedError() }
         try enqueue(PerformQueue.Request(waits: false, body), modes: Set(names))
     }
 
@@ -30,8 +30,8 @@ extension GRunLoop {
     ///     ever.
     ///   - body: what is performed.
     /// - Returns: what the closure returns.
-    /// - Throws: what the closure throws; ``LoopEnded`` when the loop's thread has ended, or ends before the closure
-    ///   was performed.
+    /// - Throws: what the closure throws; ``LoopEndedError`` when the loop's thread has ended, or ends before the
+    ///   closure was performed.
     ///
     /// Threads: any. On the loop's own, also while that is in virtual time, the closure is performed at once. The
     /// corresponding Foundation method is `perform(_:on:with:waitUntilDone:modes:)`.
@@ -39,23 +39,23 @@ extension GRunLoop {
         inModes names: [Mode] = [.common], _ body: @escaping @Sendable () throws(Failure) -> Value
     ) throws -> Value {
         precondition(!names.isEmpty, "GRunLoop.performAndWait: an empty list of modes would wait for ever; name a mode")
-        if Fork.refuses("performAndWait") { throw LoopEnded() }
+        if Fork.refuses("performAndWait") { throw LoopEndedError() }
         if isOfThisThread { return try body() }
         let box = ResultBox<Value, Failure>()
         let request = PerformQueue.Request(waits: true) { box.fill(with: body) }
         try enqueue(request, modes: Set(names))
         request.wait()
-        guard let outcome = box.outcome else { throw LoopEnded() }
+        guard let outcome = box.outcome else { throw LoopEndedError() }
         return try outcome.get()
     }
 
-    private func enqueue(_ request: PerformQueue.Request, modes names: Set<Mode>) throws(LoopEnded) {
+    private func enqueue(_ request: PerformQueue.Request, modes names: Set<Mode>) throws(LoopEndedError) {
         let place = lock.withLock {
             performs.append(request, modes: names) {
                 Source { [weak self] in self?.performQueued(names) }
             }
         }
-        guard let place else { throw LoopEnded() }
+        guard let place else { throw LoopEndedError() }
         if place.isNew {
             for name in names { add(place.source, forMode: name) }
         }

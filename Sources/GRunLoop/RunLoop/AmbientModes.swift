@@ -28,7 +28,7 @@ extension GRunLoop {
     /// A mode that was pushed as the ambient one, and how it is taken back.
     ///
     /// Letting go of it takes nothing back: ``pop()`` does.
-    public final class AmbientMode: Sendable {
+    public final class PushedMode: Sendable {
         /// The mode that was pushed. Threads: any.
         public let mode: Mode
         /// Its name in the C interface; not 0.
@@ -61,13 +61,13 @@ extension GRunLoop {
     /// It changes no run of ours that is under way, and none that begins later: a run has its own mode.
     ///
     /// - Parameter name: the mode. ``Mode/common`` is none: that is logged, and nothing is pushed.
-    /// - Returns: what ends it, by ``AmbientMode/pop()``.
+    /// - Returns: what ends it, by ``PushedMode/pop()``.
     /// - Throws: what ``addCommonMode(_:)`` throws; then nothing is pushed.
     ///
     /// Threads: the loop's own; from another one it is logged, and nothing is pushed. There is no corresponding Core
     /// Foundation function: there it is the host that runs the loop in another mode.
-    public func push(ambientMode name: Mode) throws(DescriptorError) -> AmbientMode {
-        let token = AmbientMode(name, of: self)
+    public func push(ambientMode name: Mode) throws(DescriptorError) -> PushedMode {
+        let token = PushedMode(name, of: self)
         guard !refuses("push(ambientMode:)"), requireOwnThread("push(ambientMode:)") else { return token }
         guard name != .common else {
             Log.misuse(
@@ -100,11 +100,11 @@ extension GRunLoop {
     }
 
     /// The pushed mode of that id, if it is still pushed.
-    func pushedAmbientMode(_ id: UInt32) -> AmbientMode? {
+    func pushedAmbientMode(_ id: UInt32) -> PushedMode? {
         lock.withLock { host.ambientStack.first { $0.id == id } }
     }
 
-    private func pop(_ token: AmbientMode) {
+    private func pop(_ token: PushedMode) {
         guard !refuses("pop"), requireOwnThread("pop") else { return }
         let isPopped = lock.withLock {
             guard let index = host.ambientStack.firstIndex(where: { $0 === token }) else { return false }
@@ -113,6 +113,6 @@ extension GRunLoop {
             host.owesPass = true
             return true
         }
-        if !isPopped { Log.misuse("AmbientMode.pop", "mode \(token.mode) is not pushed any more; pop it once") }
+        if !isPopped { Log.misuse("PushedMode.pop", "mode \(token.mode) is not pushed any more; pop it once") }
     }
 }

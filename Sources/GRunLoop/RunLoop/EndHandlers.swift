@@ -100,8 +100,8 @@ extension GRunLoop {
     ///
     /// ```swift
     /// try await withCheckedThrowingContinuation { continuation in
-    ///     let ending = try? loop.addEndHandler { continuation.resume(throwing: GRunLoop.LoopEnded()) }
-    ///     guard let ending else { return continuation.resume(throwing: GRunLoop.LoopEnded()) }
+    ///     let ending = try? loop.addEndHandler { continuation.resume(throwing: GRunLoop.LoopEndedError()) }
+    ///     guard let ending else { return continuation.resume(throwing: GRunLoop.LoopEndedError()) }
     ///     start { result in if ending.remove() { continuation.resume(returning: result) } }
     /// }
     /// ```
@@ -118,12 +118,15 @@ extension GRunLoop {
     /// process exits, and not in a child after `fork()`.
     ///
     /// - Returns: what takes the closure back.
-    /// - Throws: ``LoopEnded`` when the loop's thread has ended, or has called its last handler.
+    /// - Throws: ``LoopEndedError`` when the loop's thread has ended, or has called its last handler.
     ///
     /// Threads: any. There is no corresponding Core Foundation function.
-    @discardableResult public func addEndHandler(_ body: @escaping @Sendable () -> Void) throws(LoopEnded) -> EndHandler
+    @discardableResult public func addEndHandler(_ body: @escaping @Sendable () -> Void) throws(LoopEndedError)
+        -> EndHandler
     {
-        guard !refuses("addEndHandler"), let id = lock.withLock({ endHandlers.add(body) }) else { throw LoopEnded() }
+        guard !refuses("addEndHandler"), let id = lock.withLock({ endHandlers.add(body) }) else {
+            throw LoopEndedError()
+        }
         return EndHandler(id: id, of: self)
     }
 

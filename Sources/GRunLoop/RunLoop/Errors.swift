@@ -52,7 +52,7 @@ extension GRunLoop {
     }
 
     /// The loop's thread has ended: what was asked of it can never happen.
-    public struct LoopEnded: Error, Hashable, Sendable, CustomStringConvertible {
+    public struct LoopEndedError: Error, Hashable, Sendable, CustomStringConvertible {
         /// The error, for code that ends an operation in a handler of ``GRunLoop/addEndHandler(_:)``.
         public init() {}
 

@@ -61,7 +61,7 @@ extension GRunLoop.VirtualTime {
 
 extension GRunLoop {
     /// ``addEndHandler(_:)`` for a caller that keeps a number, which is not 0.
-    package func addNumberedEndHandler(_ body: @escaping @Sendable () -> Void) throws(LoopEnded) -> UInt64 {
+    package func addNumberedEndHandler(_ body: @escaping @Sendable () -> Void) throws(LoopEndedError) -> UInt64 {
         try addEndHandler(body).id
     }
 
@@ -73,7 +73,7 @@ extension GRunLoop {
         try push(ambientMode: mode).id
     }
 
-    /// ``AmbientMode/pop()`` by the number; false if no such mode is pushed. The loop's own thread.
+    /// ``PushedMode/pop()`` by the number; false if no such mode is pushed. The loop's own thread.
     package func popAmbientMode(numbered id: UInt32) -> Bool {
         guard let token = pushedAmbientMode(id) else { return false }
         token.pop()
