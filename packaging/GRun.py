@@ -148,10 +148,10 @@ class Timer(GRun.Timer):
         return GRun.Timer.new(seconds, repeats, func, *data)
 
     @staticmethod
-    def new_at(fire_date, interval, func, *data):
-        if math.isnan(interval):
-            raise ValueError("GRun.Timer.new_at: interval is NaN, which is no time")
-        return GRun.Timer.new_at(fire_date, interval, func, *data)
+    def new_at(fire_date, seconds, func, *data):
+        if math.isnan(seconds):
+            raise ValueError("GRun.Timer.new_at: seconds is NaN, which is no time")
+        return GRun.Timer.new_at(fire_date, seconds, func, *data)
 
 
 Timer = override(Timer)

@@ -28,10 +28,10 @@ public func grun_timer_new(
 
 @c @implementation
 public func grun_timer_new_at(
-    _ date: gint64, _ interval: gdouble, _ function: GRunTimerFunc?, _ data: gpointer?, _ notify: GDestroyNotify?
+    _ date: gint64, _ seconds: gdouble, _ function: GRunTimerFunc?, _ data: gpointer?, _ notify: GDestroyNotify?
 ) -> OpaquePointer? {
     Call.of { call in
-        guard let span = call.seconds(interval), let function = call.function(function) else { return nil }
+        guard let span = call.seconds(seconds), let function = call.function(function) else { return nil }
         return retained(
             GRunLoop.Timer(
                 fireAt: GRunLoop.Instant(microseconds: date), interval: span, handler: calling(function, data, notify)))

@@ -69,7 +69,7 @@ class Timers(OnOwnThread):
     def test_of_no_length(self):
         with self.assertRaisesRegex(ValueError, "GRun.Timer.new: seconds is NaN"):
             GRun.Timer.new(float("nan"), True, lambda timer: True)
-        with self.assertRaisesRegex(ValueError, "GRun.Timer.new_at: interval is NaN"):
+        with self.assertRaisesRegex(ValueError, "GRun.Timer.new_at: seconds is NaN"):
             GRun.Timer.new_at(0, float("nan"), lambda timer: True)
 
 

@@ -58,8 +58,8 @@ GRunTimer *grun_timer_new (gdouble seconds,
  * grun_timer_new_at:
  * @fire_date: the first date, in microseconds as g_get_monotonic_time() counts them; one that has passed means now, one
  *   that is more than 16 years ahead fires in 16 years, and is returned as it was given
- * @interval: the seconds between two dates; zero or negative: the timer fires once; infinity means the longest time
- *   there is, 16 years
+ * @seconds: the time between two dates; zero or negative: the timer fires once; infinity means the longest time there
+ *   is, 16 years
  * @func: (scope notified) (closure user_data) (destroy notify): what to call
  * @user_data: (nullable): what to give to @func
  * @notify: (nullable): called with @user_data when the timer is invalidated, or after the only fire of one that does
@@ -73,7 +73,7 @@ GRunTimer *grun_timer_new (gdouble seconds,
  */
 GRUN_AVAILABLE_IN_1_0
 GRunTimer *grun_timer_new_at (gint64 fire_date,
-                              gdouble interval,
+                              gdouble seconds,
                               GRunTimerFunc func,
                               gpointer user_data,
                               GDestroyNotify notify);
