@@ -183,11 +183,13 @@ private actor Resident {
                 dispatchPrecondition(condition: .onQueue(.main))
                 gone.set()
             })
-        onPlainThread {
+        // So that the thread itself holds nothing of it when the timer goes.
+        @Sendable func handler() -> @MainActor (GRunLoop.Timer) -> Void {
             let held = witness.value
             witness.value = nil
-            _ = GRunLoop.Timer(fireAt: .now) { @MainActor _ in withExtendedLifetime(held) {} }
+            return { _ in withExtendedLifetime(held) {} }
         }
+        onPlainThread { _ = GRunLoop.Timer(fireAt: .now, handler: handler()) }
         #expect(gone.wait())
     }
 

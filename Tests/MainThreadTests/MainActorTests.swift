@@ -26,6 +26,30 @@ final class MainActorTests: MainThreadTestCase {
         MainActor.assumeIsolated {}
     }
 
+    /// A thread that hands a closure of the main actor's over, or drops one, may hold what carries it for longer than
+    /// the main thread: the closure goes there all the same, and by one pass.
+    func testClosuresOfASlowThread() {
+        let count = 200
+        let (passes, called, gone) = (Counter(), Counter(), Counter())
+        temporary(GRunLoop.Observer(activities: .beforeTimers) { _, _ in passes.increment() })
+        let thread = startThread {
+            setpriority(__priority_which_t(PRIO_PROCESS.rawValue), id_t(threadID), 19)
+            for number in 1...count {
+                GRunLoop.asyncOnMain { called.increment() }
+                _ = called.wait(for: number)
+                _ = GRunLoop.Source { @MainActor [witness = Witness { gone.increment() }] in
+                    withExtendedLifetime(witness) {}
+                }
+                _ = gone.wait(for: number)
+            }
+            GRunLoop.main.stop()
+        }
+        loop.runUntilStopped()
+        join(thread)
+        XCTAssertEqual([called.value, gone.value], [count, count])
+        XCTAssertLessThanOrEqual(passes.value, 2 * count + 10)
+    }
+
     /// The main dispatch queue's own: blocks, later blocks, blocks that another thread waits for, timers, descriptors,
     /// work items, groups.
     func testDispatch() throws {

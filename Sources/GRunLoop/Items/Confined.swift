@@ -133,11 +133,12 @@ final class Confined: @unchecked Sendable {
         case .here: content.release()
         case .thread(let loop):
             let carrier = Confined(carrying: content, to: home)
-            // Whoever lets go of the carrier last, and be it a loop that ends, comes back here.
-            loop.async { withExtendedLifetime(carrier) {} }
+            // It is emptied there: this thread may be the last to let go of it. A loop that ends drops it as it is,
+            // and that comes back here.
+            loop.async { carrier.letGo() }
         case .mainQueue:
             let carrier = Confined(carrying: content, to: home)
-            DispatchQueue.main.async { withExtendedLifetime(carrier) {} }
+            DispatchQueue.main.async { carrier.letGo() }
         case .nowhere: break
         }
     }
@@ -149,7 +150,7 @@ final class Confined: @unchecked Sendable {
         use(unsafeDowncast(content, to: Content<Body>.self).body)
     }
 
-    /// Of an item that never calls it again.
+    /// When it is never called again.
     func letGo() {
         switch home.place {
         case .here:

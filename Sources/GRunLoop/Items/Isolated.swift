@@ -45,6 +45,15 @@ extension Confined {
         { self.call(SourceBody.self) { $0.call() } }
     }
 
+    /// For a thread that hands it over: the closure goes as soon as it was called, and not with that thread's own
+    /// reference, which may go later and would have it brought back.
+    var blockOnce: @Sendable () -> Void {
+        {
+            self.call(SourceBody.self) { $0.call() }
+            self.letGo()
+        }
+    }
+
     fileprivate var descriptorHandler:
         @Sendable (GRunLoop.DescriptorSource, GRunLoop.DescriptorSource.Conditions) -> Void
     {

@@ -72,6 +72,6 @@ extension GRunLoop {
     /// `CFRunLoopPerformBlock` and `CFRunLoopWakeUp` of the main run loop.
     public static func asyncOnMain(inModes names: [Mode] = [.common], _ body: @escaping @MainActor () -> Void) {
         let confined = Confined(onMainActor: SourceBody(call: unsafeBitCast(body, to: SourceBody.Call.self)))
-        main.async(inModes: names, confined.block)
+        main.async(inModes: names, confined.blockOnce)
     }
 }
