@@ -21,6 +21,20 @@ final class HostItemTests: MainThreadTestCase {
         iterateHost { trace.lines.contains("afterWaiting") && trace.lines.last == "beforeWaiting" }
     }
 
+    /// What is recorded until the host sleeps. Preempted in a poll that does not wait, it has slept, as far as anybody
+    /// can see, and what is left for after a sleep is there: then once more.
+    private func unlessPreempted(_ left: String, _ attempt: () -> Void) -> [String] {
+        var found: [String] = []
+        for _ in 0..<5 {
+            _ = trace.take()
+            attempt()
+            settleHost()
+            found = trace.take()
+            if !found.contains(left) { break }
+        }
+        return found
+    }
+
     private let pass = ["beforeTimers", "beforeSources", "beforeWaiting"]
 
     /// items 46, 49: what a beforeWaiting observer signals or enqueues does not keep the host from sleeping, and is
@@ -28,9 +42,7 @@ final class HostItemTests: MainThreadTestCase {
     func testWhatBeforeWaitingLeaves() {
         settle()
         let source = source { [trace] in trace("source") }
-        // Preempted in a poll that does not wait, the host has slept, as far as anybody can see: then once more.
-        for _ in 0..<5 {
-            _ = trace.take()
+        let found = unlessPreempted("source") {
             loop.wakeUp()
             once(.beforeWaiting) { [trace, loop] in
                 source.signal()
@@ -38,12 +50,9 @@ final class HostItemTests: MainThreadTestCase {
                 trace("left")
             }
             iterateHost { trace.lines.contains("left") }
-            settleHost()
-            if !trace.lines.contains("source") { break }
         }
-        XCTAssertFalse(trace.lines.contains("source"))
-        XCTAssertFalse(trace.lines.contains("block"))
-        _ = trace.take()
+        XCTAssertFalse(found.contains("source"))
+        XCTAssertFalse(found.contains("block"))
         after(.milliseconds(5)) { [trace] in trace("timer") }
         waitForWake()
         XCTAssertEqual(
@@ -60,9 +69,7 @@ final class HostItemTests: MainThreadTestCase {
         waitForWake()
         XCTAssertEqual(
             trace.take(), ["afterWaiting", "tail block", "beforeTimers", "beforeSources", "second", "beforeWaiting"])
-        // Preempted in a poll that does not wait, the host has slept, as far as anybody can see: then once more.
-        var found: [String] = []
-        for _ in 0..<5 {
+        let found = unlessPreempted("later") {
             once(.beforeTimers) { [trace, loop] in
                 loop.perform {
                     trace("first step")
@@ -71,9 +78,6 @@ final class HostItemTests: MainThreadTestCase {
             }
             loop.wakeUp()
             waitForWake()
-            settleHost()
-            found = trace.take()
-            if !found.contains("later") { break }
         }
         XCTAssertEqual(found, ["afterWaiting", "beforeTimers", "beforeSources", "first step", "beforeWaiting"])
         loop.wakeUp()
