@@ -7,8 +7,8 @@ import Testing
 @testable import GRunLoop
 
 /// The state of a loop that sleeps in a context.
-private func sleeping(in context: OpaquePointer) -> SleepState {
-    var sleep = SleepState()
+private func sleeping(in context: OpaquePointer) -> Sleep {
+    var sleep = Sleep()
     let mode = ModeState(name: .default, isCommon: true)
     sleep.begin(in: mode, wokenBy: .context(context), until: .never, watchesDescriptors: false)
     return sleep

@@ -91,7 +91,7 @@ import Testing
         #expect(!answers(of: &slice, 0).contains(true))
     }
 
-    private func answers(of slice: inout TimeSlice, _ length: Nanoseconds, after kind: Turns = .blocks) -> [Bool] {
+    private func answers(of slice: inout TimeSlice, _ length: Nanoseconds, after kind: Kinds = .blocks) -> [Bool] {
         var answers: [Bool] = []
         for _ in 0..<20 { answers.append(slice.isSpent(length, after: kind)) }
         return answers

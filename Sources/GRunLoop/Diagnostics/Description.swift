@@ -19,8 +19,8 @@ extension GRunLoop: CustomStringConvertible {
 
     private func snapshotLocked() -> LoopSnapshot {
         var loop = LoopSnapshot(
-            address: hexAddress(self), wakeUpPending: sleep.isWakePending, stopped: activation?.isStopped ?? false,
-            ignoresWakeUps: activation?.ignoresWakeUps ?? true, currentMode: activation?.mode.name.rawValue,
+            address: hexAddress(self), wakeUpPending: owed.contains(.wakeUp), stopped: frame?.run.isStopped ?? false,
+            ignoresWakeUps: frame?.run.stage.countsWakeUps != true, currentMode: frame?.mode.name.rawValue,
             commonModes: commonModes.map(\.rawValue).sorted(), commonItems: commonItems.ordered, time: time)
         for mode in modes.values.sorted(by: { $0.name.rawValue < $1.name.rawValue }) {
             loop.modes.append(

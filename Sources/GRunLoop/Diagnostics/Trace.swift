@@ -214,13 +214,7 @@ extension GRunLoop {
     }
 
     @inline(never) private func record(_ kind: Trace.Event.Kind) {
-        guard let tracer, let activation else { return }
-        var depth = 0
-        var run: Activation? = activation
-        while let current = run {
-            depth += 1
-            run = current.parent
-        }
-        tracer.record(kind, depth: depth, mode: activation.mode.name)
+        guard let tracer, let frame else { return }
+        tracer.record(kind, depth: framesLocked.reduce(0) { depth, _ in depth + 1 }, mode: frame.mode.name)
     }
 }

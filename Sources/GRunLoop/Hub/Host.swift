@@ -17,38 +17,10 @@ struct HostState {
     var ambientMode: ModeState { ambient.takeUnretainedValue() }
     /// What was pushed as such, the current one last.
     var ambientStack: [GRunLoop.PushedMode] = []
-    /// The entry observers were called; the exit observers will be.
-    var hasEntered = false
-    /// The mode in which the head of a pass has found nothing to do: the host waits, then the tail of the pass follows.
-    var tailMode: Unmanaged<ModeState>?
-    /// beforeWaiting was sent to the observers of this mode, and afterWaiting was not.
-    var waitMode: Unmanaged<ModeState>?
-    var isWaitTold: Bool { waitMode != nil }
-    var servedMainQueueLast = true
-    var slice = TimeSlice()
-    var owed: Turns = []
+    /// Of a pending tail: the mode in which the head of its pass has found nothing to do.
+    var waitMode: Unmanaged<ModeState>
     /// The hub was taken out of this context, which is the home context still.
     var detachedFrom: OpaquePointer?
-
-    /// Whether the next pass would begin from the same state: no foreign loop in a callout has switched the mode, left
-    /// a tail or asked for a pass.
-    @inline(__always) func isBetweenPasses(in mode: ModeState) -> Bool {
-        ambient === mode && tailMode == nil && !mustPass
-    }
-
-    // MARK: Whether it gets a pass
-
-    /// The host is in control of the thread: no pass of ours is under way, or a callout of a pass runs a foreign loop.
-    var isInnermost = true
-    /// On the loop's thread something was enqueued or signalled that no pass under way would see.
-    var owesPass = false
-    /// The same on another thread. It does not keep a host awake that is about to sleep (items 74 and 75).
-    var hasNews = false
-    /// The host gets a pass even without work: the first pass of its run, if the mode has observers, and the one after
-    /// a pass that was cut.
-    var mustPass = true
-    /// ``GRunLoop/wakeUp()`` was called while nothing of ours was under way: a host that sleeps makes a pass.
-    var isWakePending = false
 
     /// The host's poll was, or will be, interrupted only to change its timeout or its poll set: that is no wake-up.
     var isRearmed = false
@@ -114,6 +86,7 @@ struct HostState {
 
     init(ambientMode: ModeState) {
         ambient = .passUnretained(ambientMode)
+        waitMode = ambient
     }
 
     /// The mode's epoll is another one.
@@ -149,7 +122,7 @@ extension GRunLoop {
             guard !isDead, let hub = host.hub else { return false }
             forgetLostMainQueueLocked()
             host.polled = nil
-            if !host.isInnermost { takeOverLocked() }
+            if !isHostInControl { lendLocked() }
             return host.ambient._withUnsafeGuaranteedRef { mode in
                 // Attaching sentinels has a cost, and must not be done by another thread: so here, and only on a
                 // change.
@@ -196,7 +169,7 @@ extension GRunLoop {
             }
             if host.ambient._withUnsafeGuaranteedRef({ hasWorkLocked($0, isWaiting: isWaiting) }) { return true }
             // Nothing to do: our next item begins a new row.
-            host.slice.end()
+            hostRun.turns.slice.end()
             return hasSlept && !wasRearmed
         }
     }
@@ -220,35 +193,22 @@ extension GRunLoop {
 
     // MARK: With the lock held
 
-    /// Something was enqueued or signalled. From a callout of ours it is for the pass that the callout is part of. From
-    /// a callback of the host or another thread it is for the host's next iteration, which it does not cause (item 74).
-    func owePassToHostLocked() {
-        // Known already: another thread may flood the loop.
-        if host.hasNews, !host.isInnermost { return }
-        if !isCurrent {
-            host.hasNews = true
-        } else if host.isInnermost {
-            host.owesPass = true
-        }
-    }
-
     /// A callout of ours runs a foreign loop. What was enqueued before is for that loop, and wake-ups count from now
     /// on: the pass below may have ignored them, but it makes no other pass before the foreign loop sleeps.
-    private func takeOverLocked() {
-        host.isInnermost = true
-        host.owesPass = true
-        activation?.ignoresWakeUps = false
+    private func lendLocked() {
+        frame?.run.stage.lend()
+        owed.owe(.work)
     }
 
     private func hasWorkLocked(_ mode: ModeState, isWaiting: Bool) -> Bool {
-        if host.isWakePending || sleep.isWakePending || mustPassLocked(mode) || !host.gone.isEmpty { return true }
+        if !owed.isDisjoint(with: [.wakeUp, .hostWakeUp]) || mustPassLocked(mode) || !host.gone.isEmpty { return true }
         if hasDueTimersLocked(mode) { return true }
-        return (host.owesPass || host.hasNews && !isWaiting) && hasLeftoversLocked(mode)
+        return (owed.contains(.work) || owed.contains(.news) && !isWaiting) && hasLeftoversLocked(mode)
     }
 
     /// Without observers, a loop makes no first pass merely because it exists.
     private func mustPassLocked(_ mode: ModeState) -> Bool {
-        host.mustPass && (host.hasEntered || !mode.observed.isEmpty)
+        owed.contains(.pass) && (hostRun.stage != .outside || !mode.observed.isEmpty)
     }
 
     /// Whether a timer is due. Not checked here if the timer descriptor is armed for the earliest deadline: the host's

@@ -288,14 +288,14 @@ extension GRunLoop {
         }
 
         /// With the lock held before and after: calls the closure without it, and computes the next date.
-        func fireLocked(of loop: GRunLoop, in run: Activation) {
+        func fireLocked(of loop: GRunLoop, in frame: Frame) {
             var body = handler?.body
             isFiring = true
             let due = deadline
             let isOneShot = period == 0
             loop.suspendInHeapsLocked(self)
             loop.firing.append(.passUnretained(self))
-            loop.unlock(toCall: .passUnretained(self), in: run)
+            loop.unlock(toCall: .passUnretained(self), in: frame)
 
             callOutToTimer(&body, self, of: loop)
 

@@ -4,27 +4,27 @@
 extension GRunLoop {
     /// Stages 4, 5 and 11: runs the blocks of the mode that are enqueued now. Blocks that these enqueue wait for the
     /// next step. A nested run does not see the rest of this step.
-    @inline(__always) func runBlocksLocked(_ run: Activation, _ mode: ModeState) {
+    @inline(__always) func runBlocksLocked(_ frame: Frame, _ mode: ModeState) {
         mark(.blocks)
         guard mode.blocks.live > 0 || (mode.isCommon && commonBlocks.live > 0) else {
             // A nested run may have run them.
-            return endTurnLocked(run, of: .blocks)
+            return endTurnLocked(frame, of: .blocks)
         }
-        if run.mayServe(.blocks) { runBlockStepLocked(run, mode) }
+        if frame.run.turns.mayServe(.blocks) { runBlockStepLocked(frame, mode) }
     }
 
-    @inline(never) private func runBlockStepLocked(_ run: Activation, _ mode: ModeState) {
-        run.slice.begin()
+    @inline(never) private func runBlockStepLocked(_ frame: Frame, _ mode: ModeState) {
+        frame.run.turns.slice.begin()
         let outer = hiddenBlocks
         hiddenBlocks = blockSequence
-        run.hasLookedAhead = false
+        frame.run.turns.forgetAsked()
         if let queue = onlyQueueLocked(mode, from: outer) {
-            runAllLocked(queue, run)
+            runAllLocked(queue, frame)
         } else {
-            runMergedLocked(run, mode, from: outer, before: hiddenBlocks)
+            runMergedLocked(frame, mode, from: outer, before: hiddenBlocks)
         }
         hiddenBlocks = outer
-        endTurnLocked(run, of: .blocks)
+        endTurnLocked(frame, of: .blocks)
     }
 
     /// The queue to run, if blocks wait in only one of the mode's two queues, and this step runs all of them. Blocks
@@ -37,20 +37,21 @@ extension GRunLoop {
     }
 
     /// Takes all blocks out of the queue, and runs them without the lock: no other run sees them.
-    private func runAllLocked(_ queue: BlockQueue, _ run: Activation) {
+    private func runAllLocked(_ queue: BlockQueue, _ frame: Frame) {
         let taken = spareBlocks ?? BlockQueue()
         spareBlocks = nil
         taken.exchange(with: queue)
-        run.takenBlocks = taken
+        frame.takenBlocks = taken
+        let run = frame.run
         let limit = sliceLength
         lock.unlock()
         repeat {
             // Handed on in place: a copy of the body that outlives its callout would be released with the lock held.
             var body = taken.removeFirst()
             callOutToBlock(&body, of: self)
-            guard run.slice.isSpent(limit, after: .blocks) else { continue }
+            guard run.turns.slice.isSpent(limit, after: .blocks) else { continue }
             lock.lock()
-            if cutLocked(run, after: .blocks), taken.live > 0 {
+            if cutLocked(frame, after: .blocks), taken.live > 0 {
                 // Blocks that were enqueued meanwhile come after the rest.
                 taken.appendAll(of: queue)
                 taken.exchange(with: queue)
@@ -58,12 +59,12 @@ extension GRunLoop {
             lock.unlock()
         } while taken.live > 0
         lock.lock()
-        run.takenBlocks = nil
+        frame.takenBlocks = nil
         if spareBlocks == nil, taken.isSmall { spareBlocks = taken } else { taken.deallocate() }
     }
 
     /// Runs the blocks of both queues one by one, choosing anew before each.
-    private func runMergedLocked(_ run: Activation, _ mode: ModeState, from start: UInt64, before end: UInt64) {
+    private func runMergedLocked(_ frame: Frame, _ mode: ModeState, from start: UInt64, before end: UInt64) {
         var next = start
         while let (queue, sequence) = nextBlockLocked(mode, from: next), sequence < end {
             var body = queue.take(sequence)
@@ -71,7 +72,7 @@ extension GRunLoop {
             lock.unlock()
             callOutToBlock(&body, of: self)
             lock.lock()
-            if isCutLocked(run, after: .blocks) { break }
+            if isCutLocked(frame, after: .blocks) { break }
         }
     }
 

@@ -40,9 +40,9 @@ struct Kept {
 extension GRunLoop {
     /// Releases the lock, because `item` is about to be called. Retains it first, so that no other thread can release
     /// it before; the run keeps it.
-    @inline(__always) func unlock(toCall item: Unmanaged<some AnyObject>, in run: Activation) {
+    @inline(__always) func unlock(toCall item: Unmanaged<some AnyObject>, in frame: Frame) {
         _ = item.retain()
         lock.unlock()
-        run.kept.replace(by: item.takeRetainedValue())
+        frame.kept.replace(by: item.takeRetainedValue())
     }
 }

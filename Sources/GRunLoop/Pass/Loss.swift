@@ -12,11 +12,7 @@ extension GRunLoop {
     /// With the lock held before and after: the kernel has refused `call` for a descriptor of the loop's own.
     @inline(never) func loseDescriptorsLocked(_ call: StaticString, _ error: Int32) {
         guard !host.isAbandoned else { return }
-        var run = activation
-        while let each = run {
-            if !each.isHosted { Self.endForLoss(call, error) }
-            run = each.parent
-        }
+        if framesLocked.contains(where: { !$0.run.isHosted }) { Self.endForLoss(call, error) }
         host.abandon()
         for mode in modes.values { mode.descriptors.forgetEpoll() }
         batch.discard()

@@ -15,7 +15,7 @@ extension GRunLoop {
     /// logged.
     func runMode(_ name: Mode, for span: Nanoseconds, returningAfterSource: Bool) -> RunResult? {
         lock.lock()
-        if host.isWaitTold { endHostWaitBeforeRunLocked() }
+        if isWaitTold { endHostWaitBeforeRunLocked() }
         // Needs no retain: the default mode lives as long as the loop.
         if name == .default { return runOnceLocked(defaultMode, for: span, returningAfterSource: returningAfterSource) }
         if let mode = modes[name] { return runOnceLocked(mode, for: span, returningAfterSource: returningAfterSource) }
@@ -32,60 +32,56 @@ extension GRunLoop {
             lock.unlock()
             return nil
         }
-        let run = makeActivation(
-            in: .passUnretained(mode), for: span, returningAfterSource: returningAfterSource, isHosted: false,
-            isInsideHost: host.isInnermost)
-        guard beginLocked(run, mode) else {
+        let frame = makeFrame(in: .passUnretained(mode), for: span, returningAfterSource: returningAfterSource)
+        guard beginLocked(frame, mode) else {
             lock.unlock()
             explainExhaustion(mode.name)
             return nil
         }
         notifyLocked(.entry, mode)  // 1
-        run.startClock(at: time)
-        let result = runPassesLocked(run, mode)
-        run.isDeadlineSpent = true
+        frame.run.startClock(at: time)
+        let result = runPassesLocked(frame, mode)
+        frame.run.isDeadlineSpent = true
         notifyLocked(.exit, mode)
 
         batch.discard()
-        activation = run.parent
-        host.isInnermost = run.isInsideHost
+        self.frame = frame.parent
         lock.unlock()
-        run.contexts.releaseAll()
-        run.kept.drop()
-        keepForNextRun(run)
+        frame.contexts.releaseAll()
+        frame.kept.drop()
+        keepForNextRun(frame)
         return result
     }
 
     /// Makes passes until one of them ends the run.
-    private func runPassesLocked(_ run: Activation, _ mode: ModeState) -> RunResult {
-        if run.isStopped { return .stopped }
+    private func runPassesLocked(_ frame: Frame, _ mode: ModeState) -> RunResult {
+        if frame.run.isStopped { return .stopped }
         while true {
-            let handled = runPassLocked(run, mode)
-            if let result = endCheckLocked(run, mode, handled) { return result }  // 12
+            let handled = runPassLocked(frame, mode) ?? false
+            if let result = endCheckLocked(frame, mode, handled) { return result }  // 12
         }
     }
 
     /// Makes the run the innermost one. False if it has no context and no descriptor to sleep with.
-    private func beginLocked(_ run: Activation, _ mode: ModeState) -> Bool {
+    private func beginLocked(_ frame: Frame, _ mode: ModeState) -> Bool {
         if host.isAbandoned { Self.endForLoss() }
         guard hasContextLocked(mode) else { return false }
-        acquireContextsLocked(run, mode)
+        acquireContextsLocked(frame, mode)
         // Where other threads own every context of the mode, the loop sleeps with a descriptor of its own.
-        guard !run.contexts.list.isEmpty || canWakeItself() else { return false }
-        run.contexts.pushThreadDefault()
+        guard !frame.contexts.list.isEmpty || canWakeItself() else { return false }
+        frame.contexts.pushThreadDefault()
 
         // An outer run's deadline that has already passed is a wake-up of that run: pending if wake-ups counted there,
         // else lost.
-        if let parent = run.parent, run.nextAncestorDeadline != .never,
-            run.takePassedAncestorDeadlines(at: time), !parent.ignoresWakeUps
+        if let parent = frame.parent, frame.nextAncestorDeadline != .never,
+            frame.takePassedAncestorDeadlines(at: time), parent.run.stage.countsWakeUps
         {
-            sleep.isWakePending = true
+            owed.owe(.wakeUp)
         }
-        activation = run
-        host.isInnermost = false
+        self.frame = frame
         // A wake-up while nothing ran was for a host. Without a host it is dropped: it does not count for a run (item
         // 68).
-        if run.depth == 0 { host.isWakePending = false }
+        if frame.depth == 0 { owed.settle(.hostWakeUp) }
         // Events that were fetched before a nested run are dropped, those of a host's poll as well: the nested run may
         // service them.
         batch.discard()
@@ -106,12 +102,12 @@ extension GRunLoop {
     }
 
     /// In this order: handledSource, timedOut, stopped, finished (item 29).
-    @inline(never) private func endCheckLocked(_ run: Activation, _ mode: ModeState, _ handledSource: Bool)
+    @inline(never) private func endCheckLocked(_ frame: Frame, _ mode: ModeState, _ handledSource: Bool)
         -> RunResult?
     {
-        if handledSource && run.returnsAfterSource { return .handledSource }
-        if run.deadline != .never, run.onlyPolls || run.deadline <= time { return .timedOut }
-        if run.isStopped { return .stopped }
+        if handledSource && frame.run.returnsAfterSource { return .handledSource }
+        if frame.run.deadline != .never, frame.run.onlyPolls || frame.run.deadline <= time { return .timedOut }
+        if frame.run.isStopped { return .stopped }
         return isFinishedLocked(mode) ? .finished : nil
     }
 

@@ -91,21 +91,21 @@ struct TimeSlice {
 
         var word: UInt64
 
-        subscript(kind: Turns) -> UInt64 {
+        subscript(kind: Kinds) -> UInt64 {
             @inline(__always) get { word >> shift(kind) & 0xFF }
             @inline(__always) set { word = word & ~(0xFF << shift(kind)) | newValue << shift(kind) }
         }
 
         /// It is not zero.
-        @inline(__always) mutating func decrease(_ kind: Turns) { word &-= 1 << shift(kind) }
+        @inline(__always) mutating func decrease(_ kind: Kinds) { word &-= 1 << shift(kind) }
 
-        @inline(__always) private func shift(_ kind: Turns) -> UInt64 {
+        @inline(__always) private func shift(_ kind: Kinds) -> UInt64 {
             UInt64(kind.rawValue.trailingZeroBitCount & 7) * 8
         }
     }
 
     /// After each item: whether a slice of `length` is used up.
-    @inline(__always) mutating func isSpent(_ length: Nanoseconds, after kind: Turns) -> Bool {
+    @inline(__always) mutating func isSpent(_ length: Nanoseconds, after kind: Kinds) -> Bool {
         if untilLook[kind] > 1 {
             untilLook.decrease(kind)
             return isOver
@@ -114,7 +114,7 @@ struct TimeSlice {
         return isOver
     }
 
-    @inline(never) mutating func look(_ length: Nanoseconds, _ kind: Turns, at now: Nanoseconds) {
+    @inline(never) mutating func look(_ length: Nanoseconds, _ kind: Kinds, at now: Nanoseconds) {
         let taken = now - lastLook
         lastLook = now
         if taken * 2 <= Self.stretch {

@@ -2,20 +2,20 @@
 // Whose turn it is once a slice of time is used up.
 
 /// The kinds of work that a pass does. Each has its turn: see ``GRunLoop/isCutLocked(_:after:)``.
-struct Turns: OptionSet {
+struct Kinds: OptionSet {
     let rawValue: UInt8
 
-    static let blocks = Turns(rawValue: 1 << 0)
-    static let sources = Turns(rawValue: 1 << 1)
-    static let contexts = Turns(rawValue: 1 << 2)
-    static let mainQueue = Turns(rawValue: 1 << 3)
-    static let timers = Turns(rawValue: 1 << 4)
-    static let descriptors = Turns(rawValue: 1 << 5)
+    static let blocks = Kinds(rawValue: 1 << 0)
+    static let sources = Kinds(rawValue: 1 << 1)
+    static let contexts = Kinds(rawValue: 1 << 2)
+    static let mainQueue = Kinds(rawValue: 1 << 3)
+    static let timers = Kinds(rawValue: 1 << 4)
+    static let descriptors = Kinds(rawValue: 1 << 5)
     /// The host's turn: nothing of ours is served.
-    static let host = Turns(rawValue: 1 << 6)
+    static let host = Kinds(rawValue: 1 << 6)
 
     /// What a wait ends with.
-    static let found: Turns = [.contexts, .mainQueue, .timers, .descriptors]
+    static let found: Kinds = [.contexts, .mainQueue, .timers, .descriptors]
 
     init(rawValue: UInt8) {
         self.rawValue = rawValue
@@ -32,62 +32,126 @@ struct Turns: OptionSet {
     }
 }
 
+/// Who was served, who is to be served, and what may be served without asking the kernel. One for each run. Guarded by
+/// the loop's lock.
+struct Turns {
+    /// The row of our own items that is under way.
+    var slice = TimeSlice()
+    /// The kinds that were ready when the slice was used up: only they are served now. Empty: all are. With `.host`,
+    /// for the rest of a dispatch, none is: these have their turn in the next one.
+    var owed: Kinds = []
+
+    enum Served {
+        case mainQueue, descriptor, other
+    }
+
+    /// The last pass's item. The main queue is not asked first when it was that, nor in the first pass (item 53). After
+    /// a descriptor's event more are likely, so the epoll is asked before the loop sleeps.
+    var served = Served.mainQueue
+    var prefersMainQueue: Bool { served != .mainQueue }
+
+    /// How many more passes may do without polling the kernel. Zero until the first poll of a run: else a program that
+    /// runs the loop for one source at a time would serve nothing else.
+    private var passesFromMemory = 0
+    private static let longestRowFromMemory = 64
+
+    /// The number of the pass, and of the last one for which the mode's epoll was asked: it may be the next.
+    private var pass = 0
+    private var asked = -1
+
+    /// Whether a step of this kind may begin.
+    @inline(__always) func mayServe(_ kind: Kinds) -> Bool {
+        owed.isEmpty || owed.contains(kind) && !isLeftToHost
+    }
+
+    var isLeftToHost: Bool { owed.contains(.host) }
+
+    @inline(__always) mutating func beginPass() { pass &+= 1 }
+
+    /// A dispatch of the host begins, perhaps in a callout of another one.
+    mutating func beginDispatch() {
+        slice.interrupt()
+        passesFromMemory = 0
+        asked = -1
+        if served == .descriptor { served = .other }
+    }
+
+    /// It ends. One around it goes on with what is owed.
+    mutating func endDispatch() {
+        owed.remove(.host)
+        slice.interrupt()
+    }
+
+    // MARK: What is in memory
+
+    /// After 64 passes from memory, of which a wake-up counts as four, the kernel is polled.
+    @inline(__always) var mayServeFromMemory: Bool { passesFromMemory > 0 && owed.isEmpty && !slice.isOver }
+    @inline(__always) mutating func noteFromMemory(_ passes: Int) { passesFromMemory -= passes }
+    /// The kernel is polled.
+    mutating func notePoll() { passesFromMemory = Self.longestRowFromMemory }
+
+    @inline(__always) var hasAsked: Bool { asked >= pass }
+    @inline(__always) mutating func noteAsked() { asked = pass }
+    /// The pass that a row has begun is left to its own head, which need not ask again.
+    mutating func leavePass() { pass &-= 1 }
+    /// Blocks are run, and may change what is ready: the next pass asks again.
+    mutating func forgetAsked() { asked = -1 }
+}
+
 extension GRunLoop {
     /// With the lock held, after each item of a step: whether the rest of the step waits, because the slice is used up
     /// and other kinds have their turn. Where we drive this is so only if other kinds are ready: otherwise the order of
     /// a pass depends on no clock.
     ///
     /// - Parameter kind: what the step serves. Of the other kinds those that are ready now come before it, each once:
-    ///   `Activation.owed`.
-    @inline(__always) func isCutLocked(_ run: Activation, after kind: Turns) -> Bool {
-        run.slice.isSpent(sliceLength, after: kind) && cutLocked(run, after: kind)
+    ///   `Turns.owed`.
+    @inline(__always) func isCutLocked(_ frame: Frame, after kind: Kinds) -> Bool {
+        frame.run.turns.slice.isSpent(sliceLength, after: kind) && cutLocked(frame, after: kind)
     }
 
-    @inline(never) func cutLocked(_ run: Activation, after kind: Turns) -> Bool {
-        if run.isHosted {
-            leaveToHostLocked(run, after: kind)
+    @inline(never) func cutLocked(_ frame: Frame, after kind: Kinds) -> Bool {
+        if frame.run.isHosted {
+            leaveToHostLocked(frame, after: kind)
             return true
         }
+        let run = frame.run
         // The kinds that are owed a turn share one slice. Once that is used up, each gets one item.
-        guard run.owed.isEmpty else { return true }
+        guard run.turns.owed.isEmpty else { return true }
         // Virtual time must not depend on a real clock.
-        guard virtualTime == nil else {
-            run.slice.restart()
-            return false
-        }
-        run.owed = readyTurnsLocked(run).subtracting(kind)
-        run.slice.restart()
-        return !run.owed.isEmpty
+        if virtualTime == nil { run.turns.owed = readyKindsLocked(frame).subtracting(kind) }
+        run.turns.slice.restart()
+        return !run.turns.owed.isEmpty
     }
 
     /// The dispatch ends, in whatever stage. The next one begins with the kinds that are owed a turn then.
-    private func leaveToHostLocked(_ run: Activation, after kind: Turns) {
-        guard run.owed != .host else { return }
-        host.owed = run.owed.subtracting(kind)
-        if host.owed.isEmpty {
-            let ready = readyTurnsLocked(run)
+    private func leaveToHostLocked(_ frame: Frame, after kind: Kinds) {
+        let run = frame.run
+        guard !run.turns.isLeftToHost else { return }
+        var next = run.turns.owed.subtracting(kind)
+        if next.isEmpty {
+            let ready = readyKindsLocked(frame)
             let others = ready.subtracting(kind)
             // If no other kind is ready, the next dispatch goes on with the same kind at once.
-            host.owed = others.isEmpty ? ready.intersection(.found) : others
+            next = others.isEmpty ? ready.intersection(.found) : others
         }
-        run.owed = .host
+        run.turns.owed = next.union(.host)
     }
 
     /// The same without the lock, in a callout that runs several items: jobs, performs.
     func isSliceSpent() -> Bool {
-        lock.withLock { activation.map { isCutLocked($0, after: .sources) } ?? false }
+        lock.withLock { frame.map { isCutLocked($0, after: .sources) } ?? false }
     }
 
     /// With the lock held, which it gives up meanwhile: what is ready now, found without waiting and without taking
     /// anything. Under a host, which looks at the home context itself, only the further ones are looked at.
-    private func readyTurnsLocked(_ run: Activation) -> Turns {
-        let mode = run.mode
-        var ready: Turns = []
+    private func readyKindsLocked(_ frame: Frame) -> Kinds {
+        let mode = frame.mode
+        var ready: Kinds = []
         if hasVisibleBlocksLocked(mode) { ready.insert(.blocks) }
         if !mode.signalled.isEmpty { ready.insert(.sources) }
         if mode.heap.earliest <= timeForTimersLocked(mode) { ready.insert(.timers) }
         let found = pollLocked(
-            run,
+            frame,
             own: OwnDescriptors(
                 descriptors: mode.descriptors.watched, mainQueue: servesMainQueueLocked(mode) ? MainQueue.handle : -1))
         if !found.readyContexts.isEmpty { ready.insert(.contexts) }
@@ -97,45 +161,48 @@ extension GRunLoop {
     }
 
     /// With the lock held: these kinds have had their turn. When all that were owed one have, a new slice begins.
-    @inline(__always) func endTurnLocked(_ run: Activation, of kinds: Turns) {
-        if !run.owed.isEmpty { endOwedTurnLocked(run, of: kinds) }
+    @inline(__always) func endTurnLocked(_ frame: Frame, of kinds: Kinds) {
+        if !frame.run.turns.owed.isEmpty { endOwedTurnLocked(frame, of: kinds) }
     }
 
     /// If these turns used up a slice themselves, the other kinds have their turn again.
-    @inline(never) private func endOwedTurnLocked(_ run: Activation, of kinds: Turns) {
-        run.owed.subtract(kinds)
-        guard run.owed.isEmpty, !run.isHosted else { return }
-        if run.slice.isOver { run.owed = readyTurnsLocked(run).subtracting(kinds) }
-        run.slice.restart()
+    @inline(never) private func endOwedTurnLocked(_ frame: Frame, of kinds: Kinds) {
+        let run = frame.run
+        // What is owed then is for the next dispatch.
+        guard !run.turns.isLeftToHost else { return }
+        run.turns.owed.subtract(kinds)
+        guard run.turns.owed.isEmpty, !run.isHosted else { return }
+        if run.turns.slice.isOver { run.turns.owed = readyKindsLocked(frame).subtracting(kinds) }
+        run.turns.slice.restart()
     }
 
     /// The same for what a wait has found. A kind that it has not found is not ready any more, and its turn is over.
-    @inline(never) func endTurnsLocked(_ run: Activation, of found: Found) {
-        let served = found.item.map { Turns($0.kind) } ?? []
-        endOwedTurnLocked(run, of: served.isEmpty ? .found : served.union(.contexts))
+    @inline(never) func endTurnsLocked(_ frame: Frame, of found: Found) {
+        let served = found.item.map { Kinds($0.kind) } ?? []
+        endOwedTurnLocked(frame, of: served.isEmpty ? .found : served.union(.contexts))
     }
 
     /// With the lock held, after the ready contexts had their turn: dispatches them up to two times more, so that lower
     /// priorities of a context have their turn, too. A dispatch serves one priority, and may draw a frame for 25 ms:
     /// after `end` no more follow, or our timers would be late by three frames.
-    func yieldLocked(_ run: Activation, until end: Nanoseconds) {
+    func yieldLocked(_ frame: Frame, until end: Nanoseconds) {
         for _ in 0..<2 {
             guard .now() < end else { return }
-            let ready = readyContextsLocked(run)
+            let ready = readyContextsLocked(frame)
             guard !ready.isEmpty else { return }
-            for served in ready { dispatchLocked(served, run) }
+            for served in ready { dispatchLocked(served, frame) }
         }
     }
 
     /// With the lock held before and after: the run's contexts that are ready.
-    func readyContextsLocked(_ run: Activation) -> [ServedContext] {
-        let hasContexts = run.isHosted ? !host.carried.isEmpty : !run.contexts.list.isEmpty
-        return hasContexts ? pollLocked(run, own: OwnDescriptors()).readyContexts : []
+    func readyContextsLocked(_ frame: Frame) -> [ServedContext] {
+        let hasContexts = frame.run.isHosted ? !host.carried.isEmpty : !frame.contexts.list.isEmpty
+        return hasContexts ? pollLocked(frame, own: OwnDescriptors()).readyContexts : []
     }
 
     /// With the lock held before and after: a look at the run's contexts and descriptors that does not wait.
-    private func pollLocked(_ run: Activation, own: OwnDescriptors) -> PollResult {
-        let contexts = run.isHosted ? host.carried.served : run.contexts.list
+    private func pollLocked(_ frame: Frame, own: OwnDescriptors) -> PollResult {
+        let contexts = frame.run.isHosted ? host.carried.served : frame.contexts.list
         lock.unlock()
         defer { lock.lock() }
         return poller.poll(contexts, own: own, deadline: .min)

@@ -17,77 +17,97 @@ extension GRunLoop {
         var isEmpty: Bool { contexts.isEmpty && item == nil }
     }
 
-    /// With the lock held before and after.
-    @inline(never) func takeReadyLocked(_ run: Activation, _ mode: ModeState, polls: Bool) -> Found {
+    /// Stages 6 to 9. Nil where a host drives and nothing is ready: the wait is the host's. With the lock held before
+    /// and after.
+    @inline(never) func takeReadyLocked(_ frame: Frame, _ mode: ModeState, polls: Bool) -> Found? {
+        let run = frame.run
         let isObserved = mode.areWaitsObserved
         if !isObserved, let item = takeFromMemoryLocked(run, mode) {
             mark(.wait)
             return Found(item: item, isFromMemory: true)
         }
-        run.passesFromMemory = Activation.longestRowFromMemory
+        run.turns.notePoll()
         // 6. A separate look costs a system call. Serving the queue first when the wait returns looks the same, unless
         //    stages 7 or 9 are observed.
-        var mainQueueFirst = !run.servedMainQueueLast && servesMainQueueLocked(mode)
-        acquireContextsLocked(run, mode)
+        var mainQueueFirst = run.turns.prefersMainQueue && servesMainQueueLocked(mode)
+        acquireContextsLocked(frame, mode)
         if isObserved, !polls {
-            if let found = lookBeforeWaitingLocked(run, mode, asksMainQueue: mainQueueFirst) { return found }
+            if let found = lookBeforeWaitingLocked(frame, mode, asksMainQueue: mainQueueFirst) { return found }
             mainQueueFirst = false
+            // The host may have more to do before it sleeps. When it is about to it says so: hostIsIdle().
+            if run.isHosted, !hasReadyLocked(run, mode) {
+                leaveWaitToHostLocked(run, mode, isTold: false)
+                return nil
+            }
         }
         if !polls {
             notifyLocked(.beforeWaiting, mode)  // 7
             recallWakeUpLocked(run)
-            acquireContextsLocked(run, mode)
+            acquireContextsLocked(frame, mode)
         }
-        let found = findLocked(run, mode, mainQueueFirst: mainQueueFirst, deadline: polls ? .min : run.deadline)  // 8
+        guard let found = findLocked(frame, mode, mainQueueFirst: mainQueueFirst, polls: polls) else {  // 8
+            leaveWaitToHostLocked(run, mode, isTold: isObserved)
+            return nil
+        }
         if !polls {
-            run.ignoresWakeUps = true
+            run.stage.beginTail()
             notifyLocked(.afterWaiting, mode)  // 9
         }
         return found
     }
 
     /// beforeWaiting means "about to sleep". If the main queue or a context is ready now, this pass does not sleep.
-    @inline(never) private func lookBeforeWaitingLocked(_ run: Activation, _ mode: ModeState, asksMainQueue: Bool)
+    @inline(never) private func lookBeforeWaitingLocked(_ frame: Frame, _ mode: ModeState, asksMainQueue: Bool)
         -> Found?
     {
-        if asksMainQueue, run.mayServe(.mainQueue) {
+        if asksMainQueue, frame.run.turns.mayServe(.mainQueue) {
             mark(.mainQueueCheck)
             if MainQueue.isReady { return Found(item: .mainQueue) }  // 6
         }
-        let contexts = run.contexts.list
-        lock.unlock()
-        run.kept.drop()
-        let ready = poller.poll(contexts, own: OwnDescriptors(), deadline: .min).readyContexts
-        lock.lock()
-        return ready.isEmpty ? nil : Found(contexts: ready, item: lookLocked(run, mode, mainQueueFirst: false))
+        let ready = readyContextsLocked(frame)
+        return ready.isEmpty ? nil : Found(contexts: ready, item: lookLocked(frame.run, mode, mainQueueFirst: false))
+    }
+
+    /// 8. Where we drive this sleeps. Where a host does, it looks at what the host has found or cannot see; nil if that
+    ///    is nothing.
+    private func findLocked(_ frame: Frame, _ mode: ModeState, mainQueueFirst: Bool, polls: Bool) -> Found? {
+        let run = frame.run
+        guard run.isHosted else {
+            return sleepLocked(frame, mode, mainQueueFirst: mainQueueFirst, deadline: polls ? .min : run.deadline)
+        }
+        let contexts = readyContextsLocked(frame)
+        let polled = host.polled.take()
+        if !polls, contexts.isEmpty, leavesLookToHostLocked(run, mode, polled) { return nil }
+        let found = Found(contexts: contexts, item: lookLocked(run, mode, mainQueueFirst: mainQueueFirst))
+        return polls || !found.isEmpty ? found : nil
     }
 
     /// After a handled source the loop polls without waiting; if nothing is ready, another pass leads to its sleep
     /// (item 43). If that pass would have no effect, notify no observer and end no run, one poll serves as both. This
     /// halves the polls of a loop that other threads signal and wake.
-    @inline(never) func sleepsAtOnceLocked(_ run: Activation, _ mode: ModeState) -> Bool {
-        guard isNextHeadEmptyLocked(run, mode), !run.owesPass, !isFinishedLocked(mode) else { return false }
+    @inline(never) func sleepsAtOnceLocked(_ frame: Frame, _ mode: ModeState) -> Bool {
+        guard isNextHeadEmptyLocked(frame, mode), !frame.run.owesPass, !isFinishedLocked(mode) else { return false }
         // In that pass the main queue would be asked first (item 53).
-        return !run.servedMainQueueLast || !servesMainQueueLocked(mode)
+        return frame.run.turns.prefersMainQueue || !servesMainQueueLocked(mode)
     }
 
     /// Whether a wait depends on the clock: the mode has a timer, or an outer run has a deadline.
-    @inline(__always) private func hasDatesLocked(_ run: Activation, _ mode: ModeState) -> Bool {
-        mode.heap.earliest != .never || run.nextAncestorDeadline != .never
+    @inline(__always) private func hasDatesLocked(_ frame: Frame, _ mode: ModeState) -> Bool {
+        mode.heap.earliest != .never || frame.nextAncestorDeadline != .never
     }
 
     /// Wakes the innermost run if the deadline of an outer one has passed.
-    @inline(never) private func endOuterRunsLocked(_ run: Activation, at now: Nanoseconds) {
-        if run.takePassedAncestorDeadlines(at: now) { sleep.isWakePending = true }
+    @inline(never) private func endOuterRunsLocked(_ frame: Frame, at now: Nanoseconds) {
+        if frame.takePassedAncestorDeadlines(at: now) { owed.owe(.wakeUp) }
     }
 
     /// The loop's own item to service next. Does not poll the contexts again.
     ///
     /// - Parameter polled: what a poll has just found; nil: ask the kernel.
-    func lookLocked(_ run: Activation, _ mode: ModeState, mainQueueFirst: Bool, polled: HostState.Polled? = nil)
+    func lookLocked(_ run: Run, _ mode: ModeState, mainQueueFirst: Bool, polled: HostState.Polled? = nil)
         -> ReadyItem?
     {
-        if polled?.descriptors ?? !run.hasLooked { refillBatchLocked(mode) }
+        if polled?.descriptors ?? !run.turns.hasAsked { refillBatchLocked(mode) }
         let mainQueue = servesMainQueueLocked(mode) && (polled?.mainQueue ?? MainQueue.isReady)
         return chooseLocked(
             run, mode, mainQueue: mainQueue, mainQueueFirst: mainQueueFirst, now: timeForTimersLocked(mode))
@@ -99,9 +119,9 @@ extension GRunLoop {
     }
 
     /// Whether anything of the loop's own is ready, without choosing it.
-    func hasReadyLocked(_ run: Activation, _ mode: ModeState) -> Bool {
-        if sleep.isWakePending || mode.heap.earliest <= timeForTimersLocked(mode) { return true }
-        if !run.hasLooked { refillBatchLocked(mode) }
+    private func hasReadyLocked(_ run: Run, _ mode: ModeState) -> Bool {
+        if owed.contains(.wakeUp) || mode.heap.earliest <= timeForTimersLocked(mode) { return true }
+        if !run.turns.hasAsked { refillBatchLocked(mode) }
         return !batch.isEmpty(in: mode) || servesMainQueueLocked(mode) && MainQueue.isReady
     }
 
@@ -109,40 +129,40 @@ extension GRunLoop {
     /// counts as four, the kernel is polled, so that other ready items get their turn. After a descriptor's event the
     /// epoll is asked before the loop sleeps. Not used where stages 7 or 9 are observed, nor in tests that choose the
     /// item or move the time: they see each wait.
-    @inline(__always) func takeFromMemoryLocked(_ run: Activation, _ mode: ModeState) -> ReadyItem? {
-        guard sleep.isWakePending || run.servedDescriptorLast, servesFromMemoryLocked(run) else { return nil }
-        if sleep.isWakePending {
+    @inline(__always) func takeFromMemoryLocked(_ run: Run, _ mode: ModeState) -> ReadyItem? {
+        guard owed.contains(.wakeUp) || run.turns.served == .descriptor, servesFromMemoryLocked(run) else { return nil }
+        if owed.contains(.wakeUp) {
             // Not noted in `lastTurn`: beside a thread that wakes the loop for ever, the other kinds would never get a
             // turn.
-            consumeWakeUpLocked(run)
-            run.passesFromMemory -= 4
+            owed.settle(.wakeUp)
+            run.turns.noteFromMemory(4)
             return .wakeUp
         }
-        if !run.hasLooked { run.hasLooked = refillBatchLocked(mode) }
+        if !run.turns.hasAsked, refillBatchLocked(mode) { run.turns.noteAsked() }
         let now = timeForTimersLocked(mode)
         guard let item = chooseLocked(run, mode, mainQueue: false, mainQueueFirst: false, now: now) else { return nil }
-        run.passesFromMemory -= 1
+        run.turns.noteFromMemory(1)
         return item
     }
 
     /// Takes the next fetched event of a descriptor. Nil if a wake-up or a timer may come first, or if nothing is
     /// ready.
-    @inline(__always) func takeEventLocked(_ run: Activation, _ mode: ModeState) -> DescriptorSet.Receiver? {
-        guard !sleep.isWakePending, mode.heap.earliest > timeForTimersLocked(mode), servesFromMemoryLocked(run) else {
-            return nil
-        }
-        run.hasLooked = fetchIfUsedUpLocked(mode)
+    @inline(__always) func takeEventLocked(_ run: Run, _ mode: ModeState) -> DescriptorSet.Receiver? {
+        guard !owed.contains(.wakeUp), mode.heap.earliest > timeForTimersLocked(mode), servesFromMemoryLocked(run)
+        else { return nil }
+        let hasFetched = fetchIfUsedUpLocked(mode)
+        if hasFetched { run.turns.noteAsked() }
         guard let receiver = batch.takeFirst(in: mode) else {
-            if run.hasLooked { endFetchLocked(mode) }
+            if hasFetched { endFetchLocked(mode) }
             return nil
         }
         lastTurn = .descriptor
-        run.passesFromMemory -= 1
+        run.turns.noteFromMemory(1)
         return receiver
     }
 
-    @inline(__always) private func servesFromMemoryLocked(_ run: Activation) -> Bool {
-        run.passesFromMemory > 0 && itemChooser == nil && run.owed.isEmpty && virtualTime == nil && !run.slice.isOver
+    @inline(__always) private func servesFromMemoryLocked(_ run: Run) -> Bool {
+        run.turns.mayServeFromMemory && itemChooser == nil && virtualTime == nil
     }
 
     /// Asks the mode's epoll for events if the last batch is used up. Returns whether it did. A batch whose remaining
@@ -183,19 +203,18 @@ extension GRunLoop {
         lock.lock()
     }
 
-    /// 8. Waits until an item is live or the deadline has passed. A kick that only re-arms the sleep causes no
-    ///    afterWaiting, no pass (items 76 and 80).
-    @inline(never) private func findLocked(
-        _ run: Activation, _ mode: ModeState, mainQueueFirst: Bool, deadline wanted: Nanoseconds
+    /// Waits until an item is live or the deadline has passed. A kick that only re-arms the sleep causes no
+    /// afterWaiting, no pass (items 76 and 80).
+    @inline(never) private func sleepLocked(
+        _ frame: Frame, _ mode: ModeState, mainQueueFirst: Bool, deadline: Nanoseconds
     ) -> Found {
         mark(.wait)
-        // The slice is used up, and other kinds are owed a turn: poll without waiting.
-        let deadline = run.owed.isEmpty ? wanted : .min
+        let run = frame.run
         while true {
             let servesMainQueue = servesMainQueueLocked(mode)
             if mustExplainStrandedLocked(mode) { explainStrandedLocked() }
-            var until = deadline == .min ? deadline : wakeUpTimeLocked(run, mode, deadline)
-            let contexts = run.contexts.list
+            var until = deadline == .min ? deadline : wakeUpTimeLocked(frame, mode, deadline)
+            let contexts = frame.contexts.list
             // Other threads own every context of the run. If there is no descriptor to wake the loop either, it polls
             // every 50 ms.
             if contexts.isEmpty, !canWakeItself() { until = min(until, time.addingSaturating(50_000_000)) }
@@ -203,7 +222,7 @@ extension GRunLoop {
             // The sleep is ended by way of the first context or, if other threads own them all, of the loop's own
             // eventfd. A poll without waiting needs neither.
             if until != .min {
-                let waker: SleepState.Waker =
+                let waker: Sleep.Waker =
                     contexts.isEmpty ? .descriptor(wakeDescriptor) : .context(contexts[0].context)
                 sleep.begin(in: mode, wokenBy: waker, until: until, watchesDescriptors: descriptors >= 0)
             }
@@ -211,22 +230,22 @@ extension GRunLoop {
                 descriptors: descriptors, mainQueue: servesMainQueue ? MainQueue.handle : -1,
                 wake: contexts.isEmpty ? wakeDescriptor : -1)
             lock.unlock()
-            run.kept.drop()
+            frame.kept.drop()
             let result = waitForEvents(poller, contexts, own: own, deadline: realDeadline(until))
             lock.lock()
             sleep.end()
             if result.wake, !cgrun_event_clear(wakeDescriptor), errno != EAGAIN { loseDescriptorsLocked("read", errno) }
-            if let virtualTime, result.isEmpty { skipLocked(virtualTime, run, deadline) }
-            let end = hasDatesLocked(run, mode) || run.hasLimit ? time : .min
-            run.slice.noteWait(until: virtualTime == nil && end != .min ? end : .never)
-            if !run.isOutermost { endOuterRunsLocked(run, at: end) }
+            if let virtualTime, result.isEmpty { skipLocked(virtualTime, frame, deadline) }
+            let end = hasDatesLocked(frame, mode) || run.hasLimit ? time : .min
+            run.turns.slice.noteWait(until: virtualTime == nil && end != .min ? end : .never)
+            if !frame.isOutermost { endOuterRunsLocked(frame, at: end) }
             if run.hasLimit, run.deadline <= end { run.isDeadlineSpent = true }
             let item = chooseLocked(run, mode, from: result, mainQueueFirst: mainQueueFirst, now: end)
             if item != nil || !result.readyContexts.isEmpty || deadline <= end {
                 return Found(contexts: result.readyContexts, item: item)
             }
             if let stuck = poller.stuckDescriptor { Self.endForClosedDescriptor(stuck) }
-            acquireContextsLocked(run, mode)
+            acquireContextsLocked(frame, mode)
         }
     }
 
@@ -249,63 +268,63 @@ extension GRunLoop {
     }
 
     /// Nothing is ready: time jumps to what comes next.
-    @inline(never) private func skipLocked(_ clock: VirtualTime.Clock, _ run: Activation, _ deadline: Nanoseconds) {
-        let next = wakeUpTimeLocked(run, run.mode, deadline)
+    @inline(never) private func skipLocked(_ clock: VirtualTime.Clock, _ frame: Frame, _ deadline: Nanoseconds) {
+        let next = wakeUpTimeLocked(frame, frame.mode, deadline)
         if next != .never { clock.move(to: next) }
     }
 
     /// When the sleep ends at the latest; `.min` if an item is live already.
-    @inline(never) private func wakeUpTimeLocked(_ run: Activation, _ mode: ModeState, _ deadline: Nanoseconds)
+    @inline(never) private func wakeUpTimeLocked(_ frame: Frame, _ mode: ModeState, _ deadline: Nanoseconds)
         -> Nanoseconds
     {
         // Without a date to compare with, no clock is read.
-        let now = hasDatesLocked(run, mode) ? time : .min
-        if !run.isOutermost { endOuterRunsLocked(run, at: now) }
-        if sleep.isWakePending || mode.heap.earliest <= now || batch.first(in: mode) != nil { return .min }
-        return min(deadline, mode.heap.wakeUpTime(), run.nextAncestorDeadline)
+        let now = hasDatesLocked(frame, mode) ? time : .min
+        if !frame.isOutermost { endOuterRunsLocked(frame, at: now) }
+        if owed.contains(.wakeUp) || mode.heap.earliest <= now || batch.first(in: mode) != nil { return .min }
+        return min(deadline, mode.heap.wakeUpTime(), frame.nextAncestorDeadline)
     }
 
     /// The item that this pass services. A wake-up is consumed by being chosen.
     private func chooseLocked(
-        _ run: Activation, _ mode: ModeState, mainQueue: Bool, mainQueueFirst: Bool, now: Nanoseconds
+        _ run: Run, _ mode: ModeState, mainQueue: Bool, mainQueueFirst: Bool, now: Nanoseconds
     ) -> ReadyItem? {
         // Precedence is not a turn: noted in `lastTurn`, it would give every remaining turn to the kind after the main
         // queue.
-        if mainQueue && mainQueueFirst && run.mayServe(.mainQueue) { return .mainQueue }
+        if mainQueue && mainQueueFirst && run.turns.mayServe(.mainQueue) { return .mainQueue }
         guard let item = preferredLocked(run, mode, mainQueue: mainQueue, now: now) else { return nil }
         lastTurn = item.kind
-        if case .wakeUp = item { consumeWakeUpLocked(run) }
+        if case .wakeUp = item { owed.settle(.wakeUp) }
         return item
     }
 
     /// The item to service after a wait that ended with `result`.
     @inline(never) private func chooseLocked(
-        _ run: Activation, _ mode: ModeState, from result: PollResult, mainQueueFirst: Bool, now: Nanoseconds
+        _ run: Run, _ mode: ModeState, from result: PollResult, mainQueueFirst: Bool, now: Nanoseconds
     ) -> ReadyItem? {
         // A chooser is shown everything that is ready at this moment.
         if result.descriptors, batch.isEmpty(in: mode) || itemChooser != nil { fetchLocked(mode) }
         guard result.mainQueue || mode.heap.earliest <= now || !batch.isEmpty(in: mode) else {
             // The usual case: nothing is ready, or only a wake-up. There is no turn to decide.
-            guard sleep.isWakePending else { return nil }
+            guard owed.contains(.wakeUp) else { return nil }
             lastTurn = .wakeUp
-            consumeWakeUpLocked(run)
+            owed.settle(.wakeUp)
             return .wakeUp
         }
         return chooseLocked(run, mode, mainQueue: result.mainQueue, mainQueueFirst: mainQueueFirst, now: now)
     }
 
     @inline(__always) private func preferredLocked(
-        _ run: Activation, _ mode: ModeState, mainQueue: Bool, now: Nanoseconds
+        _ run: Run, _ mode: ModeState, mainQueue: Bool, now: Nanoseconds
     ) -> ReadyItem? {
         let hasTimers = mode.heap.earliest <= now
         if itemChooser != nil, let item = chosenLocked(mode, mainQueue: mainQueue, hasTimers: hasTimers) { return item }
         // The kinds take turns, so that none is starved. Descriptors are served in the kernel's order.
         for step in 1...4 {
             switch ReadyItem.Kind(rawValue: (lastTurn.rawValue + step) & 3) {
-            case .wakeUp where sleep.isWakePending && run.owed.isEmpty: return .wakeUp
-            case .mainQueue where mainQueue && run.mayServe(.mainQueue): return .mainQueue
-            case .timers where hasTimers && run.mayServe(.timers): return .timers
-            case .descriptor where run.mayServe(.descriptors):
+            case .wakeUp where owed.contains(.wakeUp) && run.turns.owed.isEmpty: return .wakeUp
+            case .mainQueue where mainQueue && run.turns.mayServe(.mainQueue): return .mainQueue
+            case .timers where hasTimers && run.turns.mayServe(.timers): return .timers
+            case .descriptor where run.turns.mayServe(.descriptors):
                 if let receiver = batch.first(in: mode) { return .descriptor(receiver.source) }
             default: break
             }
@@ -316,7 +335,7 @@ extension GRunLoop {
     /// The item that a test chooses of several; nil leaves the choice to the loop.
     @inline(never) private func chosenLocked(_ mode: ModeState, mainQueue: Bool, hasTimers: Bool) -> ReadyItem? {
         var ready: [ReadyItem] = []
-        if sleep.isWakePending { ready.append(.wakeUp) }
+        if owed.contains(.wakeUp) { ready.append(.wakeUp) }
         if mainQueue { ready.append(.mainQueue) }
         if hasTimers { ready.append(.timers) }
         _ = batch.dropOrphans(of: mode)
@@ -328,12 +347,14 @@ extension GRunLoop {
     }
 
     /// The contexts of the run's mode as they are now, as far as no other thread owns them.
-    @inline(__always) func acquireContextsLocked(_ run: Activation, _ mode: ModeState) {
-        if !run.contexts.isCurrent(mode.contextsVersion) { acquireOtherContextsLocked(run, mode) }
+    @inline(__always) func acquireContextsLocked(_ frame: Frame, _ mode: ModeState) {
+        if !frame.contexts.isCurrent(mode.contextsVersion) { acquireOtherContextsLocked(frame, mode) }
     }
 
-    @inline(never) private func acquireOtherContextsLocked(_ run: Activation, _ mode: ModeState) {
-        run.kept.keep(all: run.contexts.list)
-        run.contexts.update(to: contextsLocked(of: mode), version: mode.contextsVersion)
+    /// Where a host drives, the contexts are its own: it may let another thread have them between two dispatches.
+    @inline(never) private func acquireOtherContextsLocked(_ frame: Frame, _ mode: ModeState) {
+        guard !frame.run.isHosted else { return }
+        frame.kept.keep(all: frame.contexts.list)
+        frame.contexts.update(to: contextsLocked(of: mode), version: mode.contextsVersion)
     }
 }

@@ -13,7 +13,7 @@ extension GRunLoop {
         // A foreign loop inside a callout of a run has more dispatches on the stack than the run itself.
         let depth = isCurrent ? Contexts.depth : 0
         return lock.withLock {
-            if let activation, depth <= max(activation.depth, ownDispatchDepth) { return activation.mode.name }
+            if let frame, depth <= max(frame.depth, ownDispatchDepth) { return frame.mode.name }
             return depth > 0 ? host.ambientMode.name : nil
         }
     }
@@ -79,7 +79,7 @@ extension GRunLoop {
             host.ambientStack.append(token)
             host.ambient = .passUnretained(modeLocked(name))
             // Blocks and signals that wait for this mode need a pass now.
-            host.owesPass = true
+            owed.owe(.work)
         }
         return token
     }
@@ -110,7 +110,7 @@ extension GRunLoop {
             guard let index = host.ambientStack.firstIndex(where: { $0 === token }) else { return false }
             host.ambientStack.remove(at: index)
             host.ambient = .passUnretained(modeLocked(host.ambientStack.last?.mode ?? .default))
-            host.owesPass = true
+            owed.owe(.work)
             return true
         }
         if !isPopped { Log.misuse("PushedMode.pop", "mode \(token.mode) is not pushed any more; pop it once") }

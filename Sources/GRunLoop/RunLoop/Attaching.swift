@@ -19,7 +19,7 @@ extension GRunLoop {
     public func detach() {
         guard !refuses("detach"), requireOwnThread("detach") else { return }
         lock.lock()
-        guard activation == nil else {
+        guard innermost == nil else {
             lock.unlock()
             return Log.misuse(
                 "detach",
@@ -55,7 +55,7 @@ extension GRunLoop {
             guard let context = host.detachedFrom, !host.isAbandoned else { return }
             home = ServedContext(context, carrying: self)
             host.detachedFrom = nil
-            host.mustPass = true
+            owed.owe(.pass)
             Contexts.release(context)
             homeHasChangedLocked()
         }

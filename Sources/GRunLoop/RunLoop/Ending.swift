@@ -15,7 +15,7 @@ extension GRunLoop {
         lock.withLock { jobs }?.close(nameForMessages)
         var remains = lock.withLock {
             // Not if a callout has ended the thread: the run is still on the stack.
-            if activation == nil { endHostedRunLocked(finishesPass: false) }
+            if innermost == nil { endHostedRunLocked(finishesPass: false) }
             dead.store(true, ordering: .relaxed)
             return takeRemainsLocked()
         }
@@ -30,7 +30,7 @@ extension GRunLoop {
             membership.source.cancel?(self, membership.mode.name)
         }
         for case .context(let context) in remains.items { Contexts.release(context) }
-        for run in remains.runs { run.contexts.abandon() }
+        for frame in remains.frames { frame.contexts.abandon() }
         // The hub leaves its context before its descriptors are closed: GLib must not poll a number that belongs to
         // something else.
         remains.home?.close()
@@ -47,7 +47,7 @@ extension GRunLoop {
         var items: [Item] = []
         var home: ServedContext?
         /// Innermost first.
-        var runs: [Activation] = []
+        var frames: [Frame] = []
         var performs: [PerformQueue.Request] = []
         var released: [Any] = []
         var descriptors: [Int32] = []
@@ -75,13 +75,13 @@ extension GRunLoop {
         }
         // A callout that ended the thread left runs on the stack, and their frames are never returned to: their
         // references are released here.
-        while let run = innermost?.takeRetainedValue() {
-            remains.runs.append(run)
-            if let taken = run.takenBlocks {
+        while let frame = innermost?.takeRetainedValue() {
+            remains.frames.append(frame)
+            if let taken = frame.takenBlocks {
                 remains.blocks += taken.removeAll()
                 taken.deallocate()
             }
-            activation = run.parent
+            self.frame = frame.parent
         }
         remains.contexts += host.carried.removeAll() + host.gone
         host.gone = []

@@ -42,24 +42,23 @@ public final class GRunLoop: @unchecked Sendable {
     /// An empty queue for the next block step, which need not allocate one.
     @exclusivity(unchecked) var spareBlocks: BlockQueue?
 
-    /// The innermost run. Not retained: its function owns it. Exclusivity is not checked: every access is under the
+    /// The innermost frame. Not retained: its function owns it. Exclusivity is not checked: every access is under the
     /// lock, and every stage has some.
-    @exclusivity(unchecked) private(set) var innermost: Unmanaged<Activation>?
-    /// The same.
-    var activation: Activation? {
-        get { innermost?.takeUnretainedValue() }
-        set { innermost = newValue.map(Unmanaged.passUnretained) }
-    }
+    @exclusivity(unchecked) var innermost: Unmanaged<Frame>?
     /// The timers whose closures are on the stack, outermost first. Their runs keep them.
     @exclusivity(unchecked) var firing: [Unmanaged<Timer>] = []
     @exclusivity(unchecked) var batch = DescriptorBatch()
     /// The kind of item that was chosen last: of several that are ready, the next kind in order is served. Kept across
     /// runs: else a program that runs the loop for one source at a time would serve the first kind only.
     @exclusivity(unchecked) var lastTurn = ReadyItem.Kind.descriptor
-    @exclusivity(unchecked) var sleep = SleepState()
+    /// The passes that are owed, to the innermost run and to the host.
+    @exclusivity(unchecked) var owed: Owed = .pass
+    @exclusivity(unchecked) var sleep = Sleep()
     @exclusivity(unchecked) var home: ServedContext? {
         didSet { host.hub = home?.hub }
     }
+    /// The host's endless run, as long as the loop is attached.
+    let hostRun = Run(isHosted: true)
     @exclusivity(unchecked) var host: HostState
     @exclusivity(unchecked) var sliceLength = TimeSlice.standard
     @exclusivity(unchecked) var performs = PerformQueue()
@@ -75,8 +74,10 @@ public final class GRunLoop: @unchecked Sendable {
 
     // MARK: Own thread only
 
-    /// A record for the next run, which need not allocate one.
-    @exclusivity(unchecked) var spareActivation: Activation?
+    /// A frame for the next run, which need not allocate one.
+    @exclusivity(unchecked) var spareFrame: Frame?
+    /// The same for the host's next dispatch.
+    @exclusivity(unchecked) var spareHostFrame: Frame?
     let poller = ContextPoller()
     /// `g_main_depth()` inside the context dispatch that a pass of ours is making, 0 without one.
     @exclusivity(unchecked) var ownDispatchDepth = 0

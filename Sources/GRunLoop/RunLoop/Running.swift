@@ -67,9 +67,7 @@ extension GRunLoop {
         guard !refuses("stop") else { return }
         lock.withLock { () -> Kick? in
             // A foreign loop in a callout of ours has a stand-in on the stack, which is no run.
-            var run = activation
-            while let hosted = run, hosted.isHosted { run = hosted.parent }
-            guard let run else { return nil }
+            guard let run = framesLocked.first(where: { !$0.run.isHosted })?.run else { return nil }
             run.isStopped = true
             return wakeUpLocked(for: .innermostRun)
         }?.send()
@@ -176,6 +174,6 @@ extension GRunLoop {
     /// Foundation function is `CFRunLoopIsWaiting`.
     public var isWaiting: Bool {
         guard !Fork.refuses("isWaiting") else { return false }
-        return !isCurrent && lock.withLock { sleep.isPolling }
+        return !isCurrent && lock.withLock { sleep.isUnderWay }
     }
 }

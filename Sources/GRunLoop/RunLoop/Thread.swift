@@ -118,12 +118,8 @@ extension GRunLoop {
     /// Stops every run of ours on the stack: each returns at the end of its pass.
     fileprivate func stopAllRuns() {
         lock.withLock { () -> Kick? in
-            guard !isDead, activation != nil else { return nil }
-            var run = activation
-            while let each = run {
-                each.isStopped = true
-                run = each.parent
-            }
+            guard !isDead, innermost != nil else { return nil }
+            for frame in framesLocked where !frame.run.isHosted { frame.run.isStopped = true }
             return wakeUpLocked(for: .innermostRun)
         }?.send()
     }

@@ -130,7 +130,7 @@ extension GRunLoop {
     fileprivate func isReady(in name: Mode) -> Bool {
         lock.withLock {
             guard let mode = modes[name] else { return false }
-            return sleep.isWakePending || hasLeftoversLocked(mode) || mode.heap.earliest <= time
+            return owed.contains(.wakeUp) || hasLeftoversLocked(mode) || mode.heap.earliest <= time
         }
     }
 }

@@ -4,7 +4,7 @@
 import CGRun
 
 /// Guarded by the loop's lock.
-struct SleepState {
+struct Sleep {
     /// What ends a sleep.
     enum Waker {
         /// A context in the poll set.
@@ -13,20 +13,10 @@ struct SleepState {
         case descriptor(Int32)
     }
 
-    enum Reach {
-        case innermostRun, everyRun
-    }
-
-    /// ``GRunLoop/wakeUp()`` was called and no pass has consumed it yet.
-    var isWakePending = false
-    /// That call came from another thread: the innermost run consumes it, but every run for which it counted makes a
-    /// pass.
-    var isWakeForeign = false
-    /// The thread is in poll(), or about to be: a change that concerns its sleep has to wake it.
-    private(set) var isPolling = false
+    /// What ends the sleep that is under way, or about to begin: a change that concerns it has to.
+    private var waker: Waker?
     /// This sleep was already woken.
     private var isKicked = false
-    private var waker: Waker?
     /// The mode of the sleep. Only its identity: comparing references would count them.
     private var mode: ObjectIdentifier?
     private(set) var until: Nanoseconds = .never
@@ -35,7 +25,6 @@ struct SleepState {
     mutating func begin(
         in mode: ModeState, wokenBy waker: Waker, until: Nanoseconds, watchesDescriptors: Bool
     ) {
-        isPolling = true
         isKicked = false
         self.mode = ObjectIdentifier(mode)
         self.waker = waker
@@ -44,11 +33,12 @@ struct SleepState {
     }
 
     mutating func end() {
-        isPolling = false
         mode = nil
         waker = nil
     }
 
+    /// The thread is in poll(), or about to be.
+    var isUnderWay: Bool { waker != nil }
     func isIn(_ mode: ModeState) -> Bool { self.mode == ObjectIdentifier(mode) }
 
     /// Whether this sleep was woken, or the one before if that was not asked yet. Asking clears it.
@@ -58,59 +48,13 @@ struct SleepState {
     }
 
     mutating func kick(_ loop: GRunLoop) -> Kick? {
-        guard isPolling, !isKicked, let waker else { return nil }
+        guard !isKicked, let waker else { return nil }
         isKicked = true
         return Kick(waker, of: loop)
     }
 }
 
 extension GRunLoop {
-    /// With the lock held: wakes the loop, unless it would not sleep before another pass anyway (items 68 to 71).
-    ///
-    /// - Parameter reach: a stop is for the innermost run; anything else may be for every run for which it counts now.
-    func wakeUpLocked(for reach: SleepState.Reach = .everyRun) -> Kick? {
-        // The host's next prepare sees it. Where a callout of ours runs a foreign loop, `innermost` is set, and its run
-        // does not ignore wake-ups.
-        guard let innermost else {
-            host.isWakePending = true
-            return sleep.kick(self)
-        }
-        guard !innermost._withUnsafeGuaranteedRef({ $0.ignoresWakeUps }) else {
-            // The innermost run makes another pass anyway; an outer run for which the wake-up counts may not.
-            if reach == .everyRun, !isCurrent { innermost._withUnsafeGuaranteedRef { owePassesLocked(above: $0) } }
-            return nil
-        }
-        sleep.isWakePending = true
-        if reach == .everyRun, !sleep.isWakeForeign, !isCurrent { sleep.isWakeForeign = true }
-        return sleep.kick(self)
-    }
-
-    /// With the lock held: a pass has consumed the wake-up.
-    func consumeWakeUpLocked(_ run: Activation) {
-        sleep.isWakePending = false
-        guard sleep.isWakeForeign else { return }
-        sleep.isWakeForeign = false
-        owePassesLocked(above: run)
-    }
-
-    /// With the lock held: every outer run in which wake-ups count now makes another pass before it sleeps.
-    private func owePassesLocked(above run: Activation) {
-        var outer = run.parent
-        while let owing = outer {
-            if !owing.ignoresWakeUps { owing.owesPass = true }
-            outer = owing.parent
-        }
-    }
-
-    /// With the lock held, before a sleep: there is none if the run was stopped, or if a nested run has consumed
-    /// another thread's wake-up that counted for this run. Core Foundation sleeps in the latter case until something
-    /// else happens.
-    func recallWakeUpLocked(_ run: Activation) {
-        guard run.isStopped || run.owesPass else { return }
-        run.owesPass = false
-        sleep.isWakePending = true
-    }
-
     /// With the lock held before and after.
     @inline(__always) func sendLocked(_ kick: consuming Kick?) {
         if let kick { unlock(toSend: kick) }
@@ -146,11 +90,11 @@ extension GRunLoop {
 /// A wake-up for a thread that sleeps in poll(). Sent after the lock is released, since the woken thread takes it. Must
 /// be sent exactly once: no other call wakes the same sleep.
 struct Kick: ~Copyable {
-    private let waker: SleepState.Waker
+    private let waker: Sleep.Waker
     /// Retained if its descriptor is to be written to: the loop closes that in its deinit.
     private let loop: Unmanaged<GRunLoop>
 
-    init(_ waker: SleepState.Waker, of loop: GRunLoop) {
+    init(_ waker: Sleep.Waker, of loop: GRunLoop) {
         self.waker = waker
         self.loop = .passUnretained(loop)
         switch waker {

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+// What runs: a run of ours, or the host's endless one; and its frames on the thread's stack.
+
+/// One run: its limit, its stop, its stage, and whose turn it is. Guarded by the loop's lock.
+///
+/// A run of ours has one frame. The host's lasts as long as the loop is attached, with a frame for each dispatch; a
+/// dispatch inside a callout of another is one more frame of the same run.
+final class Run {
+    /// A host drives: the run does not sleep.
+    let isHosted: Bool
+    var stage: Stage
+    @exclusivity(unchecked) var turns = Turns()
+    /// A stop belongs to one run: neither its parent's nor the next one's (items 58 to 62).
+    var isStopped = false
+    /// Another thread's wake-up counted for this run, which has not begun a pass since.
+    var owesPass = false
+
+    // MARK: The limit, of a run of ours
+
+    private(set) var returnsAfterSource = false
+    /// How long the run may last; zero and less: one pass without sleeping. `.never`: no limit.
+    private var span = Nanoseconds.never
+    /// `.min`: one pass without sleeping. `.never`: no limit, or not begun.
+    private(set) var deadline = Nanoseconds.never
+    /// The deadline has woken the innermost run, or this run has returned: it wakes no run any more.
+    var isDeadlineSpent = false
+
+    init(isHosted: Bool) {
+        self.isHosted = isHosted
+        stage = isHosted ? .outside : .head
+    }
+
+    /// A run of ours begins. Resets what is left of the former one.
+    func begin(for span: Nanoseconds, returningAfterSource: Bool) {
+        stage = .head
+        turns = Turns()
+        isStopped = false
+        owesPass = false
+        returnsAfterSource = returningAfterSource
+        self.span = span
+        deadline = .never
+        isDeadlineSpent = false
+    }
+
+    @inline(__always) func beginPass() {
+        stage.beginHead()
+        turns.beginPass()
+        owesPass = false
+    }
+
+    /// The limit counts from the first pass, after the entry observers. A limit that is too large to represent ends the
+    /// run at the last instant of the clock.
+    func startClock(at now: @autoclosure () -> Nanoseconds) {
+        deadline = span <= 0 ? .min : span > .longest ? .never : min(now().addingSaturating(span), .last)
+    }
+
+    /// The run only looks: one pass, no sleep.
+    var onlyPolls: Bool { deadline == .min }
+    /// It sleeps, and ends at a point in time.
+    @inline(__always) var hasLimit: Bool { deadline != .min && deadline != .never }
+}
+
+/// A run on the thread's stack. Owned by the function that runs it: the loop's link to its innermost frame and a
+/// frame's link to its parent hold no reference. Own thread only, but for the links, which the lock guards.
+final class Frame {
+    let run: Run
+    /// Modes live as long as their loop: no reference to one is counted here.
+    private(set) var modeReference: Unmanaged<ModeState>
+    /// The same.
+    var mode: ModeState { modeReference.takeUnretainedValue() }
+    /// Not retained: its function owns it.
+    private var parentReference: Unmanaged<Frame>?
+    var parent: Frame? { parentReference?.takeUnretainedValue() }
+    /// How many GLib dispatches were on the thread's stack when it began.
+    private(set) var depth = 0
+    /// What the current block step has still to run.
+    @exclusivity(unchecked) var takenBlocks: BlockQueue?
+    @exclusivity(unchecked) var contexts = AcquiredContexts()
+    @exclusivity(unchecked) var kept = Kept()
+
+    init(of run: Run, in mode: ModeState) {
+        self.run = run
+        modeReference = .passUnretained(mode)
+    }
+
+    /// The frame's run goes on the stack. What is left of the former one has been released.
+    func begin(_ mode: Unmanaged<ModeState>, above parent: Frame?) {
+        modeReference = mode
+        parentReference = parent.map(Unmanaged.passUnretained)
+        depth = Contexts.depth
+    }
+
+    /// The host's run goes on in another mode, between two passes.
+    func move(to mode: Unmanaged<ModeState>) {
+        modeReference = mode
+    }
+
+    var isOutermost: Bool { parentReference == nil }
+
+    /// The earliest deadline of the outer runs that has not woken anyone yet.
+    @inline(__always) var nextAncestorDeadline: Nanoseconds { isOutermost ? .never : earliestAncestorDeadline }
+
+    @inline(never) private var earliestAncestorDeadline: Nanoseconds {
+        var earliest = Nanoseconds.never
+        forEachAncestor { if !$0.isDeadlineSpent, !$0.onlyPolls { earliest = min(earliest, $0.deadline) } }
+        return earliest
+    }
+
+    /// Marks the deadlines of outer runs that have passed; returns whether there were any.
+    @inline(never) func takePassedAncestorDeadlines(at now: Nanoseconds) -> Bool {
+        var found = false
+        forEachAncestor {
+            guard !$0.isDeadlineSpent, !$0.onlyPolls, $0.deadline <= now else { return }
+            $0.isDeadlineSpent = true
+            found = true
+        }
+        return found
+    }
+
+    private func forEachAncestor(_ body: (Run) -> Void) {
+        for frame in Frames(innermost: parent) { body(frame.run) }
+    }
+}
+
+/// A frame, its parent, and so on.
+struct Frames: Sequence, IteratorProtocol {
+    fileprivate var innermost: Frame?
+
+    mutating func next() -> Frame? {
+        defer { innermost = innermost?.parent }
+        return innermost
+    }
+}
+
+extension GRunLoop {
+    /// With the lock held: the frames on the thread's stack, innermost first.
+    var framesLocked: Frames { Frames(innermost: frame) }
+
+    /// With the lock held: the innermost frame.
+    var frame: Frame? {
+        get { innermost?.takeUnretainedValue() }
+        set { innermost = newValue.map(Unmanaged.passUnretained) }
+    }
+
+    /// With the lock held: puts a run of ours on the stack.
+    @inline(__always) func makeFrame(
+        in mode: Unmanaged<ModeState>, for span: Nanoseconds, returningAfterSource: Bool
+    ) -> Frame {
+        let frame = spareFrame.take() ?? Frame(of: Run(isHosted: false), in: defaultMode)
+        frame.run.begin(for: span, returningAfterSource: returningAfterSource)
+        frame.begin(mode, above: self.frame)
+        return frame
+    }
+
+    /// Called without the lock when the run is over and all that it kept is released. A deinit among these may have
+    /// begun another run, which has left its frame already.
+    @inline(__always) func keepForNextRun(_ frame: consuming Frame) {
+        if spareFrame == nil { spareFrame = frame }
+    }
+}

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// The record of a run is used again, and must not remember the run before.
+
+import Testing
+
+@testable import GRunLoop
+
+@Suite struct RunTests {
+    private func contents(of record: some AnyObject) -> [String: String] {
+        let fields = Mirror(reflecting: record).children.map { ($0.label ?? "", String(describing: $0.value)) }
+        return Dictionary(uniqueKeysWithValues: fields)
+    }
+
+    @Test("a record that is used again is as a new one, in every field")
+    func everyFieldBeginsAnew() {
+        let (new, used) = (Run(isHosted: false), Run(isHosted: false))
+        used.begin(for: 5, returningAfterSource: true)
+        used.startClock(at: 7)
+        used.stage.beginTail()
+        used.isStopped = true
+        used.isDeadlineSpent = true
+        used.owesPass = true
+        used.turns.owed = .timers
+        used.turns.notePoll()
+        used.turns.served = .descriptor
+        used.turns.beginPass()
+        used.turns.noteAsked()
+        used.turns.slice.begin(at: 9)
+
+        new.begin(for: .never, returningAfterSource: false)
+        let expected = contents(of: new)
+        // A field that this test does not know, and so has not changed, would be one that nobody checks.
+        let unchanged = contents(of: used).filter { $0.value == expected[$0.key] }
+        #expect(Set(unchanged.keys).isSubset(of: ["isHosted"]), "\(unchanged)")
+
+        used.begin(for: .never, returningAfterSource: false)
+        #expect(contents(of: used) == expected)
+    }
+
+    @Test("a frame that is used again has another mode and another parent")
+    func everyFrameBeginsAnew() {
+        let (first, second) = (ModeState(name: "first", isCommon: false), ModeState(name: "second", isCommon: false))
+        let (frame, outer) = (Frame(of: Run(isHosted: false), in: first), Frame(of: Run(isHosted: false), in: first))
+        frame.begin(.passUnretained(second), above: outer)
+        #expect(frame.mode === second && frame.parent === outer && !frame.isOutermost)
+        frame.begin(.passUnretained(first), above: nil)
+        #expect(frame.mode === first && frame.isOutermost)
+    }
+}
