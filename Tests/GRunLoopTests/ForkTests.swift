@@ -34,8 +34,8 @@ import Testing
         "Trace.description", "Trace.description", "DescriptorSource.init", "DescriptorSource.description",
         "Thread.description",
         // A job needs a thread that a child does not have.
-        "RunOnLoop.run", "LoopClock.sleep", "LoopClock.sleep", "LoopClock.sleep", "Ticks.next", "Ticks.next",
-        "Activities.next", "Activities.next", "Readiness.next", "Readiness.next", "Thread.waitUntilEnded",
+        "RunOnLoop.run", "LoopClock.sleep", "LoopClock.sleep", "LoopClock.sleep", "ItemSequence.next",
+        "ItemSequence.next", "Thread.waitUntilEnded",
         // By Swift's runtime, as enqueueTask.
         "Executor.enqueue",
         // Before anything else, on the main thread.

@@ -214,11 +214,9 @@ extension ForkScene {
             said("Executor.enqueueTask") { [executor] in
                 Task(executorPreference: executor) {}
             },
-            said("Ticks.makeAsyncIterator") { _ = loop.ticks(every: .seconds(1)).makeAsyncIterator() },
+            said("ItemSequence.makeAsyncIterator") { _ = loop.ticks(every: .seconds(1)).makeAsyncIterator() },
             silent("Ticks.ticks") { _ = loop.ticks(every: .seconds(1)) },
-            said("Activities.makeAsyncIterator") { _ = loop.activities(.exit).makeAsyncIterator() },
             silent("Activities.activities") { _ = loop.activities(.exit) },
-            said("Readiness.makeAsyncIterator") { _ = loop.readiness(of: pipe.readEnd).makeAsyncIterator() },
             silent("Readiness.readiness") { _ = loop.readiness(of: pipe.readEnd) },
             silent("LoopClock.clock") { _ = loop.clock },
             silent("LoopClock.now") { _ = loop.clock.now },

@@ -47,7 +47,7 @@ extension GRunLoop {
     /// - Throws: `CancellationError` as soon as the task is cancelled, also before it sleeps; ``LoopEndedError`` when
     ///   the loop's thread has ended or ends. Nothing of it stays in the loop then.
     ///
-    /// Threads: any. It is resumed as ``Ticks/Iterator/next()`` is. There is no corresponding Core Foundation
+    /// Threads: any. It is resumed as ``ItemSequence/Iterator/next()`` is. There is no corresponding Core Foundation
     /// function; Swift's is `Task.sleep(for:tolerance:clock:)`.
     nonisolated(nonsending) public func sleep(
         for span: Duration, tolerance: Duration = .zero, inModes names: [Mode] = [.common]

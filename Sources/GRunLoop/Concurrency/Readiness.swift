@@ -12,61 +12,7 @@ extension GRunLoop {
     /// Cancelling the task or letting go of the iterator stops the watching at once. The sequence ends with the loop's
     /// thread. Do not close a descriptor while a task awaits it: the kernel does not report that. One that is closed
     /// before is an error, as in ``GRunLoop/add(_:forMode:)-(GRunLoop.DescriptorSource,_)``.
-    public struct Readiness: AsyncSequence, Sendable {
-        /// What the descriptor is ready for.
-        public typealias Element = DescriptorSource.Conditions
-        /// Why the descriptor cannot be watched.
-        public typealias Failure = DescriptorError
-
-        let loop: GRunLoop
-        let descriptor: Int32
-        let conditions: DescriptorSource.Conditions
-        let modes: [Mode]
-
-        /// An iterator, which watches while a task awaits its next element. Threads: any.
-        public func makeAsyncIterator() -> Iterator {
-            let mailbox = Mailbox<Element>(of: loop) { $0.union($1) }
-            let source = DescriptorSource(descriptor: descriptor, conditions: conditions) {
-                [loop, modes] source, found in
-                // Removed until the task asks again: else it would be performed in every pass until the task has read.
-                for mode in modes { loop.remove(source, forMode: mode) }
-                mailbox.send(found)
-            }
-            mailbox.open(for: source)
-            return Iterator(loop: loop, source: source, modes: modes, found: MailboxReader(mailbox))
-        }
-
-        /// The iterator of a descriptor's readiness.
-        ///
-        /// For one task at a time: two that await one iterator stop the program, with a message.
-        public struct Iterator: AsyncIteratorProtocol {
-            let loop: GRunLoop
-            let source: DescriptorSource
-            let modes: [Mode]
-            let found: MailboxReader<Element>
-
-            /// Watches the descriptor until it is ready.
-            ///
-            /// - Returns: what it is ready for; nil when the task was cancelled or the loop has ended.
-            /// - Throws: ``DescriptorError`` if it cannot be watched. The next call tries again.
-            ///
-            /// Threads: any, one task at a time. It is resumed as ``GRunLoop/Ticks/Iterator/next()`` is.
-            nonisolated(nonsending) public mutating func next() async throws(DescriptorError) -> Element? {
-                try await next(isolation: #isolation)
-            }
-
-            /// The same, for `for try await`.
-            ///
-            /// - Throws: ``DescriptorError`` if the descriptor cannot be watched.
-            ///
-            /// Threads: any, one task at a time.
-            public mutating func next(isolation actor: isolated (any Actor)?) async throws(DescriptorError) -> Element?
-            {
-                for mode in modes { try loop.add(source, forMode: mode) }
-                return await found.next(isolation: actor)
-            }
-        }
-    }
+    public typealias Readiness = ItemSequence<DescriptorSource.Conditions, DescriptorError>
 
     /// Watches a descriptor each time that a task awaits the next element, for `for try await`.
     ///
@@ -79,6 +25,17 @@ extension GRunLoop {
     public func readiness(
         of descriptor: Int32, for conditions: DescriptorSource.Conditions = .readable, inModes names: [Mode] = [.common]
     ) -> Readiness {
-        Readiness(loop: self, descriptor: descriptor, conditions: conditions, modes: names)
+        Readiness {
+            let mailbox = Mailbox<DescriptorSource.Conditions>(of: self) { $0.union($1) }
+            let source = DescriptorSource(descriptor: descriptor, conditions: conditions) { source, found in
+                // Removed until the task asks again: else it would be performed in every pass until the task has read.
+                for name in names { self.remove(source, forMode: name) }
+                mailbox.send(found)
+            }
+            mailbox.open(for: source)
+            return Readiness.Iterator(mailbox) { () throws(DescriptorError) in
+                for name in names { try self.add(source, forMode: name) }
+            }
+        }
     }
 }
