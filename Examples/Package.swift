@@ -24,14 +24,14 @@ let package = Package(
         .systemLibrary(name: "CGtk4", pkgConfig: "gtk4", providers: [.apt(["libgtk-4-dev"])]),
 
         // A window whose contents come from everywhere; what it does is the same with both toolkits.
-        .target(name: "Panel", dependencies: [loop], swiftSettings: strict),
+        .target(name: "Panel", dependencies: [loop, argumentParser], swiftSettings: strict),
         .executableTarget(
             name: "gtk3-window", dependencies: ["Panel", "CGtk3", argumentParser], swiftSettings: strict),
         .executableTarget(
             name: "gtk4-window", dependencies: ["Panel", "CGtk4", argumentParser], swiftSettings: strict),
 
         // What must hold while a toolkit drives, checked in a real window of each.
-        .target(name: "HostChecks", dependencies: [loop, glib], swiftSettings: strict),
+        .target(name: "HostChecks", dependencies: [loop, glib, argumentParser], swiftSettings: strict),
         .executableTarget(
             name: "gtk3-checks", dependencies: ["HostChecks", "CGtk3", argumentParser], swiftSettings: strict),
         .executableTarget(

@@ -150,9 +150,9 @@ extension HostChecks {
     }
 
     private func framesInASecond() -> Int {
-        let before = toolkit.frames()
+        let before = toolkit.drawing.frames
         Host.run(milliseconds: 1000)
-        return toolkit.frames() - before
+        return toolkit.drawing.frames - before
     }
 
     /// Our 10 ms timer fires between any two frames while a frame takes 25 ms. Counted from the first fire to the last:
@@ -160,16 +160,16 @@ extension HostChecks {
     func checkSlowDrawing() {
         Watchdog.shared.feed("slow drawing")
         toolkit.setAnimating(true)
-        toolkit.setDrawingTime(25)
-        let frames = toolkit.frames
-        let first = frames()
-        let fires = Fires(noting: frames)
+        toolkit.drawing.milliseconds = 25
+        let drawing = toolkit.drawing
+        let first = drawing.frames
+        let fires = Fires(noting: { drawing.frames })
         fires.start()
         Host.run(milliseconds: 1000)
         fires.stop()
-        toolkit.setDrawingTime(0)
+        toolkit.drawing.milliseconds = 0
         toolkit.setAnimating(false)
-        let drawn = frames() - first
+        let drawn = drawing.frames - first
         let longest = zip(fires.notes, fires.notes.dropFirst()).map { $1 - $0 }.max() ?? drawn
         report.fact(
             "timer of 10 ms while frames take 25 ms", drawn > 10 && fires.count > 10 && longest <= 1,

@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // The panel checks itself: before, during and after tracking.
 
+import ArgumentParser
 import GRunLoop
 import Glibc
 
-/// What a check is to do beside checking.
-public struct CheckOptions: Sendable {
-    /// A gap between frames of 50 ms and more is a failure.
-    public var gatesFrames: Bool
-    /// Where the screenshot goes; none if nil.
-    public var screenshot: String?
+/// What the windows' programs are told.
+public struct CheckOptions: ParsableArguments, Sendable {
+    @Flag(help: "Press the button, check what the window shows, and end.")
+    var check = false
 
-    public init(gatesFrames: Bool, screenshot: String?) {
-        self.gatesFrames = gatesFrames
-        self.screenshot = screenshot
-    }
+    @Flag(help: "With --check: a gap between frames of 50 ms and more is a failure.")
+    var gateFrames = false
+
+    @Option(help: "With --check: write what the window shows to a PNG file.")
+    var screenshot: String?
+
+    public init() {}
 }
 
 /// Drives the panel for two seconds, and says what it saw.
@@ -27,15 +29,16 @@ public final class Check {
     private let options: CheckOptions
     private var failures: [String] = []
 
-    public init(_ panel: Panel, _ options: CheckOptions) {
+    init(_ panel: Panel, _ options: CheckOptions) {
         self.panel = panel
         self.options = options
+        start()
     }
 
     /// The exit status, once the toolkit's main loop has ended.
     public var status: Int32 { failures.isEmpty ? 0 : 1 }
 
-    public func start() {
+    private func start() {
         startWatchdog()
         Task {
             // The first frames of a window are slow.
@@ -74,7 +77,7 @@ public final class Check {
         expect(panel.updatesSoFar >= 10, "task", "\(panel.updatesSoFar) steps")
         expect(panel.fraction == 1, "bar", "\(panel.fraction)")
         let gap = panel.frames.longest
-        expect(!options.gatesFrames || gap < Self.longestGap, "frames", "\(panel.frames.count), longest gap \(gap) ms")
+        expect(!options.gateFrames || gap < Self.longestGap, "frames", "\(panel.frames.count), longest gap \(gap) ms")
         if let path = options.screenshot { expect(panel.saveScreenshot(path), "screenshot", path) }
     }
 

@@ -22,7 +22,13 @@ public final class Panel {
         self.widgets = widgets
     }
 
-    public func start() {
+    /// Returns the check that goes on from now, if there is to be one.
+    public func start(_ options: CheckOptions) -> Check? {
+        start()
+        return options.check ? Check(self, options) : nil
+    }
+
+    private func start() {
         // A task of the main actor, which sleeps between its steps.
         task = Task {
             while !Task.isCancelled {
@@ -64,6 +70,18 @@ public final class Panel {
     }
 
     // MARK: What the toolkit tells
+
+    /// For the `gpointer` of the toolkit's callbacks: the window holds the panel.
+    public var data: UnsafeMutableRawPointer { Unmanaged.passRetained(self).toOpaque() }
+
+    /// In a callback of the toolkit's, which is on the main thread.
+    public nonisolated static func tell(_ data: UnsafeMutableRawPointer?, _ body: @MainActor (Panel) -> Void) {
+        let address = UInt(bitPattern: data)
+        MainActor.assumeIsolated {
+            guard let data = UnsafeRawPointer(bitPattern: address) else { return }
+            body(Unmanaged<Panel>.fromOpaque(data).takeUnretainedValue())
+        }
+    }
 
     /// The toggle: a drag would do the same, for as long as it lasts.
     public func trackingToggled(_ isOn: Bool) {

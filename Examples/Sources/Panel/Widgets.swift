@@ -34,3 +34,14 @@ public struct Widgets {
         self.quit = quit
     }
 }
+
+/// GTK's cast macros are not for Swift: a widget is seen as what it is.
+public func view<Widget, Kind>(_ widget: UnsafeMutablePointer<Widget>, as kind: Kind.Type) -> UnsafeMutablePointer<Kind>
+{
+    UnsafeMutableRawPointer(widget).assumingMemoryBound(to: kind)
+}
+
+public func made<Widget>(_ widget: UnsafeMutablePointer<Widget>?) -> UnsafeMutablePointer<Widget> {
+    guard let widget else { fatalError("GTK has made no widget") }
+    return widget
+}

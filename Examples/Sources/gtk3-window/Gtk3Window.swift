@@ -10,29 +10,17 @@ struct Gtk3Window: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "gtk3-window", abstract: "A GTK 3 window that is fed by tasks, queues and run-loop timers.")
 
-    @Flag(help: "Press the button, check what the window shows, and end.")
-    var check = false
-
-    @Flag(help: "With --check: a gap between frames of 50 ms and more is a failure.")
-    var gateFrames = false
-
-    @Option(help: "With --check: write what the window shows to a PNG file.")
-    var screenshot: String?
+    @OptionGroup var options: CheckOptions
 
     func run() throws {
-        let status = MainActor.assumeIsolated { () -> Int32 in
+        let status = MainActor.assumeIsolated { [options] () -> Int32 in
             guard gtk_init_check(nil, nil) != 0 else {
                 complain("gtk3-window: there is no display")
                 return 2
             }
-            let window = Window()
-            let panel = Panel(window.widgets)
-            window.panel = panel
-            panel.start()
-            let checker = check ? Check(panel, CheckOptions(gatesFrames: gateFrames, screenshot: screenshot)) : nil
-            checker?.start()
+            let check = makePanel().start(options)
             gtk_main()
-            return checker?.status ?? 0
+            return check?.status ?? 0
         }
         if status != 0 { throw ExitCode(status) }
     }

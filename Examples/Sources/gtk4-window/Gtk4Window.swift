@@ -10,18 +10,10 @@ struct Gtk4Window: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "gtk4-window", abstract: "A GTK 4 window that is fed by tasks, queues and run-loop timers.")
 
-    @Flag(help: "Press the button, check what the window shows, and end.")
-    var check = false
-
-    @Flag(help: "With --check: a gap between frames of 50 ms and more is a failure.")
-    var gateFrames = false
-
-    @Option(help: "With --check: write what the window shows to a PNG file.")
-    var screenshot: String?
+    @OptionGroup var options: CheckOptions
 
     func run() throws {
-        let options = check ? CheckOptions(gatesFrames: gateFrames, screenshot: screenshot) : nil
-        let status = MainActor.assumeIsolated { Application(options).run() }
+        let status = MainActor.assumeIsolated { [options] in Application(options).run() }
         if status != 0 { throw ExitCode(status) }
     }
 }
@@ -29,12 +21,12 @@ struct Gtk4Window: ParsableCommand {
 /// A `GtkApplication` with one window.
 @MainActor
 final class Application {
-    private let options: CheckOptions?
+    private let options: CheckOptions
     private let application = gtk_application_new("org.example.grunloop", cgtk4_application_non_unique)
-    private var window: Window?
+    private var isActive = false
     private var check: Check?
 
-    init(_ options: CheckOptions?) {
+    init(_ options: CheckOptions) {
         self.options = options
     }
 
@@ -46,7 +38,7 @@ final class Application {
         let plain = UnsafeMutableRawPointer(application)?.assumingMemoryBound(to: GApplication.self)
         let status = g_application_run(plain, 0, nil)
         g_object_unref(application)
-        guard status == 0, window != nil else {
+        guard status == 0, isActive else {
             complain("gtk4-window: there is no display")
             return 2
         }
@@ -55,14 +47,8 @@ final class Application {
 
     private func activate() {
         guard let application else { return }
-        let window = Window(in: application)
-        let panel = Panel(window.widgets)
-        window.panel = panel
-        self.window = window
-        panel.start()
-        guard let options else { return }
-        check = Check(panel, options)
-        check?.start()
+        isActive = true
+        check = makePanel(in: application).start(options)
     }
 
     /// What GTK calls, on the main thread.
