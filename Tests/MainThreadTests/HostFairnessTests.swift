@@ -10,7 +10,7 @@ import XCTest
 
 /// Work that never ends, until it is told to.
 private final class Flood: Sendable {
-    static let kinds = ["source", "block", "timer", "descriptor", "main queue"]
+    static let kinds: [Endless] = [.quietSource, .quietBlock, .timer, .descriptor, .mainQueue]
     static let item = Duration.microseconds(20)
     /// So many calls are a flood: a run of ours is stopped then.
     static let enough = 6000
@@ -40,38 +40,9 @@ private final class Flood: Sendable {
     }
 
     /// Begins one of a kind.
-    func begin(_ kind: String) throws {
+    func begin(_ kind: Endless) throws {
         underWay.update { $0 += 1 }
-        try next(kind)
-    }
-
-    private func next(_ kind: String) throws {
-        let loop = GRunLoop.main
-        switch kind {
-        case "source":
-            let own = Shared<GRunLoop.Source?>(nil)
-            let source = loop.source(order: order) { [self] in
-                if again() { own.value?.signal() } else { own.value?.invalidate() }
-            }
-            own.value = source
-            source.signal()
-        case "block":
-            loop.perform { [self] in if again() { try? next(kind) } }
-        case "timer":
-            loop.add(
-                GRunLoop.Timer(interval: .nanoseconds(1), repeats: true) { [self] in if !again() { $0.invalidate() } },
-                forMode: .default)
-        case "descriptor":
-            let ready = EventDescriptor()
-            ready.makeReady()
-            let source = GRunLoop.DescriptorSource(descriptor: ready.descriptor) { [self] source, _ in
-                if !again() { source.invalidate() }
-                withExtendedLifetime(ready) {}
-            }
-            try loop.add(source, forMode: .default)
-        default:
-            DispatchQueue.main.async { [self] in if again() { try? next(kind) } }
-        }
+        try kind.begin(order: order) { [self] in again() }
     }
 
     func noteTurnOfTheHost() { row.update { $0.now = 0 } }
@@ -114,7 +85,7 @@ final class HostFairnessTests: MainThreadTestCase {
             let (calls, longest) = (flood.calls.value, flood.longestRow)
             idle.destroy()
             flood.end()
-            let name = kinds.count == 1 ? kinds[0] : "all at once"
+            let name = kinds.count == 1 ? kinds[0].name : "all at once"
             print(
                 "hosted: flood under \(driver): \(name): \(calls) calls of ours, \(others.value) of the host's idle "
                     + "work, at most \(longest) in a row")
@@ -155,7 +126,7 @@ final class HostFairnessTests: MainThreadTestCase {
         for (_, flood) in floods { flood.end() }
         let most = try XCTUnwrap(calls.max())
         for (index, flood) in floods.enumerated() {
-            XCTAssertGreaterThan(calls[index], most / part, "\(index): \(flood.kind) of \(calls)")
+            XCTAssertGreaterThan(calls[index], most / part, "\(index): \(flood.kind.name) of \(calls)")
         }
     }
 

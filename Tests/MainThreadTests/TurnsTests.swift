@@ -8,71 +8,20 @@ import GRunLoop
 import TestSupport
 import XCTest
 
-/// A kind of work, one item of which is always ready. It is called until it is told to end.
-private final class Endless: Sendable {
-    static let kinds = ["source", "block", "timer", "descriptor", "main queue"]
+extension Endless {
+    fileprivate static let kinds = [source, block, timer, descriptor, mainQueue]
 
-    private let kind: String
-    private let body: @Sendable () -> Void
-    private let isOver = Flag()
-    private let isGone = Flag()
-
-    init(_ kind: String, _ body: @escaping @Sendable () -> Void) throws {
-        self.kind = kind
-        self.body = body
-        try begin()
-    }
-
-    /// Whether to go on.
-    private func call() -> Bool {
-        if isOver.isSet { isGone.set() } else { body() }
-        return !isGone.isSet
-    }
-
-    private func begin() throws {
-        let loop = GRunLoop.main
-        switch kind {
-        case "source":
-            let own = Shared<GRunLoop.Source?>(nil)
-            let source = loop.source { [self] in
-                if call() {
-                    own.value?.signal()
-                    loop.wakeUp()
-                } else {
-                    own.value?.invalidate()
-                    own.value = nil
-                }
-            }
-            own.value = source
-            source.signal()
-            loop.wakeUp()
-        case "timer":
-            loop.add(
-                GRunLoop.Timer(interval: .nanoseconds(1), repeats: true) { [self] in if !call() { $0.invalidate() } },
-                forMode: .default)
-        case "descriptor":
-            let ready = EventDescriptor()
-            ready.makeReady()
-            let source = GRunLoop.DescriptorSource(descriptor: ready.descriptor) { [self] source, _ in
-                if !call() { source.invalidate() }
-                withExtendedLifetime(ready) {}
-            }
-            try loop.add(source, forMode: .default)
-        default: post()
+    /// Calls `body` until what this returns is called, which waits for the last one.
+    fileprivate func begin(calling body: @escaping @Sendable () -> Void) throws -> () -> Void {
+        let (isOver, isGone) = (Flag(), Flag())
+        try begin {
+            if isOver.isSet { isGone.set() } else { body() }
+            return !isGone.isSet
         }
-    }
-
-    private func post() {
-        if kind == "block" {
-            GRunLoop.main.async { [self] in if call() { post() } }
-        } else {
-            DispatchQueue.main.async { [self] in if call() { post() } }
+        return {
+            isOver.set()
+            iterateHost { isGone.isSet }
         }
-    }
-
-    func end() {
-        isOver.set()
-        iterateHost { isGone.isSet }
     }
 }
 
@@ -86,7 +35,7 @@ final class TurnsTests: MainThreadTestCase {
     /// How many items of `flood`, each of which takes `span`, come in a row beside `victim`, at most, while that is
     /// served `count` times. An item of the victim's takes `other`.
     private func longestRow(
-        of flood: String, _ span: Duration, beside victim: String, of other: Duration, _ driver: Driver,
+        of flood: Endless, _ span: Duration, beside victim: Endless, of other: Duration, _ driver: Driver,
         until count: Int
     ) throws -> Int {
         // A row of short items may be under way, among which the first long one is seen late.
@@ -97,7 +46,7 @@ final class TurnsTests: MainThreadTestCase {
             isDone.set()
             GRunLoop.main.stop()
         }
-        let floods = try Endless(flood) {
+        let endFlood = try flood.begin {
             // What comes while the others are ended is nobody's row.
             guard !isDone.isSet else { return }
             work(for: span)
@@ -111,22 +60,14 @@ final class TurnsTests: MainThreadTestCase {
             work(for: other)
             if rows.value.count > count { end() }
         }
-        let isForeign = victim == "the host's idle work"
-        let idle =
-            isForeign
-            ? GLibSource.idle(nil, priority: 200) {
-                serve()
-                return true
-            } : nil
-        let other = isForeign ? nil : try Endless(victim, serve)
+        let endOther = try victim.begin(calling: serve)
         if driver == .host {
             iterateHost { isDone.isSet }
         } else {
             while !isDone.isSet { loop.run(for: .seconds(10)) }
         }
-        idle?.destroy()
-        other?.end()
-        floods.end()
+        endOther()
+        endFlood()
         return rows.value.max() ?? 0
     }
 
@@ -134,9 +75,10 @@ final class TurnsTests: MainThreadTestCase {
     {
         for driver in Driver.allCases {
             for flood in Endless.kinds {
-                for victim in Endless.kinds + ["the host's idle work"] where victim != flood {
+                for victim in Endless.kinds + [.idle(priority: 200)] where victim.name != flood.name {
                     let row = try longestRow(of: flood, span, beside: victim, of: other, driver, until: count)
-                    XCTAssertLessThanOrEqual(row, limit, "\(flood)s of \(span) beside \(victim) of \(other), \(driver)")
+                    XCTAssertLessThanOrEqual(
+                        row, limit, "\(flood.name)s of \(span) beside \(victim.name) of \(other), \(driver)")
                 }
             }
         }
@@ -163,15 +105,15 @@ final class TurnsTests: MainThreadTestCase {
                 rows.update { $0[$0.count - 1] += 1 }
                 return true
             }
-            let own = try Endless(kind) {
+            let end = try kind.begin {
                 work(for: .milliseconds(6))
                 rows.update { $0.append(0) }
             }
             iterateHost { rows.value.count > 5 || rows.value.reduce(0, +) > 50 }
             let longest = rows.value.max() ?? 0
             frames.destroy()
-            own.end()
-            XCTAssertLessThanOrEqual(longest, 2, kind)
+            end()
+            XCTAssertLessThanOrEqual(longest, 2, kind.name)
         }
     }
 
@@ -185,7 +127,7 @@ final class TurnsTests: MainThreadTestCase {
                 rows.update { $0[$0.count - 1] += 1 }
                 return !isDone.isSet
             }
-            let other = try Endless(victim) {
+            let end = try victim.begin {
                 rows.update { $0.append(0) }
                 if rows.value.count > 5 {
                     isDone.set()
@@ -195,8 +137,8 @@ final class TurnsTests: MainThreadTestCase {
             while !isDone.isSet { loop.run(for: .seconds(10)) }
             let longest = rows.value.max() ?? 0
             foreign.destroy()
-            other.end()
-            XCTAssertLessThanOrEqual(longest, 1, victim)
+            end()
+            XCTAssertLessThanOrEqual(longest, 1, victim.name)
         }
     }
 
@@ -239,9 +181,9 @@ final class TurnsTests: MainThreadTestCase {
     func testEveryKindAtOnce() throws {
         for driver in Driver.allCases {
             let trace = Recorder()
-            let all = try Endless.kinds.map { kind in
-                try Endless(kind) {
-                    trace(kind)
+            let ends = try Endless.kinds.map { kind in
+                try kind.begin {
+                    trace(kind.name)
                     work(for: .milliseconds(5))
                     if trace.lines.count >= 60 { GRunLoop.main.stop() }
                 }
@@ -252,13 +194,13 @@ final class TurnsTests: MainThreadTestCase {
                 while trace.lines.count < 60 { loop.run(for: .seconds(10)) }
             }
             let lines = trace.lines
-            for item in all { item.end() }
+            for end in ends { end() }
             // The first row is of what there was when the slice began.
             for kind in Endless.kinds {
-                let places = lines.indices.filter { lines[$0] == kind }
+                let places = lines.indices.filter { lines[$0] == kind.name }
                 let longest = zip(places, places.dropFirst()).map { $1 - $0 }.max() ?? lines.count
                 // Once among each five: first in one and last in the next, at the most.
-                XCTAssertLessThan(longest, 2 * Endless.kinds.count, "\(kind), \(driver): \(lines)")
+                XCTAssertLessThan(longest, 2 * Endless.kinds.count, "\(kind.name), \(driver): \(lines)")
             }
         }
     }

@@ -31,9 +31,9 @@ struct Cell {
     func run(rounds: Int, variant: Int) throws -> Outcome {
         let longest = kinds.indices.map { Rule.longestGap(of: $0, in: self) }.max() ?? 0
         let ledger = Ledger(loads, rounds: rounds, limit: 2 * longest)
-        let players = try kinds.enumerated().map { index, kind in try Player(kind) { ledger.call(index) } }
+        let ends = try kinds.enumerated().map { index, kind in try kind.endless.begin { ledger.call(index) } }
         let complaint = drive(self, ledger, variant: variant)
-        for player in players { player.end() }
+        for end in ends { end() }
         Cell.settle()
         return Outcome(accounts: ledger.accounts, complaint: complaint)
     }

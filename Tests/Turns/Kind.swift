@@ -40,6 +40,21 @@ enum Kind: String, CaseIterable {
         }
     }
 
+    var endless: Endless {
+        switch self {
+        case .block: .block
+        case .perform: .perform
+        case .source: .source
+        case .job: .job
+        case .timer: .timer
+        case .moved: .moved
+        case .descriptor: .descriptor
+        case .mainQueue: .mainQueue
+        case .context: .context
+        case .glibHigh, .glibDefault, .glibLower, .glibIdle: .idle(priority: priority)
+        }
+    }
+
     /// In the home context. Whatever is ours has the hub's priority there, and a carrier's is the same.
     var priority: Int32 {
         switch self {
