@@ -1,0 +1,329 @@
+// What the peers do alike in the cases that all of them have.
+#pragma once
+#include "bench.h"
+
+// What a peer has for them: it runs its loop, stops it, makes one pass without waiting, hands over what counts one,
+// from the loop's thread and from another, and what notes the latency.
+static void run(void);
+static void stop(void);
+static void look(void);
+static void post(void);
+static void post_remote(void);
+static void wake(void);
+// It watches a descriptor: passed_on(), served() or nothing is done when it is ready.
+enum { SERVED = -1, IDLE = -2 };
+static void watch(int fd, long place_or_role);
+// What is watched is taken up when the loop looks.
+#ifndef TAKEN_UP
+#define TAKEN_UP
+#endif
+
+static const char *CASE;
+static long N, count_;
+static int64_t t0, t1, t2, c0;
+static long r0, r1, h0, h1;
+static tax_t tax;
+static int taxmode;
+
+#define IS(x) (!strcmp(CASE, x))
+
+static inline void begin(int argc, char **argv)
+{
+    if (argc < 3)
+        exit(2);
+    pin_side(0);
+    CASE = argv[1];
+    N = atol(argv[2]);
+    raise_nofile();
+}
+
+static inline double each(int64_t from, int64_t to)
+{
+    return (double)(to - from) / N;
+}
+
+// In a callback: one more; true, and the loop is stopped, at the last.
+static inline int counted(void)
+{
+    if (++count_ < N)
+        return 0;
+    stop();
+    return 1;
+}
+
+// The same, or a step of a pass that is measured.
+static inline int stepped(void)
+{
+    if (!taxmode)
+        return counted();
+    if (!tax_step(&tax))
+        return 0;
+    stop();
+    return 1;
+}
+
+static inline void run_local(const char *note)
+{
+    t0 = now_ns();
+    run();
+    report(CASE, N, each(t0, now_ns()), note);
+}
+
+static inline void run_passes(void)
+{
+    taxmode = 1;
+    tax_begin(&tax, N);
+    run();
+    report(CASE, N, tax_ns(&tax), "passes:%ld", tax.ops);
+}
+
+static inline void run_burst(void)
+{
+    t0 = now_ns();
+    for (long i = 0; i < N; i++)
+        post();
+    t1 = now_ns();
+    run();
+    t2 = now_ns();
+    report(CASE, N, each(t0, t2), "enq:%.1f,drain:%.1f", each(t0, t1), each(t1, t2));
+}
+
+// Another thread, which posts or plays; its end is waited for.
+static inline void begin_both(void)
+{
+    t0 = now_ns();
+    c0 = cpu_ns();
+}
+
+static inline void end_both(pthread_t other)
+{
+    int64_t c1;
+    t1 = now_ns();
+    c1 = cpu_ns();
+    pthread_join(other, NULL);
+    report(CASE, N, each(t0, t1), "cpu_ns:%.1f", each(c0, c1));
+}
+
+static void *poster(void *a)
+{
+    pin_side(1);
+    for (long i = 0; i < N; i++)
+        post_remote();
+    return NULL;
+}
+
+static inline void run_remote(void)
+{
+    pthread_t other;
+    begin_both();
+    pthread_create(&other, NULL, poster, NULL);
+    run();
+    end_both(other);
+}
+
+static inline pthread_t begin_playing(void *(*player)(void *))
+{
+    pthread_t other;
+    pthread_create(&other, NULL, player, NULL);
+    usleep(20000);
+    begin_both();
+    return other;
+}
+
+// wake-latency
+static int64_t *lat;
+static volatile int64_t stamp;
+static volatile long seen;
+
+static inline void noted(void)
+{
+    lat[seen] = now_ns() - stamp;
+    if (++seen >= N)
+        stop();
+}
+
+static void *lat_thread(void *a)
+{
+    pin_side(1);
+    for (long i = 0; i < N; i++) {
+        usleep(1000);
+        stamp = now_ns();
+        wake();
+        note_posted(i, seen != i);
+        while (seen == i)
+            usleep(50);
+    }
+    return NULL;
+}
+
+static inline void run_latencies(void)
+{
+    pthread_t other;
+    lat = calloc(N, 8);
+    pthread_create(&other, NULL, lat_thread, NULL);
+    run();
+    pthread_join(other, NULL);
+    report_latencies(CASE, N, lat);
+}
+
+// timers-create, and memory
+static inline void begin_adding(void)
+{
+    r0 = rss_bytes();
+    h0 = heap_bytes();
+    t0 = now_ns();
+}
+
+static inline void end_adding(void)
+{
+    t1 = now_ns();
+    r1 = rss_bytes();
+    h1 = heap_bytes();
+    look();
+    t2 = now_ns();
+}
+
+// What was added is cancelled.
+static inline void end_cancelling(const char *note)
+{
+    int64_t t3 = now_ns();
+    if (IS("timers-create")) {
+        report("timers-create-add", N, each(t0, t1), NULL);
+        report("timers-create-cancel", N, each(t2, t3), note);
+    } else
+        report(CASE, N, each(h0, h1), "bytes_heap:%.1f,bytes_rss:%.1f", each(h0, h1), each(r0, r1));
+}
+
+// timers-fire
+static int64_t *dl, *late, first_;
+
+static inline void draw_deadlines(long setup_ns)
+{
+    dl = malloc(N * 8);
+    late = malloc(N * 8);
+    first_ = now_ns() + 100000000 + N * setup_ns;
+    for (long i = 0; i < N; i++)
+        dl[i] = first_ + rng() % FIRE_SPREAD_NS;
+}
+
+static inline void fired(int64_t deadline)
+{
+    late[count_] = now_ns() - deadline;
+    counted();
+}
+
+static inline void run_deadlines(void)
+{
+    int64_t slack = first_ - now_ns();
+    c0 = cpu_ns();
+    run();
+    report_lateness(CASE, N, cpu_ns() - c0, late, slack);
+}
+
+// idle-wakeups, with a timer a second, and run-nowait, with one far away
+static inline void ticked(void)
+{
+    if (idle_tick(N))
+        stop();
+}
+
+static inline void run_ticks(const char *look_note)
+{
+    if (IS("idle-wakeups")) {
+        run();
+        report(CASE, N, idle_ns(N), "cpu_ns_per_tick");
+        return;
+    }
+    t0 = now_ns();
+    for (long i = 0; i < N; i++)
+        look();
+    report(CASE, N, each(t0, now_ns()), look_note);
+}
+
+// Descriptors: a ring of pipes
+static int (*pp)[2];
+static int np;
+
+static inline void passed_on(long i)
+{
+    get1(pp[i][0]);
+    if (!counted())
+        put1(pp[(i + 1) % np][1]);
+}
+
+static inline void served(void)
+{
+    get1(pp[0][0]);
+    if (tax_step(&tax))
+        stop();
+    else
+        put1(pp[0][1]);
+}
+
+static void run_served(void)
+{
+    np = 1;
+    pp = calloc(1, sizeof *pp);
+    for (long i = 0; i < N; i++)
+        watch(mk_eventfd(), IDLE);
+    mk_pipe(pp[0]);
+    watch(pp[0][0], SERVED);
+    TAKEN_UP;
+    put1(pp[0][1]);
+    tax_begin(&tax, N);
+    run();
+    report(CASE, N, tax_ns(&tax), "events:%ld", tax.ops);
+}
+
+static void run_ring(int tokens)
+{
+    np = 100;
+    pp = calloc(np, sizeof *pp);
+    for (long i = 0; i < np; i++) {
+        mk_pipe(pp[i]);
+        watch(pp[i][0], i);
+    }
+    for (int i = 0; i < tokens; i++)
+        put1(pp[i][1]);
+    t0 = now_ns();
+    run();
+    report(CASE, N, each(t0, now_ns()), "tokens:%d", tokens);
+}
+
+static void add_descriptors(void)
+{
+    int *f = malloc(N * 4);
+    for (long i = 0; i < N; i++)
+        f[i] = mk_eventfd();
+    begin_adding();
+    for (long i = 0; i < N; i++)
+        watch(f[i], IDLE);
+    TAKEN_UP;
+    end_adding();
+    report(CASE, N, each(h0, h1), "bytes_heap:%.1f,bytes_rss:%.1f,add_ns:%.0f", each(h0, h1), each(r0, r1),
+        each(t0, t1));
+}
+
+// The cases for which a peer needs nothing but the above. Returns the program's status.
+static int run_rest(void)
+{
+    if (IS("post-burst"))
+        run_burst();
+    else if (IS("post-remote"))
+        run_remote();
+    else if (IS("wake-latency"))
+        run_latencies();
+    else if (IS("fds-idle-tax"))
+        run_served();
+    else if (IS("fds-active"))
+        run_ring(100);
+    else if (IS("fds-active-1"))
+        run_ring(1);
+    else if (IS("mem-fds"))
+        add_descriptors();
+    else {
+        report_skip(CASE, N, "unsupported");
+        return 3;
+    }
+    return 0;
+}
