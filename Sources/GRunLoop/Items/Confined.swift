@@ -98,56 +98,46 @@ enum Home: Sendable {
 final class Confined: @unchecked Sendable {
     let home: Home
     /// At home only, and when nobody else has this any more.
-    private var content: Unmanaged<AnyObject>?
+    private var content: Unmanaged<Content>?
 
-    private final class Content<Body> {
+    private final class Content {
         // In this order: the actor goes last.
-        let body: Body
+        let closure: ConfinedClosure
         let actor: (any Actor)?
 
-        init(_ body: Body, of actor: (any Actor)?) {
-            self.body = body
+        init(_ closure: ConfinedClosure, of actor: (any Actor)?) {
+            self.closure = closure
             self.actor = actor
         }
     }
 
-    /// - Parameter body: a struct with the closure: as a generic value by itself it would be wrapped at each call.
-    init<Body>(_ body: Body, of actor: any Actor) {
+    init(_ closure: ConfinedClosure, of actor: any Actor) {
         home = Home(of: actor)
-        content = .passRetained(Content(body, of: actor))
+        content = .passRetained(Content(closure, of: actor))
     }
 
-    init<Body>(onMainActor body: Body) {
+    init(onMainActor closure: ConfinedClosure) {
         home = .mainActor
-        content = .passRetained(Content(body, of: nil))
+        content = .passRetained(Content(closure, of: nil))
     }
 
-    fileprivate init(carrying content: Unmanaged<AnyObject>, to home: Home) {
+    private init(carrying content: Unmanaged<Content>, to home: Home) {
         self.home = home
         self.content = content
     }
 
     deinit {
         guard let content else { return }
-        switch home.place {
-        case .here: content.release()
-        case .thread(let loop):
-            let carrier = Confined(carrying: content, to: home)
-            // It is emptied there: this thread may be the last to let go of it. A loop that ends drops it as it is,
-            // and that comes back here.
-            loop.async { carrier.letGo() }
-        case .mainQueue:
-            let carrier = Confined(carrying: content, to: home)
-            DispatchQueue.main.async { carrier.letGo() }
-        case .nowhere: break
-        }
+        // It is emptied there: this thread may be the last to let go of it. A loop that ends drops it as it is, and
+        // that comes back here.
+        if case .here = home.place { content.release() } else { Confined(carrying: content, to: home).letGo() }
     }
 
-    @inline(__always) func call<Body>(_ type: Body.Type, _ use: (Body) -> Void) {
+    @inline(__always) func call(_ use: (ConfinedClosure) -> Void) {
         home.requireHere()
         // Retained: the closure may let itself go.
         guard let content = content?.takeUnretainedValue() else { return }
-        use(unsafeDowncast(content, to: Content<Body>.self).body)
+        use(content.closure)
     }
 
     /// When it is never called again.
@@ -159,7 +149,8 @@ final class Confined: @unchecked Sendable {
             former?.release()
         case .thread(let loop): loop.async { [self] in letGo() }
         case .mainQueue: DispatchQueue.main.async { [self] in letGo() }
-        case .nowhere: break
+        // What goes with it still there would come back here for ever.
+        case .nowhere: content = nil
         }
     }
 }

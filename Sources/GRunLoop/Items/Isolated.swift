@@ -15,41 +15,33 @@
 // What the compiler (6.3) does not see, here as with `Task { }`: in code of a global actor, as the main one, an object
 // that is made on the spot, captured by a closure that is written there, and then sent away.
 
-// Around each closure, so that as a generic value it is not wrapped.
-private struct TimerBody {
-    typealias Call = (GRunLoop.Timer) -> Void
-    let call: Call
-}
+/// A closure of an actor's, of each kind: as a generic value it would be wrapped at each call.
+enum ConfinedClosure {
+    typealias Timer = (GRunLoop.Timer) -> Void
+    typealias Block = () -> Void
+    typealias Descriptor = (GRunLoop.DescriptorSource, GRunLoop.DescriptorSource.Conditions) -> Void
+    typealias Observer = (GRunLoop.Observer, GRunLoop.Activity) -> Void
 
-struct SourceBody {
-    typealias Call = () -> Void
-    let call: Call
-}
-
-private struct DescriptorBody {
-    typealias Call = (GRunLoop.DescriptorSource, GRunLoop.DescriptorSource.Conditions) -> Void
-    let call: Call
-}
-
-private struct ObserverBody {
-    typealias Call = (GRunLoop.Observer, GRunLoop.Activity) -> Void
-    let call: Call
+    case timer(Timer)
+    case block(Block)
+    case descriptor(Descriptor)
+    case observer(Observer)
 }
 
 extension Confined {
     fileprivate var timerHandler: @Sendable (GRunLoop.Timer) -> Void {
-        { timer in self.call(TimerBody.self) { $0.call(timer) } }
+        { timer in self.call { if case .timer(let call) = $0 { call(timer) } } }
     }
 
     var block: @Sendable () -> Void {
-        { self.call(SourceBody.self) { $0.call() } }
+        { self.call { if case .block(let call) = $0 { call() } } }
     }
 
     /// For a thread that hands it over: the closure goes as soon as it was called, and not with that thread's own
     /// reference, which may go later and would have it brought back.
     var blockOnce: @Sendable () -> Void {
         {
-            self.call(SourceBody.self) { $0.call() }
+            self.block()
             self.letGo()
         }
     }
@@ -57,11 +49,11 @@ extension Confined {
     fileprivate var descriptorHandler:
         @Sendable (GRunLoop.DescriptorSource, GRunLoop.DescriptorSource.Conditions) -> Void
     {
-        { source, ready in self.call(DescriptorBody.self) { $0.call(source, ready) } }
+        { source, ready in self.call { if case .descriptor(let call) = $0 { call(source, ready) } } }
     }
 
     fileprivate var observerHandler: @Sendable (GRunLoop.Observer, GRunLoop.Activity) -> Void {
-        { observer, activity in self.call(ObserverBody.self) { $0.call(observer, activity) } }
+        { observer, activity in self.call { if case .observer(let call) = $0 { call(observer, activity) } } }
     }
 }
 
@@ -79,7 +71,7 @@ extension GRunLoop.Timer {
         fireAt: GRunLoop.Instant, interval: Duration = .zero, tolerance: Duration = .zero,
         isolation: isolated any Actor, handler: @escaping (GRunLoop.Timer) -> Void
     ) {
-        let confined = Confined(TimerBody(call: handler), of: isolation)
+        let confined = Confined(.timer(handler), of: isolation)
         self.init(
             date: Nanoseconds(saturating: fireAt), period: Nanoseconds(saturating: interval), tolerance: tolerance,
             at: ThreadLoops.time,
@@ -97,7 +89,7 @@ extension GRunLoop.Timer {
         fireAt: GRunLoop.Instant, interval: Duration = .zero, tolerance: Duration = .zero,
         isolation: MainActor = .shared, handler: @escaping @MainActor (GRunLoop.Timer) -> Void
     ) {
-        let confined = Confined(onMainActor: TimerBody(call: unsafeBitCast(handler, to: TimerBody.Call.self)))
+        let confined = Confined(onMainActor: .timer(unsafeBitCast(handler, to: ConfinedClosure.Timer.self)))
         self.init(
             date: Nanoseconds(saturating: fireAt), period: Nanoseconds(saturating: interval), tolerance: tolerance,
             at: ThreadLoops.time,
@@ -117,7 +109,7 @@ extension GRunLoop.Timer {
         interval: Duration, repeats: Bool, tolerance: Duration = .zero,
         isolation: isolated any Actor, handler: @escaping (GRunLoop.Timer) -> Void
     ) {
-        let confined = Confined(TimerBody(call: handler), of: isolation)
+        let confined = Confined(.timer(handler), of: isolation)
         self.init(
             interval: interval, startingAt: ThreadLoops.time, repeats: repeats, tolerance: tolerance,
             home: confined.home, handler: confined.timerHandler)
@@ -134,7 +126,7 @@ extension GRunLoop.Timer {
         interval: Duration, repeats: Bool, tolerance: Duration = .zero,
         isolation: MainActor = .shared, handler: @escaping @MainActor (GRunLoop.Timer) -> Void
     ) {
-        let confined = Confined(onMainActor: TimerBody(call: unsafeBitCast(handler, to: TimerBody.Call.self)))
+        let confined = Confined(onMainActor: .timer(unsafeBitCast(handler, to: ConfinedClosure.Timer.self)))
         self.init(
             interval: interval, startingAt: ThreadLoops.time, repeats: repeats, tolerance: tolerance,
             home: confined.home, handler: confined.timerHandler)
@@ -192,7 +184,7 @@ extension GRunLoop.Source {
         cancel: (@Sendable (GRunLoop, GRunLoop.Mode) -> Void)? = nil,
         isolation: isolated any Actor, perform: @escaping () -> Void
     ) {
-        let confined = Confined(SourceBody(call: perform), of: isolation)
+        let confined = Confined(.block(perform), of: isolation)
         self.init(order, schedule, cancel, confined: confined, confined.block)
     }
 
@@ -209,7 +201,7 @@ extension GRunLoop.Source {
         cancel: (@Sendable (GRunLoop, GRunLoop.Mode) -> Void)? = nil,
         isolation: MainActor = .shared, perform: @escaping @MainActor () -> Void
     ) {
-        let confined = Confined(onMainActor: SourceBody(call: unsafeBitCast(perform, to: SourceBody.Call.self)))
+        let confined = Confined(onMainActor: .block(unsafeBitCast(perform, to: ConfinedClosure.Block.self)))
         self.init(order, schedule, cancel, confined: confined, confined.block)
     }
 }
@@ -228,7 +220,7 @@ extension GRunLoop.DescriptorSource {
         descriptor: Int32, conditions: Conditions = .readable,
         isolation: isolated any Actor, handler: @escaping (GRunLoop.DescriptorSource, Conditions) -> Void
     ) {
-        let confined = Confined(DescriptorBody(call: handler), of: isolation)
+        let confined = Confined(.descriptor(handler), of: isolation)
         self.init(descriptor, conditions, confined: confined, confined.descriptorHandler)
     }
 
@@ -243,7 +235,7 @@ extension GRunLoop.DescriptorSource {
         descriptor: Int32, conditions: Conditions = .readable,
         isolation: MainActor = .shared, handler: @escaping @MainActor (GRunLoop.DescriptorSource, Conditions) -> Void
     ) {
-        let confined = Confined(onMainActor: DescriptorBody(call: unsafeBitCast(handler, to: DescriptorBody.Call.self)))
+        let confined = Confined(onMainActor: .descriptor(unsafeBitCast(handler, to: ConfinedClosure.Descriptor.self)))
         self.init(descriptor, conditions, confined: confined, confined.descriptorHandler)
     }
 }
@@ -262,7 +254,7 @@ extension GRunLoop.Observer {
         activities: GRunLoop.Activity, repeats: Bool = true, order: Int = 0,
         isolation: isolated any Actor, handler: @escaping (GRunLoop.Observer, GRunLoop.Activity) -> Void
     ) {
-        let confined = Confined(ObserverBody(call: handler), of: isolation)
+        let confined = Confined(.observer(handler), of: isolation)
         self.init(activities, repeats, order, home: confined.home, confined.observerHandler)
     }
 
@@ -277,7 +269,7 @@ extension GRunLoop.Observer {
         activities: GRunLoop.Activity, repeats: Bool = true, order: Int = 0,
         isolation: MainActor = .shared, handler: @escaping @MainActor (GRunLoop.Observer, GRunLoop.Activity) -> Void
     ) {
-        let confined = Confined(onMainActor: ObserverBody(call: unsafeBitCast(handler, to: ObserverBody.Call.self)))
+        let confined = Confined(onMainActor: .observer(unsafeBitCast(handler, to: ConfinedClosure.Observer.self)))
         self.init(activities, repeats, order, home: confined.home, confined.observerHandler)
     }
 }

@@ -14,7 +14,7 @@ extension GRunLoop {
         key: (any Hashable & Sendable)? = nil,
         isolation: isolated any Actor, _ body: @escaping () -> Void
     ) {
-        let confined = Confined(SourceBody { withExtendedLifetime(target, body) }, of: isolation)
+        let confined = Confined(.block { withExtendedLifetime(target, body) }, of: isolation)
         if !Fork.isChild { confined.home.require(self, for: "perform") }
         perform(after: delay, names, target, heldBy: confined, key, confined.block)
     }
@@ -29,7 +29,7 @@ extension GRunLoop {
         key: (any Hashable & Sendable)? = nil,
         isolation: MainActor = .shared, _ body: @escaping @MainActor () -> Void
     ) {
-        let confined = Confined(onMainActor: SourceBody(call: unsafeBitCast(body, to: SourceBody.Call.self)))
+        let confined = Confined(onMainActor: .block(unsafeBitCast(body, to: ConfinedClosure.Block.self)))
         if !Fork.isChild { confined.home.require(self, for: "perform") }
         perform(after: delay, inModes: names, target: target, key: key, confined.block)
     }
@@ -45,7 +45,7 @@ extension GRunLoop {
         order: Int, inModes names: [Mode], target: AnyObject? = nil, key: (any Hashable & Sendable)? = nil,
         isolation: isolated any Actor, _ body: @escaping () -> Void
     ) {
-        let confined = Confined(SourceBody { withExtendedLifetime(target, body) }, of: isolation)
+        let confined = Confined(.block { withExtendedLifetime(target, body) }, of: isolation)
         if !Fork.isChild { confined.home.require(self, for: "perform") }
         perform(order: order, names, target, heldBy: confined, key, confined.block)
     }
@@ -59,7 +59,7 @@ extension GRunLoop {
         order: Int, inModes names: [Mode], target: (any AnyObject & Sendable)? = nil,
         key: (any Hashable & Sendable)? = nil, isolation: MainActor = .shared, _ body: @escaping @MainActor () -> Void
     ) {
-        let confined = Confined(onMainActor: SourceBody(call: unsafeBitCast(body, to: SourceBody.Call.self)))
+        let confined = Confined(onMainActor: .block(unsafeBitCast(body, to: ConfinedClosure.Block.self)))
         if !Fork.isChild { confined.home.require(self, for: "perform") }
         perform(order: order, inModes: names, target: target, key: key, confined.block)
     }
@@ -71,7 +71,7 @@ extension GRunLoop {
     /// Threads: any. An empty list of modes means never. The corresponding Core Foundation functions are
     /// `CFRunLoopPerformBlock` and `CFRunLoopWakeUp` of the main run loop.
     public static func asyncOnMain(inModes names: [Mode] = [.common], _ body: @escaping @MainActor () -> Void) {
-        let confined = Confined(onMainActor: SourceBody(call: unsafeBitCast(body, to: SourceBody.Call.self)))
+        let confined = Confined(onMainActor: .block(unsafeBitCast(body, to: ConfinedClosure.Block.self)))
         main.async(inModes: names, confined.blockOnce)
     }
 }
