@@ -1,0 +1,19 @@
+# What the scripts do alike: source it. It goes to the repository's folder; $work is a folder that goes with the script.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+: "${SWIFT:=swift}"
+work=$(mktemp -d)
+# What else is to end with the script.
+at_exit() { :; }
+trap 'at_exit || true; rm -rf "$work"' EXIT
+
+fail() {
+    echo "$(basename "$0"): $*" >&2
+    exit 1
+}
+# What it prints is only seen when it fails.
+quietly() {
+    "$@" > "$work/log" 2>&1 || { tail -n 60 "$work/log" >&2; fail "$1 failed"; }
+}
+# The folder of such a build.
+built() { $SWIFT build "$@" --show-bin-path 2> /dev/null; }
