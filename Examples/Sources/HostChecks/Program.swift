@@ -20,7 +20,7 @@ public struct ChecksOptions: ParsableArguments {
 extension ChecksProgram {
     public func run() throws {
         guard let toolkit = makeToolkit() else {
-            print("there is no display")
+            print("\(Self._commandName): there is no display")
             throw ExitCode(2)
         }
         let failures = HostChecks(toolkit, gatesFrames: options.gateFrames).run()
