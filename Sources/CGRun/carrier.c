@@ -37,7 +37,7 @@ static void watch(Carrier *carrier, const GPollFD *found, gint count)
     for (gint i = 0; is_same && i < count; i++)
         is_same = found[i].fd == carrier->records[i].fd;
     if (!is_same) {
-        cgrun_hub_note_records(carrier->hub);
+        cgrun_hub_note_interrupted(carrier->hub);
         remove_records(carrier);
         carrier->records = g_new(GPollFD, count);
         carrier->count = count;
@@ -85,7 +85,7 @@ static gboolean carrier_prepare(GSource *source, gint *timeout)
     *timeout = -1;
     carrier->deadline = -1;
     // Another thread may own the context. Tried in each iteration, since GLib does not tell when it is released.
-    if (cgrun_hub_steps_back(carrier->hub) ||
+    if (cgrun_hub_steps_back((Hub *)carrier->hub) ||
         !(carrier->is_owner || (carrier->is_owner = g_main_context_acquire(carrier->context)))) {
         watch_nothing(carrier);
         return FALSE;
@@ -107,7 +107,7 @@ static gboolean carrier_prepare(GSource *source, gint *timeout)
 static gboolean carrier_check(GSource *source)
 {
     Carrier *carrier = (Carrier *)source;
-    if (cgrun_hub_steps_back(carrier->hub) || !carrier->is_owner)
+    if (cgrun_hub_steps_back((Hub *)carrier->hub) || !carrier->is_owner)
         return FALSE;
     bool has_event = carrier->deadline >= 0 && g_get_monotonic_time() >= carrier->deadline;
     for (gint i = 0; i < carrier->count; i++)
@@ -125,7 +125,7 @@ static gboolean carrier_dispatch(GSource *source, GSourceFunc callback, gpointer
 {
     (void)callback;
     (void)data;
-    cgrun_hub_serve(((Carrier *)source)->hub);
+    cgrun_hub_serve((Hub *)((Carrier *)source)->hub);
     return G_SOURCE_CONTINUE;
 }
 

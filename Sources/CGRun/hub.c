@@ -10,21 +10,18 @@
 
 #include "hub.h"
 
-/// Whether the hub yields in this iteration. It stops after a number of iterations or a span, whichever comes first:
-/// each iteration may draw a frame for 25 ms.
+/// Counts an iteration that the hub yields, and returns whether it yields this one too. It stops after a number of
+/// iterations or a span, whichever comes first: each iteration may draw a frame for 25 ms.
 static bool takes_yield(Hub *hub)
 {
-    if (hub->yields == 0)
+    if (hub->yields == 0 || --hub->yields == 0)
         return false;
     gint64 now = g_get_monotonic_time();
-    if (hub->yield_end == 0) {
+    if (hub->yield_end == 0)
         hub->yield_end = now + hub->yield_span;
-    } else if (now >= hub->yield_end) {
+    else if (now >= hub->yield_end)
         hub->yields = 0;
-        return false;
-    }
-    hub->yields--;
-    return true;
+    return hub->yields > 0;
 }
 
 static gboolean hub_prepare(GSource *source, gint *timeout)
@@ -33,23 +30,17 @@ static gboolean hub_prepare(GSource *source, gint *timeout)
     unsigned watched = 0;
     gboolean has_work = FALSE;
     *timeout = -1;
-    hub->is_yielding = false;
     // Silent: our own driver polls these descriptors itself.
     if (!cgrun_hub_is_silent(hub)) {
         if (hub->first == NULL) {
-            // Without sentinels: an iteration that did not dispatch us may have dispatched a foreign source, unless we
-            // ended its poll.
-            hub->is_stale |= !hub->was_ours && !hub->is_spoilt;
-            hub->was_ours = hub->is_spoilt = false;
+            dispatched_conclude(&hub->dispatched);
+            dispatched_suspect(&hub->dispatched);
         }
-        if (takes_yield(hub)) {
-            // There is work, but it is the others' turn: this iteration must not sleep, and must not dispatch us.
-            hub->is_yielding = true;
+        // Yielding, there is work, but it is the others' turn: this iteration must not sleep, and must not dispatch us.
+        if (takes_yield(hub))
             *timeout = 0;
-        } else {
-            has_work = hub->funcs.prepare(hub->loop, hub->is_waiting, hub->is_stale || hub->is_unsure, &watched) ||
-                hub->has_woken;
-        }
+        else
+            has_work = hub->funcs.prepare(hub->loop, hub->dispatched == FOREIGN, &watched);
     }
     for (unsigned i = 0; i < CGRUN_HUB_RECORDS; i++) {
         hub->records[i].revents = 0;
@@ -58,12 +49,15 @@ static gboolean hub_prepare(GSource *source, gint *timeout)
     return has_work;
 }
 
+// GLib reads the clock again after a poll that was allowed to sleep; one that found something at once took less.
+enum { SLEEP_MICROSECONDS = 20 };
+
 static gboolean hub_check(GSource *source)
 {
     Hub *hub = (Hub *)source;
     unsigned found = 0;
     hub->saw_check = true;
-    if (cgrun_hub_is_silent(hub) || hub->is_yielding)
+    if (cgrun_hub_steps_back(hub))
         return FALSE;
     for (unsigned i = 0; i < CGRUN_HUB_RECORDS; i++) {
         if (hub->records[i].revents == 0)
@@ -74,30 +68,25 @@ static gboolean hub_check(GSource *source)
         if (hub->records[i].revents & G_IO_NVAL)
             found |= CGRUN_HUB_CLOSED;
     }
-    return hub->funcs.check(hub->loop, hub->is_waiting, hub->is_waiting && hub->has_slept, found);
+    bool has_slept = hub->first != NULL && g_source_get_time(source) - hub->poll_start >= SLEEP_MICROSECONDS;
+    return hub->funcs.check(hub->loop, has_slept, found);
 }
 
-bool cgrun_hub_steps_back(const GSource *source)
+void cgrun_hub_serve(Hub *hub)
 {
-    const Hub *hub = (const Hub *)source;
-    return cgrun_hub_is_silent(hub) || hub->is_yielding;
-}
-
-void cgrun_hub_serve(GSource *source)
-{
-    Hub *hub = (Hub *)source;
     // READY may be left over from before the hub began to yield.
-    if (cgrun_hub_steps_back(source) || hub->yields > 0)
+    if (cgrun_hub_steps_back(hub))
         return;
     hub->funcs.dispatch(hub->loop);
-    hub->was_ours = true;
+    // Our own dispatches do not count: else `while (g_main_context_iteration (NULL, FALSE));` would never end.
+    dispatched_acquit(&hub->dispatched);
 }
 
 static gboolean hub_dispatch(GSource *source, GSourceFunc callback, gpointer data)
 {
     (void)callback;
     (void)data;
-    cgrun_hub_serve(source);
+    cgrun_hub_serve((Hub *)source);
     return G_SOURCE_CONTINUE;
 }
 
@@ -139,25 +128,38 @@ void cgrun_hub_close(GSource *source)
     g_source_destroy(source);
 }
 
-// GLib's own G_SOURCE_READY, which has no public name: the first of the flags that GHook leaves to its users.
-enum { READY = 1 << G_HOOK_FLAG_USER_SHIFT };
-
 void cgrun_hub_set_dormant(GSource *source, bool dormant)
 {
     ((Hub *)source)->dormant = dormant;
-    // READY survives passes: left by g_main_context_pending(), or by a check in which a source of higher priority,
-    // which now runs our loop, became ready as well. GLib would then call neither prepare() nor check(), and report the
-    // context as ready because of us.
-    if (dormant && (g_atomic_int_get((gint *)&source->flags) & READY))
-        g_atomic_int_and(&source->flags, ~(guint)READY);
+    if (dormant)
+        cgrun_forget_ready(source);
 }
 
 void cgrun_hub_yield(GSource *source, unsigned iterations, gint64 span)
 {
     Hub *hub = (Hub *)source;
-    hub->yields = iterations;
+    hub->yields = iterations + 1; // with what is left of this one
     hub->yield_span = span;
     hub->yield_end = 0;
+}
+
+void cgrun_hub_note_head(GSource *source)
+{
+    dispatched_note_head(&((Hub *)source)->dispatched);
+}
+
+void cgrun_hub_note_wait_ended(GSource *source)
+{
+    dispatched_note_foreign(&((Hub *)source)->dispatched);
+}
+
+void cgrun_hub_note_interrupted(GSource *source)
+{
+    Hub *hub = (Hub *)source;
+    hub->poll_start = G_MAXINT64;
+    // Sentinels notice by themselves whether a source was dispatched.
+    if (hub->first == NULL)
+        dispatched_acquit(&hub->dispatched);
 }
 
 // MARK: The canary, and the records
@@ -172,18 +174,13 @@ bool cgrun_hub_saw_check(GSource *source)
     return ((Hub *)source)->saw_check;
 }
 
-void cgrun_hub_note_records(GSource *source)
-{
-    ((Hub *)source)->is_spoilt = true;
-}
-
 void cgrun_hub_set_record(GSource *source, unsigned slot, int descriptor)
 {
     Hub *hub = (Hub *)source;
     GPollFD *record = &hub->records[slot];
     if (record->fd == descriptor)
         return;
-    cgrun_hub_note_records(source);
+    cgrun_hub_note_interrupted(source);
     if (record->fd >= 0)
         g_source_remove_poll(source, record);
     *record = (GPollFD){.fd = descriptor, .events = 0, .revents = 0};

@@ -1,56 +1,74 @@
 // SPDX-License-Identifier: Apache-2.0
-// State that the hub, its sentinels and the carriers of further contexts share.
+// State that the hub, its sentinels and the carriers of further contexts share. hub.c calls sentinels.c, carrier.c and
+// poller.c call hub.c, and nothing calls the other way.
 #ifndef CGRUN_HUB_H
 #define CGRUN_HUB_H
 
 #include "cgrun.h"
+#include "dispatched.h"
 
 #include <pthread.h>
 
+// Who writes what, all of it on the loop's thread:
+//
+//                          prepare of the hub or   check of the   dispatch
+//                          of the first sentinel   hub
+//   yields, yield_end      count down              -              a slice is used up
+//   dispatched             see dispatched.h
+//   depth, poll_start      set                     -              -
+//   saw_check              -                       set            -
 typedef struct {
     GSource source;
     cgrun_hub_funcs funcs;
-    void *loop;
+    void *loop; // NULL: only a canary
     pthread_t thread;
     bool is_main;
+    bool dormant;   // our own driver iterates the context
+    bool saw_check; // since the canary was cleared
     GPollFD records[CGRUN_HUB_RECORDS];
-    bool dormant;
-    bool saw_check;
 
-    // Fairness: iterations in which the hub still steps back, and whether it does in this one.
+    // Fairness: the hub steps back while `yields` is not 0.
     unsigned yields;
-    gint64 yield_span, yield_end; // their longest duration, and when that ends: 0 until the first
-    bool is_yielding;
+    gint64 yield_span, yield_end; // the longest duration, and when that ends: 0 until the first iteration
 
     // The host's sleep, as far as observers are told of it.
     GSource *first, *last; // the sentinels, while somebody observes; each holds the hub
-    bool is_waiting;       // beforeWaiting was sent, afterWaiting was not
-    bool has_slept;        // while waiting, the poll of this iteration took time
-    bool is_spoilt;        // this poll ends at once: a record came or went, which writes to GLib's wakeup descriptor
-    bool has_woken;        // while waiting, something foreign was dispatched
-    bool is_stale;         // something foreign was dispatched since the last head of a pass
-    bool is_unsure;        // perhaps it was: GLib did not check the last sentinel, which was ready already
-    bool was_unsure;       // the suspicion was already treated as a dispatch: not again
-    bool first_checked, last_checked, was_ours;
-    bool last_is_ready;
-    int depth;
-    gint64 prepared;
+    Dispatched dispatched;
+    int depth;         // g_main_depth() in the last iteration
+    gint64 poll_start; // on g_source_get_time()'s clock; G_MAXINT64 where the poll's end is our doing, and no wake-up
 } Hub;
 
-/// Whether the hub does nothing: another thread or our own driver iterates the context, or the hub is only a canary.
-static inline bool cgrun_hub_is_silent(const Hub *hub)
+/// Whether another thread iterates the context, or a forked child.
+static inline bool cgrun_hub_is_elsewhere(const Hub *hub)
 {
-    if (hub->dormant || hub->loop == NULL || cgrun_has_forked())
+    if (cgrun_has_forked())
         return true;
     return hub->is_main ? !cgrun_is_main_thread() : !pthread_equal(hub->thread, pthread_self());
 }
 
-/// Whether nothing of ours may become ready in this iteration: another thread or our own driver iterates the context,
-/// or the hub yields.
-bool cgrun_hub_steps_back(const GSource *hub);
-/// Poll records were added or removed, so that the next poll ends at once: that end is no wake-up.
-void cgrun_hub_note_records(GSource *hub);
+/// Whether the hub does nothing: another thread or our own driver iterates the context, or the hub is only a canary.
+static inline bool cgrun_hub_is_silent(const Hub *hub)
+{
+    return hub->dormant || hub->loop == NULL || cgrun_hub_is_elsewhere(hub);
+}
+
+/// Whether nothing of ours may become ready in this iteration: the hub is silent, or yields.
+static inline bool cgrun_hub_steps_back(const Hub *hub)
+{
+    return cgrun_hub_is_silent(hub) || hub->yields > 0;
+}
+
+/// READY survives iterations: left by g_main_context_pending(), or by a check in which a source of higher priority
+/// became ready as well. GLib would then call neither prepare() nor check(), and report the context as ready.
+static inline void cgrun_forget_ready(GSource *source)
+{
+    // GLib's own G_SOURCE_READY, which has no public name: the first of the flags that GHook leaves to its users.
+    enum { READY = 1 << G_HOOK_FLAG_USER_SHIFT };
+    if (g_atomic_int_get((gint *)&source->flags) & READY)
+        g_atomic_int_and(&source->flags, ~(guint)READY);
+}
+
 /// Dispatches the hub, unless it steps back.
-void cgrun_hub_serve(GSource *hub);
+void cgrun_hub_serve(Hub *hub);
 
 #endif

@@ -3,11 +3,10 @@
 // when it has slept. They exist only while that is observed.
 //
 // One comes before every other source of the context and never becomes ready; one comes after every other and becomes
-// ready when nothing else is. GLib checks the last one only in an iteration that found nothing else to do. So in the
-// next prepare():
-//   the first was checked, the last was not -> something was dispatched, ours or foreign
+// ready when nothing else is. GLib checks the last one only in an iteration that found nothing else to do. So
+//   the first was checked, the last was not -> something is dispatched, ours or foreign
 //   neither was checked                     -> GLib left the check out
-//   both were checked                       -> there was nothing to do
+//   both were checked                       -> there is nothing to do
 
 #include "hub.h"
 
@@ -20,35 +19,27 @@ static gboolean first_prepare(GSource *source, gint *timeout)
 {
     Hub *hub = ((Sentinel *)source)->hub;
     *timeout = -1;
-    if (cgrun_hub_is_silent(hub))
+    if (cgrun_hub_is_elsewhere(hub))
         return FALSE;
-    bool was_foreign = hub->first_checked && !hub->last_checked && !hub->was_ours;
+    // The last one is checked in each iteration that finds nothing, also after g_main_context_pending(), which
+    // dispatches nothing.
+    cgrun_forget_ready(hub->last);
+    if (hub->dormant)
+        return FALSE;
+    dispatched_conclude(&hub->dispatched);
     // A nested loop began or ended: a callback is on the stack that was not there before, or has returned.
-    if (was_foreign || hub->depth != g_main_depth()) {
-        // g_main_context_pending() dispatches nothing: it must not count as foreign work each time it is called.
-        if (was_foreign && hub->last_is_ready && !hub->is_waiting)
-            hub->is_unsure = true;
-        else
-            hub->is_stale = true;
-        hub->has_woken = hub->is_waiting;
-    }
+    if (hub->depth != g_main_depth())
+        dispatched_note_foreign(&hub->dispatched);
     hub->depth = g_main_depth();
-    // Our own dispatches do not count: else `while (g_main_context_iteration (NULL, FALSE));` would never end.
-    hub->first_checked = hub->last_checked = hub->was_ours = hub->has_slept = hub->is_spoilt = false;
-    hub->prepared = g_source_get_time(source);
+    hub->poll_start = g_source_get_time(source);
     return FALSE;
 }
-
-// GLib reads the clock again after a poll that was allowed to sleep; one that found something at once took less.
-enum { SLEEP_MICROSECONDS = 20 };
 
 static gboolean first_check(GSource *source)
 {
     Hub *hub = ((Sentinel *)source)->hub;
-    if (cgrun_hub_is_silent(hub))
-        return FALSE;
-    hub->first_checked = true;
-    hub->has_slept = !hub->is_spoilt && g_source_get_time(source) - hub->prepared >= SLEEP_MICROSECONDS;
+    if (!cgrun_hub_is_silent(hub))
+        dispatched_suspect(&hub->dispatched);
     return FALSE;
 }
 
@@ -62,22 +53,22 @@ static gboolean first_dispatch(GSource *source, GSourceFunc callback, gpointer d
 
 static bool wants_to_wait(const Hub *hub)
 {
-    return !cgrun_hub_is_silent(hub) && !hub->is_waiting && !hub->is_yielding;
+    return !cgrun_hub_steps_back(hub) && !hub->funcs.is_waiting(hub->loop);
 }
 
 static gboolean last_prepare(GSource *source, gint *timeout)
 {
-    Hub *hub = ((Sentinel *)source)->hub;
-    *timeout = -1;
-    return hub->last_is_ready = wants_to_wait(hub);
+    // Ready in check only, which is not called if any other source is.
+    *timeout = wants_to_wait(((Sentinel *)source)->hub) ? 0 : -1;
+    return FALSE;
 }
 
 static gboolean last_check(GSource *source)
 {
     Hub *hub = ((Sentinel *)source)->hub;
     if (!cgrun_hub_is_silent(hub))
-        hub->last_checked = true;
-    return hub->last_is_ready = wants_to_wait(hub);
+        dispatched_acquit(&hub->dispatched);
+    return wants_to_wait(hub);
 }
 
 static gboolean last_dispatch(GSource *source, GSourceFunc callback, gpointer data)
@@ -85,14 +76,8 @@ static gboolean last_dispatch(GSource *source, GSourceFunc callback, gpointer da
     (void)callback;
     (void)data;
     Hub *hub = ((Sentinel *)source)->hub;
-    hub->last_is_ready = false;
-    // READY may be left over from an iteration that found other work.
-    if (!wants_to_wait(hub) || hub->yields > 0)
-        return G_SOURCE_CONTINUE;
-    bool is_fresh = !hub->is_stale && (!hub->is_unsure || hub->was_unsure);
-    hub->was_unsure = !is_fresh && !hub->is_stale;
-    hub->funcs.idle(hub->loop, is_fresh);
-    hub->was_ours = true;
+    if (wants_to_wait(hub))
+        hub->funcs.idle(hub->loop, hub->dispatched == FOREIGN);
     return G_SOURCE_CONTINUE;
 }
 
@@ -138,37 +123,12 @@ void cgrun_hub_set_sentinels(GSource *source, bool wanted)
     if (wanted == (hub->first != NULL))
         return;
     if (wanted) {
-        hub->first_checked = hub->last_checked = hub->has_slept = hub->has_woken = hub->last_is_ready = false;
         hub->depth = g_main_depth();
         hub->first = sentinel_new(hub, &first_functions, G_MININT, "GRunLoop first");
         hub->last = sentinel_new(hub, &last_functions, G_MAXINT, "GRunLoop last");
     } else {
         sentinel_destroy(&hub->first);
         sentinel_destroy(&hub->last);
-        hub->is_waiting = hub->has_woken = false;
+        dispatched_suspect(&hub->dispatched);
     }
-}
-
-void cgrun_hub_set_waiting(GSource *source, bool waiting)
-{
-    Hub *hub = (Hub *)source;
-    hub->is_waiting = waiting;
-    hub->has_slept = hub->has_woken = false;
-    // After afterWaiting another head comes before the next beforeWaiting.
-    if (!waiting)
-        hub->is_stale = true;
-}
-
-void cgrun_hub_note_rearmed(GSource *source)
-{
-    Hub *hub = (Hub *)source;
-    // Without sentinels only: they notice by themselves whether a source was dispatched.
-    if (hub->first == NULL)
-        hub->was_ours = true;
-}
-
-void cgrun_hub_note_head(GSource *source)
-{
-    Hub *hub = (Hub *)source;
-    hub->is_stale = hub->is_unsure = false;
 }

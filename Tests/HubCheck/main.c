@@ -3,6 +3,7 @@
 // making, using and freeing them. scripts/hosted runs it.
 
 #include <cgrun.h>
+#include <glib-unix.h>
 #include <glib.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -10,28 +11,45 @@
 /// Stands in for a run loop.
 typedef struct {
     GSource *hub;
-    unsigned prepared, checked, dispatched, idle, released;
-    bool has_work;
+    unsigned prepared, checked, dispatched, idle, stale, released;
+    bool has_work, is_waiting, was_stale, has_no_head;
     unsigned watched;
+    // A record that the next prepare adds; the next check finds that the poll was interrupted.
+    int record;
+    bool is_interrupted;
     void (*body)(void *loop);
 } Loop;
 
-static bool prepare(void *data, bool is_waiting, bool is_stale, unsigned *watched)
+static bool prepare(void *data, bool is_stale, unsigned *watched)
 {
-    (void)is_waiting;
     (void)is_stale;
     Loop *loop = data;
     loop->prepared++;
+    loop->was_stale = is_stale;
     *watched = loop->watched;
-    return loop->has_work;
+    if (loop->record >= 0) {
+        cgrun_hub_set_record(loop->hub, 1, loop->record);
+        g_usleep(1000);
+        loop->record = -1;
+    }
+    return loop->has_work || (loop->is_waiting && is_stale);
 }
 
-static bool check(void *data, bool is_waiting, bool has_slept, unsigned found)
+static bool check(void *data, bool has_slept, unsigned found)
 {
-    (void)is_waiting;
     Loop *loop = data;
     loop->checked++;
-    return found != 0 || has_slept || loop->has_work;
+    if (loop->is_interrupted)
+        cgrun_hub_note_interrupted(loop->hub);
+    return found != 0 || (loop->is_waiting && has_slept) || loop->has_work;
+}
+
+static void run_body(Loop *loop)
+{
+    void (*body)(void *) = loop->body;
+    loop->body = NULL;
+    if (body != NULL)
+        body(loop);
 }
 
 static void dispatch(void *data)
@@ -39,21 +57,27 @@ static void dispatch(void *data)
     Loop *loop = data;
     loop->dispatched++;
     loop->has_work = false;
-    cgrun_hub_set_waiting(loop->hub, false);
-    void (*body)(void *) = loop->body;
-    loop->body = NULL;
-    if (body != NULL)
-        body(loop);
-    cgrun_hub_note_head(loop->hub);
+    if (loop->is_waiting)
+        cgrun_hub_note_wait_ended(loop->hub);
+    loop->is_waiting = false;
+    run_body(loop);
+    if (!loop->has_no_head)
+        cgrun_hub_note_head(loop->hub);
 }
 
-static void idle(void *data, bool is_fresh)
+static bool is_waiting(void *data)
+{
+    return ((Loop *)data)->is_waiting;
+}
+
+static void idle(void *data, bool is_stale)
 {
     Loop *loop = data;
     loop->idle++;
-    if (is_fresh)
-        cgrun_hub_set_waiting(loop->hub, true);
-    else
+    loop->stale += is_stale;
+    run_body(loop);
+    loop->is_waiting = !is_stale;
+    if (is_stale)
         cgrun_hub_note_head(loop->hub);
 }
 
@@ -63,11 +87,17 @@ static void release(void *data)
 }
 
 static const cgrun_hub_funcs funcs = {
-    .prepare = prepare, .check = check, .dispatch = dispatch, .idle = idle, .release = release};
+    .prepare = prepare,
+    .check = check,
+    .dispatch = dispatch,
+    .is_waiting = is_waiting,
+    .idle = idle,
+    .release = release,
+};
 
 static void loop_init(Loop *loop, GMainContext *context)
 {
-    *loop = (Loop){.has_work = true};
+    *loop = (Loop){.has_work = true, .record = -1};
     loop->hub = cgrun_hub_new(&funcs, loop, false);
     g_source_attach(loop->hub, context);
 }
@@ -264,6 +294,112 @@ static void check_carrier(void)
     close(ends[1]);
 }
 
+static gboolean once_readable(gint descriptor, GIOCondition condition, void *data)
+{
+    (void)descriptor;
+    (void)condition;
+    return once(data);
+}
+
+/// What the host dispatches is foreign work, and ends a wait. g_main_context_pending() dispatches nothing, however often
+/// it is called.
+static void check_pending(void)
+{
+    int ends[2];
+    g_assert_cmpint(pipe(ends), ==, 0);
+    g_assert_cmpint(write(ends[1], "x", 1), ==, 1);
+    GMainContext *context = g_main_context_new();
+    Loop loop;
+    loop_init(&loop, context);
+    cgrun_hub_set_sentinels(loop.hub, true);
+    // An interrupted poll may find foreign work as well.
+    loop.is_interrupted = true;
+    unsigned foreign = 0;
+    for (int round = 0; round < 4; round++) {
+        loop.has_work = true;
+        iterate(context, 1);
+        g_assert_false(loop.is_waiting);
+        unsigned stale = loop.stale;
+        for (int i = 0; i < round; i++)
+            g_assert_true(g_main_context_pending(context));
+        // Found by the poll only: the last sentinel is ready as well, until the check.
+        GSource *source = g_unix_fd_source_new(ends[0], G_IO_IN);
+        g_source_set_callback(source, (GSourceFunc)(void (*)(void))once_readable, &foreign, NULL);
+        if (round % 2 == 1)
+            g_source_attach(source, context);
+        iterate(context, 1);
+        g_assert_cmpuint(foreign, ==, (round + 1) / 2);
+        iterate(context, round % 2 * 2);
+        g_assert_cmpuint(loop.stale, ==, stale + round % 2);
+        g_assert_true(loop.is_waiting);
+        unsigned before = loop.dispatched;
+        add_idle(context, once, &(unsigned){0});
+        iterate(context, 2);
+        g_assert_cmpuint(loop.dispatched, ==, before + 1);
+        g_source_unref(source);
+    }
+    loop_end(&loop);
+    g_main_context_unref(context);
+    close(ends[0]);
+    close(ends[1]);
+}
+
+static void iterate_once(void *data)
+{
+    iterate(g_source_get_context(((Loop *)data)->hub), 1);
+}
+
+/// A nested loop that has ended, a record that has come, and what we ourselves have interrupted.
+static void check_wait(void)
+{
+    int ends[2];
+    g_assert_cmpint(pipe(ends), ==, 0);
+    GMainContext *context = g_main_context_new();
+    Loop loop;
+    loop_init(&loop, context);
+    loop.is_interrupted = true;
+    iterate(context, 3);
+    g_assert_false(loop.was_stale);
+    loop.is_interrupted = false;
+    iterate(context, 2);
+    g_assert_true(loop.was_stale);
+    loop.has_work = true;
+    iterate(context, 2);
+    g_assert_false(loop.was_stale);
+
+    cgrun_hub_set_sentinels(loop.hub, true);
+    iterate(context, 2);
+    g_assert_true(loop.is_waiting);
+    loop.record = ends[0];
+    g_main_context_iteration(context, TRUE);
+    g_assert_true(loop.is_waiting);
+    unsigned before = loop.dispatched;
+    loop.has_work = true;
+    iterate(context, 1);
+    loop.body = iterate_once;
+    iterate(context, 2);
+    g_assert_cmpuint(loop.dispatched, ==, before + 2);
+
+    // A dispatch without a head is none of the host's either. The end of a wait asks for one.
+    iterate(context, 2);
+    g_assert_true(loop.is_waiting);
+    unsigned stale = loop.stale;
+    loop.has_no_head = loop.has_work = true;
+    iterate(context, 2);
+    g_assert_cmpuint(loop.stale, ==, stale + 1);
+    loop.has_work = true;
+    iterate(context, 2);
+    g_assert_cmpuint(loop.stale, ==, stale + 1);
+    g_assert_true(loop.is_waiting);
+    cgrun_hub_set_sentinels(loop.hub, false);
+    iterate(context, 1);
+    g_assert_true(loop.was_stale);
+    loop_end(&loop);
+    g_main_context_unref(context);
+    close(ends[0]);
+    close(ends[1]);
+}
+
 static void *iterate_elsewhere(void *data)
 {
     iterate(data, 5);
@@ -288,6 +424,8 @@ static void check_silence(void)
 int main(void)
 {
     check_hub();
+    check_pending();
+    check_wait();
     check_carrier();
     check_silence();
     puts("hub-check: hubs, sentinels, records, carriers: passed");

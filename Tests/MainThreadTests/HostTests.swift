@@ -127,4 +127,19 @@ final class HostTests: MainThreadTestCase {
         XCTAssertEqual(loop.run(for: .zero, returningAfterSourceHandled: true), .handledSource)
         XCTAssertEqual(trace.take(), ["default only"])
     }
+
+    /// What it leaves on the sentinels is nothing that a run of ours has served.
+    func testPendingWhileObserved() throws {
+        try loop.addCommonMode("another")
+        temporary(GRunLoop.Observer(activities: .beforeWaiting) { _, _ in })
+        settleHost()
+        source("another") {}
+        let wasPending = Flag()
+        after(.zero, "another") {
+            if g_main_context_pending(nil) != 0 { wasPending.set() }
+        }
+        XCTAssertEqual(
+            loop.run(mode: "another", for: .milliseconds(20), returningAfterSourceHandled: true), .timedOut)
+        XCTAssert(wasPending.isSet)
+    }
 }

@@ -72,18 +72,19 @@ void cgrun_lock_relax(int *looks);
 
 /// What the hub asks of its run loop, on the loop's own thread only and never under a GLib lock.
 typedef struct {
-    /// Is there work to do now? Called in prepare(); must run no user code. `is_waiting`: beforeWaiting was sent.
-    /// `is_stale`: something foreign was dispatched since the last head of a pass, or may have been. `*watched` gets a
-    /// bit for each poll record that this poll is to watch.
-    bool (*prepare)(void *loop, bool is_waiting, bool is_stale, unsigned *watched);
+    /// Is there work to do now? Called in prepare(); must run no user code. `is_stale`: something foreign was dispatched
+    /// since the last head of a pass. `*watched` gets a bit for each poll record that this poll is to watch.
+    bool (*prepare)(void *loop, bool is_stale, unsigned *watched);
     /// Is there work to do now, `found` being the records that the poll has found ready? Called in check(); must run no
-    /// user code. `has_slept`: the host has slept between beforeWaiting and now.
-    bool (*check)(void *loop, bool is_waiting, bool has_slept, unsigned found);
+    /// user code. `has_slept`: there are sentinels, and this poll has taken time.
+    bool (*check)(void *loop, bool has_slept, unsigned found);
     /// Runs passes. User code is called from here and from `idle` only.
     void (*dispatch)(void *loop);
-    /// Called with sentinels only: nothing else is ready in the context. `is_fresh`: nothing foreign was dispatched
-    /// since the last head of a pass.
-    void (*idle)(void *loop, bool is_fresh);
+    /// Called with sentinels only: was beforeWaiting sent, and afterWaiting not? Must run no user code.
+    bool (*is_waiting)(void *loop);
+    /// Called with sentinels only: nothing else is ready in the context, and the loop is not waiting. `is_stale`: as in
+    /// `prepare`.
+    void (*idle)(void *loop, bool is_stale);
     /// Gives up the hub's reference to the loop, when GLib has let go of the hub. Runs no user code.
     void (*release)(void *loop);
 } cgrun_hub_funcs;
@@ -109,12 +110,13 @@ void cgrun_hub_yield(GSource *hub, unsigned iterations, gint64 span);
 /// Puts the sentinels into the hub's context, or takes them out. Attaching has a cost: use them only while waits are
 /// observed.
 void cgrun_hub_set_sentinels(GSource *hub, bool wanted);
-/// beforeWaiting was sent; afterWaiting was sent.
-void cgrun_hub_set_waiting(GSource *hub, bool waiting);
 /// A head of a pass was run: beforeWaiting may follow, until something foreign is dispatched.
 void cgrun_hub_note_head(GSource *hub);
-/// Called in check(): the sleep was interrupted only to begin again, with another deadline or descriptor.
-void cgrun_hub_note_rearmed(GSource *hub);
+/// afterWaiting was sent: another head comes before the next beforeWaiting.
+void cgrun_hub_note_wait_ended(GSource *hub);
+/// In prepare() or check(): the poll ends, or has ended, only because its timeout or its records have changed. That is
+/// no wake-up.
+void cgrun_hub_note_interrupted(GSource *hub);
 
 /// The canary: clears the mark before a check(), and tells afterwards whether GLib really called the hub's check().
 void cgrun_hub_clear_canary(GSource *hub);

@@ -115,9 +115,9 @@ private enum Record: UInt32 {
 extension GRunLoop {
     /// Whether there is work in memory; if not, what to watch and that the host may sleep now.
     ///
-    /// - Parameter isStale: something foreign was dispatched since the last head of a pass, or may have been: the wait
-    ///   for which that pass left blocks behind is over, even if the host did not sleep in it.
-    func prepareForHost(isWaiting: Bool, isStale: Bool, _ watched: inout UInt32) -> Bool {
+    /// - Parameter isStale: something foreign was dispatched since the last head of a pass: the wait after that pass is
+    ///   over, even if the host did not sleep in it, and the blocks that it has left behind are served.
+    func prepareForHost(isStale: Bool, _ watched: inout UInt32) -> Bool {
         lock.withLock {
             guard !isDead, let hub = host.hub else { return false }
             forgetLostMainQueueLocked()
@@ -127,9 +127,10 @@ extension GRunLoop {
                 // Attaching sentinels has a cost, and must not be done by another thread: so here, and only on a
                 // change.
                 let isObserved = mode.areWaitsObserved
-                cgrun_hub_set_sentinels(hub, isObserved || isWaiting)
+                cgrun_hub_set_sentinels(hub, isObserved || isWaitTold)
                 if !host.carried.isCurrent(mode) { carryLocked(mode, hub) }
-                if hasWorkLocked(mode, isWaiting: isWaiting) || isStale && hasLeftoversLocked(mode) { return true }
+                if hasWorkLocked(mode) { return true }
+                if isStale, isWaitTold || hasLeftoversLocked(mode) { return true }
                 let wakeUpTime = mode.heap.wakeUpTime()
                 watched = watchLocked(mode, until: wakeUpTime, hub)
                 if host.shortage.isNews || mustExplainStrandedLocked(mode) { return true }
@@ -150,13 +151,14 @@ extension GRunLoop {
     }
 
     /// Whether there is work, `found` being the records that the poll has found ready.
-    func checkForHost(isWaiting: Bool, hasSlept: Bool, found: UInt32) -> Bool {
+    func checkForHost(hasSlept: Bool, found: UInt32) -> Bool {
         lock.withLock {
+            let hasSlept = hasSlept && isWaitTold
             // The sleep was interrupted only to begin again with another deadline or descriptor (items 76 and 80).
             let wasRearmed = sleep.takeKicked() || host.isRearmed
-            if wasRearmed, let hub = host.hub { cgrun_hub_note_rearmed(hub) }
+            if wasRearmed, let hub = host.hub { cgrun_hub_note_interrupted(hub) }
             // Without observers of the waits it is not known whether this was a sleep.
-            if hasSlept || !isWaiting { host.isRearmed = false }
+            if hasSlept || !isWaitTold { host.isRearmed = false }
             sleep.end()
             if found & Record.timer.bit != 0 { host.armedFor = .min }
             if host.shortage == .none {
@@ -167,7 +169,7 @@ extension GRunLoop {
                 if found & UInt32(CGRUN_HUB_CLOSED) != 0 { host.shortage = .loss(errno: EBADF) }
                 return true
             }
-            if host.ambient._withUnsafeGuaranteedRef({ hasWorkLocked($0, isWaiting: isWaiting) }) { return true }
+            if host.ambient._withUnsafeGuaranteedRef(hasWorkLocked) { return true }
             // Nothing to do: our next item begins a new row.
             hostRun.turns.slice.end()
             return hasSlept && !wasRearmed
@@ -200,10 +202,10 @@ extension GRunLoop {
         owed.owe(.work)
     }
 
-    private func hasWorkLocked(_ mode: ModeState, isWaiting: Bool) -> Bool {
+    private func hasWorkLocked(_ mode: ModeState) -> Bool {
         if !owed.isDisjoint(with: [.wakeUp, .hostWakeUp]) || mustPassLocked(mode) || !host.gone.isEmpty { return true }
         if hasDueTimersLocked(mode) { return true }
-        return (owed.contains(.work) || owed.contains(.news) && !isWaiting) && hasLeftoversLocked(mode)
+        return (owed.contains(.work) || owed.contains(.news) && !isWaitTold) && hasLeftoversLocked(mode)
     }
 
     /// Without observers, a loop makes no first pass merely because it exists.

@@ -14,7 +14,8 @@ final class ServedContext {
     init(_ context: OpaquePointer, carrying loop: GRunLoop?) {
         self.context = g_main_context_ref(context)
         var functions = cgrun_hub_funcs(
-            prepare: hubPrepare, check: hubCheck, dispatch: hubDispatch, idle: hubIdle, release: hubRelease)
+            prepare: hubPrepare, check: hubCheck, dispatch: hubDispatch, is_waiting: hubIsWaiting, idle: hubIdle,
+            release: hubRelease)
         // Retained, until GLib lets go of the hub: the cycle ends with the loop's thread.
         hub = cgrun_hub_new(&functions, loop.map { Unmanaged.passRetained($0).toOpaque() }, loop?.isMain ?? false)
         _ = Contexts.withoutCancellation { [hub] in g_source_attach(hub, context) }
@@ -40,16 +41,15 @@ private func with<Result>(_ pointer: UnsafeMutableRawPointer, _ body: (GRunLoop)
     Unmanaged<GRunLoop>.fromOpaque(pointer)._withUnsafeGuaranteedRef(body)
 }
 
-private let hubPrepare: @convention(c) (UnsafeMutableRawPointer?, Bool, Bool, UnsafeMutablePointer<UInt32>?) -> Bool = {
-    pointer, isWaiting, isStale, watched in
+private let hubPrepare: @convention(c) (UnsafeMutableRawPointer?, Bool, UnsafeMutablePointer<UInt32>?) -> Bool = {
+    pointer, isStale, watched in
     guard let pointer, let watched else { return false }
-    return with(pointer) { $0.prepareForHost(isWaiting: isWaiting, isStale: isStale, &watched.pointee) }
+    return with(pointer) { $0.prepareForHost(isStale: isStale, &watched.pointee) }
 }
 
-private let hubCheck: @convention(c) (UnsafeMutableRawPointer?, Bool, Bool, UInt32) -> Bool = {
-    pointer, isWaiting, hasSlept, found in
+private let hubCheck: @convention(c) (UnsafeMutableRawPointer?, Bool, UInt32) -> Bool = { pointer, hasSlept, found in
     guard let pointer else { return false }
-    return with(pointer) { $0.checkForHost(isWaiting: isWaiting, hasSlept: hasSlept, found: found) }
+    return with(pointer) { $0.checkForHost(hasSlept: hasSlept, found: found) }
 }
 
 private let hubDispatch: @convention(c) (UnsafeMutableRawPointer?) -> Void = { pointer in
@@ -57,9 +57,15 @@ private let hubDispatch: @convention(c) (UnsafeMutableRawPointer?) -> Void = { p
     with(pointer) { $0.serveHost() }
 }
 
-private let hubIdle: @convention(c) (UnsafeMutableRawPointer?, Bool) -> Void = { pointer, isFresh in
+/// Without the lock: only the loop's own thread writes it.
+private let hubIsWaiting: @convention(c) (UnsafeMutableRawPointer?) -> Bool = { pointer in
+    guard let pointer else { return false }
+    return with(pointer) { $0.isWaitTold }
+}
+
+private let hubIdle: @convention(c) (UnsafeMutableRawPointer?, Bool) -> Void = { pointer, isStale in
     guard let pointer else { return }
-    with(pointer) { $0.hostIsIdle(isFresh: isFresh) }
+    with(pointer) { $0.hostIsIdle(isStale: isStale) }
 }
 
 private let hubRelease: @convention(c) (UnsafeMutableRawPointer?) -> Void = {

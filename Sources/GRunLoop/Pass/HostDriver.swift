@@ -39,10 +39,10 @@ extension GRunLoop {
     /// Called when nothing is ready in the host's context, and observers are told of the host's sleep. A head of a pass
     /// comes directly before beforeWaiting. So if something foreign was dispatched since the last head, a new head
     /// comes first, and beforeWaiting follows the next time that nothing is ready.
-    func hostIsIdle(isFresh: Bool) {
+    func hostIsIdle(isStale: Bool) {
         guard let frame = beginDispatch() else { return }
         let mode = frame.mode
-        if isFresh, hostRun.stage.isPending, host.waitMode === frame.mode {
+        if !isStale, hostRun.stage.isPending, host.waitMode === mode {
             hostRun.stage.beginHead()
             notifyLocked(.beforeWaiting, mode)  // 7
             leaveWaitToHostLocked(hostRun, mode, isTold: true)
@@ -80,9 +80,7 @@ extension GRunLoop {
     func leaveWaitToHostLocked(_ run: Run, _ mode: ModeState, isTold: Bool) {
         run.stage.wait()
         host.waitMode = .passUnretained(mode)
-        guard isTold, let hub = host.hub else { return }
-        run.stage.tell()
-        cgrun_hub_set_waiting(hub, true)
+        if isTold, host.hub != nil { run.stage.tell() }
     }
 
     /// Whether afterWaiting is still to be sent.
@@ -93,7 +91,7 @@ extension GRunLoop {
     func endHostWaitLocked() {
         guard isWaitTold else { return }
         hostRun.stage.wait()
-        if let hub = host.hub { cgrun_hub_set_waiting(hub, false) }
+        if let hub = host.hub { cgrun_hub_note_wait_ended(hub) }
         // As after any wait: a pass comes before the next one (item 70).
         frame?.run.stage.beginTail()
         notifyLocked(.afterWaiting, host.waitMode.takeUnretainedValue())
