@@ -11,9 +11,10 @@
 
 typedef struct {
     GSource source;
-    GSource *hub;
-    GMainContext *context;
-    GSource *canary;
+    Hub *hub;
+    /// The further context, and its canary.
+    cgrun_polled polled;
+    cgrun_poller poller;
     bool is_owner;
     GPollFD *records;
     gint count;
@@ -37,7 +38,7 @@ static void watch(Carrier *carrier, const GPollFD *found, gint count)
     for (gint i = 0; is_same && i < count; i++)
         is_same = found[i].fd == carrier->records[i].fd;
     if (!is_same) {
-        cgrun_hub_note_interrupted(carrier->hub);
+        cgrun_hub_note_interrupted(&carrier->hub->source);
         remove_records(carrier);
         carrier->records = g_new(GPollFD, count);
         carrier->count = count;
@@ -55,28 +56,10 @@ static void watch_nothing(Carrier *carrier)
         carrier->records[i].events = carrier->records[i].revents = 0;
 }
 
-enum { USUAL_RECORDS = 16, MOST_ATTEMPTS = 8 };
-
-/// Polls the context without waiting; returns whether it is ready. `records` (of which there is room for `room`) gets
-/// what it watches, `*count` how many.
-static bool look(Carrier *carrier, GPollFD **records, gint *room, gint *count, gint *timeout)
+static bool look(Carrier *carrier, gint *timeout)
 {
-    for (int attempt = 0; attempt < MOST_ATTEMPTS; attempt++) {
-        gint priority;
-        g_main_context_prepare(carrier->context, &priority);
-        while ((*count = g_main_context_query(carrier->context, priority, timeout, *records, *room)) > *room) {
-            *room = *count;
-            *records = g_renew(GPollFD, *records, *room);
-        }
-        g_poll(*records, (guint)*count, 0);
-        cgrun_hub_clear_canary(carrier->canary);
-        if (g_main_context_check(carrier->context, priority, *records, *count))
-            return true;
-        if (cgrun_hub_saw_check(carrier->canary))
-            return false;
-        // GLib left the check out, because another thread has changed the poll set: again.
-    }
-    return true;
+    g_main_context_prepare(carrier->polled.context, &carrier->polled.priority);
+    return cgrun_poller_look(&carrier->poller, &carrier->polled, timeout);
 }
 
 static gboolean carrier_prepare(GSource *source, gint *timeout)
@@ -85,47 +68,38 @@ static gboolean carrier_prepare(GSource *source, gint *timeout)
     *timeout = -1;
     carrier->deadline = -1;
     // Another thread may own the context. Tried in each iteration, since GLib does not tell when it is released.
-    if (cgrun_hub_steps_back((Hub *)carrier->hub) ||
-        !(carrier->is_owner || (carrier->is_owner = g_main_context_acquire(carrier->context)))) {
+    if (cgrun_hub_steps_back(carrier->hub) ||
+        !(carrier->is_owner || (carrier->is_owner = g_main_context_acquire(carrier->polled.context)))) {
         watch_nothing(carrier);
         return FALSE;
     }
-    gint room = MAX(carrier->count, USUAL_RECORDS), count;
-    GPollFD *records = g_new(GPollFD, room);
-    bool is_ready = look(carrier, &records, &room, &count, timeout);
-    if (is_ready) {
+    if (look(carrier, timeout)) {
         watch_nothing(carrier);
-    } else {
-        watch(carrier, records, count);
-        if (*timeout >= 0)
-            carrier->deadline = g_get_monotonic_time() + *timeout * G_GINT64_CONSTANT(1000);
+        return TRUE;
     }
-    g_free(records);
-    return is_ready;
+    watch(carrier, carrier->poller.records, carrier->polled.count);
+    if (*timeout >= 0)
+        carrier->deadline = g_get_monotonic_time() + *timeout * G_GINT64_CONSTANT(1000);
+    return FALSE;
 }
 
 static gboolean carrier_check(GSource *source)
 {
     Carrier *carrier = (Carrier *)source;
-    if (cgrun_hub_steps_back((Hub *)carrier->hub) || !carrier->is_owner)
+    if (cgrun_hub_steps_back(carrier->hub) || !carrier->is_owner)
         return FALSE;
     bool has_event = carrier->deadline >= 0 && g_get_monotonic_time() >= carrier->deadline;
     for (gint i = 0; i < carrier->count; i++)
         has_event |= carrier->records[i].revents != 0;
-    if (!has_event)
-        return FALSE;
-    gint room = MAX(carrier->count, USUAL_RECORDS), count, timeout;
-    GPollFD *records = g_new(GPollFD, room);
-    bool is_ready = look(carrier, &records, &room, &count, &timeout);
-    g_free(records);
-    return is_ready;
+    gint timeout;
+    return has_event && look(carrier, &timeout);
 }
 
 static gboolean carrier_dispatch(GSource *source, GSourceFunc callback, gpointer data)
 {
     (void)callback;
     (void)data;
-    cgrun_hub_serve((Hub *)((Carrier *)source)->hub);
+    cgrun_hub_serve(((Carrier *)source)->hub);
     return G_SOURCE_CONTINUE;
 }
 
@@ -133,9 +107,10 @@ static void carrier_finalize(GSource *source)
 {
     Carrier *carrier = (Carrier *)source;
     g_free(carrier->records);
-    g_source_unref(carrier->canary);
-    g_source_unref(carrier->hub);
-    g_main_context_unref(carrier->context);
+    cgrun_poller_clear(&carrier->poller);
+    g_source_unref(carrier->polled.hub);
+    g_source_unref(&carrier->hub->source);
+    g_main_context_unref(carrier->polled.context);
 }
 
 static GSourceFuncs carrier_functions = {
@@ -149,9 +124,8 @@ GSource *cgrun_carrier_new(GSource *hub, GMainContext *context, GSource *canary)
 {
     GSource *source = g_source_new(&carrier_functions, sizeof(Carrier));
     Carrier *carrier = (Carrier *)source;
-    carrier->hub = g_source_ref(hub);
-    carrier->context = g_main_context_ref(context);
-    carrier->canary = g_source_ref(canary);
+    carrier->hub = (Hub *)g_source_ref(hub);
+    carrier->polled = (cgrun_polled){.context = g_main_context_ref(context), .hub = g_source_ref(canary)};
     g_source_set_name(source, "GRunLoop further context");
     g_source_set_can_recurse(source, TRUE);
     g_source_attach(source, g_source_get_context(hub));
@@ -173,6 +147,6 @@ void cgrun_carrier_close(GSource *source)
     Carrier *carrier = (Carrier *)source;
     g_source_destroy(source);
     if (carrier->is_owner)
-        g_main_context_release(carrier->context);
+        g_main_context_release(carrier->polled.context);
     carrier->is_owner = false;
 }

@@ -46,20 +46,25 @@ static void query(cgrun_poller *poller, cgrun_polled *polled, unsigned first, gi
     polled->count = count;
 }
 
+bool cgrun_poller_look(cgrun_poller *poller, cgrun_polled *polled, gint *timeout)
+{
+    bool is_ready;
+    do {
+        query(poller, polled, 0, timeout);
+        g_poll(poller->records, polled->count, 0);
+        cgrun_hub_clear_canary(polled->hub);
+        is_ready = g_main_context_check(polled->context, polled->priority, poller->records, polled->count);
+    } while (!is_ready && !cgrun_hub_saw_check(polled->hub) && !g_source_is_destroyed(polled->hub));
+    return is_ready;
+}
+
 // For a context whose check GLib left out. Uses other memory: the slices behind this one have not been checked yet.
 static __attribute__((noinline)) bool check_again(const cgrun_polled *polled)
 {
     cgrun_poller own = {.records = NULL};
-    bool is_ready, is_checked;
-    do {
-        cgrun_polled again = *polled;
-        gint timeout = 0;
-        query(&own, &again, 0, &timeout);
-        g_poll(own.records, again.count, 0);
-        cgrun_hub_clear_canary(polled->hub);
-        is_ready = g_main_context_check(polled->context, polled->priority, own.records, again.count);
-        is_checked = is_ready || cgrun_hub_saw_check(polled->hub);
-    } while (!is_checked);
+    cgrun_polled again = *polled;
+    gint timeout;
+    bool is_ready = cgrun_poller_look(&own, &again, &timeout);
     cgrun_poller_clear(&own);
     return is_ready;
 }

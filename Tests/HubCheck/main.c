@@ -219,9 +219,12 @@ static void check_hub(void)
     close(ends[1]);
 }
 
+static gint is_owned;
+
 static void *own_for_a_while(void *data)
 {
     g_assert_true(g_main_context_acquire(data));
+    g_atomic_int_set(&is_owned, 1);
     g_usleep(20000);
     g_main_context_release(data);
     return NULL;
@@ -273,7 +276,8 @@ static void check_carrier(void)
     g_source_unref(carrier);
 
     GThread *thread = g_thread_new("owner", own_for_a_while, further);
-    g_usleep(5000);
+    while (!g_atomic_int_get(&is_owned))
+        g_usleep(100);
     carrier = cgrun_carrier_new(loop.hub, further, canary.hub);
     iterate(home, 3);
     g_thread_join(thread);

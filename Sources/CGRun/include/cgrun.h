@@ -167,6 +167,10 @@ typedef struct {
 } cgrun_poller;
 void cgrun_poller_clear(cgrun_poller *poller);
 
+/// Looks, without waiting, at a context that is prepared: again if GLib leaves the check out, because another thread
+/// has changed the poll set. Returns whether it is ready; its records are the first of the poller's.
+bool cgrun_poller_look(cgrun_poller *poller, cgrun_polled *polled, gint *timeout);
+
 /// Waits for the contexts, of which the caller is the owner, and for descriptors of the loop's own, -1 for none.
 /// `deadline`, in nanoseconds: INT64_MIN only looks, INT64_MAX waits for ever. Returns a bit for each own descriptor
 /// that is readable; which contexts are ready stands in `polled`. Runs no user code.
