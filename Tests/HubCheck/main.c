@@ -305,8 +305,8 @@ static gboolean once_readable(gint descriptor, GIOCondition condition, void *dat
     return once(data);
 }
 
-/// What the host dispatches is foreign work, and ends a wait. g_main_context_pending() dispatches nothing, however often
-/// it is called.
+/// What the host dispatches is foreign work, and ends a wait. g_main_context_pending() dispatches nothing, however
+/// often it is called.
 static void check_pending(void)
 {
     int ends[2];

@@ -72,8 +72,8 @@ void cgrun_lock_relax(int *looks);
 
 /// What the hub asks of its run loop, on the loop's own thread only and never under a GLib lock.
 typedef struct {
-    /// Is there work to do now? Called in prepare(); must run no user code. `is_stale`: something foreign was dispatched
-    /// since the last head of a pass. `*watched` gets a bit for each poll record that this poll is to watch.
+    /// Is there work to do now? Called in prepare(); must run no user code. `is_stale`: since the last head of a pass
+    /// something foreign was dispatched. `*watched` gets a bit for each poll record that this poll is to watch.
     bool (*prepare)(void *loop, bool is_stale, unsigned *watched);
     /// Is there work to do now, `found` being the records that the poll has found ready? Called in check(); must run no
     /// user code. `has_slept`: there are sentinels, and this poll has taken time.
