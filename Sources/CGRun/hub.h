@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// State that the hub, its sentinels and the carriers of further contexts share. hub.c calls sentinels.c, carrier.c and
-// poller.c call hub.c, and nothing calls the other way.
+// State that the hub, its sentinels and the carriers of further contexts share. carrier.c calls poller.c, both call
+// hub.c, hub.c calls sentinels.c, and nothing calls the other way.
 #ifndef CGRUN_HUB_H
 #define CGRUN_HUB_H
 
