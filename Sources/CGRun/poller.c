@@ -32,7 +32,9 @@ void cgrun_poller_clear(cgrun_poller *poller)
     *poller = (cgrun_poller){.records = NULL};
 }
 
-static void query(cgrun_poller *poller, cgrun_polled *polled, unsigned first, gint *timeout)
+// In each of our sleeps: a call would cost it 20 instructions.
+__attribute__((always_inline)) static inline void query(
+    cgrun_poller *poller, cgrun_polled *polled, unsigned first, gint *timeout)
 {
     GPollFD *records = make_room(poller, first + 1);
     gint room = poller->capacity - first;

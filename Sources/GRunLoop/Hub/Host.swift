@@ -169,7 +169,7 @@ extension GRunLoop {
                 if found & UInt32(CGRUN_HUB_CLOSED) != 0 { host.shortage = .loss(errno: EBADF) }
                 return true
             }
-            if host.ambient._withUnsafeGuaranteedRef(hasWorkLocked) { return true }
+            if host.ambient._withUnsafeGuaranteedRef({ hasWorkLocked($0) }) { return true }
             // Nothing to do: our next item begins a new row.
             hostRun.turns.slice.end()
             return hasSlept && !wasRearmed
