@@ -76,7 +76,9 @@ import Testing
             let other = Pipe()
             let number = copyWithHighNumber(other.readEnd)
             let scheduled = Recorder()
-            try loop.add(GRunLoop.DescriptorSource(descriptor: good.readEnd) { _, _ in }, forMode: .common)
+            let source = GRunLoop.DescriptorSource(descriptor: good.readEnd) { _, _ in }
+            try loop.add(source, forMode: .common)
+            try loop.add(source, forMode: "third")
             let bad = GRunLoop.DescriptorSource(descriptor: number) { _, _ in }
             try loop.add(bad, forMode: .common)
             loop.add(GRunLoop.Source(schedule: { _, mode in scheduled(mode.rawValue) }, perform: {}), forMode: .common)
@@ -85,6 +87,8 @@ import Testing
             #expect(throws: GRunLoop.DescriptorError.self) { try loop.addCommonMode("second") }
             #expect(scheduled.lines == [])
             #expect(loop.run(mode: "second") == .finished)
+            #expect(throws: GRunLoop.DescriptorError.self) { try loop.addCommonMode("third") }
+            #expect(loop.contains(source, forMode: "third"), "it was there before")
             // Without the bad one it works.
             _ = capturingLog { bad.invalidate() }
             try loop.addCommonMode("second")

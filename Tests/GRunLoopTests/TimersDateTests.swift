@@ -110,8 +110,8 @@ import Testing
             let timer = GRunLoop.Timer(fireAt: isMoved ? GRunLoop.now : GRunLoop.distantFuture) { _ in }
             loop.add(timer, forMode: .default)
             if isMoved { timer.fireDate = GRunLoop.distantFuture }
-            #expect(timer.deadline >= before + .longest)
-            #expect(timer.deadline <= Nanoseconds.now() + .longest)
+            #expect(timer.dates.deadline >= before + .longest)
+            #expect(timer.dates.deadline <= Nanoseconds.now() + .longest)
             // It is a timer like any other: the mode is not finished, and it does not fire.
             #expect(loop.run(for: .milliseconds(5)) == .timedOut)
             #expect(timer.isValid)

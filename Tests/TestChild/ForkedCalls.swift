@@ -76,18 +76,18 @@ extension ForkScene {
 
     private var membershipCalls: [ForkedCall] {
         [
-            said("TimerMembership.add") { loop.add(timer, forMode: mode) },
-            said("TimerMembership.remove") { loop.remove(timer, forMode: .default) },
-            said("TimerMembership.contains") { !loop.contains(timer, forMode: .default) },
+            said("Membership.add") { loop.add(timer, forMode: mode) },
+            said("Membership.remove") { loop.remove(timer, forMode: .default) },
+            said("Membership.contains") { !loop.contains(timer, forMode: .default) },
             said("SourceMembership.add") { loop.add(source, forMode: mode) },
             said("SourceMembership.remove") { loop.remove(source, forMode: .common) },
             said("SourceMembership.contains") { !loop.contains(source, forMode: .common) },
-            said("DescriptorMembership.add") { try loop.add(descriptor, forMode: mode) },
-            said("DescriptorMembership.remove") { loop.remove(descriptor, forMode: .default) },
-            said("DescriptorMembership.contains") { !loop.contains(descriptor, forMode: .default) },
-            said("ObserverMembership.add") { loop.add(observer, forMode: mode) },
-            said("ObserverMembership.remove") { loop.remove(observer, forMode: .default) },
-            said("ObserverMembership.contains") { !loop.contains(observer, forMode: .default) },
+            said("Membership.add") { try loop.add(descriptor, forMode: mode) },
+            said("Membership.remove") { loop.remove(descriptor, forMode: .default) },
+            said("Membership.contains") { !loop.contains(descriptor, forMode: .default) },
+            said("Membership.add") { loop.add(observer, forMode: mode) },
+            said("Membership.remove") { loop.remove(observer, forMode: .default) },
+            said("Membership.contains") { !loop.contains(observer, forMode: .default) },
             said("ContextMembership.add") { loop.add(context: context, forMode: mode) },
             said("ContextMembership.remove") { loop.remove(context: context, forMode: mode) },
             said("ContextMembership.contains") { !loop.contains(context: context, forMode: mode) },
@@ -108,14 +108,14 @@ extension ForkScene {
                 _ = GRunLoop.Timer(interval: .zero, repeats: true) { _ in }
             },
             said("Timer.scheduled") { _ = GRunLoop.Timer.scheduled(interval: .zero, repeats: false) { _ in } },
-            said("Timer.fireDate") {
+            said("TimerDates.fireDate") {
                 timer.fireDate = .now
                 return timer.fireDate == GRunLoop.distantFuture
             },
-            said("Timer.nextFireDate") { timer.nextFireDate == nil },
-            said("Timer.interval") { timer.interval == .zero },
-            said("Timer.repeats") { !timer.repeats },
-            said("Timer.tolerance") {
+            said("TimerDates.nextFireDate") { timer.nextFireDate == nil },
+            said("TimerDates.interval") { timer.interval == .zero },
+            said("TimerDates.repeats") { !timer.repeats },
+            said("TimerDates.tolerance") {
                 timer.tolerance = .seconds(2)
                 return timer.tolerance == .zero
             },

@@ -64,8 +64,8 @@ extension GRunLoop {
         // All conditions fit into a byte. Beside the flags, it keeps the object at 72 bytes, in malloc's class of 80;
         // one byte more costs 96.
         private let conditionBits: UInt8
-        @exclusivity(unchecked) var isCommonItem = false
-        @exclusivity(unchecked) private var valid = true
+        var isCommonItem = false
+        var isValidLocked = true
         /// What the source was made to wait for. ``Conditions/hangUp`` and ``Conditions/error`` come unasked.
         ///
         /// Threads: any. There is no corresponding Core Foundation function.
@@ -73,9 +73,7 @@ extension GRunLoop {
 
         /// Guards the flags and what follows.
         let guardian = Guardian()
-        /// The source's mode: nearly all sources are in one.
-        @exclusivity(unchecked) private unowned(unsafe) var firstMode: ModeState?
-        @exclusivity(unchecked) private var otherModes: [ModeState] = []
+        private var places = Places()
         let handler: @Sendable (DescriptorSource, Conditions) -> Void
         /// What the handler holds, if that belongs to an actor.
         let confined: Confined?
@@ -111,7 +109,7 @@ extension GRunLoop {
         /// False from the call of ``invalidate()`` on.
         ///
         /// Threads: any. The corresponding Core Foundation function is `CFRunLoopSourceIsValid`.
-        public var isValid: Bool { !Fork.isChild && guardian.withLock { valid } }
+        public var isValid: Bool { !Fork.isChild && guardian.withLock { isValidLocked } }
 
         /// Takes the source out of every mode, for good. It is not performed any more, also not for an event that was
         /// found already. The second time it does nothing.
@@ -119,35 +117,31 @@ extension GRunLoop {
         /// Threads: any. The corresponding Core Foundation function is `CFRunLoopSourceInvalidate`.
         public func invalidate() {
             guard !Fork.isChild else { return }
-            // Released after the lock: the deinit of what the closure holds is user code.
-            _ = guardian.withLock { () -> [Any] in
-                guard valid else { return [] }
-                valid = false
-                return guardian.loop?.removeEverywhereLocked(self) ?? []
-            }
+            let held = guardian.lock()
+            _ = endLocked(held)
+            guardian.unlock(held)
             confined?.letGo()
         }
+    }
+}
 
-        var isValidLocked: Bool { valid }
+extension GRunLoop.DescriptorSource: ModeItem {
+    static var kind: StaticString { "DescriptorSource" }
+    var asItem: Item { .descriptor(self) }
+    var homeLocked: Home? { confined?.home }
+    var firstMode: Unmanaged<ModeState>? { places.first }
 
-        var isInNoMode: Bool { firstMode == nil }
+    func isIn(_ mode: ModeState) -> Bool { places.contains(mode) }
 
-        var modes: [ModeState] { (firstMode.map { [$0] } ?? []) + otherModes }
+    func join(_ mode: ModeState, of loop: GRunLoop, _ effects: inout Effects) throws(GRunLoop.DescriptorError) {
+        if try mode.descriptors.add(self) { effects.closed = descriptor }
+        places.add(mode)
+        effects.kick.merge(loop.descriptorsChangedLocked(in: mode))
+    }
 
-        func join(_ mode: ModeState) {
-            if firstMode == nil { firstMode = mode } else { otherModes.append(mode) }
-        }
-
-        /// Returns whether the source was in the mode.
-        func leave(_ mode: ModeState) -> Bool {
-            if firstMode === mode {
-                firstMode = otherModes.isEmpty ? nil : otherModes.removeFirst()
-                return true
-            }
-            guard let index = otherModes.firstIndex(where: { $0 === mode }) else { return false }
-            otherModes.remove(at: index)
-            return true
-        }
+    func leave(_ mode: ModeState, _ effects: inout Effects) {
+        places.remove(mode)
+        if mode.descriptors.remove(self) { effects.closed = descriptor }
     }
 }
 

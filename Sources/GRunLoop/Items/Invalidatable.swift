@@ -7,6 +7,3 @@ protocol Invalidatable: AnyObject, Sendable {
 }
 
 extension GRunLoop.Source: Invalidatable {}
-extension GRunLoop.DescriptorSource: Invalidatable {}
-extension GRunLoop.Timer: Invalidatable {}
-extension GRunLoop.Observer: Invalidatable {}

@@ -23,14 +23,14 @@ extension GRunLoop {
         public let order: Int
 
         /// Where the closure belongs, if that is an actor.
-        let home: Home?
+        let homeLocked: Home?
         let guardian = Guardian()
         // Guarded by the guardian.
-        @exclusivity(unchecked) var modes: [ModeState] = []
-        @exclusivity(unchecked) var isCommonItem = false
-        @exclusivity(unchecked) private var valid = true
-        @exclusivity(unchecked) private var firing = false
-        @exclusivity(unchecked) private var handler: (@Sendable (Observer, Activity) -> Void)?
+        private var places = Places()
+        var isCommonItem = false
+        var isValidLocked = true
+        private var firing = false
+        private var handler: (@Sendable (Observer, Activity) -> Void)?
 
         /// An observer that is in no loop yet, and may be added to any.
         ///
@@ -56,40 +56,36 @@ extension GRunLoop {
             self.activities = activities
             self.repeats = repeats
             self.order = order
-            self.home = home
+            homeLocked = home
             self.handler = handler
         }
 
         /// False from the call of ``invalidate()`` on, and after the one call of an observer that does not repeat.
         ///
         /// Threads: any. The corresponding Core Foundation function is `CFRunLoopObserverIsValid`.
-        public var isValid: Bool { !Fork.isChild && guardian.withLock { valid } }
+        public var isValid: Bool { !Fork.isChild && guardian.withLock { isValidLocked } }
 
         /// Takes the observer out of every mode, for good, and releases its closure. The second time it does nothing.
         ///
         /// Threads: any. The corresponding Core Foundation function is `CFRunLoopObserverInvalidate`.
         public func invalidate() {
             guard !Fork.isChild else { return }
-            // Released after the lock: the deinit of what the closure holds is user code.
-            _ = guardian.withLock { () -> (Any?, [Any]) in
-                guard valid else { return (nil, []) }
-                valid = false
-                let released = handler
-                handler = nil
-                return (released, guardian.loop?.removeEverywhereLocked(self) ?? [])
-            }
+            let held = guardian.lock()
+            let released = endLocked(held) ? handler.take() : nil
+            guardian.unlock(held)
+            // After the lock: the deinit of what the closure holds is user code.
+            withExtendedLifetime(released) {}
         }
 
         // MARK: For the loop, which holds its lock
 
-        var canBeCalledLocked: Bool { valid && !firing }
-        var isValidLocked: Bool { valid }
+        var canBeCalledLocked: Bool { isValidLocked && !firing }
 
         /// Without a lock: calls the closure unless the observer was invalidated since it was collected.
         func deliver(_ activity: Activity, in mode: ModeState, of loop: GRunLoop) {
             var body = guardian.withLock { () -> (@Sendable (Observer, Activity) -> Void)? in
                 // Firing: since it was collected it was moved to another loop, whose thread is calling it.
-                guard valid, !firing else { return nil }
+                guard canBeCalledLocked else { return nil }
                 firing = true
                 return handler
             }
@@ -98,6 +94,24 @@ extension GRunLoop {
             if !repeats { invalidate() }
             guardian.withLock { firing = false }
         }
+    }
+}
+
+extension GRunLoop.Observer: ModeItem {
+    static var kind: StaticString { "Observer" }
+    var asItem: Item { .observer(self) }
+    var firstMode: Unmanaged<ModeState>? { places.first }
+
+    func isIn(_ mode: ModeState) -> Bool { places.contains(mode) }
+
+    func join(_ mode: ModeState, of loop: GRunLoop, _ effects: inout Effects) {
+        places.add(mode)
+        mode.insert(self)
+    }
+
+    func leave(_ mode: ModeState, _ effects: inout Effects) {
+        places.remove(mode)
+        mode.remove(self)
     }
 }
 

@@ -2,8 +2,8 @@
 // What adding and removing has in common for all kinds of items.
 //
 // For every kind, `add` and `remove` change the loop while they hold its lock once: the item becomes a common item and
-// joins every common mode, or neither. Calls, wake-ups and log messages come after the lock. What leaves a mode is
-// released after the lock as well: its deinit may be user code.
+// joins every common mode, or neither. Calls, wake-ups and log messages come after the lock. Whoever takes an item out
+// of a mode holds it until after the lock: its deinit may be user code.
 
 extension GRunLoop {
     /// With the lock held: the modes that an item joins that is added to `name`.
@@ -40,46 +40,33 @@ extension GRunLoop {
         }
         guard !refuses("addCommonMode") else { return }
         var joined: [Source] = []
-        var kick: Kick?
-        let failure = lock.withLock { () -> DescriptorError? in
-            guard !isDead, !commonModes.contains(name) else { return nil }
+        var effects = Effects()
+        // If it fails.
+        defer { effects.kick.take()?.send() }
+        try lock.withLock { () throws(DescriptorError) in
+            guard !isDead, !commonModes.contains(name) else { return }
             let items = commonItems.ordered
             // Items that can fail come first, so that no others have to be removed again.
-            if let failure = joinDescriptorsLocked(items, name, &kick) { return failure }
+            try joinAllLocked(
+                items.compactMap { if case .descriptor(let source) = $0 { (source, modeLocked(name)) } else { nil } },
+                &effects)
             commonModes.insert(name)
             if let mode = modes[name] {
                 mode.isCommon = true
                 mode.contextsVersion += 1
-                kick.merge(contextsChangedLocked(in: mode))
+                effects.kick.merge(contextsChangedLocked(in: mode))
             }
             for item in items {
                 switch item {
                 case .source(let source): if joinLocked(source, modeLocked(name)) { joined.append(source) }
                 case .descriptor: break
-                case .timer(let timer): kick.merge(joinLocked(timer, modeLocked(name)))
-                case .observer(let observer): joinLocked(observer, modeLocked(name))
-                case .context(let context): kick.merge(joinLocked(context, modeLocked(name)))
+                case .timer(let timer): _ = joinLocked(timer, modeLocked(name), &effects)
+                case .observer(let observer): _ = joinLocked(observer, modeLocked(name), &effects)
+                case .context(let context): effects.kick.merge(joinLocked(context, modeLocked(name)))
                 }
             }
-            return nil
         }
-        kick?.send()
-        if let failure { throw failure }
+        effects.kick.take()?.send()
         for source in joined { source.schedule?(self, name) }
-    }
-
-    /// Adds all of them or none. `kick` must be sent also on failure.
-    private func joinDescriptorsLocked(_ items: [Item], _ name: Mode, _ kick: inout Kick?) -> DescriptorError? {
-        var joined: [DescriptorSource] = []
-        for case .descriptor(let source) in items {
-            do throws(DescriptorError) {
-                _ = try joinLocked(source, modeLocked(name), &kick)
-                joined.append(source)
-            } catch {
-                for source in joined { _ = leaveLocked(source, modeLocked(name)) }
-                return error
-            }
-        }
-        return nil
     }
 }

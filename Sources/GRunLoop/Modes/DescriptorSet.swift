@@ -23,12 +23,12 @@ final class DescriptorSet {
         var isShared = false
     }
 
-    @exclusivity(unchecked) private(set) var epoll: Int32 = -1
+    private(set) var epoll: Int32 = -1
     /// By descriptor: their numbers are small, since the system gives the lowest that is free.
-    @exclusivity(unchecked) private var watches = UnsafeMutableBufferPointer<Watch>(start: nil, count: 0)
-    @exclusivity(unchecked) private var shared: [Int32: SharedDescriptor] = [:]
-    @exclusivity(unchecked) private var count = 0
-    @exclusivity(unchecked) private var generations: UInt32 = 0
+    private var watches = UnsafeMutableBufferPointer<Watch>(start: nil, count: 0)
+    private var shared: [Int32: SharedDescriptor] = [:]
+    private var count = 0
+    private var generations: UInt32 = 0
 
     deinit {
         for descriptor in watchedDescriptors {
@@ -63,11 +63,6 @@ final class DescriptorSet {
         let watch = watch(of: descriptor)
         if watch.isShared { return shared[descriptor]?.sources ?? [] }
         return watch.source.map { [$0.takeUnretainedValue()] } ?? []
-    }
-
-    func contains(_ source: GRunLoop.DescriptorSource) -> Bool {
-        let watch = watch(of: source.descriptor)
-        return watch.source === source || watch.isShared && sources(of: source.descriptor).contains { $0 === source }
     }
 
     /// Returns whether the number had been closed while it was watched: the caller says so, without the lock.
@@ -111,7 +106,6 @@ final class DescriptorSet {
     /// Returns whether the number had been closed while it was watched: the caller says so, without the lock.
     func remove(_ source: GRunLoop.DescriptorSource) -> Bool {
         let descriptor = source.descriptor
-        guard contains(source) else { return false }
         let watch = watch(of: descriptor)
         let left = watch.isShared ? sources(of: descriptor).filter { $0 !== source } : []
         if left.first.map({ watch.source === $0 }) != true {
@@ -174,7 +168,7 @@ final class DescriptorSet {
     }
 
     /// Nil if the source was removed after the event was fetched.
-    @inline(__always) func receiver(of event: DescriptorBatch.Event) -> Receiver? {
+    func receiver(of event: DescriptorBatch.Event) -> Receiver? {
         let watch = watch(of: event.descriptor)
         guard watch.generation == event.generation, let source = watch.source else { return nil }
         guard !watch.isShared else { return receiverOfShared(event) }
@@ -187,7 +181,7 @@ final class DescriptorSet {
     }
 
     /// The receiver is about to be called: the next turn of a shared descriptor is another source's.
-    @inline(__always) func noteTurn(of receiver: Receiver, on descriptor: Int32) {
+    func noteTurn(of receiver: Receiver, on descriptor: Int32) {
         if receiver.isShared { noteSharedTurn(of: receiver, on: descriptor) }
     }
 

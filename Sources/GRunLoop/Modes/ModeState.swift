@@ -4,7 +4,7 @@
 /// Guarded by the loop's lock.
 final class ModeState {
     let name: GRunLoop.Mode
-    @exclusivity(unchecked) var isCommon: Bool
+    var isCommon: Bool
 
     /// Version-0 sources.
     @exclusivity(unchecked) var sources: [ObjectIdentifier: SourceMembership] = [:]
@@ -13,33 +13,33 @@ final class ModeState {
     /// Version-1 sources.
     let descriptors = DescriptorSet()
     /// The descriptor that was serviced last: the next one that is ready comes after it.
-    @exclusivity(unchecked) var lastDescriptor: Int32 = -1
+    var lastDescriptor: Int32 = -1
 
     /// The timers by deadline. A firing timer is in the mode but not in the heap.
     @exclusivity(unchecked) var heap = TimerHeap()
     /// How many timers are in the mode. It retains each of them once.
-    @exclusivity(unchecked) private(set) var timerCount = 0
+    private(set) var timerCount = 0
 
     /// In calling order.
-    @exclusivity(unchecked) var observers: [GRunLoop.Observer] = []
+    var observers: [GRunLoop.Observer] = []
     /// The activities that any observer watches.
-    @exclusivity(unchecked) var observed: GRunLoop.Activity = []
+    var observed: GRunLoop.Activity = []
     /// Whether stages 7 or 9 have an observer.
-    @inline(__always) var areWaitsObserved: Bool { !observed.isDisjoint(with: [.beforeWaiting, .afterWaiting]) }
+    var areWaitsObserved: Bool { !observed.isDisjoint(with: [.beforeWaiting, .afterWaiting]) }
 
     let blocks = BlockQueue()
 
     /// The contexts that the program added.
     @exclusivity(unchecked) var addedContexts: [ServedContext] = []
     /// The context of a private mode, made when the mode first runs.
-    @exclusivity(unchecked) var ownContext: ServedContext?
+    var ownContext: ServedContext?
     /// Counts changes of the mode's contexts, so that a run knows when to acquire them anew.
-    @exclusivity(unchecked) var contextsVersion = 0 {
+    var contextsVersion = 0 {
         // A context that is removed from the mode is held by its remover until the lock is released.
         didSet { contexts = nil }
     }
     /// All contexts of the mode, cached once they were asked for.
-    @exclusivity(unchecked) var contexts: [ServedContext]?
+    var contexts: [ServedContext]?
 
     init(name: GRunLoop.Mode, isCommon: Bool) {
         self.name = name
@@ -58,16 +58,15 @@ final class ModeState {
     func insert(_ timer: GRunLoop.Timer) {
         timerCount += 1
         _ = Unmanaged.passRetained(timer)
-        timer.join(self)
+        timer.note(self)
         if !timer.isFiring { heap.insert(timer, in: self) }
     }
 
-    /// Returns the timer with the mode's reference to it, to be released after the lock.
-    func remove(_ timer: GRunLoop.Timer) -> Unmanaged<GRunLoop.Timer> {
+    func remove(_ timer: GRunLoop.Timer) {
         timerCount -= 1
         takeOut(timer)
-        timer.leave(self)
-        return Unmanaged.passUnretained(timer)
+        timer.forget(self)
+        Unmanaged.passUnretained(timer).release()
     }
 
     func takeOut(_ timer: GRunLoop.Timer) {

@@ -73,7 +73,7 @@ struct TimerHeap: ~Copyable {
 
     /// The latest point at which a timer may fire: its deadline and its tolerance.
     private func hardDeadline(of entry: Entry) -> Nanoseconds {
-        entry.deadline.addingSaturating(timer(of: entry)._withUnsafeGuaranteedRef { $0.slack })
+        entry.deadline.addingSaturating(timer(of: entry)._withUnsafeGuaranteedRef { $0.dates.slack })
     }
 
     /// The timer of the earliest deadline.
@@ -91,8 +91,8 @@ struct TimerHeap: ~Copyable {
         timer.setSlot(slot, in: mode)
         count += 1
         window = nil
-        if timer.slack > 0 { tolerant += 1 }
-        siftUp(Entry(deadline: timer.deadline, order: lastOrder, slot: slot), at: count - 1)
+        if timer.dates.slack > 0 { tolerant += 1 }
+        siftUp(Entry(deadline: timer.dates.deadline, order: lastOrder, slot: slot), at: count - 1)
     }
 
     mutating func remove(from slot: Int, in mode: ModeState) {
@@ -106,7 +106,7 @@ struct TimerHeap: ~Copyable {
         // A timer's tolerance changes only while it is not in the heap.
         let isTolerant = timers[slot]._withUnsafeGuaranteedRef { timer in
             timer.setSlot(-1, in: mode)
-            return timer.slack > 0
+            return timer.dates.slack > 0
         }
         if isTolerant { tolerant -= 1 }
         places[slot] = Int32(freeSlot)
@@ -134,7 +134,7 @@ struct TimerHeap: ~Copyable {
     /// The numbers are used up: the timers get new ones in the same order, all greater than any before. So that no
     /// batch takes them for its own, the rest of the current batch is listed; batches of outer runs are listed already,
     /// or have no rest.
-    @inline(never) private mutating func numberAnew() {
+    private mutating func numberAnew() {
         listBatch(without: nil)
         let order = (0..<count).sorted { entries[$0].order < entries[$1].order }
         base = additions
@@ -189,7 +189,7 @@ struct TimerHeap: ~Copyable {
     }
 
     /// Sifts do not touch the timers: without a prefetch each would be a cache miss when its turn comes.
-    @inline(__always) private func prefetch(_ entry: Entry) {
+    private func prefetch(_ entry: Entry) {
         let timer = timer(of: entry).toOpaque()
         cgrun_prefetch(timer)
         cgrun_prefetch(timer + 64)
@@ -203,7 +203,7 @@ struct TimerHeap: ~Copyable {
 
     /// Lists the rest of the batch, because keys are about to change: a timer that is moved, or fired by a nested run,
     /// keeps its turn. An invalidated one loses it.
-    @inline(never) private mutating func listBatch(without index: Int? = nil) {
+    private mutating func listBatch(without index: Int? = nil) {
         guard batch.list == nil else { return }
         if let index, !timer(of: entries[index])._withUnsafeGuaranteedRef(\.isValidLocked) { return }
         batch.list = due(by: batch.limit, addedUpTo: batch.lastAddition)
@@ -271,7 +271,7 @@ struct TimerHeap: ~Copyable {
         return memory.assumingMemoryBound(to: Element.self)
     }
 
-    @inline(__always) private mutating func place(_ entry: Entry, at index: Int) {
+    private mutating func place(_ entry: Entry, at index: Int) {
         entries[index] = entry
         places[entry.slot] = Int32(truncatingIfNeeded: index)
     }
@@ -300,7 +300,7 @@ struct TimerHeap: ~Copyable {
         place(entry, at: index)
     }
 
-    @inline(__always) private func leastOfFour(from first: Int) -> Int {
+    private func leastOfFour(from first: Int) -> Int {
         let low = first + (entries[first + 1].precedes(entries[first]) ? 1 : 0)
         let high = first + 2 + (entries[first + 3].precedes(entries[first + 2]) ? 1 : 0)
         return entries[high].precedes(entries[low]) ? high : low

@@ -57,7 +57,8 @@ extension GRunLoop {
         var remains = Remains()
         remains.performs = performs.close()
         for timer in firing.map({ $0.takeUnretainedValue() }) {
-            remains.released += [timer, removeEverywhereLocked(timer) as Any]
+            remains.released.append(timer)
+            removeEverywhereLocked(timer)
         }
         firing = []
         for mode in modes.values { emptyLocked(mode, into: &remains) }
@@ -66,9 +67,9 @@ extension GRunLoop {
         for item in remains.items {
             // An item may be a common item without being in a mode.
             switch item {
-            case .timer(let timer): remains.released.append(removeEverywhereLocked(timer) as Any)
-            case .observer(let observer): remains.released += removeEverywhereLocked(observer)
-            case .descriptor(let source): remains.released += removeEverywhereLocked(source)
+            case .timer(let timer): removeEverywhereLocked(timer)
+            case .observer(let observer): removeEverywhereLocked(observer)
+            case .descriptor(let source): removeEverywhereLocked(source)
             case .source(let source): remains.released.append(source.ceaseCommon(in: self) as Any)
             case .context: break
             }
@@ -98,15 +99,11 @@ extension GRunLoop {
 
     private func emptyLocked(_ mode: ModeState, into remains: inout Remains) {
         remains.sources += mode.sources.values.compactMap { leaveLocked($0.source, mode) }
-        for timer in mode.heap.all { remains.released += [timer, removeEverywhereLocked(timer) as Any] }
-        for observer in mode.observers {
-            remains.released.append(observer)
-            remains.released += removeEverywhereLocked(observer)
-        }
-        for source in mode.descriptors.all {
-            remains.released.append(source)
-            remains.released += removeEverywhereLocked(source)
-        }
+        let (timers, observers, descriptors) = (mode.heap.all, mode.observers, mode.descriptors.all)
+        for timer in timers { removeEverywhereLocked(timer) }
+        for observer in observers { removeEverywhereLocked(observer) }
+        for source in descriptors { removeEverywhereLocked(source) }
+        remains.released += [timers, observers, descriptors] as [Any]
         // The epoll is closed here, not with the mode: a program that holds the loop holds its modes.
         if let epoll = mode.descriptors.end() { remains.descriptors.append(epoll) }
         remains.blocks += mode.blocks.removeAll()

@@ -247,7 +247,7 @@ public final class GRunLoop: @unchecked Sendable {
             guard let mode = modes[name], mode.timerCount > 0 else { return nil }
             // A timer whose closure is running still counts, with its old date (item 142).
             let candidates = firingTimersLocked(in: mode) + [mode.heap.first].compactMap(\.self)
-            return candidates.min { $0.deadline < $1.deadline }?.shownDateLocked
+            return candidates.min { $0.dates.deadline < $1.dates.deadline }?.dates.requested
         }?.instant
     }
 

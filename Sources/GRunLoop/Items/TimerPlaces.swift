@@ -1,12 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
-// The modes that a timer is in, and its slot in the heap of each.
+// How a timer joins and leaves modes, and its slot in the heap of each.
 
 /// Modes live as long as their loop, and are neither retained nor released here.
-extension GRunLoop.Timer {
-    var isInNoMode: Bool { firstMode == nil }
+extension GRunLoop.Timer: ModeItem {
+    static var kind: StaticString { "Timer" }
+    var asItem: Item { .timer(self) }
+    var homeLocked: Home? { dates.home }
+
+    func join(_ mode: ModeState, of loop: GRunLoop, _ effects: inout Effects) {
+        mode.insert(self)
+        effects.kick.merge(loop.rearmLocked(mode))
+    }
+
+    func leave(_ mode: ModeState, _ effects: inout Effects) { mode.remove(self) }
+
+    /// The timer begins to fire, or to move: a nested run does not see it.
+    func leaveHeaps() { forEachMode { $0.takeOut(self) } }
+
+    /// The timer has fired, or moved: it is behind those of the same deadline.
+    func returnToHeaps(of loop: GRunLoop) -> Kick? {
+        var kick: Kick?
+        forEachMode { mode in
+            mode.heap.insert(self, in: mode)
+            kick.merge(loop.rearmLocked(mode))
+        }
+        return kick
+    }
+
+    private var extras: TimerExtras? { dates.extras }
 
     /// Nearly all timers are in one mode, and need no array.
-    @inline(__always) func forEachMode(_ body: (ModeState) -> Void) {
+    private func forEachMode(_ body: (ModeState) -> Void) {
         if let firstMode { firstMode._withUnsafeGuaranteedRef(body) }
         if let extras { for place in extras.others { place.mode._withUnsafeGuaranteedRef(body) } }
     }
@@ -20,20 +44,20 @@ extension GRunLoop.Timer {
         Int(isFirst(mode) ? firstSlot : position(of: mode).flatMap { extras?.others[$0].slot } ?? -1)
     }
 
-    @inline(__always) func setSlot(_ slot: Int, in mode: ModeState) {
+    func setSlot(_ slot: Int, in mode: ModeState) {
         let slot = Int32(truncatingIfNeeded: slot)
         if extras == nil || isFirst(mode) { firstSlot = slot } else { setOther(slot, in: mode) }
     }
 
-    func join(_ mode: ModeState) {
+    func note(_ mode: ModeState) {
         if firstMode == nil {
             firstMode = .passUnretained(mode)
         } else {
-            needExtras().others.append(TimerExtras.Place(mode: .passUnretained(mode), slot: -1))
+            dates.needExtras().others.append(TimerExtras.Place(mode: .passUnretained(mode), slot: -1))
         }
     }
 
-    func leave(_ mode: ModeState) {
+    func forget(_ mode: ModeState) {
         if !isFirst(mode) {
             if let position = position(of: mode) { extras?.others.remove(at: position) }
         } else if let extras, !extras.others.isEmpty {
@@ -46,7 +70,7 @@ extension GRunLoop.Timer {
         }
     }
 
-    @inline(__always) private func isFirst(_ mode: ModeState) -> Bool {
+    private func isFirst(_ mode: ModeState) -> Bool {
         firstMode === mode
     }
 
@@ -54,7 +78,7 @@ extension GRunLoop.Timer {
         extras?.others.firstIndex { $0.mode === mode }
     }
 
-    @inline(never) private func setOther(_ slot: Int32, in mode: ModeState) {
+    private func setOther(_ slot: Int32, in mode: ModeState) {
         if let position = position(of: mode) { extras?.others[position].slot = slot }
     }
 }

@@ -11,9 +11,9 @@ class TimerExtras {
 
     /// 0 in a timer that fires once.
     let period: Nanoseconds
-    @exclusivity(unchecked) var slack: Nanoseconds
+    var slack: Nanoseconds
     /// What `fireDate` returns, if it is not the deadline.
-    @exclusivity(unchecked) var requested: Nanoseconds?
+    var requested: Nanoseconds?
     /// Whether it is a ``ConfinedTimerExtras``: in a byte that is there anyway.
     let isConfined: Bool
     /// The modes but the first.

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+// Timers, observers and descriptor sources come and go.
+
+extension GRunLoop {
+    /// Adds a timer to a mode, or to all common modes. A loop that sleeps in the mode is re-armed at once. A timer that
+    /// is there already, invalid, or in another loop, is left alone; that it is in another loop is logged. One whose
+    /// closure belongs to an actor that lives on another loop ends the process, with a message.
+    ///
+    /// Threads: any. The corresponding Core Foundation function is `CFRunLoopAddTimer`.
+    public func add(_ timer: Timer, forMode name: Mode) {
+        add(timer, to: name, "add(Timer)")
+    }
+
+    /// Adds an observer to a mode, or to all common modes. One that is there already, invalid, or in another loop, is
+    /// left alone; that it is in another loop is logged. One whose closure belongs to an actor that lives on another
+    /// loop ends the process, with a message.
+    ///
+    /// Threads: any. The corresponding Core Foundation function is `CFRunLoopAddObserver`.
+    public func add(_ observer: Observer, forMode name: Mode) {
+        add(observer, to: name, "add(Observer)")
+    }
+
+    /// Adds a descriptor source to a mode, or to all common modes. A loop that sleeps in the mode watches it at once. A
+    /// source that is there already, invalid, or in another loop, is left alone; that it is in another loop is logged.
+    /// One whose closure belongs to an actor that lives on another loop ends the process, with a message.
+    ///
+    /// - Throws: ``DescriptorError`` if the descriptor cannot be watched. Then the source has joined none of the modes.
+    ///
+    /// Threads: any. The corresponding Core Foundation function is `CFRunLoopAddSource`.
+    public func add(_ source: DescriptorSource, forMode name: Mode) throws(DescriptorError) {
+        try add(source, to: name, "add(DescriptorSource)")
+    }
+
+    /// Removes a timer from a mode, or from all common modes. It stays valid, and keeps its dates.
+    ///
+    /// Threads: any. The corresponding Core Foundation function is `CFRunLoopRemoveTimer`.
+    public func remove(_ timer: Timer, forMode name: Mode) {
+        remove(timer, from: name, "remove(Timer)")
+    }
+
+    /// Removes an observer from a mode, or from all common modes. A notification that is under way still reaches it.
+    ///
+    /// Threads: any. The corresponding Core Foundation function is `CFRunLoopRemoveObserver`.
+    public func remove(_ observer: Observer, forMode name: Mode) {
+        remove(observer, from: name, "remove(Observer)")
+    }
+
+    /// Removes a descriptor source from a mode, or from all common modes. It is not performed any more.
+    ///
+    /// Threads: any. The corresponding Core Foundation function is `CFRunLoopRemoveSource`.
+    public func remove(_ source: DescriptorSource, forMode name: Mode) {
+        remove(source, from: name, "remove(DescriptorSource)")
+    }
+
+    /// Whether the timer is in the mode; for ``Mode/common``, whether it was added to the common modes as such.
+    ///
+    /// Threads: any. The corresponding Core Foundation function is `CFRunLoopContainsTimer`.
+    public func contains(_ timer: Timer, forMode name: Mode) -> Bool {
+        contains(timer, in: name, "contains(Timer)")
+    }
+
+    /// Whether the observer is in the mode; for ``Mode/common``, whether it was added to the common modes as such.
+    ///
+    /// Threads: any. The corresponding Core Foundation function is `CFRunLoopContainsObserver`.
+    public func contains(_ observer: Observer, forMode name: Mode) -> Bool {
+        contains(observer, in: name, "contains(Observer)")
+    }
+
+    /// Whether the source is in the mode; for ``Mode/common``, whether it was added to the common modes as such.
+    ///
+    /// Threads: any. The corresponding Core Foundation function is `CFRunLoopContainsSource`.
+    public func contains(_ source: DescriptorSource, forMode name: Mode) -> Bool {
+        contains(source, in: name, "contains(DescriptorSource)")
+    }
+
+    // MARK: The same for each of them
+
+    // Inlined, with what it calls: not so, adding a timer is 100 instructions dearer (make counts).
+    @inline(__always) private func add<Kind: ModeItem>(
+        _ item: Kind, to name: Mode, _ call: StaticString
+    ) throws(Kind.Refusal) {
+        guard !refuses(call) else { return }
+        var effects = Effects()
+        defer { effects.carryOut() }
+        let isOurs = try lock.withLock { () throws(Kind.Refusal) in try addLocked(item, name, &effects) }
+        if !isOurs { refuseOtherLoop(Kind.kind, home: item.guardian.withLock { item.homeLocked }) }
+    }
+
+    private func remove(_ item: some ModeItem, from name: Mode, _ call: StaticString) {
+        guard !Fork.refuses(call) else { return }
+        var effects = Effects()
+        lock.withLock {
+            guard item.guardian.isBound(to: lock) else { return }
+            if name == .common, !removeFromCommonLocked(item) { return }
+            for mode in modesToLeaveLocked(name) where item.isIn(mode) { item.leave(mode, &effects) }
+            unbindIfUnusedLocked(item)
+        }
+        effects.carryOut()
+    }
+
+    private func contains(_ item: some ModeItem, in name: Mode, _ call: StaticString) -> Bool {
+        guard !Fork.refuses(call) else { return false }
+        return lock.withLock {
+            guard item.guardian.isBound(to: lock) else { return false }
+            if name == .common { return item.isCommonItem }
+            return modes[name].map(item.isIn) ?? false
+        }
+    }
+
+    // MARK: With the lock held
+
+    /// Returns false if the item is in another loop.
+    @inline(__always) private func addLocked<Kind: ModeItem>(
+        _ item: Kind, _ name: Mode, _ effects: inout Effects
+    ) throws(Kind.Refusal) -> Bool {
+        guard !isDead else { return true }
+        guard item.guardian.bind(to: lock) else { return false }
+        defer { unbindIfUnusedLocked(item) }
+        guard item.isValidLocked else { return true }
+        item.homeLocked?.require(self, for: Kind.kind)
+        fixHomeLocked()
+        if name == .default {
+            _ = try joinLocked(item, defaultMode, &effects)
+        } else if name != .common {
+            _ = try joinLocked(item, modeLocked(name), &effects)
+        } else {
+            try joinAllLocked(modesToJoinLocked(name).map { (item, $0) }, &effects)
+            item.isCommonItem = true
+            commonItems.insert(item.asItem, for: item)
+        }
+        return true
+    }
+
+    /// Returns whether the item was not there before.
+    func joinLocked<Kind: ModeItem>(
+        _ item: Kind, _ mode: ModeState, _ effects: inout Effects
+    ) throws(Kind.Refusal) -> Bool {
+        guard item.firstMode == nil || !item.isIn(mode) else { return false }
+        try item.join(mode, of: self, &effects)
+        return true
+    }
+
+    /// All of them or none.
+    func joinAllLocked<Kind: ModeItem>(
+        _ pairs: [(Kind, ModeState)], _ effects: inout Effects
+    ) throws(Kind.Refusal) {
+        var joined: [(Kind, ModeState)] = []
+        for (item, mode) in pairs {
+            do throws(Kind.Refusal) {
+                if try joinLocked(item, mode, &effects) { joined.append((item, mode)) }
+            } catch {
+                for (item, mode) in joined { item.leave(mode, &effects) }
+                effects.closed = nil
+                throw error
+            }
+        }
+    }
+
+    /// The caller holds the item until the lock is released: its deinit is user code.
+    func removeEverywhereLocked(_ item: some ModeItem) {
+        var effects = Effects()
+        while let mode = item.firstMode { mode._withUnsafeGuaranteedRef { item.leave($0, &effects) } }
+        _ = removeFromCommonLocked(item)
+        unbindIfUnusedLocked(item)
+    }
+
+    /// Returns whether it was a common item.
+    private func removeFromCommonLocked(_ item: some ModeItem) -> Bool {
+        guard item.isCommonItem else { return false }
+        item.isCommonItem = false
+        return commonItems.remove(item) != nil
+    }
+
+    private func unbindIfUnusedLocked(_ item: some ModeItem) {
+        guard item.firstMode == nil, !item.isCommonItem else { return }
+        item.guardian.unbind()
+    }
+}
+
+/// What a change of modes brings about, once the lock is released.
+struct Effects: ~Copyable {
+    var kick: Kick?
+    /// A descriptor whose number was closed while a source watched it.
+    var closed: Int32?
+
+    @inline(__always) mutating func carryOut() {
+        kick.take()?.send()
+        if let closed { Self.warn(ofClosed: closed) }
+    }
+
+    private static func warn(ofClosed descriptor: Int32) {
+        Log.warning(
+            "descriptor \(descriptor) was closed while a DescriptorSource watched it; remove or invalidate the source "
+                + "before closing its descriptor")
+    }
+}
