@@ -133,7 +133,7 @@ final class Confined: @unchecked Sendable {
         if case .here = home.place { content.release() } else { Confined(carrying: content, to: home).letGo() }
     }
 
-    @inline(__always) func call(_ use: (ConfinedClosure) -> Void) {
+    func call(_ use: (ConfinedClosure) -> Void) {
         home.requireHere()
         // Retained: the closure may let itself go.
         guard let content = content?.takeUnretainedValue() else { return }

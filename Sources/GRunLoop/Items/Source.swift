@@ -24,14 +24,14 @@ extension GRunLoop {
 
         /// Taken after a loop's lock, never before it.
         private let lock = Lock.take()
-        @exclusivity(unchecked) private var valid = true
+        private var valid = true
         /// Its place in the order of first signals; 0 when it is not signalled.
-        @exclusivity(unchecked) private var signalNumber: UInt64 = 0
+        private var signalNumber: UInt64 = 0
         /// Replaced, never changed in place: a signalling thread reads the array that it found without the lock, and
         /// its release of that array is not ordered before a change in place.
-        @exclusivity(unchecked) private var memberships: [SourceMembership] = []
+        private var memberships: [SourceMembership] = []
         /// The loops of which it is a common item.
-        @exclusivity(unchecked) private var commonIn: [GRunLoop] = []
+        private var commonIn: [GRunLoop] = []
 
         /// A source that is in no loop yet, and may be added to any.
         ///

@@ -3,7 +3,7 @@
 
 /// A block for several modes: each of their queues holds the same token, and the first mode to run takes the body.
 final class BlockToken {
-    @exclusivity(unchecked) var body: (@Sendable () -> Void)?
+    var body: (@Sendable () -> Void)?
     let queues: [BlockQueue]
 
     init(body: @escaping @Sendable () -> Void, queues: [BlockQueue]) {
@@ -21,7 +21,7 @@ struct BlockQueue {
         /// The token of a block for several modes, which knows whether the block was taken.
         let token: BlockToken?
 
-        @inline(__always) init(sequence: UInt64, body: consuming @escaping @Sendable () -> Void) {
+        init(sequence: UInt64, body: consuming @escaping @Sendable () -> Void) {
             self.sequence = sequence
             self.body = body
             token = nil
@@ -89,7 +89,7 @@ struct BlockQueue {
         nonmutating set { state.pointee.live = newValue }
     }
 
-    @inline(__always) func append(_ entry: consuming Entry) {
+    func append(_ entry: consuming Entry) {
         if !state.pointee.isPlain { dropTakenAtHead() }
         if count == capacity { makeRoom() }
         state.pointee.isPlain = entry.token == nil && (state.pointee.isPlain || count == 0)
@@ -131,12 +131,12 @@ struct BlockQueue {
     }
 
     /// Whether every entry is a block for this queue alone, numbered `start` or later, as it nearly always is.
-    @inline(__always) func isPlain(from start: UInt64) -> Bool {
+    func isPlain(from start: UInt64) -> Bool {
         state.pointee.isPlain && count > 0 && entries[head].sequence >= start
     }
 
     /// Takes the first block of a plain queue that is not empty.
-    @inline(__always) func removeFirst() -> (@Sendable () -> Void)? {
+    func removeFirst() -> (@Sendable () -> Void)? {
         let body = (entries + head).move().body
         head = (head &+ 1) & (capacity &- 1)
         count &-= 1
@@ -164,7 +164,7 @@ struct BlockQueue {
         return (0..<count).map { (entries + slot($0)).move() }
     }
 
-    @inline(__always) private func slot(_ offset: Int) -> Int {
+    private func slot(_ offset: Int) -> Int {
         (head + offset) & (capacity - 1)
     }
 

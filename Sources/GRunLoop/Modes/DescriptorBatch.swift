@@ -129,7 +129,7 @@ struct DescriptorBatch: ~Copyable {
 
     /// Conditions for other sources of the descriptor are dropped, too: the kernel reports them again, and then they
     /// get their turn.
-    @inline(__always) private mutating func takeOut(
+    private mutating func takeOut(
         at index: Int, for receiver: DescriptorSet.Receiver, in mode: ModeState
     ) {
         // The next fetch begins behind it.

@@ -9,9 +9,9 @@ final class SourceMembership {
 
     // Guarded by the loop's lock.
     /// False once the source has left the mode: a signal that arrives later is dropped.
-    @exclusivity(unchecked) var isIn = true
+    var isIn = true
     /// Its place among the signalled sources.
-    @exclusivity(unchecked) fileprivate var place = SignalledSources.Place.nowhere
+    fileprivate var place = SignalledSources.Place.nowhere
 
     init(of source: GRunLoop.Source, in mode: ModeState, of loop: GRunLoop) {
         self.source = source
@@ -71,9 +71,9 @@ struct SignalledSources {
     private var count = 0
     private var batch = Batch()
 
-    @inline(__always) var isEmpty: Bool { count == 0 }
+    var isEmpty: Bool { count == 0 }
 
-    @inline(__always) mutating func insert(_ membership: SourceMembership) {
+    mutating func insert(_ membership: SourceMembership) {
         guard !membership.isListed else { return }
         membership.place = .fresh(fresh.count)
         fresh.append(.passUnretained(membership))
