@@ -14,8 +14,8 @@ import Testing
     @Test("a record that is used again is as a new one, in every field")
     func everyFieldBeginsAnew() {
         let (new, used) = (Run(isHosted: false), Run(isHosted: false))
-        used.begin(for: 5, returningAfterSource: true)
-        used.startClock(at: 7)
+        used.begin(returningAfterSource: true)
+        used.deadline = 7
         used.stage.beginTail()
         used.isStopped = true
         used.isDeadlineSpent = true
@@ -27,13 +27,13 @@ import Testing
         used.turns.noteAsked()
         used.turns.slice.begin(at: 9)
 
-        new.begin(for: .never, returningAfterSource: false)
+        new.begin(returningAfterSource: false)
         let expected = contents(of: new)
         // A field that this test does not know, and so has not changed, would be one that nobody checks.
         let unchanged = contents(of: used).filter { $0.value == expected[$0.key] }
         #expect(Set(unchanged.keys).isSubset(of: ["isHosted"]), "\(unchanged)")
 
-        used.begin(for: .never, returningAfterSource: false)
+        used.begin(returningAfterSource: false)
         #expect(contents(of: used) == expected)
     }
 
@@ -41,7 +41,7 @@ import Testing
     func everyFrameBeginsAnew() {
         let (first, second) = (ModeState(name: "first", isCommon: false), ModeState(name: "second", isCommon: false))
         let (frame, outer) = (Frame(of: Run(isHosted: false), in: first), Frame(of: Run(isHosted: false), in: first))
-        frame.begin(.passUnretained(second), above: outer)
+        frame.begin(.passUnretained(second), above: .passUnretained(outer))
         #expect(frame.mode === second && frame.parent === outer && !frame.isOutermost)
         frame.begin(.passUnretained(first), above: nil)
         #expect(frame.mode === first && frame.isOutermost)

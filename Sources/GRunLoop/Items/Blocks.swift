@@ -79,7 +79,7 @@ extension GRunLoop {
     }
 
     /// With the lock held: for one queue, which needs no token.
-    private func enqueueLocked(
+    @inline(__always) private func enqueueLocked(
         _ body: consuming @escaping @Sendable () -> Void, into queue: BlockQueue
     ) {
         fixHomeLocked()

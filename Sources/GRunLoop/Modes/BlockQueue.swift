@@ -3,7 +3,7 @@
 
 /// A block for several modes: each of their queues holds the same token, and the first mode to run takes the body.
 final class BlockToken {
-    var body: (@Sendable () -> Void)?
+    @exclusivity(unchecked) var body: (@Sendable () -> Void)?
     let queues: [BlockQueue]
 
     init(body: @escaping @Sendable () -> Void, queues: [BlockQueue]) {
@@ -21,7 +21,7 @@ struct BlockQueue {
         /// The token of a block for several modes, which knows whether the block was taken.
         let token: BlockToken?
 
-        init(sequence: UInt64, body: consuming @escaping @Sendable () -> Void) {
+        @inline(__always) init(sequence: UInt64, body: consuming @escaping @Sendable () -> Void) {
             self.sequence = sequence
             self.body = body
             token = nil
@@ -89,7 +89,7 @@ struct BlockQueue {
         nonmutating set { state.pointee.live = newValue }
     }
 
-    func append(_ entry: consuming Entry) {
+    @inline(__always) func append(_ entry: consuming Entry) {
         if !state.pointee.isPlain { dropTakenAtHead() }
         if count == capacity { makeRoom() }
         state.pointee.isPlain = entry.token == nil && (state.pointee.isPlain || count == 0)
@@ -131,12 +131,12 @@ struct BlockQueue {
     }
 
     /// Whether every entry is a block for this queue alone, numbered `start` or later, as it nearly always is.
-    func isPlain(from start: UInt64) -> Bool {
+    @inline(__always) func isPlain(from start: UInt64) -> Bool {
         state.pointee.isPlain && count > 0 && entries[head].sequence >= start
     }
 
     /// Takes the first block of a plain queue that is not empty.
-    func removeFirst() -> (@Sendable () -> Void)? {
+    @inline(__always) func removeFirst() -> (@Sendable () -> Void)? {
         let body = (entries + head).move().body
         head = (head &+ 1) & (capacity &- 1)
         count &-= 1

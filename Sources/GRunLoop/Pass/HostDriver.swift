@@ -57,11 +57,11 @@ extension GRunLoop {
         while !hostRun.turns.isLeftToHost {
             frame.move(to: host.ambient)
             owed.settle(.pass)
-            guard host.ambient._withUnsafeGuaranteedRef({ runPassLocked(frame, $0) }) != nil else {
-                // beforeWaiting may follow now, until something foreign is dispatched.
-                if let hub = host.hub { cgrun_hub_note_head(hub) }
-                return
-            }
+            _ = host.ambient._withUnsafeGuaranteedRef { runPassLocked(frame, $0) }
+            guard hostRun.stage.isPending else { continue }
+            // beforeWaiting may follow now, until something foreign is dispatched.
+            if let hub = host.hub { cgrun_hub_note_head(hub) }
+            return
         }
         owed.owe(.pass)
         hostRun.turns.slice.end()
@@ -157,7 +157,7 @@ extension GRunLoop {
 
     private func pushHostFrameLocked() -> Frame {
         let frame = spareHostFrame.take() ?? Frame(of: hostRun, in: defaultMode)
-        frame.begin(host.ambient, above: self.frame)
+        frame.begin(host.ambient, above: innermost)
         self.frame = frame
         return frame
     }

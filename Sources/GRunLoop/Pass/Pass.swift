@@ -8,15 +8,17 @@
 // The stages are never inlined: a profile shows them by name, and what one costs does not depend on its neighbours.
 
 extension GRunLoop {
-    /// One pass: stages 2 to 11. Returns whether it has handled a source; nil if its tail waits for the host. With the
-    /// lock held before and after; never held in user code.
-    @inline(never) func runPassLocked(_ frame: Frame, _ mode: ModeState) -> Bool? {
+    /// One pass: stages 2 to 11, and where a host drives perhaps only the head: the wait is the host's, and the tail
+    /// follows it. Returns whether it has handled a source. With the lock held before and after; never held in user code.
+    @inline(never) func runPassLocked(_ frame: Frame, _ mode: ModeState) -> Bool {
         let run = frame.run
         let handled = runHeadLocked(frame, mode)
+        let owed = run.turns.owed
         // What the tail would find comes after the host's turn.
-        if run.turns.isLeftToHost { return handled }
-        let polls = run.onlyPolls || !run.turns.owed.isEmpty || (handled && !sleepsAtOnceLocked(frame, mode))
-        guard let found = takeReadyLocked(frame, mode, polls: polls) else { return nil }
+        if owed.contains(.host) { return handled }
+        let polls = run.onlyPolls || !owed.isEmpty || (handled && !sleepsAtOnceLocked(frame, mode))
+        let found = takeReadyLocked(frame, mode, polls: polls)
+        if run.stage.isPending { return handled }
         return runTailLocked(frame, mode, found) || handled
     }
 

@@ -18,10 +18,8 @@ final class Run {
     // MARK: The limit, of a run of ours
 
     private(set) var returnsAfterSource = false
-    /// How long the run may last; zero and less: one pass without sleeping. `.never`: no limit.
-    private var span = Nanoseconds.never
-    /// `.min`: one pass without sleeping. `.never`: no limit, or not begun.
-    private(set) var deadline = Nanoseconds.never
+    /// `.min`: one pass without sleeping. `.never`: no limit, or the first pass has not begun.
+    var deadline = Nanoseconds.never
     /// The deadline has woken the innermost run, or this run has returned: it wakes no run any more.
     var isDeadlineSpent = false
 
@@ -31,13 +29,12 @@ final class Run {
     }
 
     /// A run of ours begins. Resets what is left of the former one.
-    func begin(for span: Nanoseconds, returningAfterSource: Bool) {
+    func begin(returningAfterSource: Bool) {
         stage = .head
         turns = Turns()
         isStopped = false
         owesPass = false
         returnsAfterSource = returningAfterSource
-        self.span = span
         deadline = .never
         isDeadlineSpent = false
     }
@@ -46,12 +43,6 @@ final class Run {
         stage.beginHead()
         turns.beginPass()
         owesPass = false
-    }
-
-    /// The limit counts from the first pass, after the entry observers. A limit that is too large to represent ends the
-    /// run at the last instant of the clock.
-    func startClock(at now: @autoclosure () -> Nanoseconds) {
-        deadline = span <= 0 ? .min : span > .longest ? .never : min(now().addingSaturating(span), .last)
     }
 
     /// The run only looks: one pass, no sleep.
@@ -84,9 +75,9 @@ final class Frame {
     }
 
     /// The frame's run goes on the stack. What is left of the former one has been released.
-    func begin(_ mode: Unmanaged<ModeState>, above parent: Frame?) {
+    func begin(_ mode: Unmanaged<ModeState>, above parent: Unmanaged<Frame>?) {
         modeReference = mode
-        parentReference = parent.map(Unmanaged.passUnretained)
+        parentReference = parent
         depth = Contexts.depth
     }
 
@@ -143,12 +134,10 @@ extension GRunLoop {
     }
 
     /// With the lock held: puts a run of ours on the stack.
-    @inline(__always) func makeFrame(
-        in mode: Unmanaged<ModeState>, for span: Nanoseconds, returningAfterSource: Bool
-    ) -> Frame {
+    @inline(__always) func makeFrame(in mode: Unmanaged<ModeState>, returningAfterSource: Bool) -> Frame {
         let frame = spareFrame.take() ?? Frame(of: Run(isHosted: false), in: defaultMode)
-        frame.run.begin(for: span, returningAfterSource: returningAfterSource)
-        frame.begin(mode, above: self.frame)
+        frame.run.begin(returningAfterSource: returningAfterSource)
+        frame.begin(mode, above: innermost)
         return frame
     }
 

@@ -32,14 +32,14 @@ extension GRunLoop {
             lock.unlock()
             return nil
         }
-        let frame = makeFrame(in: .passUnretained(mode), for: span, returningAfterSource: returningAfterSource)
+        let frame = makeFrame(in: .passUnretained(mode), returningAfterSource: returningAfterSource)
         guard beginLocked(frame, mode) else {
             lock.unlock()
             explainExhaustion(mode.name)
             return nil
         }
         notifyLocked(.entry, mode)  // 1
-        frame.run.startClock(at: time)
+        frame.run.deadline = deadline(after: span)
         let result = runPassesLocked(frame, mode)
         frame.run.isDeadlineSpent = true
         notifyLocked(.exit, mode)
@@ -53,11 +53,17 @@ extension GRunLoop {
         return result
     }
 
+    /// The limit counts from the first pass, after the entry observers. One that is too large to represent ends the run
+    /// at the last instant of the clock.
+    private func deadline(after span: Nanoseconds) -> Nanoseconds {
+        span <= 0 ? .min : span > .longest ? .never : min(time.addingSaturating(span), .last)
+    }
+
     /// Makes passes until one of them ends the run.
     private func runPassesLocked(_ frame: Frame, _ mode: ModeState) -> RunResult {
         if frame.run.isStopped { return .stopped }
         while true {
-            let handled = runPassLocked(frame, mode) ?? false
+            let handled = runPassLocked(frame, mode)
             if let result = endCheckLocked(frame, mode, handled) { return result }  // 12
         }
     }

@@ -28,7 +28,7 @@ enum Stage: UInt8 {
     /// Not in the tail: another pass comes before the next sleep anyway (item 70).
     @inline(__always) var countsWakeUps: Bool { self != .tail }
     /// The host waits, and the tail of the pass follows.
-    var isPending: Bool { self == .waiting || self == .told }
+    @inline(__always) var isPending: Bool { self == .waiting || self == .told }
     /// A pass is under way, and no foreign loop inside it.
     @inline(__always) var isInPass: Bool { rawValue >= Stage.head.rawValue }
 }

@@ -17,9 +17,9 @@ extension GRunLoop {
         var isEmpty: Bool { contexts.isEmpty && item == nil }
     }
 
-    /// Stages 6 to 9. Nil where a host drives and nothing is ready: the wait is the host's. With the lock held before
-    /// and after.
-    @inline(never) func takeReadyLocked(_ frame: Frame, _ mode: ModeState, polls: Bool) -> Found? {
+    /// Stages 6 to 9. Where a host drives and nothing is ready, the wait is the host's, and the tail is pending. With
+    /// the lock held before and after.
+    @inline(never) func takeReadyLocked(_ frame: Frame, _ mode: ModeState, polls: Bool) -> Found {
         let run = frame.run
         let isObserved = mode.areWaitsObserved
         if !isObserved, let item = takeFromMemoryLocked(run, mode) {
@@ -37,7 +37,7 @@ extension GRunLoop {
             // The host may have more to do before it sleeps. When it is about to it says so: hostIsIdle().
             if run.isHosted, !hasReadyLocked(run, mode) {
                 leaveWaitToHostLocked(run, mode, isTold: false)
-                return nil
+                return Found()
             }
         }
         if !polls {
@@ -45,9 +45,14 @@ extension GRunLoop {
             recallWakeUpLocked(run)
             acquireContextsLocked(frame, mode)
         }
-        guard let found = findLocked(frame, mode, mainQueueFirst: mainQueueFirst, polls: polls) else {  // 8
+        let found: Found  // 8
+        if !run.isHosted {
+            found = sleepLocked(frame, mode, mainQueueFirst: mainQueueFirst, deadline: polls ? .min : run.deadline)
+        } else if let known = lookForHostLocked(frame, mode, mainQueueFirst: mainQueueFirst, polls: polls) {
+            found = known
+        } else {
             leaveWaitToHostLocked(run, mode, isTold: isObserved)
-            return nil
+            return Found()
         }
         if !polls {
             run.stage.beginTail()
@@ -68,13 +73,11 @@ extension GRunLoop {
         return ready.isEmpty ? nil : Found(contexts: ready, item: lookLocked(frame.run, mode, mainQueueFirst: false))
     }
 
-    /// 8. Where we drive this sleeps. Where a host does, it looks at what the host has found or cannot see; nil if that
-    ///    is nothing.
-    private func findLocked(_ frame: Frame, _ mode: ModeState, mainQueueFirst: Bool, polls: Bool) -> Found? {
+    /// 8, where a host drives: looks at what its poll has found or cannot see; nil if that is nothing.
+    @inline(never) private func lookForHostLocked(
+        _ frame: Frame, _ mode: ModeState, mainQueueFirst: Bool, polls: Bool
+    ) -> Found? {
         let run = frame.run
-        guard run.isHosted else {
-            return sleepLocked(frame, mode, mainQueueFirst: mainQueueFirst, deadline: polls ? .min : run.deadline)
-        }
         let contexts = readyContextsLocked(frame)
         let polled = host.polled.take()
         if !polls, contexts.isEmpty, leavesLookToHostLocked(run, mode, polled) { return nil }
@@ -203,7 +206,7 @@ extension GRunLoop {
         lock.lock()
     }
 
-    /// Waits until an item is live or the deadline has passed. A kick that only re-arms the sleep causes no
+    /// 8, where we drive: waits until an item is live or the deadline has passed. A kick that only re-arms the sleep causes no
     /// afterWaiting, no pass (items 76 and 80).
     @inline(never) private func sleepLocked(
         _ frame: Frame, _ mode: ModeState, mainQueueFirst: Bool, deadline: Nanoseconds
