@@ -9,7 +9,8 @@
 
 extension GRunLoop {
     /// One pass: stages 2 to 11, and where a host drives perhaps only the head: the wait is the host's, and the tail
-    /// follows it. Returns whether it has handled a source. With the lock held before and after; never held in user code.
+    /// follows it. Returns whether it has handled a source. With the lock held before and after; never held in user
+    /// code.
     @inline(never) func runPassLocked(_ frame: Frame, _ mode: ModeState) -> Bool {
         let run = frame.run
         let handled = runHeadLocked(frame, mode)

@@ -206,8 +206,8 @@ extension GRunLoop {
         lock.lock()
     }
 
-    /// 8, where we drive: waits until an item is live or the deadline has passed. A kick that only re-arms the sleep causes no
-    /// afterWaiting, no pass (items 76 and 80).
+    /// 8, where we drive: waits until an item is live or the deadline has passed. A kick that only re-arms the sleep
+    /// causes no afterWaiting, no pass (items 76 and 80).
     @inline(never) private func sleepLocked(
         _ frame: Frame, _ mode: ModeState, mainQueueFirst: Bool, deadline: Nanoseconds
     ) -> Found {
