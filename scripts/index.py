@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the compiler knows of the library: each declaration and each use of one, in Swift and in C, out of the index that
-a debug build by SwiftPM leaves in .build/debug/index/store. The toolchain's libIndexStore.so reads it."""
+"""What the compiler knows of the library: each declaration and each use of one, in Swift and in C, out of the index
+that a debug build by SwiftPM leaves in .build/debug/index/store. The toolchain's libIndexStore.so reads it."""
 import ctypes
 import dataclasses
 import functools
@@ -22,9 +22,12 @@ KINDS = {
     25: "parameter",
 }  # fmt: skip
 TYPES = {"enum", "struct", "class", "protocol", "union", "typealias"}
+PROPERTIES = {"property", "class property", "static property"}
 FUNCTIONS = {"function", "method", "class method", "static method", "init", "deinit"}
-# indexstore_symbol_subkind_t: a generic parameter, which is nobody's declaration.
+# indexstore_symbol_subkind_t: generic parameters, which are nobody's declarations.
 GENERIC = {1012, 1013}
+# willSet and didSet
+OBSERVERS = {1000, 1001}
 # indexstore_symbol_role_t
 DECLARATION, DEFINITION, CALL, IMPLICIT = 1 << 0, 1 << 1, 1 << 5, 1 << 8
 CHILD_OF, OVERRIDE_OF, CALLED_BY, EXTENDED_BY, ACCESSOR_OF, CONTAINED_BY = (1 << n for n in (9, 11, 13, 14, 15, 16))
@@ -42,7 +45,8 @@ class Symbol:
     # The type or extension that it is a member of; the extended type of an extension; what it overrides or fulfils.
     parent: str | None = None
     overrides: tuple = ()
-    is_implicit: bool = False
+    # A property that has memory: its accessors are the compiler's, or only watch it.
+    is_stored: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -235,6 +239,7 @@ class Reader:
         self.index = Index(root)
         self.accessors = {}
         self.extended = {}
+        self.stored = set()
         self.uses = {}
 
     def read(self, store, record, file):
@@ -259,16 +264,18 @@ class Reader:
         if roles & (DECLARATION | DEFINITION):
             if roles & ACCESSOR_OF:
                 self.accessors[usr] = one(ACCESSOR_OF)
+                if roles & IMPLICIT or call("symbol_get_subkind", symbol) in OBSERVERS:
+                    self.stored.add(one(ACCESSOR_OF))
             elif roles & DEFINITION or usr not in self.index.symbols:
                 self.index.symbols[usr] = Symbol(
                     usr,
-                    str(call("symbol_get_name", symbol)),
+                    # C's typedef struct {...} Name has the name in its USR only.
+                    str(call("symbol_get_name", symbol)) or usr.rpartition("@")[2],
                     kind,
                     file,
                     line.value,
                     one(CHILD_OF),
                     tuple(other for roles, other in related if roles & OVERRIDE_OF),
-                    bool(roles & IMPLICIT),
                 )
             return
         for roles_of, other in related:
@@ -283,6 +290,8 @@ class Reader:
         for extension, usr in self.extended.items():
             if extension in symbols:
                 symbols[extension].parent = usr
+        for usr in self.stored & set(symbols):
+            symbols[usr].is_stored = True
         merged = {}
         for (usr, *where), (roles, within) in self.uses.items():
             usr = self.accessors.get(usr, usr)
