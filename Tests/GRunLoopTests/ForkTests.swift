@@ -64,9 +64,8 @@ import Testing
     /// By the file in which it is declared: `Running.stop`. The C interface has a check of its own.
     private func publicNames() throws -> [String] {
         let sources = #filePath.split(separator: "/").dropLast(3).reduce("") { $0 + "/" + $1 } + "/Sources/GRunLoop"
-        let folders = ["Concurrency", "Diagnostics", "Hub", "Items", "MainQueue", "Modes", "Pass", "RunLoop"]
-        return try folders.flatMap { folder in
-            try files(in: sources + "/" + folder).flatMap { file -> [String] in
+        return try entries(of: sources).filter { !$0.contains(".") }.flatMap { folder in
+            try entries(of: sources + "/" + folder).flatMap { file -> [String] in
                 let name = String(file.dropLast(6))
                 if Self.values.contains(name) { return [] }
                 let lines = try lines(of: "\(sources)/\(folder)/\(file)")
@@ -86,7 +85,7 @@ import Testing
         return nil
     }
 
-    private func files(in folder: String) throws -> [String] {
+    private func entries(of folder: String) throws -> [String] {
         let directory = try #require(opendir(folder))
         defer { closedir(directory) }
         var names: [String] = []
@@ -94,7 +93,7 @@ import Testing
             let name = withUnsafeBytes(of: entry.pointee.d_name) {
                 String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self)
             }
-            if name.hasSuffix(".swift") { names.append(name) }
+            names.append(name)
         }
         return names
     }

@@ -221,7 +221,7 @@ extension ForkScene {
             silent("LoopClock.clock") { _ = loop.clock },
             silent("LoopClock.now") { _ = loop.clock.now },
             silent("LoopClock.minimumResolution") { _ = loop.clock.minimumResolution },
-            silent("Clock.now") { _ = GRunLoop.now },
+            silent("ThreadLoops.now") { _ = GRunLoop.now },
             silent("VirtualTime.withVirtualTime") { GRunLoop.withVirtualTime { _ in } },
             silent("VirtualTime.now") { GRunLoop.withVirtualTime { _ = $0.now } },
             said("VirtualTime.advance") { GRunLoop.withVirtualTime { $0.advance(by: .seconds(1)) } },

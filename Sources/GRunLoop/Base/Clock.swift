@@ -80,12 +80,6 @@ extension GRunLoop {
 
     static let epoch = SuspendingClock().systemEpoch
 
-    /// The present, on the clock of the calling thread's loop: virtual time inside ``withVirtualTime(from:_:)``.
-    ///
-    /// Threads: any. The corresponding Core Foundation function is `CFAbsoluteTimeGetCurrent`, GLib's is
-    /// `g_get_monotonic_time`.
-    public static var now: Instant { ThreadLoops.time.instant }
-
     /// A point that is never reached: as a limit it means that there is none.
     ///
     /// Threads: any. The corresponding Foundation property is `Date.distantFuture`.

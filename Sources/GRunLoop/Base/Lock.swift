@@ -10,7 +10,7 @@ struct Lock: @unchecked Sendable {
     private struct Cell {
         /// The first field: its address is the lock's.
         var lock = cgrun_lock()
-        var owner: Unmanaged<GRunLoop>?
+        var owner: UnsafeMutableRawPointer?
     }
 
     private let cell: UnsafeMutablePointer<Cell>
@@ -49,8 +49,8 @@ struct Lock: @unchecked Sendable {
         UnsafeMutableRawPointer(cell).assumingMemoryBound(to: cgrun_lock.self)
     }
 
-    /// The loop whose lock this is; it does not change as long as an item is guarded by it.
-    var owner: Unmanaged<GRunLoop>? {
+    /// Whose lock this is: nothing here looks into it.
+    var owner: UnsafeMutableRawPointer? {
         get { cell.pointee.owner }
         nonmutating set { cell.pointee.owner = newValue }
     }
@@ -113,8 +113,8 @@ struct Guardian: ~Copyable {
         if let held { held.unlock() } else { word.store(Self.free, ordering: .releasing) }
     }
 
-    /// The loop that the item is in. Call it with the guardian held.
-    @inline(__always) var loop: GRunLoop? { Lock(at: word.load(ordering: .relaxed))?.owner?.takeUnretainedValue() }
+    /// The lock that it is bound to, nil if there is none. Call it with the guardian held.
+    @inline(__always) var bound: Held { Lock(at: word.load(ordering: .relaxed)) }
 
     /// With `lock` held: whether it is the item's.
     @inline(__always) borrowing func isBound(to lock: Lock) -> Bool {

@@ -33,7 +33,7 @@ extension ModeItem {
     func endLocked(_ held: Guardian.Held) -> Bool {
         guard isValidLocked else { return false }
         isValidLocked = false
-        held?.owner?._withUnsafeGuaranteedRef { $0.removeEverywhereLocked(self) }
+        held?.loop?._withUnsafeGuaranteedRef { $0.removeEverywhereLocked(self) }
         return true
     }
 }

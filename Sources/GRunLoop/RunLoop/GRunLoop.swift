@@ -94,7 +94,7 @@ public final class GRunLoop: @unchecked Sendable {
         defaultMode = ModeState(name: .default, isCommon: true)
         modes[.default] = defaultMode
         host = HostState(ambientMode: defaultMode)
-        lock.owner = .passUnretained(self)
+        lock.owner = Unmanaged.passUnretained(self).toOpaque()
         cgrun_watch_fork()
         // Of two copies of the library the first serves the process; loops of the other are dead from the beginning.
         if OneCopy.other != nil { beDead() }

@@ -96,3 +96,11 @@ package enum ThreadLoops {
         endCurrent()
     }
 }
+
+extension GRunLoop {
+    /// The present, on the clock of the calling thread's loop: virtual time inside ``withVirtualTime(from:_:)``.
+    ///
+    /// Threads: any. The corresponding Core Foundation function is `CFAbsoluteTimeGetCurrent`, GLib's is
+    /// `g_get_monotonic_time`.
+    public static var now: Instant { ThreadLoops.time.instant }
+}
