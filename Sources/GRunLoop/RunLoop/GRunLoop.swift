@@ -23,7 +23,7 @@ public final class GRunLoop: @unchecked Sendable {
     /// Whether this is the loop of the process's main thread, which serves the main dispatch queue.
     let isMain: Bool
     /// The clock of a loop whose time a test moves, nil in all others.
-    let virtualTime: VirtualTime.Clock?
+    let virtualTime: VirtualClock?
 
     // MARK: Guarded by the lock
 
@@ -88,7 +88,7 @@ public final class GRunLoop: @unchecked Sendable {
     @exclusivity(unchecked) var cancellables = Cancellables()
     @exclusivity(unchecked) private var destructorRounds: Int32 = 0
 
-    init(isMain: Bool, virtualTime: VirtualTime.Clock? = nil) {
+    init(isMain: Bool, virtualTime: VirtualClock? = nil) {
         self.isMain = isMain
         self.virtualTime = virtualTime
         defaultMode = ModeState(name: .default, isCommon: true)

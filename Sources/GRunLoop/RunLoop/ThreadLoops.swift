@@ -54,7 +54,7 @@ package enum ThreadLoops {
     }
 
     /// The current time on the clock of the calling thread's loop.
-    static var time: Nanoseconds { GRunLoop.VirtualTime.Clock.isInUse ? peek?.time ?? .now() : .now() }
+    static var time: Nanoseconds { VirtualClock.isInUse ? peek?.time ?? .now() : .now() }
 
     /// Ends the calling thread's loop now, while everything else of the thread is still there.
     static func endCurrent() {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Virtual time: a loop for tests, whose clock jumps where another loop would sleep.
 
-import Synchronization
-
 extension GRunLoop {
     /// The time of a loop that never sleeps through it: see ``GRunLoop/withVirtualTime(from:_:)``.
     ///
@@ -13,9 +11,10 @@ extension GRunLoop {
     public final class VirtualTime {
         /// The loop, which is also ``GRunLoop/current`` meanwhile. Threads: its own.
         public let loop: GRunLoop
-        private let clock: Clock
+        private let clock: VirtualClock
+        typealias Clock = VirtualClock
 
-        init(_ loop: GRunLoop, _ clock: Clock) {
+        init(_ loop: GRunLoop, _ clock: VirtualClock) {
             self.loop = loop
             self.clock = clock
         }
@@ -66,7 +65,7 @@ extension GRunLoop {
 
         private func advance(to date: Nanoseconds, _ mode: Mode) {
             guard !Fork.refuses("VirtualTime.advance") else { return }
-            let end = Clock.limited(date)
+            let end = VirtualClock.limited(date)
             serve(mode)
             while clock.now < end {
                 // A longer span would be no limit of a run.
@@ -118,7 +117,7 @@ extension GRunLoop {
     public static func withVirtualTime<Result, Failure: Error>(
         from start: Instant = now, _ body: (VirtualTime) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        let clock = VirtualTime.Clock(at: Nanoseconds(saturating: start), hiding: ThreadLoops.peek)
+        let clock = VirtualClock(at: Nanoseconds(saturating: start), hiding: ThreadLoops.peek)
         let loop = GRunLoop(isMain: false, virtualTime: clock)
         return try ThreadLoops.withCurrent(loop) { () throws(Failure) -> Result in
             defer { loop.endWithThread() }
@@ -131,45 +130,6 @@ extension GRunLoop {
         lock.withLock {
             guard let mode = modes[name] else { return false }
             return owed.contains(.wakeUp) || hasLeftoversLocked(mode) || mode.heap.earliest <= time
-        }
-    }
-}
-
-extension GRunLoop.VirtualTime {
-    /// The clock of virtual time. Other threads read it, too.
-    final class Clock: Sendable {
-        private static let count = Atomic(0)
-
-        /// Whether any loop of the process has a virtual clock.
-        static var isInUse: Bool { count.load(ordering: .relaxed) > 0 }
-
-        private let reading: Atomic<Nanoseconds>
-        /// The thread's loop outside virtual time, which the thread keeps.
-        private let former: Unmanaged<GRunLoop>?
-
-        /// The loop's thread only, and only while virtual time lasts.
-        var hidden: GRunLoop? { former?.takeUnretainedValue() }
-
-        init(at start: Nanoseconds, hiding former: GRunLoop?) {
-            self.former = former.map(Unmanaged.passUnretained)
-            reading = Atomic(Self.limited(start))
-            Self.count.add(1, ordering: .relaxed)
-        }
-
-        deinit {
-            Self.count.subtract(1, ordering: .relaxed)
-        }
-
-        var now: Nanoseconds { reading.load(ordering: .relaxed) }
-
-        /// Moves the clock, never back. The loop's thread only.
-        func move(to time: Nanoseconds) {
-            if time > now { reading.store(Self.limited(time), ordering: .relaxed) }
-        }
-
-        /// The clock never reads `never`: items without a date would be due.
-        static func limited(_ time: Nanoseconds) -> Nanoseconds {
-            min(max(0, time), .last)
         }
     }
 }
