@@ -10,18 +10,6 @@ package import CGRun
 // MARK: Who calls
 
 extension GRunLoop {
-    /// Whether the loop is the calling thread's current one. Any thread; it makes no loop.
-    @inline(__always) package var isCurrent: Bool {
-        if let known = cgrun_get_current_loop() { return known == Unmanaged.passUnretained(self).toOpaque() }
-        return isMain && isCurrentAtLast
-    }
-
-    @inline(never) private var isCurrentAtLast: Bool { ThreadLoops.currentIfAny === self }
-
-    /// Whether the loop is the calling thread's, also while another loop is current there, in virtual time: a caller
-    /// that waited for the thread would wait for itself. Any thread.
-    package var isOfThisThread: Bool { isCurrent || isHidden }
-
     /// Whether `call` may go on, which belongs to the loop's own thread; if not, a message says why.
     package func isCalledOnOwnThread(by call: StaticString) -> Bool {
         !Fork.refuses(call) && requireOwnThread(call)

@@ -98,6 +98,18 @@ package enum ThreadLoops {
 }
 
 extension GRunLoop {
+    /// Whether the loop is the calling thread's current one. Any thread; it makes no loop.
+    @inline(__always) package var isCurrent: Bool {
+        if let known = cgrun_get_current_loop() { return known == Unmanaged.passUnretained(self).toOpaque() }
+        return isMain && isCurrentAtLast
+    }
+
+    @inline(never) private var isCurrentAtLast: Bool { ThreadLoops.currentIfAny === self }
+
+    /// Whether the loop is the calling thread's, also while another loop is current there, in virtual time: a caller
+    /// that waited for the thread would wait for itself. Any thread.
+    package var isOfThisThread: Bool { isCurrent || isHidden }
+
     /// The present, on the clock of the calling thread's loop: virtual time inside ``withVirtualTime(from:_:)``.
     ///
     /// Threads: any. The corresponding Core Foundation function is `CFAbsoluteTimeGetCurrent`, GLib's is
