@@ -114,7 +114,7 @@ struct Guardian: ~Copyable {
     }
 
     /// The lock that it is bound to, nil if there is none. Call it with the guardian held.
-    @inline(__always) var bound: Held { Lock(at: word.load(ordering: .relaxed)) }
+    var bound: Held { Lock(at: word.load(ordering: .relaxed)) }
 
     /// With `lock` held: whether it is the item's.
     @inline(__always) borrowing func isBound(to lock: Lock) -> Bool {

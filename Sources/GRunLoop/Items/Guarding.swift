@@ -3,9 +3,7 @@
 
 extension Lock {
     /// The loop whose lock this is; it does not change as long as an item is guarded by it.
-    @inline(__always) var loop: Unmanaged<GRunLoop>? {
-        owner.map { .fromOpaque($0) }
-    }
+    var loop: Unmanaged<GRunLoop>? { owner.map { .fromOpaque($0) } }
 }
 
 extension Guardian {
