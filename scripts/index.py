@@ -192,11 +192,13 @@ def is_current(root):
 
 def build(root):
     print("swift build, for the compiler's index", file=sys.stderr)
+    # An old tree may not have all of them.
+    target = [target for target in TARGETS if (root / "Sources" / target).exists()][-1]
     done = subprocess.run(
-        [SWIFT, "build", "--target", TARGETS[-1]], cwd=root, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        [SWIFT, "build", "--target", target], cwd=root, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )
     if done.returncode != 0:
-        sys.exit(f"swift build --target {TARGETS[-1]} has failed:\n" + done.stdout[-4000:])
+        sys.exit(f"swift build --target {target} has failed:\n" + done.stdout[-4000:])
 
 
 def record(dependency):
