@@ -11,12 +11,6 @@ extension GRunLoop: CustomStringConvertible {
         return snapshot.text()
     }
 
-    /// What messages call the loop; on its own thread also by the thread's name.
-    var nameForMessages: String {
-        let thread = isMain ? " of the main thread" : isCurrent ? threadName().map { " of the thread \"\($0)\"" } : nil
-        return "the run loop \(hexAddress(self))\(thread ?? "")"
-    }
-
     private func snapshotLocked() -> LoopSnapshot {
         var loop = LoopSnapshot(
             address: hexAddress(self), wakeUpPending: owed.contains(.wakeUp), stopped: frame?.run.isStopped ?? false,

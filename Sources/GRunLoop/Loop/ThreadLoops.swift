@@ -110,9 +110,24 @@ extension GRunLoop {
     /// that waited for the thread would wait for itself. Any thread.
     package var isOfThisThread: Bool { isCurrent || isHidden }
 
+    /// What messages call the loop; on its own thread also by the thread's name.
+    var nameForMessages: String {
+        let thread = isMain ? " of the main thread" : isCurrent ? threadName().map { " of the thread \"\($0)\"" } : nil
+        return "the run loop \(hexAddress(self))\(thread ?? "")"
+    }
+
     /// The present, on the clock of the calling thread's loop: virtual time inside ``withVirtualTime(from:_:)``.
     ///
     /// Threads: any. The corresponding Core Foundation function is `CFAbsoluteTimeGetCurrent`, GLib's is
     /// `g_get_monotonic_time`.
     public static var now: Instant { ThreadLoops.time.instant }
+}
+
+/// The name of the calling thread, nil if it has none.
+func threadName() -> String? {
+    withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(CGRUN_THREAD_NAME)) { buffer in
+        guard let start = buffer.baseAddress else { return nil }
+        cgrun_get_thread_name(start)
+        return start.pointee == 0 ? nil : String(cString: start)
+    }
 }

@@ -279,12 +279,3 @@ private final class ThreadBody: @unchecked Sendable {
         }
     }
 }
-
-/// The name of the calling thread, nil if it has none.
-func threadName() -> String? {
-    withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(CGRUN_THREAD_NAME)) { buffer in
-        guard let start = buffer.baseAddress else { return nil }
-        cgrun_get_thread_name(start)
-        return start.pointee == 0 ? nil : String(cString: start)
-    }
-}
