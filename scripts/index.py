@@ -154,12 +154,13 @@ def each(name, *arguments, read, kind=POINTER):
     return found
 
 
-def sources(root):
+def sources(root, *suffixes):
+    """What has a unit of its own; or the files that end so."""
     return [
         file
         for target in TARGETS
         for file in sorted((root / "Sources" / target).rglob("*"))
-        if file.suffix in (".swift", ".c")
+        if file.suffix in (suffixes or (".swift", ".c"))
     ]
 
 
@@ -180,14 +181,17 @@ def units(root, store):
 
 
 def is_current(root):
-    """Whether each source has a unit that is as new as it is."""
+    """Whether each source has a unit that is as new as it is. A header has none: who includes it is compiled again."""
     path = root / ".build" / "debug" / "index" / "store"
     if not path.exists():
         return False
     store = call("store_create", bytes(path), None)
     found = units(root, store)
     call("store_dispose", store)
-    return all(file in found and found[file][0] >= file.stat().st_mtime for file in sources(root))
+    newest = max((written for written, _ in found.values()), default=0)
+    return all(file in found and found[file][0] >= file.stat().st_mtime for file in sources(root)) and all(
+        newest >= file.stat().st_mtime for file in sources(root, ".h")
+    )
 
 
 def build(root):
