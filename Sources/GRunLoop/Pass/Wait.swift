@@ -271,7 +271,7 @@ extension GRunLoop {
     }
 
     /// Nothing is ready: time jumps to what comes next.
-    @inline(never) private func skipLocked(_ clock: VirtualTime.Clock, _ frame: Frame, _ deadline: Nanoseconds) {
+    @inline(never) private func skipLocked(_ clock: VirtualClock, _ frame: Frame, _ deadline: Nanoseconds) {
         let next = wakeUpTimeLocked(frame, frame.mode, deadline)
         if next != .never { clock.move(to: next) }
     }

@@ -12,7 +12,6 @@ extension GRunLoop {
         /// The loop, which is also ``GRunLoop/current`` meanwhile. Threads: its own.
         public let loop: GRunLoop
         private let clock: VirtualClock
-        typealias Clock = VirtualClock
 
         init(_ loop: GRunLoop, _ clock: VirtualClock) {
             self.loop = loop
