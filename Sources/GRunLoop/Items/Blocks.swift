@@ -59,7 +59,7 @@ extension GRunLoop {
             } else {
                 enqueueSharedLocked(body, names)
             }
-            return waking ? wakeUpLocked() : nil
+            return tellOfBlockLocked(waking: waking)
         }?.send()
     }
 
@@ -73,7 +73,7 @@ extension GRunLoop {
             return dropBlock(body)
         }
         enqueueLocked(body, into: queue)
-        let kick = waking ? wakeUpLocked() : nil
+        let kick = tellOfBlockLocked(waking: waking)
         lock.unlock()
         kick?.send()
     }
@@ -85,7 +85,17 @@ extension GRunLoop {
         fixHomeLocked()
         queue.append(.init(sequence: blockSequence, body: body))
         blockSequence &+= 1
-        owePassToHostLocked()
+    }
+
+    /// With the lock held: a wake-up is a pass for whoever drives; the news is for a host that drives again after a run
+    /// of ours in another mode.
+    @inline(__always) private func tellOfBlockLocked(waking: Bool) -> Kick? {
+        guard waking else {
+            owePassToHostLocked()
+            return nil
+        }
+        owed.owe(.news)
+        return wakeUpLocked()
     }
 
     /// Releases the block where no lock is held: the deinit of what it captured is user code.
@@ -98,7 +108,6 @@ extension GRunLoop {
         let token = BlockToken(body: body, queues: queues)
         for queue in queues { queue.append(.init(sequence: blockSequence, token: token)) }
         blockSequence += 1
-        owePassToHostLocked()
     }
 
     private func blockQueueLocked(_ name: Mode) -> BlockQueue {

@@ -6,8 +6,8 @@
 ///                 owed by                                                settled by
 ///     wakeUp      wakeUp() while a run is under way                      the pass that serves it
 ///     hostWakeUp  wakeUp() while none is; a dispatch that leaves wakeUp  the host's next dispatch: its run is owed it
-///     work        the loop's thread, outside a pass: a block, a signal   the host's next dispatch
-///     news        another thread: the same                               the host's next dispatch
+///     work        a callback of the host: a block, a signal              the host's next dispatch
+///     news        another thread, a pass: the same                       the host's next dispatch
 ///     pass        a pass that was cut; a loop that is attached           the host's next pass
 struct Owed: OptionSet {
     let rawValue: UInt8
@@ -77,16 +77,10 @@ extension GRunLoop {
         owed.owe(.wakeUp)
     }
 
-    /// With the lock held: something was enqueued or signalled. From a callout of ours it is for the pass that the
-    /// callout is part of. From a callback of the host or another thread it is for the host's next iteration, which it
-    /// does not cause (item 74).
+    /// With the lock held: something was enqueued or signalled, without a wake-up. It is for the pass under way or, from
+    /// a callback of the host or another thread, for the host's next iteration, which it does not cause (item 74).
     func owePassToHostLocked() {
-        if isHostInControl {
-            owed.owe(isCurrent ? .work : .news)
-        } else if !owed.contains(.news), !isCurrent {
-            // Else it is known already: another thread may flood the loop.
-            owed.owe(.news)
-        }
+        owed.owe(isHostInControl && isCurrent ? .work : .news)
     }
 
     /// With the lock held: no pass of ours is under way, or a callout of one runs a foreign loop.

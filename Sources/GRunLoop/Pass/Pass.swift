@@ -14,10 +14,12 @@ extension GRunLoop {
     @inline(never) func runPassLocked(_ frame: Frame, _ mode: ModeState) -> Bool {
         let run = frame.run
         let handled = runHeadLocked(frame, mode)
-        let owed = run.turns.owed
-        // What the tail would find comes after the host's turn.
-        if owed.contains(.host) { return handled }
-        let polls = run.onlyPolls || !owed.isEmpty || (handled && !sleepsAtOnceLocked(frame, mode))
+        var polls = run.onlyPolls || (handled && !sleepsAtOnceLocked(frame, mode))
+        if !run.turns.owed.isEmpty {
+            // What the tail would find comes after the host's turn.
+            if run.turns.isLeftToHost { return handled }
+            polls = true
+        }
         let found = takeReadyLocked(frame, mode, polls: polls)
         if run.stage.isPending { return handled }
         return runTailLocked(frame, mode, found) || handled

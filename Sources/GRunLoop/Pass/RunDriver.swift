@@ -39,7 +39,8 @@ extension GRunLoop {
             return nil
         }
         notifyLocked(.entry, mode)  // 1
-        frame.run.deadline = deadline(after: span)
+        let end = deadline(after: span)
+        frame.run.deadline = end
         let result = runPassesLocked(frame, mode)
         frame.run.isDeadlineSpent = true
         notifyLocked(.exit, mode)

@@ -34,27 +34,18 @@ extension GRunLoop {
         if isObserved, !polls {
             if let found = lookBeforeWaitingLocked(frame, mode, asksMainQueue: mainQueueFirst) { return found }
             mainQueueFirst = false
-            // The host may have more to do before it sleeps. When it is about to it says so: hostIsIdle().
-            if run.isHosted, !hasReadyLocked(run, mode) {
-                leaveWaitToHostLocked(run, mode, isTold: false)
-                return Found()
-            }
         }
         if !polls {
             notifyLocked(.beforeWaiting, mode)  // 7
             recallWakeUpLocked(run)
             acquireContextsLocked(frame, mode)
         }
-        let found: Found  // 8
-        if !run.isHosted {
-            found = sleepLocked(frame, mode, mainQueueFirst: mainQueueFirst, deadline: polls ? .min : run.deadline)
-        } else if let known = lookForHostLocked(frame, mode, mainQueueFirst: mainQueueFirst, polls: polls) {
-            found = known
-        } else {
-            leaveWaitToHostLocked(run, mode, isTold: isObserved)
-            return Found()
-        }
-        if !polls {
+        // 8
+        let found =
+            run.isHosted
+            ? lookForHostLocked(frame, mode, mainQueueFirst: mainQueueFirst, polls: polls)
+            : sleepLocked(frame, mode, mainQueueFirst: mainQueueFirst, deadline: polls ? .min : run.deadline)
+        if !polls, !run.stage.isPending {
             run.stage.beginTail()
             notifyLocked(.afterWaiting, mode)  // 9
         }
@@ -70,19 +61,25 @@ extension GRunLoop {
             if MainQueue.isReady { return Found(item: .mainQueue) }  // 6
         }
         let ready = readyContextsLocked(frame)
-        return ready.isEmpty ? nil : Found(contexts: ready, item: lookLocked(frame.run, mode, mainQueueFirst: false))
+        if !ready.isEmpty { return Found(contexts: ready, item: lookLocked(frame.run, mode, mainQueueFirst: false)) }
+        guard frame.run.isHosted, !hasReadyLocked(frame.run, mode) else { return nil }
+        // The host may have more to do before it sleeps. When it is about to it says so: hostIsIdle().
+        leaveWaitToHostLocked(frame.run, mode, isTold: false)
+        return Found()
     }
 
-    /// 8, where a host drives: looks at what its poll has found or cannot see; nil if that is nothing.
+    /// 8, where a host drives: looks at what its poll has found or cannot see. If that is nothing, the tail is pending.
     @inline(never) private func lookForHostLocked(
         _ frame: Frame, _ mode: ModeState, mainQueueFirst: Bool, polls: Bool
-    ) -> Found? {
+    ) -> Found {
         let run = frame.run
-        let contexts = readyContextsLocked(frame)
+        var found = Found(contexts: readyContextsLocked(frame))
         let polled = host.polled.take()
-        if !polls, contexts.isEmpty, leavesLookToHostLocked(run, mode, polled) { return nil }
-        let found = Found(contexts: contexts, item: lookLocked(run, mode, mainQueueFirst: mainQueueFirst))
-        return polls || !found.isEmpty ? found : nil
+        if polls || !found.contexts.isEmpty || !leavesLookToHostLocked(run, mode, polled) {
+            found.item = lookLocked(run, mode, mainQueueFirst: mainQueueFirst)
+        }
+        if !polls, found.isEmpty { leaveWaitToHostLocked(run, mode, isTold: mode.areWaitsObserved) }
+        return found
     }
 
     /// After a handled source the loop polls without waiting; if nothing is ready, another pass leads to its sleep
