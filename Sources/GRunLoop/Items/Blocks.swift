@@ -87,14 +87,14 @@ extension GRunLoop {
         blockSequence &+= 1
     }
 
-    /// With the lock held: a wake-up is a pass for whoever drives; the news is for a host that drives again after a run
-    /// of ours in another mode.
+    /// With the lock held: a wake-up is a pass for whoever drives now; the news is for a host that drives after a run of
+    /// ours in another mode.
     @inline(__always) private func tellOfBlockLocked(waking: Bool) -> Kick? {
         guard waking else {
             owePassToHostLocked()
             return nil
         }
-        owed.owe(.news)
+        if !isCurrent { owed.owe(.news) }
         return wakeUpLocked()
     }
 

@@ -7,7 +7,7 @@
 ///     wakeUp      wakeUp() while a run is under way                      the pass that serves it
 ///     hostWakeUp  wakeUp() while none is; a dispatch that leaves wakeUp  the host's next dispatch: its run is owed it
 ///     work        a callback of the host: a block, a signal              the host's next dispatch
-///     news        another thread, a pass: the same                       the host's next dispatch
+///     news        another thread: the same                               the host's next dispatch
 ///     pass        a pass that was cut; a loop that is attached           the host's next pass
 struct Owed: OptionSet {
     let rawValue: UInt8
@@ -80,7 +80,11 @@ extension GRunLoop {
     /// With the lock held: something was enqueued or signalled, without a wake-up. It is for the pass under way or, from
     /// a callback of the host or another thread, for the host's next iteration, which it does not cause (item 74).
     func owePassToHostLocked() {
-        owed.owe(isHostInControl && isCurrent ? .work : .news)
+        if !isCurrent {
+            owed.owe(.news)
+        } else if isHostInControl {
+            owed.owe(.work)
+        }
     }
 
     /// With the lock held: no pass of ours is under way, or a callout of one runs a foreign loop.

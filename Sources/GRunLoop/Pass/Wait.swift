@@ -138,6 +138,11 @@ extension GRunLoop {
             run.turns.noteFromMemory(4)
             return .wakeUp
         }
+        return takeFetchedLocked(run, mode)
+    }
+
+    /// The next item where the last one was a descriptor's event.
+    @inline(never) private func takeFetchedLocked(_ run: Run, _ mode: ModeState) -> ReadyItem? {
         if !run.turns.hasAsked, refillBatchLocked(mode) { run.turns.noteAsked() }
         let now = timeForTimersLocked(mode)
         guard let item = chooseLocked(run, mode, mainQueue: false, mainQueueFirst: false, now: now) else { return nil }
