@@ -6,7 +6,7 @@
 ///                 owed by                                                settled by
 ///     wakeUp      wakeUp() while a run is under way                      the pass that serves it
 ///     hostWakeUp  wakeUp() while none is; a dispatch that leaves wakeUp  the host's next dispatch: its run is owed it
-///     work        a callback of the host: a block, a signal              the host's next dispatch
+///     work        a callback of the host: a block, a signal, a run       the host's next dispatch
 ///     news        another thread: the same                               the host's next dispatch
 ///     pass        a pass that was cut; a loop that is attached           the host's next pass
 struct Owed: OptionSet {

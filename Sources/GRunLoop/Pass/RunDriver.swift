@@ -47,6 +47,8 @@ extension GRunLoop {
 
         batch.discard()
         self.frame = frame.parent
+        // What the run has left is for the host that called it.
+        if isHostInControl { owed.owe(.work) }
         lock.unlock()
         frame.contexts.releaseAll()
         frame.kept.drop()
