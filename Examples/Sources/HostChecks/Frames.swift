@@ -176,8 +176,8 @@ extension HostChecks {
             "\(fires.count) fires, \(drawn) frames, at most \(longest) between two fires")
     }
 
-    /// Our 10 ms timer fires when it is due, or few iterations later, under a flood of the host's at priority 0. Counted
-    /// in calls of the flood, of which each iteration makes one: a machine that is busy elsewhere delays both.
+    /// Our 10 ms timer fires when it is due, or few iterations later, under a flood of the host's at priority 0.
+    /// Counted in calls of the flood, of which each iteration makes one: a machine that is busy elsewhere delays both.
     func checkForeignFlood() {
         Watchdog.shared.feed("a flood of the host's")
         let fires = Fires()

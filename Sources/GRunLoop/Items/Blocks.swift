@@ -87,8 +87,8 @@ extension GRunLoop {
         blockSequence &+= 1
     }
 
-    /// With the lock held: a wake-up is a pass for whoever drives now; the news is for a host that drives after a run of
-    /// ours in another mode.
+    /// With the lock held: a wake-up is a pass for whoever drives now; the news is for a host that drives after a run
+    /// of ours in another mode.
     @inline(__always) private func tellOfBlockLocked(waking: Bool) -> Kick? {
         guard waking else {
             owePassToHostLocked()

@@ -77,8 +77,8 @@ extension GRunLoop {
         owed.owe(.wakeUp)
     }
 
-    /// With the lock held: something was enqueued or signalled, without a wake-up. It is for the pass under way or, from
-    /// a callback of the host or another thread, for the host's next iteration, which it does not cause (item 74).
+    /// With the lock held: something was enqueued or signalled, without a wake-up. It is for the pass under way or,
+    /// from a callback of the host or another thread, for the host's next iteration, which it does not cause (item 74).
     func owePassToHostLocked() {
         if !isCurrent {
             owed.owe(.news)

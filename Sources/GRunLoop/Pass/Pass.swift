@@ -142,8 +142,7 @@ extension GRunLoop {
     }
 
     /// Performs a source of the mode; returns whether it was still signalled.
-    private func performLocked(_ membership: Unmanaged<SourceMembership>, _ frame: Frame, _ mode: ModeState) -> Bool
-    {
+    private func performLocked(_ membership: Unmanaged<SourceMembership>, _ frame: Frame, _ mode: ModeState) -> Bool {
         let memberships = membership._withUnsafeGuaranteedRef {
             mode.signalled.remove($0)
             return $0.source.takeSignal()
