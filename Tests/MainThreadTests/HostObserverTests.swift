@@ -47,6 +47,30 @@ final class HostObserverTests: MainThreadTestCase {
         XCTAssertEqual(trace.lines, ["beforeWaiting", "foreign", "afterWaiting", "beforeWaiting"])
     }
 
+    /// A foreign loop in a callout of a head was left while it slept: that sleep is over before the pass goes on, and
+    /// what the pass then finds is served in it.
+    func testForeignLoopIsLeftInItsSleep() {
+        let trace = Recorder()
+        freshHostedRun()
+        observe(trace)
+        loop.perform {
+            trace("block")
+            iterateHost { trace.lines.last == "beforeWaiting" }
+            trace("left")
+            let timer = GRunLoop.Timer(fireAt: GRunLoop.now) { _ in trace("timer") }
+            GRunLoop.main.add(timer, forMode: .default)
+        }
+        iterateHost { trace.lines.contains("timer") }
+        XCTAssertEqual(
+            Array(trace.lines.prefix { $0 != "timer" }) + ["timer"],
+            [
+                "entry", "beforeTimers", "beforeSources", "block",
+                "beforeTimers", "beforeSources", "beforeWaiting",
+                "left", "afterWaiting",
+                "beforeWaiting", "afterWaiting", "timer",
+            ])
+    }
+
     /// A sleep that somebody else's event has ended is over before that is served.
     func testSleepEndsBeforeForeignWork() {
         let trace = Recorder()
