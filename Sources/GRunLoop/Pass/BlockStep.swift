@@ -76,7 +76,7 @@ extension GRunLoop {
         }
     }
 
-    @inline(never) private func nextBlockLocked(_ mode: ModeState, from start: UInt64) -> (BlockQueue, UInt64)? {
+    private func nextBlockLocked(_ mode: ModeState, from start: UInt64) -> (BlockQueue, UInt64)? {
         let own = mode.blocks.first(from: start)
         let common = mode.isCommon ? commonBlocks.first(from: start) : nil
         switch (own, common) {

@@ -84,7 +84,7 @@ extension GRunLoop {
     }
 
     /// Whether afterWaiting is still to be sent.
-    @inline(__always) var isWaitTold: Bool { hostRun.stage == .told }
+    var isWaitTold: Bool { hostRun.stage == .told }
 
     /// Since beforeWaiting the host has slept, or dispatched a foreign source: afterWaiting comes before anything else
     /// of ours. The tail stays pending.
@@ -138,7 +138,7 @@ extension GRunLoop {
     }
 
     /// The host's endless run begins.
-    @inline(never) private func enterHostedLocked(_ frame: Frame) {
+    private func enterHostedLocked(_ frame: Frame) {
         hostRun.stage.enter()
         notifyLocked(.entry, frame.mode)  // 1
     }

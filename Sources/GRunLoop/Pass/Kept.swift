@@ -16,7 +16,7 @@ struct Kept {
         if !list.isEmpty { keepMore(list) }
     }
 
-    @inline(never) private mutating func keepMore(_ called: Any) {
+    private mutating func keepMore(_ called: Any) {
         others.append(called)
     }
 
@@ -32,7 +32,7 @@ struct Kept {
         if !others.isEmpty { dropOthers() }
     }
 
-    @inline(never) private mutating func dropOthers() {
+    private mutating func dropOthers() {
         others.removeAll(keepingCapacity: true)
     }
 }

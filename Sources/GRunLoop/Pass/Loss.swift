@@ -10,7 +10,7 @@ import Glibc
 
 extension GRunLoop {
     /// With the lock held before and after: the kernel has refused `call` for a descriptor of the loop's own.
-    @inline(never) func loseDescriptorsLocked(_ call: StaticString, _ error: Int32) {
+    func loseDescriptorsLocked(_ call: StaticString, _ error: Int32) {
         guard !host.isAbandoned else { return }
         if framesLocked.contains(where: { !$0.run.isHosted }) { Self.endForLoss(call, error) }
         host.abandon()
@@ -29,12 +29,12 @@ extension GRunLoop {
     }
 
     /// Ends the process: poll() has failed for all descriptors.
-    @inline(never) static func endForRefusedWait(_ error: Int32) -> Never {
+    static func endForRefusedWait(_ error: Int32) -> Never {
         Log.fatal("the kernel refuses to wait for events (poll: \(message(error))), and the run loop cannot go on")
     }
 
     /// Ends the process: a descriptor is closed that is GLib's own, or of a source that ignores it.
-    @inline(never) static func endForClosedDescriptor(_ descriptor: Int32) -> Never {
+    static func endForClosedDescriptor(_ descriptor: Int32) -> Never {
         Log.fatal(
             "descriptor \(descriptor), with which a GMainContext of the run loop waits, is not open any more: "
                 + "something in this process has closed it, and each wait ends at once")

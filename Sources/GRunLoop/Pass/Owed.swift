@@ -25,8 +25,8 @@ struct Owed: OptionSet {
 
     init(rawValue: UInt8) { self.rawValue = rawValue }
 
-    @inline(__always) mutating func owe(_ what: Owed) { formUnion(what) }
-    @inline(__always) mutating func settle(_ what: Owed) { subtract(what) }
+    mutating func owe(_ what: Owed) { formUnion(what) }
+    mutating func settle(_ what: Owed) { subtract(what) }
 
     /// A dispatch of the host begins: what was owed to the host is owed to its run now.
     mutating func takeFromHost() {
@@ -88,7 +88,7 @@ extension GRunLoop {
     }
 
     /// With the lock held: no pass of ours is under way, or a callout of one runs a foreign loop.
-    @inline(__always) var isHostInControl: Bool {
+    var isHostInControl: Bool {
         innermost.map { $0._withUnsafeGuaranteedRef { !$0.run.stage.isInPass } } ?? true
     }
 }

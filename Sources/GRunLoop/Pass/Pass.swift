@@ -68,7 +68,7 @@ extension GRunLoop {
 
     /// A context that was removed meanwhile may have its last reference in `found`, which is released under the lock:
     /// it is kept for later. If nothing else was served, the dispatch is what used the slice.
-    @inline(never) private func keepDispatchedLocked(_ found: Found, _ frame: Frame) {
+    private func keepDispatchedLocked(_ found: Found, _ frame: Frame) {
         frame.kept.keep(all: found.contexts)
         let isAlone = found.item.map { $0.kind == .wakeUp } ?? true
         if isAlone, frame.run.turns.owed.isEmpty { _ = isCutLocked(frame, after: .contexts) }
@@ -164,7 +164,7 @@ extension GRunLoop {
 
     /// Before it is performed a source leaves the lists of all its modes, in whatever loop: a signal from its callout
     /// is a new one there too.
-    @inline(never) private func notePerformed(_ memberships: [SourceMembership], _ frame: Frame) {
+    private func notePerformed(_ memberships: [SourceMembership], _ frame: Frame) {
         frame.kept.keep(all: memberships)
         for membership in memberships {
             membership.loop.lock.withLock {

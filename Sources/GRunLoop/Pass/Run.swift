@@ -39,7 +39,7 @@ final class Run {
         isDeadlineSpent = false
     }
 
-    @inline(__always) func beginPass() {
+    func beginPass() {
         stage.beginHead()
         turns.beginPass()
         owesPass = false
@@ -48,7 +48,7 @@ final class Run {
     /// The run only looks: one pass, no sleep.
     var onlyPolls: Bool { deadline == .min }
     /// It sleeps, and ends at a point in time.
-    @inline(__always) var hasLimit: Bool { deadline != .min && deadline != .never }
+    var hasLimit: Bool { deadline != .min && deadline != .never }
 }
 
 /// A run on the thread's stack. Owned by the function that runs it: the loop's link to its innermost frame and a
@@ -89,7 +89,7 @@ final class Frame {
     var isOutermost: Bool { parentReference == nil }
 
     /// The earliest deadline of the outer runs that has not woken anyone yet.
-    @inline(__always) var nextAncestorDeadline: Nanoseconds { isOutermost ? .never : earliestAncestorDeadline }
+    var nextAncestorDeadline: Nanoseconds { isOutermost ? .never : earliestAncestorDeadline }
 
     @inline(never) private var earliestAncestorDeadline: Nanoseconds {
         var earliest = Nanoseconds.never
@@ -98,7 +98,7 @@ final class Frame {
     }
 
     /// Marks the deadlines of outer runs that have passed; returns whether there were any.
-    @inline(never) func takePassedAncestorDeadlines(at now: Nanoseconds) -> Bool {
+    func takePassedAncestorDeadlines(at now: Nanoseconds) -> Bool {
         var found = false
         forEachAncestor {
             guard !$0.isDeadlineSpent, !$0.onlyPolls, $0.deadline <= now else { return }
@@ -143,7 +143,7 @@ extension GRunLoop {
 
     /// Called without the lock when the run is over and all that it kept is released. A deinit among these may have
     /// begun another run, which has left its frame already.
-    @inline(__always) func keepForNextRun(_ frame: consuming Frame) {
+    func keepForNextRun(_ frame: consuming Frame) {
         if spareFrame == nil { spareFrame = frame }
     }
 }

@@ -25,7 +25,7 @@ extension GRunLoop {
     }
 
     /// Called with the lock held; releases it.
-    @inline(never) private func runOnceLocked(_ mode: ModeState, for span: Nanoseconds, returningAfterSource: Bool)
+    private func runOnceLocked(_ mode: ModeState, for span: Nanoseconds, returningAfterSource: Bool)
         -> RunResult?
     {
         guard !isFinishedLocked(mode) else {

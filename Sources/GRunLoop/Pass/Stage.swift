@@ -17,8 +17,8 @@
 enum Stage: UInt8 {
     case outside, waiting, told, lent, head, tail
 
-    @inline(__always) mutating func beginHead() { self = .head }
-    @inline(__always) mutating func beginTail() { self = .tail }
+    mutating func beginHead() { self = .head }
+    mutating func beginTail() { self = .tail }
     mutating func enter() { self = .head }
     mutating func wait() { self = .waiting }
     mutating func tell() { self = .told }
@@ -26,9 +26,9 @@ enum Stage: UInt8 {
     mutating func leave() { self = .outside }
 
     /// Not in the tail: another pass comes before the next sleep anyway (item 70).
-    @inline(__always) var countsWakeUps: Bool { self != .tail }
+    var countsWakeUps: Bool { self != .tail }
     /// The host waits, and the tail of the pass follows.
     @inline(__always) var isPending: Bool { self == .waiting || self == .told }
     /// A pass is under way, and no foreign loop inside it.
-    @inline(__always) var isInPass: Bool { rawValue >= Stage.head.rawValue }
+    var isInPass: Bool { rawValue >= Stage.head.rawValue }
 }

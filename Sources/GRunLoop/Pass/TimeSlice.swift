@@ -61,13 +61,13 @@ struct TimeSlice {
     }
 
     /// The host's iteration goes on.
-    @inline(__always) mutating func interrupt() {
+    mutating func interrupt() {
         if row == .underWay { row = .interrupted }
         waitEnd = .never
     }
 
     /// A wait of ours is over, at `end` if that is known.
-    @inline(__always) mutating func noteWait(until end: Nanoseconds = .never) {
+    mutating func noteWait(until end: Nanoseconds = .never) {
         if row != .none { row = .waiting }
         waitEnd = end
     }
@@ -92,14 +92,14 @@ struct TimeSlice {
         var word: UInt64
 
         subscript(kind: Kinds) -> UInt64 {
-            @inline(__always) get { word >> shift(kind) & 0xFF }
-            @inline(__always) set { word = word & ~(0xFF << shift(kind)) | newValue << shift(kind) }
+            get { word >> shift(kind) & 0xFF }
+            set { word = word & ~(0xFF << shift(kind)) | newValue << shift(kind) }
         }
 
         /// It is not zero.
-        @inline(__always) mutating func decrease(_ kind: Kinds) { word &-= 1 << shift(kind) }
+        mutating func decrease(_ kind: Kinds) { word &-= 1 << shift(kind) }
 
-        @inline(__always) private func shift(_ kind: Kinds) -> UInt64 {
+        private func shift(_ kind: Kinds) -> UInt64 {
             UInt64(kind.rawValue.trailingZeroBitCount & 7) * 8
         }
     }

@@ -60,13 +60,13 @@ struct Turns {
     private var asked = -1
 
     /// Whether a step of this kind may begin.
-    @inline(__always) func mayServe(_ kind: Kinds) -> Bool {
+    func mayServe(_ kind: Kinds) -> Bool {
         owed.isEmpty || owed.contains(kind) && !isLeftToHost
     }
 
     var isLeftToHost: Bool { owed.contains(.host) }
 
-    @inline(__always) mutating func beginPass() { pass &+= 1 }
+    mutating func beginPass() { pass &+= 1 }
 
     /// A dispatch of the host begins, perhaps in a callout of another one.
     mutating func beginDispatch() {
@@ -85,13 +85,13 @@ struct Turns {
     // MARK: What is in memory
 
     /// After 64 passes from memory, of which a wake-up counts as four, the kernel is polled.
-    @inline(__always) var mayServeFromMemory: Bool { passesFromMemory > 0 && owed.isEmpty && !slice.isOver }
-    @inline(__always) mutating func noteFromMemory(_ passes: Int) { passesFromMemory -= passes }
+    var mayServeFromMemory: Bool { passesFromMemory > 0 && owed.isEmpty && !slice.isOver }
+    mutating func noteFromMemory(_ passes: Int) { passesFromMemory -= passes }
     /// The kernel is polled.
     mutating func notePoll() { passesFromMemory = Self.longestRowFromMemory }
 
-    @inline(__always) var hasAsked: Bool { asked >= pass }
-    @inline(__always) mutating func noteAsked() { asked = pass }
+    var hasAsked: Bool { asked >= pass }
+    mutating func noteAsked() { asked = pass }
     /// The pass that a row has begun is left to its own head, which need not ask again.
     mutating func leavePass() { pass &-= 1 }
     /// Blocks are run, and may change what is ready: the next pass asks again.
@@ -177,7 +177,7 @@ extension GRunLoop {
     }
 
     /// The same for what a wait has found. A kind that it has not found is not ready any more, and its turn is over.
-    @inline(never) func endTurnsLocked(_ frame: Frame, of found: Found) {
+    func endTurnsLocked(_ frame: Frame, of found: Found) {
         let served = found.item.map { Kinds($0.kind) } ?? []
         endOwedTurnLocked(frame, of: served.isEmpty ? .found : served.union(.contexts))
     }

@@ -92,12 +92,12 @@ extension GRunLoop {
     }
 
     /// Whether a wait depends on the clock: the mode has a timer, or an outer run has a deadline.
-    @inline(__always) private func hasDatesLocked(_ frame: Frame, _ mode: ModeState) -> Bool {
+    private func hasDatesLocked(_ frame: Frame, _ mode: ModeState) -> Bool {
         mode.heap.earliest != .never || frame.nextAncestorDeadline != .never
     }
 
     /// Wakes the innermost run if the deadline of an outer one has passed.
-    @inline(never) private func endOuterRunsLocked(_ frame: Frame, at now: Nanoseconds) {
+    private func endOuterRunsLocked(_ frame: Frame, at now: Nanoseconds) {
         if frame.takePassedAncestorDeadlines(at: now) { owed.owe(.wakeUp) }
     }
 
@@ -114,7 +114,7 @@ extension GRunLoop {
     }
 
     /// The current time, for the mode's timers. Without timers it is `.min`, and no clock is read.
-    @inline(__always) func timeForTimersLocked(_ mode: ModeState) -> Nanoseconds {
+    func timeForTimersLocked(_ mode: ModeState) -> Nanoseconds {
         mode.heap.earliest == .never ? .min : time
     }
 
@@ -185,18 +185,18 @@ extension GRunLoop {
     }
 
     /// Asks the mode's epoll what is ready.
-    @inline(__always) private func fetchLocked(_ mode: ModeState) {
+    private func fetchLocked(_ mode: ModeState) {
         if !batch.fetch(from: mode) { loseDescriptorsLocked("epoll_wait", errno) }
         endFetchLocked(mode)
     }
 
     /// An event without a source: its descriptor was closed while watched, but a copy of it is open. The kernel would
     /// report it for ever, and no number is left to remove it by. A new epoll does not know it.
-    @inline(__always) private func endFetchLocked(_ mode: ModeState) {
+    private func endFetchLocked(_ mode: ModeState) {
         if batch.dropOrphans(of: mode) { replaceEpollLocked(of: mode) }
     }
 
-    @inline(never) private func replaceEpollLocked(of mode: ModeState) {
+    private func replaceEpollLocked(of mode: ModeState) {
         let isRebuilt = mode.descriptors.rebuild()
         host.forgetEpoll(of: mode)
         lock.unlock()
@@ -254,14 +254,14 @@ extension GRunLoop {
         }
     }
 
-    @inline(never) private func explainStrandedLocked() {
+    private func explainStrandedLocked() {
         lock.unlock()
         MainQueue.explainStranded()
         lock.lock()
     }
 
     /// Whether there is a descriptor by which a sleep without contexts can be ended.
-    @inline(never) func canWakeItself() -> Bool {
+    func canWakeItself() -> Bool {
         if wakeDescriptor < 0 { wakeDescriptor = cgrun_event_new() }
         return wakeDescriptor >= 0
     }
@@ -273,7 +273,7 @@ extension GRunLoop {
     }
 
     /// Nothing is ready: time jumps to what comes next.
-    @inline(never) private func skipLocked(_ clock: VirtualClock, _ frame: Frame, _ deadline: Nanoseconds) {
+    private func skipLocked(_ clock: VirtualClock, _ frame: Frame, _ deadline: Nanoseconds) {
         let next = wakeUpTimeLocked(frame, frame.mode, deadline)
         if next != .never { clock.move(to: next) }
     }
@@ -338,7 +338,7 @@ extension GRunLoop {
     }
 
     /// The item that a test chooses of several; nil leaves the choice to the loop.
-    @inline(never) private func chosenLocked(_ mode: ModeState, mainQueue: Bool, hasTimers: Bool) -> ReadyItem? {
+    private func chosenLocked(_ mode: ModeState, mainQueue: Bool, hasTimers: Bool) -> ReadyItem? {
         var ready: [ReadyItem] = []
         if owed.contains(.wakeUp) { ready.append(.wakeUp) }
         if mainQueue { ready.append(.mainQueue) }
