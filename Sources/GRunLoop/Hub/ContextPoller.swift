@@ -26,14 +26,14 @@ struct PollResult {
 /// Own thread only, and never across user code: nested runs share it.
 final class ContextPoller {
     @exclusivity(unchecked) private var poller = cgrun_poller()
-    @exclusivity(unchecked) private var polled = UnsafeMutableBufferPointer<cgrun_polled>.allocate(capacity: 4)
+    private var polled = UnsafeMutableBufferPointer<cgrun_polled>.allocate(capacity: 4)
 
     deinit {
         cgrun_poller_clear(&poller)
         polled.deallocate()
     }
 
-    @inline(never) private func makeRoom(for count: Int) {
+    private func makeRoom(for count: Int) {
         polled.deallocate()
         polled = .allocate(capacity: 2 * count)
     }

@@ -6,11 +6,11 @@ extension GRunLoop {
     /// default context. On another thread it is the one that is pushed there when the first item or block is added or
     /// the loop first runs, else one of its own; what another thread adds before that does not fix it: only the thread
     /// itself can tell what is pushed there.
-    @inline(__always) func fixHomeLocked() {
+    func fixHomeLocked() {
         if home == nil { fixHomeNowLocked() }
     }
 
-    @inline(never) private func fixHomeNowLocked() {
+    private func fixHomeNowLocked() {
         guard host.detachedFrom == nil, !isDead, isMain || isCurrent else { return }
         guard let context = isMain ? Contexts.ofMainThread() : Contexts.pushedOnThisThread() ?? Contexts.make() else {
             return

@@ -145,7 +145,7 @@ extension GRunLoop {
     }
 
     /// With the lock held: the mode's further contexts are carried into the home context, and no other's.
-    @inline(never) private func carryLocked(_ mode: ModeState, _ hub: UnsafeMutablePointer<GSource>) {
+    private func carryLocked(_ mode: ModeState, _ hub: UnsafeMutablePointer<GSource>) {
         let wanted = contextsLocked(of: mode).filter { $0.hub != hub }
         host.gone += host.carried.update(to: wanted, of: mode, into: hub)
     }

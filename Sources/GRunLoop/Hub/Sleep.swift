@@ -60,7 +60,7 @@ extension GRunLoop {
         if let kick { unlock(toSend: kick) }
     }
 
-    @inline(never) private func unlock(toSend kick: consuming Kick) {
+    private func unlock(toSend kick: consuming Kick) {
         lock.unlock()
         kick.send()
         lock.lock()
@@ -103,7 +103,7 @@ struct Kick: ~Copyable {
         }
     }
 
-    @inline(__always) consuming func send() {
+    consuming func send() {
         switch waker {
         case .context(let context):
             Contexts.wakeUp(context)
@@ -119,14 +119,14 @@ struct Kick: ~Copyable {
         Self.refuseToBeLost()
     }
 
-    @inline(never) private static func refuseToBeLost() {
+    private static func refuseToBeLost() {
         fatalError("GRunLoop: a loop was to be woken, and nobody has done it")
     }
 }
 
 extension Optional where Wrapped: ~Copyable, Wrapped == Kick {
     /// One hold of the lock decides on one wake-up at most.
-    @inline(__always) mutating func merge(_ other: consuming Kick?) {
+    mutating func merge(_ other: consuming Kick?) {
         if let other { self = consume other }
     }
 }
