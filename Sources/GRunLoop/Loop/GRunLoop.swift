@@ -29,44 +29,44 @@ public final class GRunLoop: @unchecked Sendable {
 
     /// Every mode that an item, a block or a context has named. None is ever removed.
     @exclusivity(unchecked) var modes: [Mode: ModeState] = [:]
-    @exclusivity(unchecked) var commonModes: Set<Mode> = [.default]
-    @exclusivity(unchecked) var commonItems = CommonItems()
+    var commonModes: Set<Mode> = [.default]
+    var commonItems = CommonItems()
     let commonBlocks = BlockQueue()
     /// The one mode that always exists.
     let defaultMode: ModeState
     /// The next block's number.
-    @exclusivity(unchecked) var blockSequence: UInt64 = 1
+    var blockSequence: UInt64 = 1
     /// Blocks with a smaller number belong to a block step under way: a nested run does not see them.
-    @exclusivity(unchecked) var hiddenBlocks: UInt64 = 0
+    var hiddenBlocks: UInt64 = 0
 
     /// An empty queue for the next block step, which need not allocate one.
-    @exclusivity(unchecked) var spareBlocks: BlockQueue?
+    var spareBlocks: BlockQueue?
 
     /// The innermost frame. Not retained: its function owns it. Exclusivity is not checked: every access is under the
     /// lock, and every stage has some.
-    @exclusivity(unchecked) var innermost: Unmanaged<Frame>?
+    var innermost: Unmanaged<Frame>?
     /// The timers whose closures are on the stack, outermost first. Their runs keep them.
     @exclusivity(unchecked) var firing: [Unmanaged<Timer>] = []
     @exclusivity(unchecked) var batch = DescriptorBatch()
     /// The kind of item that was chosen last: of several that are ready, the next kind in order is served. Kept across
     /// runs: else a program that runs the loop for one source at a time would serve the first kind only.
-    @exclusivity(unchecked) var lastTurn = ReadyItem.Kind.descriptor
+    var lastTurn = ReadyItem.Kind.descriptor
     /// The passes that are owed, to the innermost run and to the host.
-    @exclusivity(unchecked) var owed: Owed = .pass
+    var owed: Owed = .pass
     @exclusivity(unchecked) var sleep = Sleep()
-    @exclusivity(unchecked) var home: ServedContext? {
+    var home: ServedContext? {
         didSet { host.hub = home?.hub }
     }
     /// The host's endless run, as long as the loop is attached.
     let hostRun = Run(isHosted: true)
     @exclusivity(unchecked) var host: HostState
-    @exclusivity(unchecked) var sliceLength = TimeSlice.standard
+    var sliceLength = TimeSlice.standard
     @exclusivity(unchecked) var performs = PerformQueue()
     /// Made when an executor is first asked for.
-    @exclusivity(unchecked) var jobs: JobQueue?
-    @exclusivity(unchecked) var sharedExecutor: Executor?
-    @exclusivity(unchecked) var waiters = AsyncWaiters()
-    @exclusivity(unchecked) var endHandlers = EndHandlers()
+    var jobs: JobQueue?
+    var sharedExecutor: Executor?
+    var waiters = AsyncWaiters()
+    var endHandlers = EndHandlers()
 
     /// The loop's thread has ended. Set with the lock held; read without it where an outdated value does no harm.
     let dead = Atomic(false)
@@ -75,18 +75,18 @@ public final class GRunLoop: @unchecked Sendable {
     // MARK: Own thread only
 
     /// A frame for the next run, which need not allocate one.
-    @exclusivity(unchecked) var spareFrame: Frame?
+    var spareFrame: Frame?
     /// The same for the host's next dispatch.
-    @exclusivity(unchecked) var spareHostFrame: Frame?
+    var spareHostFrame: Frame?
     let poller = ContextPoller()
     /// `g_main_depth()` inside the context dispatch that a pass of ours is making, 0 without one.
-    @exclusivity(unchecked) var ownDispatchDepth = 0
+    var ownDispatchDepth = 0
     /// An eventfd to wake sleeps without any context; made at the first of them, -1 before.
-    @exclusivity(unchecked) var wakeDescriptor: Int32 = -1
-    @exclusivity(unchecked) var tracer: Trace?
-    @exclusivity(unchecked) var itemChooser: (@Sendable ([ReadyItem]) -> Int?)?
-    @exclusivity(unchecked) var cancellables = Cancellables()
-    @exclusivity(unchecked) private var destructorRounds: Int32 = 0
+    var wakeDescriptor: Int32 = -1
+    var tracer: Trace?
+    var itemChooser: (@Sendable ([ReadyItem]) -> Int?)?
+    var cancellables = Cancellables()
+    private var destructorRounds: Int32 = 0
 
     init(isMain: Bool, virtualTime: VirtualClock? = nil) {
         self.isMain = isMain
@@ -145,7 +145,7 @@ public final class GRunLoop: @unchecked Sendable {
     public static var current: GRunLoop { ThreadLoops.current }
 
     /// For a loop that is not current: whether it will be, once virtual time is over on this thread.
-    @inline(never) var isHidden: Bool {
+    var isHidden: Bool {
         // The main loop may have been made inside virtual time.
         if isMain { return cgrun_is_main_thread() }
         var hidden = ThreadLoops.peek?.virtualTime?.hidden
@@ -166,7 +166,7 @@ public final class GRunLoop: @unchecked Sendable {
         return true
     }
 
-    @inline(never) private func explainRefusal(_ call: StaticString) {
+    private func explainRefusal(_ call: StaticString) {
         if Fork.isChild {
             Fork.explain(call)
         } else if OneCopy.other != nil {

@@ -213,7 +213,7 @@ extension GRunLoop {
         record(.stage(Trace.Stage(activity)))
     }
 
-    @inline(never) private func record(_ kind: Trace.Event.Kind) {
+    private func record(_ kind: Trace.Event.Kind) {
         guard let tracer, let frame else { return }
         tracer.record(kind, depth: framesLocked.reduce(0) { depth, _ in depth + 1 }, mode: frame.mode.name)
     }
