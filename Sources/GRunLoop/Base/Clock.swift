@@ -38,7 +38,7 @@ extension Nanoseconds {
     }
 
     /// For negative durations, and those of more than 150 years.
-    @inline(never) private init(dividing attoseconds: Int128) {
+    private init(dividing attoseconds: Int128) {
         let (quotient, remainder) = attoseconds.quotientAndRemainder(dividingBy: 1_000_000_000)
         self.init(clamping: quotient + (remainder >= 500_000_000 ? 1 : remainder < -500_000_000 ? -1 : 0))
     }

@@ -11,7 +11,7 @@ import CGRun
 enum Fork {
     /// Whether this process is such a child. For calls that do nothing there without a message: `isValid`, which is
     /// false; invalidating; releasing. A child may clean up.
-    @inline(__always) static var isChild: Bool { cgrun_has_forked() }
+    static var isChild: Bool { cgrun_has_forked() }
 
     /// Whether `call` must do nothing for that reason, which is logged.
     @inline(__always) static func refuses(_ call: StaticString) -> Bool {
@@ -20,7 +20,7 @@ enum Fork {
         return true
     }
 
-    @inline(never) static func explain(_ call: StaticString) {
+    static func explain(_ call: StaticString) {
         Log.misuse(call, "\(reason). \(remedy)")
     }
 

@@ -2,6 +2,6 @@
 // Whether a reference that is not counted is to a certain object.
 
 /// Comparing two counted references would retain and release them.
-@inline(__always) package func === <Instance>(reference: Unmanaged<Instance>?, object: Instance) -> Bool {
+package func === <Instance>(reference: Unmanaged<Instance>?, object: Instance) -> Bool {
     reference?.toOpaque() == Unmanaged.passUnretained(object).toOpaque()
 }

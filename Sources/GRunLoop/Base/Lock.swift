@@ -38,7 +38,7 @@ struct Lock: @unchecked Sendable {
     }
 
     /// The lock at an ``address``; nil for the two words of a guardian that has none.
-    @inline(__always) fileprivate init?(at address: UInt) {
+    fileprivate init?(at address: UInt) {
         guard address > Guardian.taken, let cell = UnsafeMutablePointer<Cell>(bitPattern: address) else { return nil }
         self.cell = cell
     }
@@ -123,7 +123,7 @@ struct Guardian: ~Copyable {
 
     /// With `lock` held: makes it the item's lock, unless the item has another loop's. Returns whether it is the item's
     /// now.
-    @inline(__always) borrowing func bind(to lock: Lock) -> Bool {
+    borrowing func bind(to lock: Lock) -> Bool {
         var looks: Int32 = 0
         while true {
             let found = word.load(ordering: .acquiring)
@@ -139,12 +139,12 @@ struct Guardian: ~Copyable {
 
     /// With the loop's lock held: the item is in no mode of the loop any more. A thread that waits for the lock checks
     /// the guardian again once it has it.
-    @inline(__always) borrowing func unbind() {
+    borrowing func unbind() {
         word.store(Self.free, ordering: .releasing)
     }
 
     /// Acquires and releases: another thread that reads the lock's address here must see the lock initialised.
-    @inline(__always) private borrowing func take(for value: UInt) -> Bool {
+    private borrowing func take(for value: UInt) -> Bool {
         word.compareExchange(
             expected: Self.free, desired: value, successOrdering: .acquiringAndReleasing, failureOrdering: .relaxed
         ).exchanged

@@ -148,7 +148,7 @@ extension GRunLoop {
         return true
     }
 
-    @inline(never) private func runWithoutMainQueue() {
+    private func runWithoutMainQueue() {
         lock.withLock { forgetLostMainQueueLocked() }
         MainQueue.explainIfLost()
     }
