@@ -23,21 +23,21 @@ final class JobQueue: @unchecked Sendable {
     // Guarded by the lock.
     @exclusivity(unchecked) private var incoming: [Entry] = []
     /// The source is signalled, and the loop will run jobs again.
-    @exclusivity(unchecked) private var isScheduled = false
+    private var isScheduled = false
     /// The loop's name in messages, once its thread has ended.
-    @exclusivity(unchecked) private var formerLoop: String?
+    private var formerLoop: String?
 
     // The loop's own thread only.
 
     /// The jobs being run, from `next` on. A run that is nested in a job continues with them.
     @exclusivity(unchecked) private var batch: [Entry] = []
-    @exclusivity(unchecked) private var next = 0
+    private var next = 0
 
     /// For comparison only.
     private let loopID: ObjectIdentifier
     private let isClosed = Atomic(false)
     /// Set before another thread can see the queue.
-    @exclusivity(unchecked) private var source: GRunLoop.Source?
+    private var source: GRunLoop.Source?
     private unowned(unsafe) let loop: GRunLoop
 
     init(of loop: GRunLoop) {
