@@ -51,7 +51,7 @@ extension GRunLoop {
         enqueueAnywhere(body, names, waking: waking)
     }
 
-    @inline(never) private func enqueueAnywhere(_ body: @escaping @Sendable () -> Void, _ names: [Mode], waking: Bool) {
+    private func enqueueAnywhere(_ body: @escaping @Sendable () -> Void, _ names: [Mode], waking: Bool) {
         lock.withLock { () -> Kick? in
             guard !isDead else { return nil }
             if names.count == 1 {

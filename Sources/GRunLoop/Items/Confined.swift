@@ -41,7 +41,7 @@ enum Home: Sendable {
     }
 
     /// Ends the process if the item may not be added to the loop. Also with a lock held.
-    @inline(never) func require(_ loop: GRunLoop, for item: StaticString) {
+    func require(_ loop: GRunLoop, for item: StaticString) {
         guard !admits(loop) else { return }
         Log.fatal(
             "the closure of this \(item) belongs to an actor that does not live on the run loop to which it is added. "

@@ -8,5 +8,5 @@ extension Lock {
 
 extension Guardian {
     /// The loop that the item is in. Call it with the guardian held.
-    @inline(__always) var loop: GRunLoop? { bound?.loop?.takeUnretainedValue() }
+    var loop: GRunLoop? { bound?.loop?.takeUnretainedValue() }
 }

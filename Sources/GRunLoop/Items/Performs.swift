@@ -78,7 +78,7 @@ extension GRunLoop {
     }
 
     /// A function of its own, so that what a closure has captured is released before the next one is called.
-    @inline(never) private func performNext(_ names: Set<Mode>) {
+    private func performNext(_ names: Set<Mode>) {
         lock.withLock { performs.take(for: names) }?.perform()
     }
 

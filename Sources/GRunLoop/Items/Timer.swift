@@ -195,7 +195,7 @@ extension GRunLoop {
 
         /// Ends a timer that fires once. Releases the lock. A function of its own, so that what is taken out of the
         /// timer is released before the caller locks again.
-        @inline(never) private func endOneShot(holding lock: Lock) {
+        private func endOneShot(holding lock: Lock) {
             isFiring = false
             invalidate(holding: lock)
         }

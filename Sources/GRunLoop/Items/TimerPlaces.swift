@@ -40,7 +40,7 @@ extension GRunLoop.Timer: ModeItem {
     }
 
     /// Its slot in the mode's heap. -1 while it is firing: it has left the heap but is still in the mode.
-    @inline(__always) func slot(in mode: ModeState) -> Int {
+    func slot(in mode: ModeState) -> Int {
         Int(isFirst(mode) ? firstSlot : position(of: mode).flatMap { extras?.others[$0].slot } ?? -1)
     }
 

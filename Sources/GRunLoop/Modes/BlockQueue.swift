@@ -21,7 +21,7 @@ struct BlockQueue {
         /// The token of a block for several modes, which knows whether the block was taken.
         let token: BlockToken?
 
-        @inline(__always) init(sequence: UInt64, body: consuming @escaping @Sendable () -> Void) {
+        init(sequence: UInt64, body: consuming @escaping @Sendable () -> Void) {
             self.sequence = sequence
             self.body = body
             token = nil
@@ -131,7 +131,7 @@ struct BlockQueue {
     }
 
     /// Whether every entry is a block for this queue alone, numbered `start` or later, as it nearly always is.
-    @inline(__always) func isPlain(from start: UInt64) -> Bool {
+    func isPlain(from start: UInt64) -> Bool {
         state.pointee.isPlain && count > 0 && entries[head].sequence >= start
     }
 

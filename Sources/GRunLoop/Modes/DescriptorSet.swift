@@ -176,7 +176,7 @@ final class DescriptorSet {
         return ready.isEmpty ? nil : (source, ready, false)
     }
 
-    @inline(never) private func receiverOfShared(_ event: DescriptorBatch.Event) -> Receiver? {
+    private func receiverOfShared(_ event: DescriptorBatch.Event) -> Receiver? {
         shared[event.descriptor]?.receiver(of: event.events)
     }
 
@@ -185,7 +185,7 @@ final class DescriptorSet {
         if receiver.isShared { noteSharedTurn(of: receiver, on: descriptor) }
     }
 
-    @inline(never) private func noteSharedTurn(of receiver: Receiver, on descriptor: Int32) {
+    private func noteSharedTurn(of receiver: Receiver, on descriptor: Int32) {
         receiver.source._withUnsafeGuaranteedRef { shared[descriptor]?.noteTurn(of: $0) }
     }
 

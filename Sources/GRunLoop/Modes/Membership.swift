@@ -183,7 +183,7 @@ struct Effects: ~Copyable {
     /// A descriptor whose number was closed while a source watched it.
     var closed: Int32?
 
-    @inline(__always) mutating func carryOut() {
+    mutating func carryOut() {
         kick.take()?.send()
         if let closed { Self.warn(ofClosed: closed) }
     }
