@@ -17,12 +17,12 @@ enum MainQueue {
 
     /// The queue's eventfd, made at first need and valid for as long as the process is; -1 where libdispatch offers
     /// none, and as long as no descriptor is left for it: libdispatch itself would end the process then.
-    @inline(__always) static var handle: Int32 {
+    static var handle: Int32 {
         let handle = known.load(ordering: .relaxed)
         return handle == unknown ? makeHandle() : handle
     }
 
-    @inline(never) private static func makeHandle() -> Int32 {
+    private static func makeHandle() -> Int32 {
         guard cgrun_has_descriptors_left() else { return -1 }
         let made = cgrun_main_queue_handle()
         known.store(made, ordering: .relaxed)
@@ -105,9 +105,9 @@ enum MainQueue {
     private static let saidInside = Atomic(false)
 
     /// Whether a run inside one of the queue's blocks keeps others from running, and this was not logged yet.
-    @inline(__always) fileprivate static var isStrandedUnsaid: Bool { isDraining && hasReadyUnsaid }
+    fileprivate static var isStrandedUnsaid: Bool { isDraining && hasReadyUnsaid }
 
-    @inline(never) private static var hasReadyUnsaid: Bool { !saidInside.load(ordering: .relaxed) && isOurs && isReady }
+    private static var hasReadyUnsaid: Bool { !saidInside.load(ordering: .relaxed) && isOurs && isReady }
 
     /// Without a lock.
     static func explainStranded() {
