@@ -26,7 +26,7 @@ struct Call {
         return condition
     }
 
-    @inline(never) private func complain(_ expression: StaticString) {
+    private func complain(_ expression: StaticString) {
         g_return_if_fail_warning("GRunLoop", String("\(name)".prefix { $0 != "(" }), "\(expression)")
     }
 
