@@ -89,14 +89,12 @@ extension GRunLoop {
     /// Since beforeWaiting the host has slept, or dispatched a foreign source: afterWaiting comes before anything else
     /// of ours. The tail stays pending.
     func endHostWaitLocked() {
-        // An observer may leave a foreign loop while that sleeps, too.
-        while isWaitTold {
-            hostRun.stage.wait()
-            if let hub = host.hub { cgrun_hub_note_wait_ended(hub) }
-            // As after any wait: a pass comes before the next one (item 70).
-            frame?.run.stage.beginTail()
-            notifyLocked(.afterWaiting, host.waitMode.takeUnretainedValue())
-        }
+        guard isWaitTold else { return }
+        hostRun.stage.wait()
+        if let hub = host.hub { cgrun_hub_note_wait_ended(hub) }
+        // As after any wait: a pass comes before the next one (item 70).
+        frame?.run.stage.beginTail()
+        notifyLocked(.afterWaiting, host.waitMode.takeUnretainedValue())
     }
 
     /// The same where a callback of the host begins a run. The closures of observers are kept by a frame, as in every

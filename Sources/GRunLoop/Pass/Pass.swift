@@ -14,7 +14,6 @@ extension GRunLoop {
     @inline(never) func runPassLocked(_ frame: Frame, _ mode: ModeState) -> Bool {
         let run = frame.run
         let handled = runHeadLocked(frame, mode)
-        if run.stage != .head { resumeHeadLocked(run) }
         var polls = run.onlyPolls || (handled && !sleepsAtOnceLocked(frame, mode))
         if !run.turns.owed.isEmpty {
             // What the tail would find comes after the host's turn.
@@ -24,12 +23,6 @@ extension GRunLoop {
         let found = takeReadyLocked(frame, mode, polls: polls)
         if run.stage.isPending { return handled }
         return runTailLocked(frame, mode, found) || handled
-    }
-
-    /// A callout of the head has run a foreign loop, which was perhaps left while it slept.
-    @inline(never) private func resumeHeadLocked(_ run: Run) {
-        if run.isHosted { endHostWaitLocked() }
-        run.stage.beginHead()
     }
 
     /// What comes before the wait: stages 2 to 5. Returns whether a source was handled.
