@@ -71,6 +71,40 @@ final class HostObserverTests: MainThreadTestCase {
             ])
     }
 
+    /// A foreign loop in a callout has made passes of its own. The pass around it goes on, and serves what it finds.
+    func testPassGoesOnAfterForeignLoop() {
+        let trace = Recorder()
+        freshHostedRun()
+        source {
+            GRunLoop.main.perform { trace("nested") }
+            settleHost()
+            GRunLoop.Timer.scheduled(interval: .zero, repeats: false) { _ in trace("timer") }
+        }.signal()
+        observe(trace, .default, [.beforeTimers])
+        loop.wakeUp()
+        g_main_context_iteration(nil, 0)
+        XCTAssertTrue(trace.lines.contains("nested"))
+        XCTAssertTrue(trace.lines.contains("timer"), "\(trace.lines)")
+        XCTAssertEqual(trace.lines.last, "beforeTimers")
+    }
+
+    /// A foreign loop in a callout is left while it sleeps: its sleep is over before the next one.
+    func testSleepOfForeignLoopEnds() {
+        let trace = Recorder()
+        freshHostedRun()
+        once(.beforeSources) {
+            GRunLoop.main.perform {}
+            settleHost()
+            trace("left")
+        }
+        observe(trace, .default, [.beforeWaiting, .afterWaiting])
+        loop.wakeUp()
+        settleHost()
+        XCTAssertEqual(
+            trace.lines,
+            ["beforeWaiting", "afterWaiting", "beforeWaiting", "left", "afterWaiting", "beforeWaiting"])
+    }
+
     /// A sleep that somebody else's event has ended is over before that is served.
     func testSleepEndsBeforeForeignWork() {
         let trace = Recorder()

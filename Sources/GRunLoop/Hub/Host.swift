@@ -19,6 +19,9 @@ struct HostState {
     var ambientStack: [GRunLoop.PushedMode] = []
     /// Of a pending tail: the mode in which the head of its pass has found nothing to do.
     var waitMode: Unmanaged<ModeState>
+    /// The mode whose observers were told beforeWaiting, and not yet afterWaiting. Not the stage's: a callout may leave
+    /// a foreign loop while that sleeps, and its pass goes on.
+    var toldMode: Unmanaged<ModeState>?
     /// The hub was taken out of this context, which is the home context still.
     var detachedFrom: OpaquePointer?
 

@@ -15,8 +15,10 @@ extension GRunLoop {
     /// flag may be left over from an earlier iteration.
     func serveHost() {
         guard let frame = beginDispatch() else { return }
-        let isPending = hostRun.stage.isPending && host.waitMode === frame.mode
+        let wasPending = hostRun.stage.isPending
         endHostWaitLocked()  // 9
+        // A foreign loop in an observer may have made passes.
+        let isPending = wasPending && host.waitMode === frame.mode
         if !isPending || runPendingTailLocked(frame, frame.mode) { runHostedPassesLocked(frame) }
         endDispatch(frame)
     }
@@ -29,7 +31,7 @@ extension GRunLoop {
                 hostRun, mode, mainQueueFirst: hostRun.turns.prefersMainQueue, polled: host.polled.take()))
         // Nothing for us: another source's wake-up, or a stale READY flag. The tail stays pending.
         if found.isEmpty, !hasLeftoversLocked(mode) {
-            leaveWaitToHostLocked(hostRun, mode, isTold: false)
+            leaveWaitToHostLocked(frame, mode, isTold: false)
             return owed.contains(.pass)
         }
         _ = runTailLocked(frame, mode, found)
@@ -43,9 +45,10 @@ extension GRunLoop {
         guard let frame = beginDispatch() else { return }
         let mode = frame.mode
         if !isStale, hostRun.stage.isPending, host.waitMode === mode {
-            hostRun.stage.beginHead()
+            hostRun.stage.beginTelling()
             notifyLocked(.beforeWaiting, mode)  // 7
-            leaveWaitToHostLocked(hostRun, mode, isTold: true)
+            if hostRun.stage == .telling { hostRun.stage.wait() }
+            if host.hub != nil { host.toldMode = .passUnretained(mode) }
         } else {
             runHostedPassesLocked(frame)
         }
@@ -57,8 +60,9 @@ extension GRunLoop {
         while !hostRun.turns.isLeftToHost {
             frame.move(to: host.ambient)
             owed.settle(.pass)
+            frame.hasLeftWait = false
             _ = host.ambient._withUnsafeGuaranteedRef { runPassLocked(frame, $0) }
-            guard hostRun.stage.isPending else { continue }
+            guard frame.hasLeftWait else { continue }
             // beforeWaiting may follow now, until something foreign is dispatched.
             if let hub = host.hub { cgrun_hub_note_head(hub) }
             return
@@ -77,24 +81,26 @@ extension GRunLoop {
     // MARK: The host's wait
 
     /// The wait is the host's: the tail of the pass follows in a later dispatch. `isTold`: beforeWaiting was sent.
-    func leaveWaitToHostLocked(_ run: Run, _ mode: ModeState, isTold: Bool) {
+    func leaveWaitToHostLocked(_ frame: Frame, _ mode: ModeState, isTold: Bool) {
+        frame.hasLeftWait = true
+        let run = frame.run
         run.stage.wait()
         host.waitMode = .passUnretained(mode)
-        if isTold, host.hub != nil { run.stage.tell() }
+        if isTold, host.hub != nil { host.toldMode = host.waitMode }
     }
 
     /// Whether afterWaiting is still to be sent.
-    var isWaitTold: Bool { hostRun.stage == .told }
+    var isWaitTold: Bool { host.toldMode != nil }
 
     /// Since beforeWaiting the host has slept, or dispatched a foreign source: afterWaiting comes before anything else
     /// of ours. The tail stays pending.
     func endHostWaitLocked() {
-        guard isWaitTold else { return }
-        hostRun.stage.wait()
+        guard let mode = host.toldMode else { return }
+        host.toldMode = nil
         if let hub = host.hub { cgrun_hub_note_wait_ended(hub) }
         // As after any wait: a pass comes before the next one (item 70).
-        frame?.run.stage.beginTail()
-        notifyLocked(.afterWaiting, host.waitMode.takeUnretainedValue())
+        frame?.run.stage.beginWaking()
+        notifyLocked(.afterWaiting, mode.takeUnretainedValue())
     }
 
     /// The same where a callback of the host begins a run. The closures of observers are kept by a frame, as in every
@@ -193,6 +199,8 @@ extension GRunLoop {
             if finishesPass, isPending { runBlocksLocked(frame, mode) }
             notifyLocked(.exit, mode)
         }
+        // A cut of these blocks was no dispatch's: the next run's first one is not left to the host.
+        hostRun.turns.endDispatch()
         hostRun.stage.leave()
     }
 }

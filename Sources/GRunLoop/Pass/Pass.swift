@@ -21,7 +21,7 @@ extension GRunLoop {
             polls = true
         }
         let found = takeReadyLocked(frame, mode, polls: polls)
-        if run.stage.isPending { return handled }
+        if frame.hasLeftWait { return handled }
         return runTailLocked(frame, mode, found) || handled
     }
 

@@ -64,6 +64,9 @@ final class Frame {
     var parent: Frame? { parentReference?.takeUnretainedValue() }
     /// How many GLib dispatches were on the thread's stack when it began.
     private(set) var depth = 0
+    /// Where a host drives: the last pass has left its wait to the host. The run's stage does not tell: a foreign loop
+    /// in a callout of the pass has left its own.
+    @exclusivity(unchecked) var hasLeftWait = false
     /// What the current block step has still to run.
     @exclusivity(unchecked) var takenBlocks: BlockQueue?
     @exclusivity(unchecked) var contexts = AcquiredContexts()

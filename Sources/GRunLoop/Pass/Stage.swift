@@ -8,27 +8,30 @@
 ///     enter           outside         head      the host's run begins: entry
 ///     beginHead       any             head      2: a pass begins
 ///     wait            head, tail      waiting   the head, or the tail after a spurious dispatch, has nothing to do
-///     tell            waiting         told      7: beforeWaiting was sent, and the wait is the host's
+///     beginTelling    waiting         telling   7: beforeWaiting is being sent
+///     beginWaking     waiting         woken     9: afterWaiting is being sent
 ///     beginTail       any             tail      9, 10: the wait is over
-///     lend            head, tail      lent      a callout runs a foreign loop, or a dispatch ends before its pass does
+///     lend            telling, woken  waiting   a callout runs a foreign loop: the tail is pending still
+///                     head, tail      lent      the same, or a dispatch ends before its pass does
 ///     leave           any             outside   the host's run has ended: exit
 ///
 /// A run of ours begins in its head, and sleeps there.
 enum Stage: UInt8 {
-    case outside, waiting, told, lent, head, tail
+    case outside, waiting, lent, telling, head, tail, woken
 
     mutating func beginHead() { self = .head }
     mutating func beginTail() { self = .tail }
     mutating func enter() { self = .head }
     mutating func wait() { self = .waiting }
-    mutating func tell() { self = .told }
-    mutating func lend() { self = .lent }
+    mutating func beginTelling() { self = .telling }
+    mutating func beginWaking() { self = isPending ? .woken : .tail }
+    mutating func lend() { self = isPending ? .waiting : .lent }
     mutating func leave() { self = .outside }
 
     /// Not in the tail: another pass comes before the next sleep anyway (item 70).
-    var countsWakeUps: Bool { self != .tail }
-    /// The host waits, and the tail of the pass follows.
-    @inline(__always) var isPending: Bool { self == .waiting || self == .told }
+    var countsWakeUps: Bool { rawValue < Stage.tail.rawValue }
+    /// The wait is the host's, and the tail of the pass follows.
+    var isPending: Bool { self == .waiting || self == .telling || self == .woken }
     /// A pass is under way, and no foreign loop inside it.
-    var isInPass: Bool { rawValue >= Stage.head.rawValue }
+    var isInPass: Bool { rawValue >= Stage.telling.rawValue }
 }

@@ -45,17 +45,24 @@ extension GRunLoop {
             run.isHosted
             ? lookForHostLocked(frame, mode, mainQueueFirst: mainQueueFirst, polls: polls)
             : sleepLocked(frame, mode, mainQueueFirst: mainQueueFirst, deadline: polls ? .min : run.deadline)
-        if !polls, !run.stage.isPending {
+        if !polls, !frame.hasLeftWait {
             run.stage.beginTail()
             notifyLocked(.afterWaiting, mode)  // 9
         }
         return found
     }
 
+    /// A callout of the head has left a foreign loop while that slept: its sleep is over before the next one.
+    private func resumeHeadLocked() {
+        endHostWaitLocked()
+        hostRun.stage.beginHead()
+    }
+
     /// beforeWaiting means "about to sleep". If the main queue or a context is ready now, this pass does not sleep.
     @inline(never) private func lookBeforeWaitingLocked(_ frame: Frame, _ mode: ModeState, asksMainQueue: Bool)
         -> Found?
     {
+        if isWaitTold, frame.run.isHosted { resumeHeadLocked() }
         if asksMainQueue, frame.run.turns.mayServe(.mainQueue) {
             mark(.mainQueueCheck)
             if MainQueue.isReady { return Found(item: .mainQueue) }  // 6
@@ -64,7 +71,7 @@ extension GRunLoop {
         if !ready.isEmpty { return Found(contexts: ready, item: lookLocked(frame.run, mode, mainQueueFirst: false)) }
         guard frame.run.isHosted, !hasReadyLocked(frame.run, mode) else { return nil }
         // The host may have more to do before it sleeps. When it is about to it says so: hostIsIdle().
-        leaveWaitToHostLocked(frame.run, mode, isTold: false)
+        leaveWaitToHostLocked(frame, mode, isTold: false)
         return Found()
     }
 
@@ -78,7 +85,7 @@ extension GRunLoop {
         if polls || !found.contexts.isEmpty || !leavesLookToHostLocked(run, mode, polled) {
             found.item = lookLocked(run, mode, mainQueueFirst: mainQueueFirst)
         }
-        if !polls, found.isEmpty { leaveWaitToHostLocked(run, mode, isTold: mode.areWaitsObserved) }
+        if !polls, found.isEmpty { leaveWaitToHostLocked(frame, mode, isTold: mode.areWaitsObserved) }
         return found
     }
 
