@@ -8,7 +8,7 @@
 final class Run {
     /// A host drives: the run does not sleep.
     let isHosted: Bool
-    var stage: Stage
+    @exclusivity(unchecked) var stage: Stage
     @exclusivity(unchecked) var turns = Turns()
     /// A stop belongs to one run: neither its parent's nor the next one's (items 58 to 62).
     var isStopped = false
@@ -66,7 +66,7 @@ final class Frame {
     private(set) var depth = 0
     /// Where a host drives: the last pass has left its wait to the host. The run's stage does not tell: a foreign loop
     /// in a callout of the pass has left its own.
-    @exclusivity(unchecked) var hasLeftWait = false
+    var hasLeftWait = false
     /// What the current block step has still to run.
     @exclusivity(unchecked) var takenBlocks: BlockQueue?
     @exclusivity(unchecked) var contexts = AcquiredContexts()
