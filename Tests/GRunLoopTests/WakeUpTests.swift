@@ -86,8 +86,8 @@ private let pass = ["beforeTimers", "beforeSources", "beforeWaiting", "afterWait
 
     @Test("item 79: wakeUp and stop say that they are not for signal handlers")
     func signalHandlers() throws {
-        for function in ["wakeUp", "stop"] {
-            let lines = try sourceLines(of: "RunLoop/Running.swift")
+        for (function, file) in [("wakeUp", "Loop/Sleep.swift"), ("stop", "RunLoop/Running.swift")] {
+            let lines = try sourceLines(of: file)
             let index = try #require(lines.firstIndex { $0.contains("public func \(function)()") })
             let comment = lines[..<index].reversed().prefix { $0.contains("///") }.joined(separator: " ")
             #expect(comment.contains("not from a signal handler"), "\(function)")

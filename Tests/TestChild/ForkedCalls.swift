@@ -36,15 +36,15 @@ extension ForkScene {
 
     private var loopCalls: [ForkedCall] {
         [
-            silent("GRunLoop.main") { GRunLoop.main === loop },
-            silent("GRunLoop.current") { GRunLoop.current === loop },
+            silent("Current.main") { GRunLoop.main === loop },
+            silent("Current.current") { GRunLoop.current === loop },
             said("GRunLoop.allModes") { loop.allModes.isEmpty },
             said("GRunLoop.homeContext") { loop.homeContext == nil },
             said("GRunLoop.nextFireDate") { loop.nextFireDate(forMode: .default) == nil },
             said("AmbientModes.currentMode") { loop.currentMode == nil },
             said("AmbientModes.ambientMode") { loop.ambientMode == .default },
             said("AmbientModes.push") { _ = try loop.push(ambientMode: mode) },
-            said("AmbientModes.pop") { ambient?.pop() },
+            said("PushedMode.pop") { ambient?.pop() },
             said("AmbientModes.withAmbientMode") { try loop.withAmbientMode(mode) { true } },
             said("Attaching.detach") { loop.detach() },
             said("EndHandlers.addEndHandler") { (try? loop.addEndHandler {}) == nil },
@@ -69,7 +69,7 @@ extension ForkScene {
             said("Running.acceptInput") { loop.acceptInput(forMode: .default, before: .now) },
             said("Running.limitDate") { loop.limitDate(forMode: .default) == nil },
             said("Running.stop") { loop.stop() },
-            said("Running.wakeUp") { loop.wakeUp() },
+            said("Sleep.wakeUp") { loop.wakeUp() },
             said("Running.isWaiting") { !loop.isWaiting },
         ]
     }
@@ -107,7 +107,7 @@ extension ForkScene {
             silent("Timer.init") {
                 _ = GRunLoop.Timer(interval: .zero, repeats: true) { _ in }
             },
-            said("Timer.scheduled") { _ = GRunLoop.Timer.scheduled(interval: .zero, repeats: false) { _ in } },
+            said("Current.scheduled") { _ = GRunLoop.Timer.scheduled(interval: .zero, repeats: false) { _ in } },
             said("TimerDates.fireDate") {
                 timer.fireDate = .now
                 return timer.fireDate == GRunLoop.distantFuture

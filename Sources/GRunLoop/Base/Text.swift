@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // How descriptions and messages write an address, a yes, a span.
 
+import Glibc
+
 func hexAddress(_ object: AnyObject) -> String {
     hexAddress(ObjectIdentifier(object))
 }
@@ -22,3 +24,6 @@ func seconds(_ span: Nanoseconds) -> String {
     return (span < 0 ? "-" : "") + String(magnitude / 1_000_000_000) + "."
         + String(repeating: "0", count: 9 - fraction.count) + fraction
 }
+
+/// What the system calls an error number.
+func errorMessage(_ error: Int32) -> String { String(cString: strerror(error)) }

@@ -180,3 +180,12 @@ final class JobQueue: @unchecked Sendable {
                 + "on the loop (actors, tasks with its executor) before its thread")
     }
 }
+
+/// Its name is for debuggers and profilers: see Callouts.swift.
+@inline(never) func callOutToJob(_ job: UnownedJob, _ kind: JobQueue.Kind, of executor: GRunLoop.Executor) {
+    switch kind {
+    case .actor: job.runSynchronously(on: executor.asUnownedSerialExecutor())
+    case .task: job.runSynchronously(on: executor.asUnownedTaskExecutor())
+    }
+    cgrun_keep_frame()
+}

@@ -1,34 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How an item of a loop reaches a task that awaits it: one place for the latest element, and one task that waits.
 
-/// Awaits something from a loop. Notified when the loop's thread ends, since nothing will come then.
-protocol AsyncWaiter: AnyObject, Sendable {
-    func loopHasEnded()
-}
-
-/// The waiters of one loop. Guarded by its lock.
-struct AsyncWaiters {
-    private var waiting: [ObjectIdentifier: any AsyncWaiter] = [:]
-    private var isClosed = false
-
-    /// False if the loop has ended.
-    mutating func add(_ waiter: any AsyncWaiter) -> Bool {
-        if !isClosed { waiting[ObjectIdentifier(waiter)] = waiter }
-        return !isClosed
-    }
-
-    /// The caller releases the result after the lock.
-    mutating func remove(_ waiter: any AsyncWaiter) -> (any AsyncWaiter)? {
-        waiting.removeValue(forKey: ObjectIdentifier(waiter))
-    }
-
-    mutating func close() -> [any AsyncWaiter] {
-        isClosed = true
-        defer { waiting = [:] }
-        return Array(waiting.values)
-    }
-}
-
 /// Keeps one element at most: a new one is merged with one that was not taken yet, so that a slow task costs no memory.
 ///
 /// It is an actor and its own executor: the job of a waiting task is kept here, and the sender of an element runs it at

@@ -23,21 +23,22 @@ struct CarriedContexts {
         list.compactMap { cgrun_carrier_owns_context($0.carrier) ? $0.served : nil }
     }
 
-    func isCurrent(_ mode: ModeState) -> Bool {
-        self.mode == ObjectIdentifier(mode) && version == mode.contextsVersion
+    /// Whether ``update(to:of:version:into:)`` would change anything.
+    func isCurrent(_ mode: ObjectIdentifier, _ version: Int) -> Bool {
+        self.mode == mode && self.version == version
     }
 
     /// Carries exactly the `wanted` contexts. Returns those that were dropped, to be released without the lock.
-    mutating func update(to wanted: [ServedContext], of mode: ModeState, into hub: UnsafeMutablePointer<GSource>)
-        -> [ServedContext]
-    {
+    mutating func update(
+        to wanted: [ServedContext], of mode: ObjectIdentifier, version: Int, into hub: UnsafeMutablePointer<GSource>
+    ) -> [ServedContext] {
         let former = list
         list = wanted.map { served in
             former.first { $0.served === served }
                 ?? Carried(served: served, carrier: cgrun_carrier_new(hub, served.context, served.hub))
         }
-        self.mode = ObjectIdentifier(mode)
-        version = mode.contextsVersion
+        self.mode = mode
+        self.version = version
         return former.filter { old in !list.contains { $0.served === old.served } }.map(Self.close)
     }
 

@@ -58,9 +58,16 @@ final class ContextPoller {
             slots[2] = own.wake
             return cgrun_poller_poll(&poller, polled.baseAddress, UInt32(contexts.count), slots.baseAddress, deadline)
         }
-        if found & UInt32(CGRUN_POLL_FAILED) != 0 { GRunLoop.endForRefusedWait(poller.error) }
+        if found & UInt32(CGRUN_POLL_FAILED) != 0 { endForRefusedWait() }
         var result = PollResult(descriptors: found & 1 != 0, mainQueue: found & 2 != 0, wake: found & 4 != 0)
         for index in contexts.indices where polled[index].is_ready { result.readyContexts.append(contexts[index]) }
         return result
+    }
+
+    /// Ends the process: poll() has failed for all descriptors.
+    private func endForRefusedWait() -> Never {
+        Log.fatal(
+            "the kernel refuses to wait for events (poll: \(errorMessage(poller.error))), and the run loop cannot go on"
+        )
     }
 }

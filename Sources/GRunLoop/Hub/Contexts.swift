@@ -12,9 +12,11 @@ enum Contexts {
     /// How many dispatches of any context are on this thread's stack.
     static var depth: Int { Int(g_main_depth()) }
 
+    /// The context that a hub is attached to.
+    static func of(_ hub: UnsafeMutablePointer<GSource>) -> OpaquePointer { g_source_get_context(hub) }
+
     static func retain(_ context: OpaquePointer) { g_main_context_ref(context) }
     static func release(_ context: OpaquePointer) { g_main_context_unref(context) }
-    static func wakeUp(_ context: OpaquePointer) { g_main_context_wakeup(context) }
     static func dispatch(_ context: OpaquePointer) { g_main_context_dispatch(context) }
 
     /// A new context; nil if no descriptor is left for it, where GLib would end the process.

@@ -2,6 +2,11 @@
 // What a timer, an observer and a descriptor source have in common: each is in one loop at a time, and in any number of
 // its modes.
 
+protocol Invalidatable: AnyObject, Sendable {
+    /// Takes the item out of every mode, for good. Any thread.
+    func invalidate()
+}
+
 /// Guarded by its guardian. A version-0 source is none: it can be in several loops, under a lock of its own, and its
 /// program is told of each mode. Nor is a context, which is GLib's and has neither a guardian nor an end.
 protocol ModeItem: Invalidatable {
@@ -35,6 +40,24 @@ extension ModeItem {
         isValidLocked = false
         held?.loop?._withUnsafeGuaranteedRef { $0.removeEverywhereLocked(self) }
         return true
+    }
+}
+
+/// What a change of modes brings about, once the lock is released.
+struct Effects: ~Copyable {
+    var kick: Kick?
+    /// A descriptor whose number was closed while a source watched it.
+    var closed: Int32?
+
+    mutating func carryOut() {
+        kick.take()?.send()
+        if let closed { Self.warn(ofClosed: closed) }
+    }
+
+    private static func warn(ofClosed descriptor: Int32) {
+        Log.warning(
+            "descriptor \(descriptor) was closed while a DescriptorSource watched it; remove or invalidate the source "
+                + "before closing its descriptor")
     }
 }
 

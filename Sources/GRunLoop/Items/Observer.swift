@@ -29,8 +29,8 @@ extension GRunLoop {
         private var places = Places()
         var isCommonItem = false
         var isValidLocked = true
-        private var firing = false
-        private var handler: (@Sendable (Observer, Activity) -> Void)?
+        var firing = false
+        var handler: (@Sendable (Observer, Activity) -> Void)?
 
         /// An observer that is in no loop yet, and may be added to any.
         ///
@@ -80,20 +80,6 @@ extension GRunLoop {
         // MARK: For the loop, which holds its lock
 
         var canBeCalledLocked: Bool { isValidLocked && !firing }
-
-        /// Without a lock: calls the closure unless the observer was invalidated since it was collected.
-        func deliver(_ activity: Activity, in mode: ModeState, of loop: GRunLoop) {
-            var body = guardian.withLock { () -> (@Sendable (Observer, Activity) -> Void)? in
-                // Firing: since it was collected it was moved to another loop, whose thread is calling it.
-                guard canBeCalledLocked else { return nil }
-                firing = true
-                return handler
-            }
-            guard body != nil else { return }
-            callOutToObserver(&body, self, activity, of: loop)
-            if !repeats { invalidate() }
-            guardian.withLock { firing = false }
-        }
     }
 }
 

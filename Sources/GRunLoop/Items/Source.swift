@@ -181,6 +181,8 @@ extension GRunLoop {
     }
 }
 
+extension GRunLoop.Source: Invalidatable {}
+
 extension GRunLoop.Source: CustomStringConvertible {
     /// Whether it is signalled and valid, its order and its closures, for reading. The format may change.
     ///

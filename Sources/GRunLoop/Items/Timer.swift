@@ -16,18 +16,18 @@ extension GRunLoop {
         let guardian = Guardian()
         // Guarded by the guardian. The order of the fields packs the object into 72 bytes, in malloc's class of 80; one
         // byte more costs 96.
-        private var handler: Handler?
+        var handler: Handler?
         // Of TimerPlaces.swift.
         var firstMode: Unmanaged<ModeState>?
         @exclusivity(unchecked) var dates: TimerDates
         var isCommonItem = false
         var isValidLocked = true
-        private(set) var isFiring = false
+        var isFiring = false
         // Of TimerPlaces.swift.
         var firstSlot: Int32 = -1
 
         /// A struct, because taking a bare closure out of an optional copies and wraps it.
-        private struct Handler {
+        struct Handler {
             let body: @Sendable (Timer) -> Void
         }
 
@@ -94,28 +94,6 @@ extension GRunLoop {
                 home: home, handler: handler)
         }
 
-        /// Makes a timer and adds it to the current thread's loop, in the default mode.
-        ///
-        /// - Parameters:
-        ///   - interval: see ``init(interval:repeats:tolerance:handler:)``.
-        ///   - repeats: false makes a timer that fires once.
-        ///   - tolerance: how much later than its date it may fire.
-        ///   - handler: called on this thread, when its loop runs. It is released when the timer is invalidated.
-        /// - Returns: the timer, which the loop keeps.
-        ///
-        /// Threads: any. The corresponding Foundation method is
-        /// `Timer.scheduledTimer(withTimeInterval:repeats:block:)`.
-        @available(*, noasync, message: "an async function has no thread of its own, so no current run loop")
-        @discardableResult
-        public static func scheduled(
-            interval: Duration, repeats: Bool, tolerance: Duration = .zero,
-            handler: @escaping @Sendable (Timer) -> Void
-        ) -> Timer {
-            let timer = Timer(interval: interval, repeats: repeats, tolerance: tolerance, handler: handler)
-            GRunLoop.current.add(timer, forMode: .default)
-            return timer
-        }
-
         // MARK: Validity
 
         /// False from the call of ``invalidate()`` on, and after the closure of a one-shot timer has returned.
@@ -132,7 +110,7 @@ extension GRunLoop {
         }
 
         /// With the timer's guardian held, which this releases.
-        private func invalidate(holding held: Guardian.Held) {
+        func invalidate(holding held: Guardian.Held) {
             let released = endLocked(held) ? handler.take() : nil
             guardian.unlock(held)
             Self.release(released)
@@ -151,60 +129,6 @@ extension GRunLoop {
             guard body != nil else { return }
             callOutToTimer(&body, self, of: nil)
             if isOneShot { invalidate() }
-        }
-
-        // MARK: For the loop, which holds its lock
-
-        /// With the lock held: whether the timer is in the mode, and was due when its batch began, or is due now if it
-        /// was moved since.
-        func canFireLocked(in mode: ModeState, of loop: GRunLoop, by limit: Nanoseconds) -> Bool {
-            guardian.isBound(to: loop.lock) && isValidLocked && isIn(mode) && !isFiring
-                && (dates.deadline <= limit || dates.deadline <= loop.time)
-        }
-
-        /// With the lock held before and after: calls the closure without it, and computes the next date.
-        func fireLocked(of loop: GRunLoop, in frame: Frame) {
-            var body = handler?.body
-            isFiring = true
-            let due = dates.deadline
-            let isOneShot = dates.period == 0
-            leaveHeaps()
-            loop.firing.append(.passUnretained(self))
-            loop.unlock(toCall: .passUnretained(self), in: frame)
-
-            callOutToTimer(&body, self, of: loop)
-
-            loop.lock.lock()
-            // Always the last one, unless the thread has ended meanwhile.
-            if loop.firing.last === self { loop.firing.removeLast() }
-            guard guardian.isBound(to: loop.lock) else {
-                // Its own closure took it out of the loop, and may have added it to another one: our lock does not
-                // guard it any more.
-                loop.lock.unlock()
-                if isOneShot { invalidate() }
-                guardian.withLock { endFiringLocked(due) }?.send()
-                return loop.lock.lock()
-            }
-            if isOneShot {
-                endOneShot(holding: loop.lock)
-                loop.lock.lock()
-            } else {
-                loop.sendLocked(endFiringLocked(due))
-            }
-        }
-
-        /// Ends a timer that fires once. Releases the lock. A function of its own, so that what is taken out of the
-        /// timer is released before the caller locks again.
-        private func endOneShot(holding lock: Lock) {
-            isFiring = false
-            invalidate(holding: lock)
-        }
-
-        private func endFiringLocked(_ due: Nanoseconds) -> Kick? {
-            isFiring = false
-            guard isValidLocked else { return nil }
-            if dates.deadline <= due { dates.advance(from: due, at: nowLocked) }
-            return guardian.loop.flatMap { returnToHeaps(of: $0) }
         }
     }
 }

@@ -118,32 +118,6 @@ public final class GRunLoop: @unchecked Sendable {
 
     // MARK: Who
 
-    /// The loop of the process's main thread. Touching it once, from any thread, is all the set-up that a program needs
-    /// whose main loop is GLib's.
-    ///
-    /// It is not Foundation's `RunLoop.main`, and does not serve it: timers, performs, ports and streams of that one
-    /// wait until the program runs it. A program that no longer runs Foundation's loop, since it has this one, loses
-    /// them without a message.
-    ///
-    /// Threads: any. The corresponding Core Foundation function is `CFRunLoopGetMain`, Foundation's property is
-    /// `RunLoop.main`.
-    public static var main: GRunLoop {
-        let loop = ThreadLoops.main
-        // Checked here, because a program may never call anything on the main loop.
-        if OneCopy.other != nil { OneCopy.explainOnce("main") } else { MainQueue.lookOnce() }
-        return loop
-    }
-
-    /// The loop of the calling thread, made if it has none yet.
-    ///
-    /// It cannot fail: descriptors are made when they are needed. A loop can be kept beyond its thread's end; it is
-    /// inert then.
-    ///
-    /// Threads: any. The corresponding Core Foundation function is `CFRunLoopGetCurrent`, Foundation's property is
-    /// `RunLoop.current`.
-    @available(*, noasync, message: "an async function has no thread of its own, so no current run loop")
-    public static var current: GRunLoop { ThreadLoops.current }
-
     /// For a loop that is not current: whether it will be, once virtual time is over on this thread.
     var isHidden: Bool {
         // The main loop may have been made inside virtual time.
@@ -254,10 +228,5 @@ public final class GRunLoop: @unchecked Sendable {
     /// With the lock held: the timers of the mode whose closures are on the stack; they have left its heap.
     func firingTimersLocked(in mode: ModeState) -> [Timer] {
         firing.map { $0.takeUnretainedValue() }.filter { $0.isIn(mode) }
-    }
-
-    /// With the lock held: whether a run of `mode` has nothing to wait for (items 16 to 23).
-    func isFinishedLocked(_ mode: ModeState) -> Bool {
-        !(mode.hasItems || servesMainQueueLocked(mode) || hasVisibleBlocksLocked(mode))
     }
 }

@@ -163,3 +163,10 @@ extension GRunLoop {
         return true
     }
 }
+
+/// Its name is for debuggers and profilers: see Callouts.swift.
+@inline(never) func serviceMainDispatchQueue(of loop: GRunLoop) {
+    loop.trace(.mainQueue)
+    MainQueue.drain()
+    cgrun_keep_frame()
+}

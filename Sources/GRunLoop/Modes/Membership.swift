@@ -176,21 +176,3 @@ extension GRunLoop {
         item.guardian.unbind()
     }
 }
-
-/// What a change of modes brings about, once the lock is released.
-struct Effects: ~Copyable {
-    var kick: Kick?
-    /// A descriptor whose number was closed while a source watched it.
-    var closed: Int32?
-
-    mutating func carryOut() {
-        kick.take()?.send()
-        if let closed { Self.warn(ofClosed: closed) }
-    }
-
-    private static func warn(ofClosed descriptor: Int32) {
-        Log.warning(
-            "descriptor \(descriptor) was closed while a DescriptorSource watched it; remove or invalidate the source "
-                + "before closing its descriptor")
-    }
-}

@@ -78,27 +78,6 @@ extension GRunLoop {
         frame.run.beginPass()
     }
 
-    // MARK: 2, 3, 7, 9, entry and exit
-
-    /// Calls the observers of a stage, if there are any. The mode is looked up after the mark: before it, the lookup
-    /// would cost a register between the mark's comparison and its jump.
-    @inline(__always) func notifyLocked(_ activity: Activity, _ mode: @autoclosure () -> ModeState) {
-        mark(activity)
-        let mode = mode()
-        if mode.observed.contains(activity) { callObserversLocked(activity, mode) }
-    }
-
-    /// In order. An observer that was removed meanwhile is still called, one that was invalidated is not (items 149,
-    /// 150).
-    @inline(never) private func callObserversLocked(_ activity: Activity, _ mode: ModeState) {
-        let called = mode.observers.filter { $0.activities.contains(activity) && $0.canBeCalledLocked }
-        guard !called.isEmpty else { return }
-        frame?.kept.keep(all: called)
-        lock.unlock()
-        for observer in called { observer.deliver(activity, in: mode, of: self) }
-        lock.lock()
-    }
-
     // MARK: 5
 
     /// Performs what is signalled now, in order; only the first if the run returns after a source. Returns whether any
@@ -245,20 +224,6 @@ extension GRunLoop {
         mode.observed.isEmpty && mode.signalled.isEmpty && mode.blocks.live == 0 && commonBlocks.live == 0
             && tracer == nil && virtualTime == nil
             && frame.isOutermost && !frame.run.returnsAfterSource && !frame.run.isStopped && !isWaitTold
-    }
-
-    /// Fires every timer that is due now, in order. Each is checked again before its call: an earlier timer may have
-    /// invalidated, removed or moved it, and a nested run may have fired it.
-    private func fireTimersLocked(_ frame: Frame, _ mode: ModeState) {
-        let limit = time
-        let outer = mode.heap.beginBatch(by: limit)
-        while let timer = mode.heap.nextOfBatch(in: mode) {
-            let isDue = timer._withUnsafeGuaranteedRef { $0.canFireLocked(in: mode, of: self, by: limit) }
-            guard isDue else { continue }
-            timer._withUnsafeGuaranteedRef { $0.fireLocked(of: self, in: frame) }
-            if isCutLocked(frame, after: .timers) { break }
-        }
-        frame.kept.keep(all: mode.heap.endBatch(resuming: outer))
     }
 
     private func performLocked(_ wanted: Unmanaged<DescriptorSource>, _ frame: Frame, _ mode: ModeState) -> Bool {

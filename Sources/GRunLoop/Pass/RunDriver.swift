@@ -56,6 +56,11 @@ extension GRunLoop {
         return result
     }
 
+    /// With the lock held: whether a run of `mode` has nothing to wait for (items 16 to 23).
+    func isFinishedLocked(_ mode: ModeState) -> Bool {
+        !(mode.hasItems || servesMainQueueLocked(mode) || hasVisibleBlocksLocked(mode))
+    }
+
     /// The limit counts from the first pass, after the entry observers. One that is too large to represent ends the run
     /// at the last instant of the clock.
     private func deadline(after span: Nanoseconds) -> Nanoseconds {

@@ -234,7 +234,7 @@ extension GRunLoop {
             // The sleep is ended by way of the first context or, if other threads own them all, of the loop's own
             // eventfd. A poll without waiting needs neither.
             if until != .min {
-                let waker: Sleep.Waker =
+                let waker: Waker =
                     contexts.isEmpty ? .descriptor(wakeDescriptor) : .context(contexts[0].context)
                 sleep.begin(in: mode, wokenBy: waker, until: until, watchesDescriptors: descriptors >= 0)
             }

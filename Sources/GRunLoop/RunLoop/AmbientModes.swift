@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The mode in which a host is served, and what the current mode is.
 
-import Synchronization
-
 extension GRunLoop {
     /// The mode of the innermost run; where a host drives, the ambient mode in every callback of it; nil outside both.
     ///
@@ -23,33 +21,6 @@ extension GRunLoop {
     /// Threads: any. There is no corresponding Core Foundation function.
     public var ambientMode: Mode {
         Fork.refuses("ambientMode") ? .default : lock.withLock { host.ambientMode.name }
-    }
-
-    /// A mode that was pushed as the ambient one, and how it is taken back.
-    ///
-    /// Letting go of it takes nothing back: ``pop()`` does.
-    public final class PushedMode: Sendable {
-        /// The mode that was pushed. Threads: any.
-        public let mode: Mode
-        /// Its name in the C interface; not 0.
-        let id: UInt32
-        private let loop: GRunLoop
-
-        private static let lastID = Atomic<UInt32>(0)
-
-        init(_ mode: Mode, of loop: GRunLoop) {
-            self.mode = mode
-            self.loop = loop
-            id = Self.lastID.add(1, ordering: .relaxed).newValue
-        }
-
-        /// Takes the mode back. The ambient mode is then the one that was pushed last of those that are left, or the
-        /// default one. Modes can be taken back in any order.
-        ///
-        /// Threads: the loop's own; on another one, and a second time, it is logged and does nothing.
-        public func pop() {
-            loop.pop(self)
-        }
     }
 
     /// Has the host that drives this loop (GTK, GIO, any iteration of the home context) serve it in another mode, from
@@ -102,17 +73,5 @@ extension GRunLoop {
     /// The pushed mode of that id, if it is still pushed.
     func pushedAmbientMode(_ id: UInt32) -> PushedMode? {
         lock.withLock { host.ambientStack.first { $0.id == id } }
-    }
-
-    private func pop(_ token: PushedMode) {
-        guard !refuses("pop"), requireOwnThread("pop") else { return }
-        let isPopped = lock.withLock {
-            guard let index = host.ambientStack.firstIndex(where: { $0 === token }) else { return false }
-            host.ambientStack.remove(at: index)
-            host.ambient = .passUnretained(modeLocked(host.ambientStack.last?.mode ?? .default))
-            owed.owe(.work)
-            return true
-        }
-        if !isPopped { Log.misuse("PushedMode.pop", "mode \(token.mode) is not pushed any more; pop it once") }
     }
 }

@@ -153,20 +153,7 @@ extension GRunLoop {
         MainQueue.explainIfLost()
     }
 
-    // MARK: Waking
-
-    /// Wakes the loop if it sleeps: it makes another pass, in which whatever was signalled, enqueued or removed
-    /// meanwhile counts.
-    ///
-    /// Several calls are one wake-up. Where a host drives, the host gives the loop a pass. When nothing drives the loop
-    /// the wake-up is forgotten: a later run does not count it. When another pass comes before the next sleep anyway,
-    /// it changes nothing.
-    ///
-    /// Threads: any; not from a signal handler. The corresponding Core Foundation function is `CFRunLoopWakeUp`.
-    public func wakeUp() {
-        guard !refuses("wakeUp") else { return }
-        lock.withLock { wakeUpLocked() }?.send()
-    }
+    // MARK: Waiting
 
     /// Whether the loop waits in the kernel now, by itself or in a host.
     ///

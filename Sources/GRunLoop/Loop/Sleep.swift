@@ -1,18 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a sleeping loop is woken: decided under the lock, sent after it, at most once a sleep.
 
-import CGRun
-
 /// Guarded by the loop's lock.
 struct Sleep {
-    /// What ends a sleep.
-    enum Waker {
-        /// A context in the poll set.
-        case context(OpaquePointer)
-        /// The loop's own eventfd.
-        case descriptor(Int32)
-    }
-
     /// What ends the sleep that is under way, or about to begin: a change that concerns it has to.
     private var waker: Waker?
     /// This sleep was already woken.
@@ -55,6 +45,19 @@ struct Sleep {
 }
 
 extension GRunLoop {
+    /// Wakes the loop if it sleeps: it makes another pass, in which whatever was signalled, enqueued or removed
+    /// meanwhile counts.
+    ///
+    /// Several calls are one wake-up. Where a host drives, the host gives the loop a pass. When nothing drives the loop
+    /// the wake-up is forgotten: a later run does not count it. When another pass comes before the next sleep anyway,
+    /// it changes nothing.
+    ///
+    /// Threads: any; not from a signal handler. The corresponding Core Foundation function is `CFRunLoopWakeUp`.
+    public func wakeUp() {
+        guard !refuses("wakeUp") else { return }
+        lock.withLock { wakeUpLocked() }?.send()
+    }
+
     /// With the lock held before and after.
     @inline(__always) func sendLocked(_ kick: consuming Kick?) {
         if let kick { unlock(toSend: kick) }
@@ -84,49 +87,5 @@ extension GRunLoop {
     func contextsChangedLocked(in mode: ModeState) -> Kick? {
         guard sleep.isIn(mode) else { return nil }
         return sleep.kick(self)
-    }
-}
-
-/// A wake-up for a thread that sleeps in poll(). Sent after the lock is released, since the woken thread takes it. Must
-/// be sent exactly once: no other call wakes the same sleep.
-struct Kick: ~Copyable {
-    private let waker: Sleep.Waker
-    /// Retained if its descriptor is to be written to: the loop closes that in its deinit.
-    private let loop: Unmanaged<GRunLoop>
-
-    init(_ waker: Sleep.Waker, of loop: GRunLoop) {
-        self.waker = waker
-        self.loop = .passUnretained(loop)
-        switch waker {
-        case .context(let context): Contexts.retain(context)
-        case .descriptor: _ = self.loop.retain()
-        }
-    }
-
-    consuming func send() {
-        switch waker {
-        case .context(let context):
-            Contexts.wakeUp(context)
-            Contexts.release(context)
-        case .descriptor(let descriptor):
-            cgrun_event_signal(descriptor)
-            loop.release()
-        }
-        discard self
-    }
-
-    deinit {
-        Self.refuseToBeLost()
-    }
-
-    private static func refuseToBeLost() {
-        fatalError("GRunLoop: a loop was to be woken, and nobody has done it")
-    }
-}
-
-extension Optional where Wrapped: ~Copyable, Wrapped == Kick {
-    /// One hold of the lock decides on one wake-up at most.
-    mutating func merge(_ other: consuming Kick?) {
-        if let other { self = consume other }
     }
 }

@@ -35,14 +35,6 @@ import CGRun
     cgrun_keep_frame()
 }
 
-@inline(never) func callOutToJob(_ job: UnownedJob, _ kind: JobQueue.Kind, of executor: GRunLoop.Executor) {
-    switch kind {
-    case .actor: job.runSynchronously(on: executor.asUnownedSerialExecutor())
-    case .task: job.runSynchronously(on: executor.asUnownedTaskExecutor())
-    }
-    cgrun_keep_frame()
-}
-
 @inline(never) func callOutToDescriptorSource(
     _ source: GRunLoop.DescriptorSource, _ ready: GRunLoop.DescriptorSource.Conditions, of loop: GRunLoop
 ) {
@@ -64,12 +56,6 @@ import CGRun
 @inline(never) func callOutToContext(_ served: ServedContext, of loop: GRunLoop) {
     loop.trace(.context)
     Contexts.dispatch(served.context)
-    cgrun_keep_frame()
-}
-
-@inline(never) func serviceMainDispatchQueue(of loop: GRunLoop) {
-    loop.trace(.mainQueue)
-    MainQueue.drain()
     cgrun_keep_frame()
 }
 

@@ -28,11 +28,6 @@ extension GRunLoop {
         Log.fatal("\(loss(call, error)). It cannot go on; close only what is yours")
     }
 
-    /// Ends the process: poll() has failed for all descriptors.
-    static func endForRefusedWait(_ error: Int32) -> Never {
-        Log.fatal("the kernel refuses to wait for events (poll: \(message(error))), and the run loop cannot go on")
-    }
-
     /// Ends the process: a descriptor is closed that is GLib's own, or of a source that ignores it.
     static func endForClosedDescriptor(_ descriptor: Int32) -> Never {
         Log.fatal(
@@ -41,9 +36,7 @@ extension GRunLoop {
     }
 
     private static func loss(_ call: StaticString, _ error: Int32) -> String {
-        "a descriptor of the run loop's own is gone (\(call): \(message(error))): something in this process has closed "
-            + "it, as closefrom(3) does"
+        "a descriptor of the run loop's own is gone (\(call): \(errorMessage(error))): something in this process has "
+            + "closed it, as closefrom(3) does"
     }
-
-    private static func message(_ error: Int32) -> String { String(cString: strerror(error)) }
 }

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stages 2, 3, 7 and 9, entry and exit: the observers of a mode.
+
+extension GRunLoop {
+    /// Calls the observers of a stage, if there are any. The mode is looked up after the mark: before it, the lookup
+    /// would cost a register between the mark's comparison and its jump.
+    @inline(__always) func notifyLocked(_ activity: Activity, _ mode: @autoclosure () -> ModeState) {
+        mark(activity)
+        let mode = mode()
+        if mode.observed.contains(activity) { callObserversLocked(activity, mode) }
+    }
+
+    /// In order. An observer that was removed meanwhile is still called, one that was invalidated is not (items 149,
+    /// 150).
+    @inline(never) private func callObserversLocked(_ activity: Activity, _ mode: ModeState) {
+        let called = mode.observers.filter { $0.activities.contains(activity) && $0.canBeCalledLocked }
+        guard !called.isEmpty else { return }
+        frame?.kept.keep(all: called)
+        lock.unlock()
+        for observer in called { observer.deliver(activity, in: mode, of: self) }
+        lock.lock()
+    }
+}
+
+extension GRunLoop.Observer {
+    /// Without a lock: calls the closure unless the observer was invalidated since it was collected.
+    func deliver(_ activity: GRunLoop.Activity, in mode: ModeState, of loop: GRunLoop) {
+        var body = guardian.withLock { () -> (@Sendable (GRunLoop.Observer, GRunLoop.Activity) -> Void)? in
+            // Firing: since it was collected it was moved to another loop, whose thread is calling it.
+            guard canBeCalledLocked else { return nil }
+            firing = true
+            return handler
+        }
+        guard body != nil else { return }
+        callOutToObserver(&body, self, activity, of: loop)
+        if !repeats { invalidate() }
+        guardian.withLock { firing = false }
+    }
+}

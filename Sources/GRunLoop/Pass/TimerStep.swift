@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stage 10: the timers that are due fire.
+
+extension GRunLoop {
+    /// Fires every timer that is due now, in order. Each is checked again before its call: an earlier timer may have
+    /// invalidated, removed or moved it, and a nested run may have fired it.
+    func fireTimersLocked(_ frame: Frame, _ mode: ModeState) {
+        let limit = time
+        let outer = mode.heap.beginBatch(by: limit)
+        while let timer = mode.heap.nextOfBatch(in: mode) {
+            let isDue = timer._withUnsafeGuaranteedRef { $0.canFireLocked(in: mode, of: self, by: limit) }
+            guard isDue else { continue }
+            timer._withUnsafeGuaranteedRef { $0.fireLocked(of: self, in: frame) }
+            if isCutLocked(frame, after: .timers) { break }
+        }
+        frame.kept.keep(all: mode.heap.endBatch(resuming: outer))
+    }
+}
+
+extension GRunLoop.Timer {
+    /// With the lock held: whether the timer is in the mode, and was due when its batch began, or is due now if it
+    /// was moved since.
+    func canFireLocked(in mode: ModeState, of loop: GRunLoop, by limit: Nanoseconds) -> Bool {
+        guardian.isBound(to: loop.lock) && isValidLocked && isIn(mode) && !isFiring
+            && (dates.deadline <= limit || dates.deadline <= loop.time)
+    }
+
+    /// With the lock held before and after: calls the closure without it, and computes the next date.
+    func fireLocked(of loop: GRunLoop, in frame: Frame) {
+        var body = handler?.body
+        isFiring = true
+        let due = dates.deadline
+        let isOneShot = dates.period == 0
+        leaveHeaps()
+        loop.firing.append(.passUnretained(self))
+        loop.unlock(toCall: .passUnretained(self), in: frame)
+
+        callOutToTimer(&body, self, of: loop)
+
+        loop.lock.lock()
+        // Always the last one, unless the thread has ended meanwhile.
+        if loop.firing.last === self { loop.firing.removeLast() }
+        guard guardian.isBound(to: loop.lock) else {
+            // Its own closure took it out of the loop, and may have added it to another one: our lock does not
+            // guard it any more.
+            loop.lock.unlock()
+            if isOneShot { invalidate() }
+            guardian.withLock { endFiringLocked(due) }?.send()
+            return loop.lock.lock()
+        }
+        if isOneShot {
+            endOneShot(holding: loop.lock)
+            loop.lock.lock()
+        } else {
+            loop.sendLocked(endFiringLocked(due))
+        }
+    }
+
+    /// Ends a timer that fires once. Releases the lock. A function of its own, so that what is taken out of the
+    /// timer is released before the caller locks again.
+    private func endOneShot(holding lock: Lock) {
+        isFiring = false
+        invalidate(holding: lock)
+    }
+
+    private func endFiringLocked(_ due: Nanoseconds) -> Kick? {
+        isFiring = false
+        guard isValidLocked else { return nil }
+        if dates.deadline <= due { dates.advance(from: due, at: nowLocked) }
+        return guardian.loop.flatMap { returnToHeaps(of: $0) }
+    }
+}
