@@ -69,7 +69,7 @@ extension ForkScene {
             said("Running.acceptInput") { loop.acceptInput(forMode: .default, before: .now) },
             said("Running.limitDate") { loop.limitDate(forMode: .default) == nil },
             said("Running.stop") { loop.stop() },
-            said("Sleep.wakeUp") { loop.wakeUp() },
+            said("Waking.wakeUp") { loop.wakeUp() },
             said("Running.isWaiting") { !loop.isWaiting },
         ]
     }
@@ -121,7 +121,7 @@ extension ForkScene {
             },
             silent("Timer.isValid") { !timer.isValid },
             silent("Timer.invalidate") { timer.invalidate() },
-            said("Timer.fire") { timer.fire() },
+            said("TimerStep.fire") { timer.fire() },
             silent("Timer.description") { timer.description.contains("forked") },
             silent("Source.init") { _ = GRunLoop.Source {} },
             said("Source.signal") { source.signal() },

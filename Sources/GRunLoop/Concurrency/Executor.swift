@@ -32,7 +32,7 @@ extension GRunLoop {
         /// Who uses the executor, for messages: as a rule the name of the actor. Nil: none was given. Threads: any.
         public let label: String?
 
-        private let queue: JobQueue
+        fileprivate let queue: JobQueue
 
         /// An executor of a loop, for one actor: ``GRunLoop/executor`` with a label.
         ///
@@ -44,7 +44,7 @@ extension GRunLoop {
         /// Threads: any.
         public init(_ loop: GRunLoop, label: String? = nil) {
             self.label = label
-            queue = loop.jobQueue
+            queue = loop.executor.queue
         }
 
         fileprivate init(_ queue: JobQueue) {
@@ -102,31 +102,27 @@ extension GRunLoop {
     ///
     /// Threads: any. There is no corresponding Core Foundation function.
     public var executor: Executor {
-        let queue = jobQueue
-        if Fork.isChild { return Executor(queue) }
-        return lock.withLock {
-            if let known = sharedExecutor { return known }
+        if Fork.refuses("executor") { return Executor(JobQueue(of: self)) }
+        let (executor, made) = lock.withLock { () -> (Executor, Source?) in
+            if let known = executorLocked { return (known, nil) }
+            let queue = JobQueue(of: self)
             let executor = Executor(queue)
             sharedExecutor = executor
-            return executor
-        }
-    }
-
-    /// The loop's queue of jobs, made and put into the common modes when it is first asked for.
-    fileprivate var jobQueue: JobQueue {
-        if Fork.refuses("executor") { return JobQueue(of: self) }
-        let (queue, made) = lock.withLock { () -> (JobQueue, Source?) in
-            if let known = jobs { return (known, nil) }
-            let queue = JobQueue(of: self)
-            jobs = queue
             if isDead { queue.close(nameForMessages) }
-            return (queue, isDead ? nil : queue.makeSource())
+            return (executor, isDead ? nil : queue.makeSource())
         }
         if let made {
             add(made, forMode: .common)
             // Another thread has enqueued a job already, before the source was in a loop that it could wake.
             if made.isSignalled { wakeUp() }
         }
-        return queue
+        return executor
+    }
+
+    private var executorLocked: Executor? { sharedExecutor.map { unsafeDowncast($0, to: Executor.self) } }
+
+    /// On the ending thread: runs the remaining jobs, and accepts none from then on.
+    func closeJobs() {
+        lock.withLock { executorLocked }?.queue.close(nameForMessages)
     }
 }

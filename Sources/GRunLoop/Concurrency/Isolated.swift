@@ -15,19 +15,6 @@
 // What the compiler (6.3) does not see, here as with `Task { }`: in code of a global actor, as the main one, an object
 // that is made on the spot, captured by a closure that is written there, and then sent away.
 
-/// A closure of an actor's, of each kind: as a generic value it would be wrapped at each call.
-enum ConfinedClosure {
-    typealias Timer = (GRunLoop.Timer) -> Void
-    typealias Block = () -> Void
-    typealias Descriptor = (GRunLoop.DescriptorSource, GRunLoop.DescriptorSource.Conditions) -> Void
-    typealias Observer = (GRunLoop.Observer, GRunLoop.Activity) -> Void
-
-    case timer(Timer)
-    case block(Block)
-    case descriptor(Descriptor)
-    case observer(Observer)
-}
-
 extension Confined {
     fileprivate var timerHandler: @Sendable (GRunLoop.Timer) -> Void {
         { timer in self.call { if case .timer(let call) = $0 { call(timer) } } }

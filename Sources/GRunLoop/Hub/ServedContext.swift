@@ -4,6 +4,19 @@
 import CGLib
 import CGRun
 
+/// What GLib asks of the hub's loop, which stands above: GLib knows the GSource only.
+protocol HubOwner: AnyObject {
+    var isMain: Bool { get }
+    /// Whether there is work in memory; if not, what to watch and that the host may sleep now.
+    func prepareForHost(isStale: Bool, _ watched: inout UInt32) -> Bool
+    /// Whether there is work, `found` being the records that the poll has found ready.
+    func checkForHost(hasSlept: Bool, found: UInt32) -> Bool
+    func serveHost()
+    /// Whether observers were told that the host sleeps. Without the lock: only the loop's own thread writes it.
+    var isWaitTold: Bool { get }
+    func hostIsIdle(isStale: Bool)
+}
+
 /// On the home context the hub carries the loop's items; on every context it is the canary that tells whether GLib
 /// really checked its sources.
 final class ServedContext {
@@ -16,8 +29,9 @@ final class ServedContext {
         var functions = cgrun_hub_funcs(
             prepare: hubPrepare, check: hubCheck, dispatch: hubDispatch, is_waiting: hubIsWaiting, idle: hubIdle,
             release: hubRelease)
+        let owner: (any HubOwner)? = loop
         // Retained, until GLib lets go of the hub: the cycle ends with the loop's thread.
-        hub = cgrun_hub_new(&functions, loop.map { Unmanaged.passRetained($0).toOpaque() }, loop?.isMain ?? false)
+        hub = cgrun_hub_new(&functions, loop.map { Unmanaged.passRetained($0).toOpaque() }, owner?.isMain ?? false)
         _ = Contexts.withoutCancellation { [hub] in g_source_attach(hub, context) }
     }
 
@@ -37,8 +51,8 @@ final class ServedContext {
 }
 
 /// GLib holds the hub during the call, and the hub holds the loop: no reference is counted.
-private func with<Result>(_ pointer: UnsafeMutableRawPointer, _ body: (GRunLoop) -> Result) -> Result {
-    Unmanaged<GRunLoop>.fromOpaque(pointer)._withUnsafeGuaranteedRef(body)
+private func with<Result>(_ pointer: UnsafeMutableRawPointer, _ body: (any HubOwner) -> Result) -> Result {
+    Unmanaged<GRunLoop>.fromOpaque(pointer)._withUnsafeGuaranteedRef { body($0) }
 }
 
 private let hubPrepare: @convention(c) (UnsafeMutableRawPointer?, Bool, UnsafeMutablePointer<UInt32>?) -> Bool = {
@@ -57,7 +71,6 @@ private let hubDispatch: @convention(c) (UnsafeMutableRawPointer?) -> Void = { p
     with(pointer) { $0.serveHost() }
 }
 
-/// Without the lock: only the loop's own thread writes it.
 private let hubIsWaiting: @convention(c) (UnsafeMutableRawPointer?) -> Bool = { pointer in
     guard let pointer else { return false }
     return with(pointer) { $0.isWaitTold }

@@ -136,7 +136,7 @@ extension GRunLoop.DescriptorSource: ModeItem {
     func join(_ mode: ModeState, of loop: GRunLoop, _ effects: inout Effects) throws(GRunLoop.DescriptorError) {
         if try mode.descriptors.add(self) { effects.closed = descriptor }
         places.add(mode)
-        effects.kick.merge(loop.descriptorsChangedLocked(in: mode))
+        effects.kick.merge(loop.owner.descriptorsChangedLocked(in: mode))
     }
 
     func leave(_ mode: ModeState, _ effects: inout Effects) {

@@ -38,7 +38,7 @@ extension ModeItem {
     func endLocked(_ held: Guardian.Held) -> Bool {
         guard isValidLocked else { return false }
         isValidLocked = false
-        held?.loop?._withUnsafeGuaranteedRef { $0.removeEverywhereLocked(self) }
+        held?.loop?._withUnsafeGuaranteedRef { $0.owner.removeEverywhereLocked(self) }
         return true
     }
 }

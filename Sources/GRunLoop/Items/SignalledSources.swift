@@ -23,11 +23,8 @@ final class SourceMembership {
 
     /// Tells the loop that the source was signalled. Any thread, without a lock.
     func noteSignal() {
-        loop.lock.withLock {
-            guard isIn else { return }
-            mode.signalled.insert(self)
-            loop.owePassToHostLocked()
-        }
+        // The membership holds the loop: no reference is counted here.
+        Unmanaged.passUnretained(loop)._withUnsafeGuaranteedRef { $0.owner.noteSignal(of: self) }
     }
 }
 

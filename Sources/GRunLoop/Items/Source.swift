@@ -129,7 +129,7 @@ extension GRunLoop {
                 return memberships.map(\.loop) + commonIn
             }
             // For a loop that is listed twice the second call does nothing.
-            for loop in loops { loop.removeEverywhere(self) }
+            for loop in loops { loop.owner.removeEverywhere(self) }
             confined?.letGo()
         }
 

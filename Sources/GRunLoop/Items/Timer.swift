@@ -50,7 +50,7 @@ extension GRunLoop {
         ) {
             self.init(
                 date: Nanoseconds(saturating: fireAt), period: Nanoseconds(saturating: interval), tolerance: tolerance,
-                at: ThreadLoops.time, handler: handler)
+                at: GRunLoop.owner.timeHere, handler: handler)
         }
 
         /// - Parameter home: where the closure belongs, if that is an actor.
@@ -78,7 +78,7 @@ extension GRunLoop {
             handler: @escaping @Sendable (Timer) -> Void
         ) {
             self.init(
-                interval: interval, startingAt: ThreadLoops.time, repeats: repeats, tolerance: tolerance,
+                interval: interval, startingAt: GRunLoop.owner.timeHere, repeats: repeats, tolerance: tolerance,
                 handler: handler)
         }
 
@@ -118,18 +118,6 @@ extension GRunLoop {
 
         /// Releases it where no lock is held: the deinit of what the closure holds is user code.
         @inline(never) private static func release(_ handler: consuming Handler?) {}
-
-        /// Calls the closure now. A repeating timer keeps its dates; a one-shot timer is invalidated. An invalid timer
-        /// ignores it.
-        ///
-        /// Threads: any; the closure is called on this one. The corresponding Foundation method is `Timer.fire()`.
-        public func fire() {
-            guard !Fork.refuses("Timer.fire") else { return }
-            var (body, isOneShot) = guardian.withLock { (isValidLocked ? handler?.body : nil, dates.period == 0) }
-            guard body != nil else { return }
-            callOutToTimer(&body, self, of: nil)
-            if isOneShot { invalidate() }
-        }
     }
 }
 

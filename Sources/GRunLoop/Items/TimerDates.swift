@@ -160,7 +160,7 @@ extension GRunLoop.Timer {
             let now = nowLocked
             var kick = changeLocked { $0.move(to: date, at: now) }
             // Set by another thread, it also wakes the loop (item 77).
-            if let loop = guardian.loop, !loop.isCurrent { kick.merge(loop.wakeUpLocked()) }
+            if let loop = guardian.loop { kick.merge(loop.owner.wakeUpIfElsewhereLocked()) }
             return kick
         }
         kick?.send()
@@ -181,5 +181,5 @@ extension GRunLoop.Timer {
     var latestDate: GRunLoop.Instant { guardian.withLock { dates.latest(at: nowLocked) }.instant }
 
     /// The current time on the clock of the timer's dates.
-    var nowLocked: Nanoseconds { guardian.loop?.time ?? ThreadLoops.time }
+    var nowLocked: Nanoseconds { guardian.loop?.owner.time ?? GRunLoop.owner.timeHere }
 }

@@ -9,7 +9,7 @@ extension GRunLoop.Timer: ModeItem {
 
     func join(_ mode: ModeState, of loop: GRunLoop, _ effects: inout Effects) {
         mode.insert(self)
-        effects.kick.merge(loop.rearmLocked(mode))
+        effects.kick.merge(loop.owner.rearmLocked(mode))
     }
 
     func leave(_ mode: ModeState, _ effects: inout Effects) { mode.remove(self) }
@@ -22,7 +22,7 @@ extension GRunLoop.Timer: ModeItem {
         var kick: Kick?
         forEachMode { mode in
             mode.heap.insert(self, in: mode)
-            kick.merge(loop.rearmLocked(mode))
+            kick.merge(loop.owner.rearmLocked(mode))
         }
         return kick
     }

@@ -134,17 +134,4 @@ extension GRunLoop {
         if Fork.isChild { return false }
         return lock.withLock { endHandlers.remove(id) } != nil
     }
-
-    /// Calls all handlers, and those that they add, on the ending thread.
-    func callEndHandlers() {
-        // In a forked child, handlers are the parent's business.
-        guard !Fork.isChild else { return }
-        var body = lock.withLock { endHandlers.takeLast() }
-        while body != nil {
-            // A handler may fork.
-            if Fork.isChild { return body = nil }
-            callOutToEndHandler(&body)
-            body = lock.withLock { endHandlers.takeLast() }
-        }
-    }
 }

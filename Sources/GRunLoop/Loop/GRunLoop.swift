@@ -62,9 +62,8 @@ public final class GRunLoop: @unchecked Sendable {
     @exclusivity(unchecked) var host: HostState
     var sliceLength = TimeSlice.standard
     @exclusivity(unchecked) var performs = PerformQueue()
-    /// Made when an executor is first asked for.
-    var jobs: JobQueue?
-    var sharedExecutor: Executor?
+    /// Made when an executor is first asked for. ``Executor`` stands above.
+    var sharedExecutor: (any TaskExecutor)?
     var waiters = AsyncWaiters()
     var endHandlers = EndHandlers()
 

@@ -4,6 +4,12 @@
 import CGRun
 import Glibc
 
+/// What a thread does to its loop at its end, which stands above.
+protocol ThreadOwned: AnyObject {
+    func callEndHandlers()
+    func endWithThread()
+}
+
 package enum ThreadLoops {
     /// Each thread's loop, retained until the thread ends. The current one is also in `cgrun_current_loop`, which is
     /// faster to read.
@@ -62,7 +68,8 @@ package enum ThreadLoops {
         let loop = Unmanaged<GRunLoop>.fromOpaque(known)
         // If the thread ends in virtual time, the loop that is hidden by it ends as well.
         let hidden = loop.takeUnretainedValue().virtualTime?.hidden
-        loop.takeUnretainedValue().endWithThread()
+        let ending: any ThreadOwned = loop.takeUnretainedValue()
+        ending.endWithThread()
         setCurrent(hidden.map { Unmanaged.passUnretained($0).toOpaque() })
         loop.release()
         if hidden != nil { endCurrent() }
@@ -91,7 +98,8 @@ package enum ThreadLoops {
         pthread_setspecific(key, known)
         // In the first round already: thread-specific data of GLib that the handlers need can still be made, and are
         // freed.
-        loop.takeUnretainedValue().callEndHandlers()
+        let ending: any ThreadOwned = loop.takeUnretainedValue()
+        ending.callEndHandlers()
         guard loop.takeUnretainedValue().countDestructorRound() >= PTHREAD_DESTRUCTOR_ITERATIONS - 1 else { return }
         endCurrent()
     }
@@ -109,6 +117,8 @@ extension GRunLoop {
     /// Whether the loop is the calling thread's, also while another loop is current there, in virtual time: a caller
     /// that waited for the thread would wait for itself. Any thread.
     package var isOfThisThread: Bool { isCurrent || isHidden }
+
+    static var timeHere: Nanoseconds { ThreadLoops.time }
 
     /// What messages call the loop; on its own thread also by the thread's name.
     var nameForMessages: String {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Timers, observers and descriptor sources come and go.
 
+extension GRunLoop: ItemOwner {}
+
 extension GRunLoop {
     /// Adds a timer to a mode, or to all common modes. A loop that sleeps in the mode is re-armed at once. A timer that
     /// is there already, invalid, or in another loop, is left alone; that it is in another loop is logged. One whose
@@ -117,7 +119,7 @@ extension GRunLoop {
         guard item.guardian.bind(to: lock) else { return false }
         defer { unbindIfUnusedLocked(item) }
         guard item.isValidLocked else { return true }
-        item.homeLocked?.require(self, for: Kind.kind)
+        item.homeLocked?.belonging.require(self, for: Kind.kind)
         fixHomeLocked()
         if name == .default {
             _ = try joinLocked(item, defaultMode, &effects)

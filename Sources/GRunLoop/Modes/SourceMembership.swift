@@ -10,7 +10,7 @@ extension GRunLoop {
     /// Threads: any. The corresponding Core Foundation function is `CFRunLoopAddSource`.
     public func add(_ source: Source, forMode name: Mode) {
         guard !refuses("add(Source)") else { return }
-        source.confined?.home.require(self, for: "Source")
+        source.confined?.home.belonging.require(self, for: "Source")
         let joined = lock.withLock { () -> [ModeState] in
             guard !isDead, source.isValid else { return [] }
             fixHomeLocked()
@@ -44,6 +44,15 @@ extension GRunLoop {
             return (left, released)
         }
         for mode in left { source.cancel?(self, mode.name) }
+    }
+
+    /// A source was signalled. Any thread, without a lock.
+    func noteSignal(of membership: SourceMembership) {
+        lock.withLock {
+            guard membership.isIn else { return }
+            membership.mode.signalled.insert(membership)
+            owePassToHostLocked()
+        }
     }
 
     /// Takes an invalid source out of all modes and common items of this loop.

@@ -13,7 +13,7 @@ private enum Record: UInt32 {
     var bit: UInt32 { 1 << rawValue }
 }
 
-extension GRunLoop {
+extension GRunLoop: HubOwner {
     /// Whether there is work in memory; if not, what to watch and that the host may sleep now.
     ///
     /// - Parameter isStale: something foreign was dispatched since the last head of a pass: the wait after that pass is

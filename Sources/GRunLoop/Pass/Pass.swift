@@ -239,4 +239,14 @@ extension GRunLoop {
         source._withUnsafeGuaranteedRef { callOutToDescriptorSource($0, ready, of: self) }
         lock.lock()
     }
+
+    // MARK: Every callout
+
+    /// Releases the lock, because `item` is about to be called. Retains it first, so that no other thread can release
+    /// it before; the run keeps it.
+    @inline(__always) func unlock(toCall item: Unmanaged<some AnyObject>, in frame: Frame) {
+        _ = item.retain()
+        lock.unlock()
+        frame.kept.replace(by: item.takeRetainedValue())
+    }
 }

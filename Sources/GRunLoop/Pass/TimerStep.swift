@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stage 10: the timers that are due fire.
+// Where a timer fires: in stage 10 those that are due, and by hand.
 
 extension GRunLoop {
     /// Fires every timer that is due now, in order. Each is checked again before its call: an earlier timer may have
@@ -18,6 +18,18 @@ extension GRunLoop {
 }
 
 extension GRunLoop.Timer {
+    /// Calls the closure now. A repeating timer keeps its dates; a one-shot timer is invalidated. An invalid timer
+    /// ignores it.
+    ///
+    /// Threads: any; the closure is called on this one. The corresponding Foundation method is `Timer.fire()`.
+    public func fire() {
+        guard !Fork.refuses("Timer.fire") else { return }
+        var (body, isOneShot) = guardian.withLock { (isValidLocked ? handler?.body : nil, dates.period == 0) }
+        guard body != nil else { return }
+        callOutToTimer(&body, self, of: nil)
+        if isOneShot { invalidate() }
+    }
+
     /// With the lock held: whether the timer is in the mode, and was due when its batch began, or is due now if it
     /// was moved since.
     func canFireLocked(in mode: ModeState, of loop: GRunLoop, by limit: Nanoseconds) -> Bool {

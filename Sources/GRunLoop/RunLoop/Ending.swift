@@ -3,7 +3,7 @@
 
 import Glibc
 
-extension GRunLoop {
+extension GRunLoop: ThreadOwned {
     /// On the ending thread: calls the cancel closures of sources, releases blocks without running them, tells the
     /// waiters. Items stay valid, and can be added to another loop. GLib's thread-specific state may be gone already.
     func endWithThread() {
@@ -12,15 +12,15 @@ extension GRunLoop {
         guard !Fork.isChild else { return }
         // Tasks on this loop that await it are resumed first, and run to their end as jobs.
         for waiter in lock.withLock({ waiters.close() }) { waiter.loopHasEnded() }
-        lock.withLock { jobs }?.close(nameForMessages)
+        closeJobs()
         var remains = lock.withLock {
             // Not if a callout has ended the thread: the run is still on the stack.
             if innermost == nil { endHostedRunLocked(finishesPass: false) }
             dead.store(true, ordering: .relaxed)
             return takeRemainsLocked()
         }
-        // The queue may have been made meanwhile.
-        lock.withLock { jobs }?.close(nameForMessages)
+        // The executor may have been made meanwhile.
+        closeJobs()
         // Released after the access: the deinit of a target may call back into the loop.
         let forgotten = cancellables
         cancellables = Cancellables()
@@ -37,6 +37,19 @@ extension GRunLoop {
         remains.home = nil
         for descriptor in remains.descriptors { close(descriptor) }
         for request in remains.performs { request.abandon() }
+    }
+
+    /// Calls all handlers, and those that they add, on the ending thread.
+    func callEndHandlers() {
+        // In a forked child, handlers are the parent's business.
+        guard !Fork.isChild else { return }
+        var body = lock.withLock { endHandlers.takeLast() }
+        while body != nil {
+            // A handler may fork.
+            if Fork.isChild { return body = nil }
+            callOutToEndHandler(&body)
+            body = lock.withLock { endHandlers.takeLast() }
+        }
     }
 
     /// What a loop leaves behind, released after the lock.

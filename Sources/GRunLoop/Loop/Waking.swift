@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The passes that are owed, and to whom.
+// What wakes a loop: the passes that are owed, and to whom, and what ends a sleep.
 
 /// What keeps the loop, or its host, from sleeping before another pass. Guarded by the loop's lock.
 ///
@@ -43,6 +43,19 @@ struct Owed: OptionSet {
 }
 
 extension GRunLoop {
+    /// Wakes the loop if it sleeps: it makes another pass, in which whatever was signalled, enqueued or removed
+    /// meanwhile counts.
+    ///
+    /// Several calls are one wake-up. Where a host drives, the host gives the loop a pass. When nothing drives the loop
+    /// the wake-up is forgotten: a later run does not count it. When another pass comes before the next sleep anyway,
+    /// it changes nothing.
+    ///
+    /// Threads: any; not from a signal handler. The corresponding Core Foundation function is `CFRunLoopWakeUp`.
+    public func wakeUp() {
+        guard !refuses("wakeUp") else { return }
+        lock.withLock { wakeUpLocked() }?.send()
+    }
+
     enum Reach {
         case innermostRun, everyRun
     }
@@ -61,6 +74,9 @@ extension GRunLoop {
         }
         return sleep.kick(self)
     }
+
+    /// The same, unless it is the loop's own thread that asks.
+    func wakeUpIfElsewhereLocked() -> Kick? { isCurrent ? nil : wakeUpLocked() }
 
     /// With the lock held: every run in which another thread's wake-up counts makes a pass before it sleeps, though a
     /// nested one may serve it.
@@ -90,5 +106,38 @@ extension GRunLoop {
     /// With the lock held: no pass of ours is under way, or a callout of one runs a foreign loop.
     var isHostInControl: Bool {
         innermost.map { $0._withUnsafeGuaranteedRef { !$0.run.stage.isInPass } } ?? true
+    }
+
+    // MARK: What ends a sleep without a pass, and how
+
+    /// With the lock held before and after.
+    @inline(__always) func sendLocked(_ kick: consuming Kick?) {
+        if let kick { unlock(toSend: kick) }
+    }
+
+    private func unlock(toSend kick: consuming Kick) {
+        lock.unlock()
+        kick.send()
+        lock.lock()
+    }
+
+    /// With the lock held, a mode's timers have changed: a sleep in it that would now last too long ends, without a
+    /// pass (item 76).
+    func rearmLocked(_ mode: ModeState) -> Kick? {
+        guard sleep.isIn(mode), mode.heap.wakeUpTime() < sleep.until else { return nil }
+        return sleep.kick(self)
+    }
+
+    /// With the lock held, a mode has a first descriptor: a sleep in it that does not watch its epoll begins again
+    /// (item 78).
+    func descriptorsChangedLocked(in mode: ModeState) -> Kick? {
+        guard sleep.isIn(mode), !sleep.watchesDescriptors else { return nil }
+        return sleep.kick(self)
+    }
+
+    /// With the lock held, a mode serves other contexts: a sleep in it begins again.
+    func contextsChangedLocked(in mode: ModeState) -> Kick? {
+        guard sleep.isIn(mode) else { return nil }
+        return sleep.kick(self)
     }
 }

@@ -1,18 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Closures that are not @Sendable: called and let go where their actor is, and nowhere else.
-//
-// The compiler sees to the rest: whoever gives such a closure stands on that actor, so that what the closure has
-// captured belongs to the actor from then on and cannot be sent to another thread.
+// Whose a closure is, and where its actor lives: what Swift's runtime and libdispatch know.
 
 import CGRun
 import Dispatch
 
-/// Where a closure may be called and let go.
-enum Home: Sendable {
-    case mainActor
-    /// On the thread of a loop whose executor is the actor's.
-    case thread(of: GRunLoop)
-
+extension Home: Belonging {
     /// Of an actor that the caller stands on.
     init(of actor: any Actor) {
         let executor = actor.unownedExecutor.asSerialExecutor()
@@ -49,7 +41,7 @@ enum Home: Sendable {
     }
 
     /// The same where the closure is about to be called.
-    fileprivate func requireHere() {
+    func requireHere() {
         guard mayCall else {
             Log.fatal(
                 "a closure that belongs to an actor was called where that actor is not: fire() such a timer on its "
@@ -71,7 +63,7 @@ enum Home: Sendable {
     }
 
     /// Where to let go of something: its deinit, and that of whatever it is the last to hold, is code of the actor.
-    fileprivate enum Place {
+    private enum Place {
         case here
         case thread(of: GRunLoop)
         /// Where libdispatch runs the main queue on threads of its own.
@@ -80,7 +72,7 @@ enum Home: Sendable {
         case nowhere
     }
 
-    fileprivate var place: Place {
+    private var place: Place {
         // A child has one thread.
         if Fork.isChild { return .here }
         switch self {
@@ -91,66 +83,28 @@ enum Home: Sendable {
             return loop.isOfThisThread ? .here : loop.isDead ? .nowhere : .thread(of: loop)
         }
     }
+
+    /// Whether to let go of something here.
+    var isHere: Bool { if case .here = place { true } else { false } }
+
+    /// Without a lock: the closure goes where its actor is.
+    func letGo(of confined: Confined) {
+        switch place {
+        case .here: confined.empty()
+        case .thread(let loop): loop.async { confined.letGo() }
+        case .mainQueue: DispatchQueue.main.async { confined.letGo() }
+        // What goes with it still there would come back here for ever.
+        case .nowhere: confined.keep()
+        }
+    }
 }
 
-/// Holds a closure of an actor's, and the actor: what that leaves behind when it goes must not be torn down beside a
-/// closure that is still there.
-final class Confined: @unchecked Sendable {
-    let home: Home
-    /// At home only, and when nobody else has this any more.
-    private var content: Unmanaged<Content>?
-
-    private final class Content {
-        // In this order: the actor goes last.
-        let closure: ConfinedClosure
-        let actor: (any Actor)?
-
-        init(_ closure: ConfinedClosure, of actor: (any Actor)?) {
-            self.closure = closure
-            self.actor = actor
-        }
+extension Confined {
+    convenience init(_ closure: ConfinedClosure, of actor: any Actor) {
+        self.init(closure, of: actor, at: Home(of: actor))
     }
 
-    init(_ closure: ConfinedClosure, of actor: any Actor) {
-        home = Home(of: actor)
-        content = .passRetained(Content(closure, of: actor))
-    }
-
-    init(onMainActor closure: ConfinedClosure) {
-        home = .mainActor
-        content = .passRetained(Content(closure, of: nil))
-    }
-
-    private init(carrying content: Unmanaged<Content>, to home: Home) {
-        self.home = home
-        self.content = content
-    }
-
-    deinit {
-        guard let content else { return }
-        // It is emptied there: this thread may be the last to let go of it. A loop that ends drops it as it is, and
-        // that comes back here.
-        if case .here = home.place { content.release() } else { Confined(carrying: content, to: home).letGo() }
-    }
-
-    func call(_ use: (ConfinedClosure) -> Void) {
-        home.requireHere()
-        // Retained: the closure may let itself go.
-        guard let content = content?.takeUnretainedValue() else { return }
-        use(content.closure)
-    }
-
-    /// When it is never called again.
-    func letGo() {
-        switch home.place {
-        case .here:
-            let former = content
-            content = nil
-            former?.release()
-        case .thread(let loop): loop.async { [self] in letGo() }
-        case .mainQueue: DispatchQueue.main.async { [self] in letGo() }
-        // What goes with it still there would come back here for ever.
-        case .nowhere: content = nil
-        }
+    convenience init(onMainActor closure: ConfinedClosure) {
+        self.init(closure, of: nil, at: .mainActor)
     }
 }

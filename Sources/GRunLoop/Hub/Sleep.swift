@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What wakes a thread that sleeps in poll().
+// A sleep of the thread in poll(), and what ends it: decided under the lock, sent after it, at most once a sleep.
 
 import CGLib
 import CGRun
@@ -10,6 +10,49 @@ enum Waker {
     case context(OpaquePointer)
     /// The loop's own eventfd.
     case descriptor(Int32)
+}
+
+/// Guarded by the loop's lock.
+struct Sleep {
+    /// What ends the sleep that is under way, or about to begin: a change that concerns it has to.
+    private var waker: Waker?
+    /// This sleep was already woken.
+    private var isKicked = false
+    /// The mode of the sleep. Only its identity: comparing references would count them.
+    private var mode: ObjectIdentifier?
+    private(set) var until: Nanoseconds = .never
+    private(set) var watchesDescriptors = false
+
+    mutating func begin(
+        in mode: AnyObject, wokenBy waker: Waker, until: Nanoseconds, watchesDescriptors: Bool
+    ) {
+        isKicked = false
+        self.mode = ObjectIdentifier(mode)
+        self.waker = waker
+        self.until = until
+        self.watchesDescriptors = watchesDescriptors
+    }
+
+    mutating func end() {
+        mode = nil
+        waker = nil
+    }
+
+    /// The thread is in poll(), or about to be.
+    var isUnderWay: Bool { waker != nil }
+    func isIn(_ mode: AnyObject) -> Bool { self.mode == ObjectIdentifier(mode) }
+
+    /// Whether this sleep was woken, or the one before if that was not asked yet. Asking clears it.
+    mutating func takeKicked() -> Bool {
+        defer { isKicked = false }
+        return isKicked
+    }
+
+    mutating func kick(_ loop: GRunLoop) -> Kick? {
+        guard !isKicked, let waker else { return nil }
+        isKicked = true
+        return Kick(waker, of: loop)
+    }
 }
 
 /// A wake-up for a thread that sleeps in poll(). Sent after the lock is released, since the woken thread takes it. Must
