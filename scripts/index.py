@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the compiler knows of the library: each declaration and each use of one, in Swift and in C, out of the index
 that a debug build by SwiftPM leaves in .build/debug/index/store. The toolchain's libIndexStore.so reads it."""
+import collections
 import ctypes
 import dataclasses
 import functools
@@ -246,6 +247,7 @@ class Reader:
         self.accessors = {}
         self.extended = {}
         self.stored = set()
+        self.fulfilled = collections.defaultdict(tuple)
         self.uses = {}
 
     def read(self, store, record, file):
@@ -287,6 +289,9 @@ class Reader:
         for roles_of, other in related:
             if roles_of & EXTENDED_BY:
                 self.extended[other] = usr
+            if roles_of & OVERRIDE_OF:
+                # The extension that declares a conformance says so of a function that stands elsewhere.
+                self.fulfilled[usr] += (other,)
         key = (usr, file, line.value, column.value)
         self.uses[key] = (roles | self.uses.get(key, (0,))[0], one(CONTAINED_BY) or one(CALLED_BY))
 
@@ -298,6 +303,9 @@ class Reader:
                 symbols[extension].parent = usr
         for usr in self.stored & set(symbols):
             symbols[usr].is_stored = True
+        for usr, requirements in self.fulfilled.items():
+            if usr in symbols:
+                symbols[usr].overrides += requirements
         merged = {}
         for (usr, *where), (roles, within) in self.uses.items():
             usr = self.accessors.get(usr, usr)
