@@ -10,6 +10,7 @@
 ///     wait            head, tail      waiting   the head, or the tail after a spurious dispatch, has nothing to do
 ///     beginTelling    waiting         telling   7: beforeWaiting is being sent
 ///     beginWaking     waiting         woken     9: afterWaiting is being sent
+///                     all others      tail      the same, of a wait that a foreign loop inside the pass has left
 ///     beginTail       any             tail      9, 10: the wait is over
 ///     lend            telling, woken  waiting   a callout runs a foreign loop: the tail is pending still
 ///                     head, tail      lent      the same, or a dispatch ends before its pass does
