@@ -10,7 +10,7 @@ import Testing
 private func sleeping(in context: OpaquePointer) -> Sleep {
     var sleep = Sleep()
     let mode = ModeState(name: .default, isCommon: true)
-    sleep.begin(in: mode, wokenBy: .context(context), until: .never, watchesDescriptors: false)
+    sleep.begin(in: mode, wokenBy: .context(context), until: .never)
     return sleep
 }
 

@@ -15,14 +15,13 @@ import Testing
     func everyFieldBeginsAnew() {
         let (new, used) = (Run(isHosted: false), Run(isHosted: false))
         used.begin(returningAfterSource: true)
-        used.deadline = 7
+        used.setLimit(7)
         used.stage.beginTail()
         used.isStopped = true
-        used.isDeadlineSpent = true
         used.owesPass = true
-        used.turns.owed = .timers
+        used.turns.owe(.timers)
         used.turns.notePoll()
-        used.turns.served = .descriptor
+        used.turns.noteServed(.descriptor)
         used.turns.beginPass()
         used.turns.noteAsked()
         used.turns.slice.begin(at: 9)

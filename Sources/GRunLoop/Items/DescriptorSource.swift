@@ -134,9 +134,10 @@ extension GRunLoop.DescriptorSource: ModeItem {
     func isIn(_ mode: ModeState) -> Bool { places.contains(mode) }
 
     func join(_ mode: ModeState, of loop: GRunLoop, _ effects: inout Effects) throws(GRunLoop.DescriptorError) {
+        let isFirst = mode.descriptors.isEmpty
         if try mode.descriptors.add(self) { effects.closed = descriptor }
         places.add(mode)
-        effects.kick.merge(loop.owner.descriptorsChangedLocked(in: mode))
+        if isFirst { effects.kick.merge(loop.owner.watchAnewLocked(mode)) }
     }
 
     func leave(_ mode: ModeState, _ effects: inout Effects) {

@@ -18,7 +18,7 @@ final class ModeState {
     /// The timers by deadline. A firing timer is in the mode but not in the heap.
     @exclusivity(unchecked) var heap = TimerHeap()
     /// How many timers are in the mode. It retains each of them once.
-    private(set) var timerCount = 0
+    var timerCount = 0
 
     /// In calling order.
     var observers: [GRunLoop.Observer] = []
@@ -54,34 +54,31 @@ final class ModeState {
     var hasItems: Bool {
         !sources.isEmpty || timerCount > 0 || !descriptors.isEmpty || !addedContexts.isEmpty
     }
+}
 
-    func insert(_ timer: GRunLoop.Timer) {
-        timerCount += 1
-        _ = Unmanaged.passRetained(timer)
-        timer.note(self)
-        if !timer.isFiring { heap.insert(timer, in: self) }
+/// What a change of modes brings about, once the lock is released.
+struct Effects: ~Copyable {
+    var kick: Kick?
+    /// A descriptor whose number was closed while a source watched it.
+    var closed: Int32?
+}
+
+/// The modes that an item is in; nearly all items are in one. They live as long as their loop, and are not retained.
+struct Places {
+    private(set) var first: Unmanaged<ModeState>?
+    private var others: [Unmanaged<ModeState>] = []
+
+    func contains(_ mode: ModeState) -> Bool { first === mode || others.contains { $0 === mode } }
+
+    mutating func add(_ mode: ModeState) {
+        if first == nil { first = .passUnretained(mode) } else { others.append(.passUnretained(mode)) }
     }
 
-    func remove(_ timer: GRunLoop.Timer) {
-        timerCount -= 1
-        takeOut(timer)
-        timer.forget(self)
-        Unmanaged.passUnretained(timer).release()
-    }
-
-    func takeOut(_ timer: GRunLoop.Timer) {
-        let slot = timer.slot(in: self)
-        if slot >= 0 { heap.remove(from: slot, in: self) }
-    }
-
-    func insert(_ observer: GRunLoop.Observer) {
-        let index = observers.lastIndex { $0.order <= observer.order }.map { $0 + 1 } ?? 0
-        observers.insert(observer, at: index)
-        observed.formUnion(observer.activities)
-    }
-
-    func remove(_ observer: GRunLoop.Observer) {
-        observers.removeAll { $0 === observer }
-        observed = observers.reduce(into: []) { $0.formUnion($1.activities) }
+    mutating func remove(_ mode: ModeState) {
+        if first === mode {
+            first = others.isEmpty ? nil : others.removeFirst()
+        } else {
+            others.removeAll { $0 === mode }
+        }
     }
 }

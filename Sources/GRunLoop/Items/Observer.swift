@@ -101,6 +101,19 @@ extension GRunLoop.Observer: ModeItem {
     }
 }
 
+extension ModeState {
+    func insert(_ observer: GRunLoop.Observer) {
+        let index = observers.lastIndex { $0.order <= observer.order }.map { $0 + 1 } ?? 0
+        observers.insert(observer, at: index)
+        observed.formUnion(observer.activities)
+    }
+
+    func remove(_ observer: GRunLoop.Observer) {
+        observers.removeAll { $0 === observer }
+        observed = observers.reduce(into: []) { $0.formUnion($1.activities) }
+    }
+}
+
 extension GRunLoop.Observer: CustomStringConvertible {
     /// Whether it is valid, its activities and its order, for reading. The format may change.
     ///

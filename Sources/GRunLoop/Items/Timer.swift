@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Timers: one-shot or repeating on a fixed grid, movable, with a tolerance.
+// Timers: one-shot or repeating on a fixed grid, movable, with a tolerance. Their dates: TimerDates.swift.
 
 extension GRunLoop {
     /// A closure that is called when a point in time has come.
@@ -17,13 +17,11 @@ extension GRunLoop {
         // Guarded by the guardian. The order of the fields packs the object into 72 bytes, in malloc's class of 80; one
         // byte more costs 96.
         var handler: Handler?
-        // Of TimerPlaces.swift.
         var firstMode: Unmanaged<ModeState>?
         @exclusivity(unchecked) var dates: TimerDates
         var isCommonItem = false
         var isValidLocked = true
         var isFiring = false
-        // Of TimerPlaces.swift.
         var firstSlot: Int32 = -1
 
         /// A struct, because taking a bare closure out of an optional copies and wraps it.
@@ -118,6 +116,146 @@ extension GRunLoop {
 
         /// Releases it where no lock is held: the deinit of what the closure holds is user code.
         @inline(never) private static func release(_ handler: consuming Handler?) {}
+    }
+}
+
+// MARK: How it joins and leaves modes, and its slot in the heap of each
+
+/// Modes live as long as their loop, and are neither retained nor released here.
+extension GRunLoop.Timer: ModeItem {
+    static var kind: StaticString { "Timer" }
+    var asItem: Item { .timer(self) }
+    var homeLocked: Home? { dates.home }
+
+    func join(_ mode: ModeState, of loop: GRunLoop, _ effects: inout Effects) {
+        mode.insert(self)
+        effects.kick.merge(loop.owner.rearmLocked(mode))
+    }
+
+    func leave(_ mode: ModeState, _ effects: inout Effects) { mode.remove(self) }
+
+    /// The timer begins to fire, or to move: a nested run does not see it.
+    func leaveHeaps() { forEachMode { $0.takeOut(self) } }
+
+    /// The timer has fired, or moved: it is behind those of the same deadline.
+    func returnToHeaps(of loop: GRunLoop) -> Kick? {
+        var kick: Kick?
+        forEachMode { mode in
+            mode.heap.insert(self, in: mode)
+            kick.merge(loop.owner.rearmLocked(mode))
+        }
+        return kick
+    }
+
+    private var extras: TimerExtras? { dates.extras }
+
+    /// Nearly all timers are in one mode, and need no array.
+    private func forEachMode(_ body: (ModeState) -> Void) {
+        if let firstMode { firstMode._withUnsafeGuaranteedRef(body) }
+        if let extras { for place in extras.others { place.mode._withUnsafeGuaranteedRef(body) } }
+    }
+
+    func isIn(_ mode: ModeState) -> Bool {
+        isFirst(mode) || position(of: mode) != nil
+    }
+
+    /// Its slot in the mode's heap. -1 while it is firing: it has left the heap but is still in the mode.
+    func slot(in mode: ModeState) -> Int {
+        Int(isFirst(mode) ? firstSlot : position(of: mode).flatMap { extras?.others[$0].slot } ?? -1)
+    }
+
+    func setSlot(_ slot: Int, in mode: ModeState) {
+        let slot = Int32(truncatingIfNeeded: slot)
+        if extras == nil || isFirst(mode) { firstSlot = slot } else { setOther(slot, in: mode) }
+    }
+
+    func note(_ mode: ModeState) {
+        if firstMode == nil {
+            firstMode = .passUnretained(mode)
+        } else {
+            dates.needExtras().others.append(TimerExtras.Place(mode: .passUnretained(mode), slot: -1))
+        }
+    }
+
+    func forget(_ mode: ModeState) {
+        if !isFirst(mode) {
+            if let position = position(of: mode) { extras?.others.remove(at: position) }
+        } else if let extras, !extras.others.isEmpty {
+            let next = extras.others.removeFirst()
+            firstMode = next.mode
+            firstSlot = next.slot
+        } else {
+            firstMode = nil
+            firstSlot = -1
+        }
+    }
+
+    private func isFirst(_ mode: ModeState) -> Bool {
+        firstMode === mode
+    }
+
+    private func position(of mode: ModeState) -> Int? {
+        extras?.others.firstIndex { $0.mode === mode }
+    }
+
+    private func setOther(_ slot: Int32, in mode: ModeState) {
+        if let position = position(of: mode) { extras?.others[position].slot = slot }
+    }
+}
+
+extension ModeState {
+    func insert(_ timer: GRunLoop.Timer) {
+        timerCount += 1
+        _ = Unmanaged.passRetained(timer)
+        timer.note(self)
+        if !timer.isFiring { heap.insert(timer, in: self) }
+    }
+
+    func remove(_ timer: GRunLoop.Timer) {
+        timerCount -= 1
+        takeOut(timer)
+        timer.forget(self)
+        Unmanaged.passUnretained(timer).release()
+    }
+
+    func takeOut(_ timer: GRunLoop.Timer) {
+        let slot = timer.slot(in: self)
+        if slot >= 0 { heap.remove(from: slot, in: self) }
+    }
+}
+
+/// What few timers need: a grid, a fire date other than the deadline, several modes. Made when needed, so that other
+/// timers stay small. Guarded as the timer is.
+class TimerExtras {
+    struct Place {
+        let mode: Unmanaged<ModeState>
+        var slot: Int32
+    }
+
+    /// 0 in a timer that fires once.
+    let period: Nanoseconds
+    var slack: Nanoseconds
+    /// What `fireDate` returns, if it is not the deadline.
+    var requested: Nanoseconds?
+    /// Whether it is a ``ConfinedTimerExtras``: in a byte that is there anyway.
+    let isConfined: Bool
+    /// The modes but the first.
+    @exclusivity(unchecked) var others: [Place] = []
+
+    init(period: Nanoseconds = 0, slack: Nanoseconds, isConfined: Bool = false) {
+        self.period = period
+        self.slack = slack
+        self.isConfined = isConfined
+    }
+}
+
+/// Of a timer whose closure belongs to an actor.
+final class ConfinedTimerExtras: TimerExtras {
+    let home: Home
+
+    init(period: Nanoseconds, slack: Nanoseconds, home: Home) {
+        self.home = home
+        super.init(period: period, slack: slack, isConfined: true)
     }
 }
 

@@ -55,11 +55,12 @@ public final class GRunLoop: @unchecked Sendable {
     var owed: Owed = .pass
     @exclusivity(unchecked) var sleep = Sleep()
     var home: ServedContext? {
-        didSet { host.hub = home?.hub }
+        didSet { hostPoll.hub = home?.hub }
     }
     /// The host's endless run, as long as the loop is attached.
     let hostRun = Run(isHosted: true)
     @exclusivity(unchecked) var host: HostState
+    @exclusivity(unchecked) var hostPoll = HostPoll()
     var sliceLength = TimeSlice.standard
     @exclusivity(unchecked) var performs = PerformQueue()
     /// Made when an executor is first asked for. ``Executor`` stands above.
@@ -227,5 +228,47 @@ public final class GRunLoop: @unchecked Sendable {
     /// With the lock held: the timers of the mode whose closures are on the stack; they have left its heap.
     func firingTimersLocked(in mode: ModeState) -> [Timer] {
         firing.map { $0.takeUnretainedValue() }.filter { $0.isIn(mode) }
+    }
+}
+
+// MARK: The home context
+
+extension GRunLoop {
+    /// With the lock held: fixes the home context if it is not fixed yet and can be now. The main loop's is GLib's
+    /// default context. On another thread it is the one that is pushed there when the first item or block is added or
+    /// the loop first runs, else one of its own; what another thread adds before that does not fix it: only the thread
+    /// itself can tell what is pushed there.
+    func fixHomeLocked() {
+        if home == nil { fixHomeNowLocked() }
+    }
+
+    private func fixHomeNowLocked() {
+        guard host.detachedFrom == nil, !isDead, isMain || isCurrent else { return }
+        guard let context = isMain ? Contexts.ofMainThread() : Contexts.pushedOnThisThread() ?? Contexts.make() else {
+            return
+        }
+        home = ServedContext(context, carrying: self)
+        Contexts.release(context)
+        homeHasChangedLocked()
+    }
+
+    /// With the lock held: the home context is not carried, though it may have been added to modes before it became the
+    /// home. It stays referenced as the home, so dropping it here calls no user code.
+    func homeHasChangedLocked() {
+        for mode in modes.values {
+            mode.addedContexts.removeAll { $0.context == home?.context }
+            mode.contextsVersion += 1
+        }
+    }
+
+    /// With the lock held: the contexts that a mode serves, the one first in which GIO is to complete.
+    func contextsLocked(of mode: ModeState) -> [ServedContext] {
+        if let known = mode.contexts { return known }
+        var contexts: [ServedContext] = []
+        if mode.isCommon, let home { contexts.append(home) }
+        if let own = mode.ownContext { contexts.append(own) }
+        contexts += mode.addedContexts
+        mode.contexts = contexts
+        return contexts
     }
 }

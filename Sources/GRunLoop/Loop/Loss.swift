@@ -11,9 +11,9 @@ import Glibc
 extension GRunLoop {
     /// With the lock held before and after: the kernel has refused `call` for a descriptor of the loop's own.
     func loseDescriptorsLocked(_ call: StaticString, _ error: Int32) {
-        guard !host.isAbandoned else { return }
+        guard !hostPoll.isAbandoned else { return }
         if framesLocked.contains(where: { !$0.run.isHosted }) { Self.endForLoss(call, error) }
-        host.abandon()
+        hostPoll.abandon()
         for mode in modes.values { mode.descriptors.forgetEpoll() }
         batch.discard()
         wakeDescriptor = -1

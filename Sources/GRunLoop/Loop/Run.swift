@@ -19,9 +19,9 @@ final class Run {
 
     private(set) var returnsAfterSource = false
     /// `.min`: one pass without sleeping. `.never`: no limit, or the first pass has not begun.
-    var deadline = Nanoseconds.never
-    /// The deadline has woken the innermost run, or this run has returned: it wakes no run any more.
-    var isDeadlineSpent = false
+    private(set) var deadline = Nanoseconds.never
+    /// When the limit wakes the innermost run. `.never` without one, once it has, and when this run has returned.
+    var alarm = Nanoseconds.never
 
     init(isHosted: Bool) {
         self.isHosted = isHosted
@@ -36,13 +36,18 @@ final class Run {
         owesPass = false
         returnsAfterSource = returningAfterSource
         deadline = .never
-        isDeadlineSpent = false
+        alarm = .never
     }
 
     func beginPass() {
         stage.beginHead()
         turns.beginPass()
         owesPass = false
+    }
+
+    @inline(__always) func setLimit(_ end: Nanoseconds) {
+        deadline = end
+        alarm = onlyPolls ? .never : end
     }
 
     /// The run only looks: one pass, no sleep.
@@ -64,9 +69,6 @@ final class Frame {
     var parent: Frame? { parentReference?.takeUnretainedValue() }
     /// How many GLib dispatches were on the thread's stack when it began.
     private(set) var depth = 0
-    /// Where a host drives: the last pass has left its wait to the host. The run's stage does not tell: a foreign loop
-    /// in a callout of the pass has left its own.
-    var hasLeftWait = false
     /// What the current block step has still to run.
     @exclusivity(unchecked) var takenBlocks: BlockQueue?
     @exclusivity(unchecked) var contexts = AcquiredContexts()
@@ -96,7 +98,7 @@ final class Frame {
 
     @inline(never) private var earliestAncestorDeadline: Nanoseconds {
         var earliest = Nanoseconds.never
-        forEachAncestor { if !$0.isDeadlineSpent, !$0.onlyPolls { earliest = min(earliest, $0.deadline) } }
+        forEachAncestor { earliest = min(earliest, $0.alarm) }
         return earliest
     }
 
@@ -104,8 +106,8 @@ final class Frame {
     func takePassedAncestorDeadlines(at now: Nanoseconds) -> Bool {
         var found = false
         forEachAncestor {
-            guard !$0.isDeadlineSpent, !$0.onlyPolls, $0.deadline <= now else { return }
-            $0.isDeadlineSpent = true
+            guard $0.alarm <= now else { return }
+            $0.alarm = .never
             found = true
         }
         return found

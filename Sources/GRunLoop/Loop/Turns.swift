@@ -34,12 +34,25 @@ struct Kinds: OptionSet {
 
 /// Who was served, who is to be served, and what may be served without asking the kernel. One for each run. Guarded by
 /// the loop's lock.
+///
+///     call              when                                         owed                 served       memory
+///     beginDispatch     a dispatch of the host begins                -                    not a desc.  none
+///     endDispatch       it ends                                      less the host        -            -
+///     owe               a slice is used up, and we drive             the others, ready    -            -
+///     leaveToHost       a slice is used up, and a host drives        the next, the host   -            -
+///     settle            a kind has had its turn                      less that            -            -
+///     noteServed        the tail of a pass; main queue; descriptor   -                    that         -
+///     notePoll          the kernel is polled                         -                    -            64 passes
+///     noteFromMemory    a pass did without                           -                    -            less that
+///     noteAsked         the mode's epoll was asked                   -                    -            has asked
+///     beginPass,        a pass begins; blocks are run                -                    -            has not asked
+///     forgetAsked
 struct Turns {
     /// The row of our own items that is under way.
     var slice = TimeSlice()
     /// The kinds that were ready when the slice was used up: only they are served now. Empty: all are. With `.host`,
     /// for the rest of a dispatch, none is: these have their turn in the next one.
-    var owed: Kinds = []
+    private(set) var owed: Kinds = []
 
     enum Served {
         case mainQueue, descriptor, other
@@ -47,8 +60,12 @@ struct Turns {
 
     /// The last pass's item. The main queue is not asked first when it was that, nor in the first pass (item 53). After
     /// a descriptor's event more are likely, so the epoll is asked before the loop sleeps.
-    var served = Served.mainQueue
+    private(set) var served = Served.mainQueue
     var prefersMainQueue: Bool { served != .mainQueue }
+
+    mutating func noteServed(_ what: Served) { served = what }
+    /// The row of a descriptor's events is over.
+    mutating func endDescriptors() { if served == .descriptor { served = .other } }
 
     /// How many more passes may do without polling the kernel. Zero until the first poll of a run: else a program that
     /// runs the loop for one source at a time would serve nothing else.
@@ -66,6 +83,15 @@ struct Turns {
 
     var isLeftToHost: Bool { owed.contains(.host) }
 
+    /// A new row begins, with the turns of `kinds`.
+    mutating func owe(_ kinds: Kinds) {
+        owed = kinds
+        slice.restart()
+    }
+
+    mutating func leaveToHost(then kinds: Kinds) { owed = kinds.union(.host) }
+    mutating func settle(_ kinds: Kinds) { owed.subtract(kinds) }
+
     mutating func beginPass() { pass &+= 1 }
 
     /// A dispatch of the host begins, perhaps in a callout of another one.
@@ -73,12 +99,12 @@ struct Turns {
         slice.interrupt()
         passesFromMemory = 0
         asked = -1
-        if served == .descriptor { served = .other }
+        endDescriptors()
     }
 
     /// It ends. One around it goes on with what is owed.
     mutating func endDispatch() {
-        owed.remove(.host)
+        settle(.host)
         slice.interrupt()
     }
 

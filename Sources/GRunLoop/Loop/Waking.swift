@@ -128,16 +128,9 @@ extension GRunLoop {
         return sleep.kick(self)
     }
 
-    /// With the lock held, a mode has a first descriptor: a sleep in it that does not watch its epoll begins again
-    /// (item 78).
-    func descriptorsChangedLocked(in mode: ModeState) -> Kick? {
-        guard sleep.isIn(mode), !sleep.watchesDescriptors else { return nil }
-        return sleep.kick(self)
-    }
-
-    /// With the lock held, a mode serves other contexts: a sleep in it begins again.
-    func contextsChangedLocked(in mode: ModeState) -> Kick? {
-        guard sleep.isIn(mode) else { return nil }
-        return sleep.kick(self)
+    /// With the lock held, a mode has a first descriptor or serves other contexts: a sleep in it, which does not watch
+    /// them, begins again (item 78).
+    func watchAnewLocked(_ mode: ModeState) -> Kick? {
+        sleep.isIn(mode) ? sleep.kick(self) : nil
     }
 }

@@ -44,7 +44,7 @@ extension GRunLoop {
         }
         mode.addedContexts.append(ServedContext(context, carrying: nil))
         mode.contextsVersion += 1
-        return contextsChangedLocked(in: mode)
+        return watchAnewLocked(mode)
     }
 
     /// Has a mode, or all common modes, no longer serve a context. A pass that is dispatching it finishes that. One
@@ -61,7 +61,7 @@ extension GRunLoop {
                 guard let index = mode.addedContexts.firstIndex(where: { $0.context == context }) else { continue }
                 removed.append(mode.addedContexts.remove(at: index))
                 mode.contextsVersion += 1
-                kick.merge(contextsChangedLocked(in: mode))
+                kick.merge(watchAnewLocked(mode))
             }
             return (removed, name == .common)
         }

@@ -21,8 +21,7 @@ extension GRunLoop {
         // The kinds that are owed a turn share one slice. Once that is used up, each gets one item.
         guard run.turns.owed.isEmpty else { return true }
         // Virtual time must not depend on a real clock.
-        if virtualTime == nil { run.turns.owed = readyKindsLocked(frame).subtracting(kind) }
-        run.turns.slice.restart()
+        run.turns.owe(virtualTime == nil ? readyKindsLocked(frame).subtracting(kind) : [])
         return !run.turns.owed.isEmpty
     }
 
@@ -37,7 +36,7 @@ extension GRunLoop {
             // If no other kind is ready, the next dispatch goes on with the same kind at once.
             next = others.isEmpty ? ready.intersection(.found) : others
         }
-        run.turns.owed = next.union(.host)
+        run.turns.leaveToHost(then: next)
     }
 
     /// The same without the lock, in a callout that runs several items: jobs, performs.
@@ -73,41 +72,14 @@ extension GRunLoop {
         let run = frame.run
         // What is owed then is for the next dispatch.
         guard !run.turns.isLeftToHost else { return }
-        run.turns.owed.subtract(kinds)
+        run.turns.settle(kinds)
         guard run.turns.owed.isEmpty, !run.isHosted else { return }
-        if run.turns.slice.isOver { run.turns.owed = readyKindsLocked(frame).subtracting(kinds) }
-        run.turns.slice.restart()
+        run.turns.owe(run.turns.slice.isOver ? readyKindsLocked(frame).subtracting(kinds) : [])
     }
 
     /// The same for what a wait has found. A kind that it has not found is not ready any more, and its turn is over.
     func endTurnsLocked(_ frame: Frame, of found: Found) {
         let served = found.item.map { Kinds($0.kind) } ?? []
         endOwedTurnLocked(frame, of: served.isEmpty ? .found : served.union(.contexts))
-    }
-
-    /// With the lock held, after the ready contexts had their turn: dispatches them up to two times more, so that lower
-    /// priorities of a context have their turn, too. A dispatch serves one priority, and may draw a frame for 25 ms:
-    /// after `end` no more follow, or our timers would be late by three frames.
-    func yieldLocked(_ frame: Frame, until end: Nanoseconds) {
-        for _ in 0..<2 {
-            guard .now() < end else { return }
-            let ready = readyContextsLocked(frame)
-            guard !ready.isEmpty else { return }
-            for served in ready { dispatchLocked(served, frame) }
-        }
-    }
-
-    /// With the lock held before and after: the run's contexts that are ready.
-    func readyContextsLocked(_ frame: Frame) -> [ServedContext] {
-        let hasContexts = frame.run.isHosted ? !host.carried.isEmpty : !frame.contexts.list.isEmpty
-        return hasContexts ? pollLocked(frame, own: OwnDescriptors()).readyContexts : []
-    }
-
-    /// With the lock held before and after: a look at the run's contexts and descriptors that does not wait.
-    private func pollLocked(_ frame: Frame, own: OwnDescriptors) -> PollResult {
-        let contexts = frame.run.isHosted ? host.carried.served : frame.contexts.list
-        lock.unlock()
-        defer { lock.lock() }
-        return poller.poll(contexts, own: own, deadline: .min)
     }
 }

@@ -31,7 +31,7 @@ extension GRunLoop {
                 hostRun, mode, mainQueueFirst: hostRun.turns.prefersMainQueue, polled: host.polled.take()))
         // Nothing for us: another source's wake-up, or a stale READY flag. The tail stays pending.
         if found.isEmpty, !hasLeftoversLocked(mode) {
-            leaveWaitToHostLocked(frame, mode, isTold: false)
+            leaveWaitToHostLocked(mode, isTold: false)
             return owed.contains(.pass)
         }
         _ = runTailLocked(frame, mode, found)
@@ -48,7 +48,7 @@ extension GRunLoop {
             hostRun.stage.beginTelling()
             notifyLocked(.beforeWaiting, mode)  // 7
             if hostRun.stage == .telling { hostRun.stage.wait() }
-            if host.hub != nil { host.toldMode = .passUnretained(mode) }
+            if hostPoll.hub != nil { host.toldMode = .passUnretained(mode) }
         } else {
             runHostedPassesLocked(frame)
         }
@@ -60,16 +60,15 @@ extension GRunLoop {
         while !hostRun.turns.isLeftToHost {
             frame.move(to: host.ambient)
             owed.settle(.pass)
-            frame.hasLeftWait = false
-            _ = host.ambient._withUnsafeGuaranteedRef { runPassLocked(frame, $0) }
-            guard frame.hasLeftWait else { continue }
+            let end = host.ambient._withUnsafeGuaranteedRef { runPassLocked(frame, $0) }
+            guard end == .leftToHost else { continue }
             // beforeWaiting may follow now, until something foreign is dispatched.
-            if let hub = host.hub { cgrun_hub_note_head(hub) }
+            if let hub = hostPoll.hub { cgrun_hub_note_head(hub) }
             return
         }
         owed.owe(.pass)
         hostRun.turns.slice.end()
-        if let hub = host.hub { cgrun_hub_yield(hub, Self.yieldedIterations, Int(sliceLength) / 1000) }
+        if let hub = hostPoll.hub { cgrun_hub_yield(hub, Self.yieldedIterations, Int(sliceLength) / 1000) }
     }
 
     /// Whether the host's next pass would begin from the same state: no foreign loop in a callout has switched the mode
@@ -81,12 +80,10 @@ extension GRunLoop {
     // MARK: The host's wait
 
     /// The wait is the host's: the tail of the pass follows in a later dispatch. `isTold`: beforeWaiting was sent.
-    func leaveWaitToHostLocked(_ frame: Frame, _ mode: ModeState, isTold: Bool) {
-        frame.hasLeftWait = true
-        let run = frame.run
-        run.stage.wait()
+    func leaveWaitToHostLocked(_ mode: ModeState, isTold: Bool) {
+        hostRun.stage.wait()
         host.waitMode = .passUnretained(mode)
-        if isTold, host.hub != nil { host.toldMode = host.waitMode }
+        if isTold, hostPoll.hub != nil { host.toldMode = host.waitMode }
     }
 
     /// Whether afterWaiting is still to be sent.
@@ -97,7 +94,7 @@ extension GRunLoop {
     func endHostWaitLocked() {
         guard let mode = host.toldMode else { return }
         host.toldMode = nil
-        if let hub = host.hub { cgrun_hub_note_wait_ended(hub) }
+        if let hub = hostPoll.hub { cgrun_hub_note_wait_ended(hub) }
         // As after any wait: a pass comes before the next one (item 70).
         frame?.run.stage.beginWaking()
         notifyLocked(.afterWaiting, mode.takeUnretainedValue())
@@ -153,9 +150,9 @@ extension GRunLoop {
         // A pass that was cut goes on with a head.
         if hostRun.stage.isInPass { hostRun.stage.lend() }
         batch.discard()
-        if !host.gone.isEmpty {
-            frame.kept.keep(all: host.gone)
-            host.gone.removeAll()
+        if !hostPoll.gone.isEmpty {
+            frame.kept.keep(all: hostPoll.gone)
+            hostPoll.gone.removeAll()
         }
         if frame.isOutermost { owed.handToHost() }
         popHostFrame(frame)

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stages 2, 3, 7 and 9, entry and exit: the observers of a mode.
 
+import CGRun
+
 extension GRunLoop {
     /// Calls the observers of a stage, if there are any. The mode is looked up after the mark: before it, the lookup
     /// would cost a register between the mark's comparison and its jump.
@@ -36,4 +38,14 @@ extension GRunLoop.Observer {
         if !repeats { invalidate() }
         guardian.withLock { firing = false }
     }
+}
+
+@inline(never) func callOutToObserver(
+    _ handler: inout (@Sendable (GRunLoop.Observer, GRunLoop.Activity) -> Void)?, _ observer: GRunLoop.Observer,
+    _ activity: GRunLoop.Activity, of loop: GRunLoop
+) {
+    loop.trace(.observer(observer), activity)
+    handler?(observer, activity)
+    handler = nil
+    cgrun_keep_frame()
 }

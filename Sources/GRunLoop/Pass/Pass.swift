@@ -5,24 +5,35 @@
 //   handled · 6 main-queue pre-check · 7 beforeWaiting · 8 wait · 9 afterWaiting · 10 service one live item · 11 blocks
 //   · 12 end checks · exit (once)
 //
-// The stages are never inlined: a profile shows them by name, and what one costs does not depend on its neighbours.
+// The stages are never inlined: a profile shows them by name, and what one costs does not depend on its neighbours. Nor
+// are the functions callOut…, in the files of the steps: no closure of a program is called from anywhere else, and none
+// with a lock held. Debuggers and profilers know them by name. What may have no other owner is taken inout and released
+// in there, so that the deinit of what it captured runs without a lock as well (item 177).
+
+import CGRun
 
 extension GRunLoop {
+    /// How a pass ended.
+    enum PassEnd {
+        case handledSource, other
+        /// The wait is the host's. The run's stage does not tell: a foreign loop in a callout of the pass has left its
+        /// own.
+        case leftToHost
+    }
+
     /// One pass: stages 2 to 11, and where a host drives perhaps only the head: the wait is the host's, and the tail
-    /// follows it. Returns whether it has handled a source. With the lock held before and after; never held in user
-    /// code.
-    @inline(never) func runPassLocked(_ frame: Frame, _ mode: ModeState) -> Bool {
+    /// follows it. With the lock held before and after; never held in user code.
+    @inline(never) func runPassLocked(_ frame: Frame, _ mode: ModeState) -> PassEnd {
         let run = frame.run
         let handled = runHeadLocked(frame, mode)
         var polls = run.onlyPolls || (handled && !sleepsAtOnceLocked(frame, mode))
         if !run.turns.owed.isEmpty {
             // What the tail would find comes after the host's turn.
-            if run.turns.isLeftToHost { return handled }
+            if run.turns.isLeftToHost { return .other }
             polls = true
         }
-        let found = takeReadyLocked(frame, mode, polls: polls)
-        if frame.hasLeftWait { return handled }
-        return runTailLocked(frame, mode, found) || handled
+        guard let found = takeReadyLocked(frame, mode, polls: polls) else { return .leftToHost }
+        return runTailLocked(frame, mode, found) || handled ? .handledSource : .other
     }
 
     /// What comes before the wait: stages 2 to 5. Returns whether a source was handled.
@@ -31,12 +42,7 @@ extension GRunLoop {
         notifyLocked(.beforeTimers, mode)  // 2
         notifyLocked(.beforeSources, mode)  // 3
         runBlocksLocked(frame, mode)  // 4
-        mark(.sources)
-        guard !mode.signalled.isEmpty else {
-            if !frame.run.turns.owed.isEmpty { endSourcesTurnLocked(frame, mode) }
-            return false
-        }
-        let handled = frame.run.turns.mayServe(.sources) && performSourcesLocked(frame, mode)  // 5
+        let handled = performSourcesLocked(frame, mode)  // 5
         if handled { runBlocksLocked(frame, mode) }
         return handled
     }
@@ -48,7 +54,7 @@ extension GRunLoop {
         if dispatches { dispatchAllLocked(found.contexts, frame) }
         mark(.service)
         // A pass from memory, which does not ask the main queue first, is not the one after it.
-        if !found.isFromMemory { frame.run.turns.served = .other }
+        if !found.isFromMemory { frame.run.turns.noteServed(.other) }
         // What is owed after a cut, or after a foreign loop in the callout, is for later passes.
         let owesTurns = !frame.run.turns.owed.isEmpty
         let handled = serviceLocked(found.item, frame, mode)  // 10
@@ -78,97 +84,12 @@ extension GRunLoop {
         frame.run.beginPass()
     }
 
-    // MARK: 5
-
-    /// Performs what is signalled now, in order; only the first if the run returns after a source. Returns whether any
-    /// was.
-    @inline(never) func performSourcesLocked(_ frame: Frame, _ mode: ModeState) -> Bool {
-        frame.run.turns.slice.begin()
-        let handled: Bool
-        if let only = mode.signalled.takeOnly() {
-            handled = performLocked(only, frame, mode)
-            if handled { _ = isCutLocked(frame, after: .sources) }
-        } else {
-            handled = performBatchLocked(frame, mode)
-        }
-        if !frame.run.turns.owed.isEmpty { endSourcesTurnLocked(frame, mode, handled) }
-        return handled
-    }
-
-    /// Runs the blocks that waited for this turn if it was the last one owed and no source was handled: nothing else
-    /// would keep the loop from sleeping with blocks left.
-    @inline(never) private func endSourcesTurnLocked(_ frame: Frame, _ mode: ModeState, _ handled: Bool = false) {
-        endTurnLocked(frame, of: .sources)
-        if !handled, frame.run.turns.owed.isEmpty { runBlocksLocked(frame, mode) }
-    }
-
-    @inline(never) private func performBatchLocked(_ frame: Frame, _ mode: ModeState) -> Bool {
-        let outer = mode.signalled.beginBatch()
-        var handled = false
-        // A source that is not performed stays in the mode's list, where a nested run finds it. A removed one has left
-        // the list, and keeps its signal.
-        while let membership = mode.signalled.nextOfBatch() {
-            guard performLocked(membership, frame, mode) else { continue }
-            handled = true
-            if frame.run.returnsAfterSource { break }
-            if isCutLocked(frame, after: .sources) {
-                mode.signalled.cutBatch()
-                break
-            }
-        }
-        frame.kept.keep(all: mode.signalled.endBatch(resuming: outer))
-        return handled
-    }
-
-    /// Performs a source of the mode; returns whether it was still signalled.
-    private func performLocked(_ membership: Unmanaged<SourceMembership>, _ frame: Frame, _ mode: ModeState) -> Bool {
-        let memberships = membership._withUnsafeGuaranteedRef {
-            mode.signalled.remove($0)
-            return $0.source.takeSignal()
-        }
-        guard let memberships else { return false }
-        unlock(toCall: membership, in: frame)
-        if !memberships.isEmpty { notePerformed(memberships, frame) }
-        membership._withUnsafeGuaranteedRef { callOutToSource($0.source, of: self) }
-        lock.lock()
-        return true
-    }
-
-    /// Before it is performed a source leaves the lists of all its modes, in whatever loop: a signal from its callout
-    /// is a new one there too.
-    private func notePerformed(_ memberships: [SourceMembership], _ frame: Frame) {
-        frame.kept.keep(all: memberships)
-        for membership in memberships {
-            membership.loop.lock.withLock {
-                if !membership.source.isSignalled { membership.mode.signalled.removePerformed(membership) }
-            }
-        }
-    }
-
     // MARK: 10
-
-    @inline(never) private func dispatchAllLocked(_ ready: [ServedContext], _ frame: Frame) {
-        let isOwed = frame.run.turns.owed.contains(.contexts)
-        let end = isOwed ? Nanoseconds.now().addingSaturating(sliceLength) : .min
-        frame.run.turns.slice.begin()
-        for served in ready { dispatchLocked(served, frame) }
-        if isOwed { yieldLocked(frame, until: end) }
-    }
-
-    @inline(never) func dispatchLocked(_ served: ServedContext, _ frame: Frame) {
-        frame.kept.keep(served)
-        lock.unlock()
-        let outerDepth = ownDispatchDepth
-        ownDispatchDepth = Contexts.depth + 1
-        callOutToContext(served, of: self)
-        ownDispatchDepth = outerDepth
-        lock.lock()
-    }
 
     /// Services one item; returns whether that counts as a handled source.
     @inline(never) func serviceLocked(_ item: ReadyItem?, _ frame: Frame, _ mode: ModeState) -> Bool {
         let run = frame.run
-        if run.turns.served == .descriptor { run.turns.served = .other }
+        run.turns.endDescriptors()
         guard let item else { return false }
         if item.kind != .wakeUp { run.turns.slice.begin() }
         switch item {
@@ -178,44 +99,11 @@ extension GRunLoop {
             fireTimersLocked(frame, mode)
             return false
         case .mainQueue:
-            run.turns.served = .mainQueue
+            run.turns.noteServed(.mainQueue)
             return drainMainQueueLocked()
         case .descriptor(let source):
-            run.turns.served = .descriptor
-            let handled = performLocked(source, frame, mode)
-            return serviceRowLocked(frame, mode) || handled
+            return serviceDescriptorLocked(source, frame, mode)
         }
-    }
-
-    /// Services fetched events one after the other, as long as each next pass would do nothing else and notify no
-    /// observer. A traced loop makes no rows, so that a trace shows each pass. Returns whether an item counts as a
-    /// handled source.
-    private func serviceRowLocked(_ frame: Frame, _ mode: ModeState) -> Bool {
-        let run = frame.run
-        var handled = false
-        while isRowLocked(frame, mode) {
-            run.turns.beginPass()
-            if let (source, ready, _) = takeEventLocked(run, mode) {
-                callOutLocked(to: source, ready, frame)
-                handled = true
-                continue
-            }
-            guard let item = takeFromMemoryLocked(run, mode) else {
-                run.turns.leavePass()
-                break
-            }
-            guard case .descriptor(let source) = item else { return serviceLocked(item, frame, mode) || handled }
-            if performLocked(source, frame, mode) { handled = true }
-        }
-        return handled
-    }
-
-    /// Whether the passes between two descriptors can be left out. A run with a limit looks at the clock between them.
-    @inline(__always) private func isRowLocked(_ frame: Frame, _ mode: ModeState) -> Bool {
-        let run = frame.run
-        return isNextHeadEmptyLocked(frame, mode) && run.deadline == .never && !mode.descriptors.isEmpty
-            && run.stage == .tail && (!run.isHosted || isHostBetweenPassesLocked(in: mode))
-            && !run.turns.slice.isSpent(sliceLength, after: .descriptors)
     }
 
     /// Whether the outermost run goes on after this pass, and stages 2 to 5 of the next pass would have no effect and
@@ -226,18 +114,96 @@ extension GRunLoop {
             && frame.isOutermost && !frame.run.returnsAfterSource && !frame.run.isStopped && !isWaitTold
     }
 
-    private func performLocked(_ wanted: Unmanaged<DescriptorSource>, _ frame: Frame, _ mode: ModeState) -> Bool {
-        guard let (source, ready, _) = batch.take(wanted, in: mode) else { return false }
-        callOutLocked(to: source, ready, frame)
-        return true
+    // MARK: 4, 5 and 11
+
+    /// Runs the blocks of the mode that are enqueued now. Blocks that these enqueue wait for the
+    /// next step. A nested run does not see the rest of this step.
+    @inline(__always) func runBlocksLocked(_ frame: Frame, _ mode: ModeState) {
+        mark(.blocks)
+        guard mode.blocks.live > 0 || (mode.isCommon && commonBlocks.live > 0) else {
+            // A nested run may have run them.
+            return endTurnLocked(frame, of: .blocks)
+        }
+        if frame.run.turns.mayServe(.blocks) { runBlockStepLocked(frame, mode) }
     }
 
-    @inline(__always) private func callOutLocked(
-        to source: Unmanaged<DescriptorSource>, _ ready: DescriptorSource.Conditions, _ frame: Frame
-    ) {
-        unlock(toCall: source, in: frame)
-        source._withUnsafeGuaranteedRef { callOutToDescriptorSource($0, ready, of: self) }
+    @inline(never) private func runBlockStepLocked(_ frame: Frame, _ mode: ModeState) {
+        frame.run.turns.slice.begin()
+        let outer = hiddenBlocks
+        hiddenBlocks = blockSequence
+        frame.run.turns.forgetAsked()
+        if let queue = onlyQueueLocked(mode, from: outer) {
+            runAllLocked(queue, frame)
+        } else {
+            runMergedLocked(frame, mode, from: outer, before: hiddenBlocks)
+        }
+        hiddenBlocks = outer
+        endTurnLocked(frame, of: .blocks)
+    }
+
+    /// The queue to run, if blocks wait in only one of the mode's two queues, and this step runs all of them. Blocks
+    /// for the common modes count even if the mode is not common yet: a block may make it so.
+    private func onlyQueueLocked(_ mode: ModeState, from start: UInt64) -> BlockQueue? {
+        let hasCommon = commonBlocks.live > 0
+        guard !hasCommon || mode.isCommon && mode.blocks.live == 0 else { return nil }
+        let queue = hasCommon ? commonBlocks : mode.blocks
+        return queue.isPlain(from: start) ? queue : nil
+    }
+
+    /// Takes all blocks out of the queue, and runs them without the lock: no other run sees them.
+    private func runAllLocked(_ queue: BlockQueue, _ frame: Frame) {
+        let taken = spareBlocks ?? BlockQueue()
+        spareBlocks = nil
+        taken.exchange(with: queue)
+        frame.takenBlocks = taken
+        let run = frame.run
+        let limit = sliceLength
+        lock.unlock()
+        repeat {
+            // Handed on in place: a copy of the body that outlives its callout would be released with the lock held.
+            var body = taken.removeFirst()
+            callOutToBlock(&body, of: self)
+            guard run.turns.slice.isSpent(limit, after: .blocks) else { continue }
+            lock.lock()
+            if cutLocked(frame, after: .blocks), taken.live > 0 {
+                // Blocks that were enqueued meanwhile come after the rest.
+                taken.appendAll(of: queue)
+                taken.exchange(with: queue)
+            }
+            lock.unlock()
+        } while taken.live > 0
         lock.lock()
+        frame.takenBlocks = nil
+        if spareBlocks == nil, taken.isSmall { spareBlocks = taken } else { taken.deallocate() }
+    }
+
+    /// Runs the blocks of both queues one by one, choosing anew before each.
+    private func runMergedLocked(_ frame: Frame, _ mode: ModeState, from start: UInt64, before end: UInt64) {
+        var next = start
+        while let (queue, sequence) = nextBlockLocked(mode, from: next), sequence < end {
+            var body = queue.take(sequence)
+            next = sequence + 1
+            lock.unlock()
+            callOutToBlock(&body, of: self)
+            lock.lock()
+            if isCutLocked(frame, after: .blocks) { break }
+        }
+    }
+
+    private func nextBlockLocked(_ mode: ModeState, from start: UInt64) -> (BlockQueue, UInt64)? {
+        let own = mode.blocks.first(from: start)
+        let common = mode.isCommon ? commonBlocks.first(from: start) : nil
+        switch (own, common) {
+        case (nil, nil): return nil
+        case (let own?, nil): return (mode.blocks, own)
+        case (nil, let common?): return (commonBlocks, common)
+        case (let own?, let common?): return own <= common ? (mode.blocks, own) : (commonBlocks, common)
+        }
+    }
+
+    func hasVisibleBlocksLocked(_ mode: ModeState) -> Bool {
+        mode.blocks.first(from: hiddenBlocks) != nil
+            || (mode.isCommon && commonBlocks.first(from: hiddenBlocks) != nil)
     }
 
     // MARK: Every callout
@@ -249,4 +215,10 @@ extension GRunLoop {
         lock.unlock()
         frame.kept.replace(by: item.takeRetainedValue())
     }
+}
+
+@inline(never) func callOutToBlock(_ block: inout (@Sendable () -> Void)?, of loop: GRunLoop) {
+    loop.trace(.block)
+    if let body = block.take() { body() }
+    cgrun_keep_frame()
 }

@@ -40,9 +40,9 @@ extension GRunLoop {
         }
         notifyLocked(.entry, mode)  // 1
         let end = deadline(after: span)
-        frame.run.deadline = end
+        frame.run.setLimit(end)
         let result = runPassesLocked(frame, mode)
-        frame.run.isDeadlineSpent = true
+        frame.run.alarm = .never
         notifyLocked(.exit, mode)
 
         batch.discard()
@@ -71,14 +71,14 @@ extension GRunLoop {
     private func runPassesLocked(_ frame: Frame, _ mode: ModeState) -> RunResult {
         if frame.run.isStopped { return .stopped }
         while true {
-            let handled = runPassLocked(frame, mode)
-            if let result = endCheckLocked(frame, mode, handled) { return result }  // 12
+            let end = runPassLocked(frame, mode)
+            if let result = endCheckLocked(frame, mode, end == .handledSource) { return result }  // 12
         }
     }
 
     /// Makes the run the innermost one. False if it has no context and no descriptor to sleep with.
     private func beginLocked(_ frame: Frame, _ mode: ModeState) -> Bool {
-        if host.isAbandoned { Self.endForLoss() }
+        if hostPoll.isAbandoned { Self.endForLoss() }
         guard hasContextLocked(mode) else { return false }
         acquireContextsLocked(frame, mode)
         // Where other threads own every context of the mode, the loop sleeps with a descriptor of its own.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where a timer fires: in stage 10 those that are due, and by hand.
 
+import CGRun
+
 extension GRunLoop {
     /// Fires every timer that is due now, in order. Each is checked again before its call: an earlier timer may have
     /// invalidated, removed or moved it, and a nested run may have fired it.
@@ -81,4 +83,14 @@ extension GRunLoop.Timer {
         if dates.deadline <= due { dates.advance(from: due, at: nowLocked) }
         return guardian.loop.flatMap { returnToHeaps(of: $0) }
     }
+}
+
+/// `loop` is nil in a timer that is fired by hand.
+@inline(never) func callOutToTimer(
+    _ handler: inout (@Sendable (GRunLoop.Timer) -> Void)?, _ timer: GRunLoop.Timer, of loop: GRunLoop?
+) {
+    loop?.trace(.timer(timer))
+    handler?(timer)
+    handler = nil
+    cgrun_keep_frame()
 }

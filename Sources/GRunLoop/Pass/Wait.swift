@@ -17,9 +17,9 @@ extension GRunLoop {
         var isEmpty: Bool { contexts.isEmpty && item == nil }
     }
 
-    /// Stages 6 to 9. Where a host drives and nothing is ready, the wait is the host's, and the tail is pending. With
-    /// the lock held before and after.
-    @inline(never) func takeReadyLocked(_ frame: Frame, _ mode: ModeState, polls: Bool) -> Found {
+    /// Stages 6 to 9. Nil where a host drives and nothing is ready: the wait is the host's, and the tail is pending.
+    /// With the lock held before and after.
+    @inline(never) func takeReadyLocked(_ frame: Frame, _ mode: ModeState, polls: Bool) -> Found? {
         let run = frame.run
         let isObserved = mode.areWaitsObserved
         if !isObserved, let item = takeFromMemoryLocked(run, mode) {
@@ -33,6 +33,11 @@ extension GRunLoop {
         acquireContextsLocked(frame, mode)
         if isObserved, !polls {
             if let found = lookBeforeWaitingLocked(frame, mode, asksMainQueue: mainQueueFirst) { return found }
+            if run.isHosted, !hasReadyLocked(run, mode) {
+                // The host may have more to do before it sleeps. When it is about to it says so: hostIsIdle().
+                leaveWaitToHostLocked(mode, isTold: false)
+                return nil
+            }
             mainQueueFirst = false
         }
         if !polls {
@@ -45,7 +50,7 @@ extension GRunLoop {
             run.isHosted
             ? lookForHostLocked(frame, mode, mainQueueFirst: mainQueueFirst, polls: polls)
             : sleepLocked(frame, mode, mainQueueFirst: mainQueueFirst, deadline: polls ? .min : run.deadline)
-        if !polls, !frame.hasLeftWait {
+        if !polls, found != nil {
             run.stage.beginTail()
             notifyLocked(.afterWaiting, mode)  // 9
         }
@@ -69,24 +74,22 @@ extension GRunLoop {
         }
         let ready = readyContextsLocked(frame)
         if !ready.isEmpty { return Found(contexts: ready, item: lookLocked(frame.run, mode, mainQueueFirst: false)) }
-        guard frame.run.isHosted, !hasReadyLocked(frame.run, mode) else { return nil }
-        // The host may have more to do before it sleeps. When it is about to it says so: hostIsIdle().
-        leaveWaitToHostLocked(frame, mode, isTold: false)
-        return Found()
+        return nil
     }
 
     /// 8, where a host drives: looks at what its poll has found or cannot see. If that is nothing, the tail is pending.
     @inline(never) private func lookForHostLocked(
         _ frame: Frame, _ mode: ModeState, mainQueueFirst: Bool, polls: Bool
-    ) -> Found {
+    ) -> Found? {
         let run = frame.run
         var found = Found(contexts: readyContextsLocked(frame))
         let polled = host.polled.take()
         if polls || !found.contexts.isEmpty || !leavesLookToHostLocked(run, mode, polled) {
             found.item = lookLocked(run, mode, mainQueueFirst: mainQueueFirst)
         }
-        if !polls, found.isEmpty { leaveWaitToHostLocked(frame, mode, isTold: mode.areWaitsObserved) }
-        return found
+        guard !polls, found.isEmpty else { return found }
+        leaveWaitToHostLocked(mode, isTold: mode.areWaitsObserved)
+        return nil
     }
 
     /// After a handled source the loop polls without waiting; if nothing is ready, another pass leads to its sleep
@@ -157,62 +160,8 @@ extension GRunLoop {
         return item
     }
 
-    /// Takes the next fetched event of a descriptor. Nil if a wake-up or a timer may come first, or if nothing is
-    /// ready.
-    @inline(__always) func takeEventLocked(_ run: Run, _ mode: ModeState) -> DescriptorSet.Receiver? {
-        guard !owed.contains(.wakeUp), mode.heap.earliest > timeForTimersLocked(mode), servesFromMemoryLocked(run)
-        else { return nil }
-        let hasFetched = fetchIfUsedUpLocked(mode)
-        if hasFetched { run.turns.noteAsked() }
-        guard let receiver = batch.takeFirst(in: mode) else {
-            if hasFetched { endFetchLocked(mode) }
-            return nil
-        }
-        lastTurn = .descriptor
-        run.turns.noteFromMemory(1)
-        return receiver
-    }
-
-    @inline(__always) private func servesFromMemoryLocked(_ run: Run) -> Bool {
+    @inline(__always) func servesFromMemoryLocked(_ run: Run) -> Bool {
         run.turns.mayServeFromMemory && itemChooser == nil && virtualTime == nil
-    }
-
-    /// Asks the mode's epoll for events if the last batch is used up. Returns whether it did. A batch whose remaining
-    /// events are all of removed sources counts as not used up.
-    @discardableResult private func refillBatchLocked(_ mode: ModeState) -> Bool {
-        guard fetchIfUsedUpLocked(mode) else { return false }
-        endFetchLocked(mode)
-        return true
-    }
-
-    @inline(__always) private func fetchIfUsedUpLocked(_ mode: ModeState) -> Bool {
-        guard batch.isEmpty(in: mode), mode.descriptors.watched >= 0 else { return false }
-        if !batch.fetch(from: mode) { loseDescriptorsLocked("epoll_wait", errno) }
-        return true
-    }
-
-    /// Asks the mode's epoll what is ready.
-    private func fetchLocked(_ mode: ModeState) {
-        if !batch.fetch(from: mode) { loseDescriptorsLocked("epoll_wait", errno) }
-        endFetchLocked(mode)
-    }
-
-    /// An event without a source: its descriptor was closed while watched, but a copy of it is open. The kernel would
-    /// report it for ever, and no number is left to remove it by. A new epoll does not know it.
-    private func endFetchLocked(_ mode: ModeState) {
-        if batch.dropOrphans(of: mode) { replaceEpollLocked(of: mode) }
-    }
-
-    private func replaceEpollLocked(of mode: ModeState) {
-        let isRebuilt = mode.descriptors.rebuild()
-        host.forgetEpoll(of: mode)
-        lock.unlock()
-        Log.warning(
-            "a descriptor was closed while a DescriptorSource watched it, and lives on in a copy; remove or invalidate "
-                + "the source before closing its descriptor"
-                + (isRebuilt
-                    ? "" : ". No descriptor is left to watch the mode's others with; add one again when there is"))
-        lock.lock()
     }
 
     /// 8, where we drive: waits until an item is live or the deadline has passed. A kick that only re-arms the sleep
@@ -236,7 +185,7 @@ extension GRunLoop {
             if until != .min {
                 let waker: Waker =
                     contexts.isEmpty ? .descriptor(wakeDescriptor) : .context(contexts[0].context)
-                sleep.begin(in: mode, wokenBy: waker, until: until, watchesDescriptors: descriptors >= 0)
+                sleep.begin(in: mode, wokenBy: waker, until: until)
             }
             let own = OwnDescriptors(
                 descriptors: descriptors, mainQueue: servesMainQueue ? MainQueue.handle : -1,
@@ -251,7 +200,7 @@ extension GRunLoop {
             let end = hasDatesLocked(frame, mode) || run.hasLimit ? time : .min
             run.turns.slice.noteWait(until: virtualTime == nil && end != .min ? end : .never)
             if !frame.isOutermost { endOuterRunsLocked(frame, at: end) }
-            if run.hasLimit, run.deadline <= end { run.isDeadlineSpent = true }
+            if run.hasLimit, run.deadline <= end { run.alarm = .never }
             let item = chooseLocked(run, mode, from: result, mainQueueFirst: mainQueueFirst, now: end)
             if item != nil || !result.readyContexts.isEmpty || deadline <= end {
                 return Found(contexts: result.readyContexts, item: item)
@@ -369,4 +318,12 @@ extension GRunLoop {
         frame.kept.keep(all: frame.contexts.list)
         frame.contexts.update(to: contextsLocked(of: mode), version: mode.contextsVersion)
     }
+}
+
+/// The frame of a sleeping loop.
+@inline(never) func waitForEvents(
+    _ poller: ContextPoller, _ contexts: [ServedContext], own: OwnDescriptors, deadline: Nanoseconds
+) -> PollResult {
+    defer { cgrun_keep_frame() }
+    return poller.poll(contexts, own: own, deadline: deadline)
 }

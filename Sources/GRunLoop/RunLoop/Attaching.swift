@@ -33,8 +33,8 @@ extension GRunLoop {
         Contexts.retain(former.context)
         host.detachedFrom = former.context
         for mode in modes.values { mode.contextsVersion += 1 }
-        let descriptors = host.close()
-        let carried = host.carried.removeAll()
+        let descriptors = hostPoll.close()
+        let carried = hostPoll.carried.removeAll()
         lock.unlock()
         defer { withExtendedLifetime(carried) {} }
         // The hub goes before its descriptors: GLib must not poll a number that belongs to something else.
@@ -52,7 +52,7 @@ extension GRunLoop {
     public func attach() {
         guard !refuses("attach"), requireOwnThread("attach") else { return }
         lock.withLock {
-            guard let context = host.detachedFrom, !host.isAbandoned else { return }
+            guard let context = host.detachedFrom, !hostPoll.isAbandoned else { return }
             home = ServedContext(context, carrying: self)
             host.detachedFrom = nil
             owed.owe(.pass)

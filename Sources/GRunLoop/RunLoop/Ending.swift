@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The end of a loop: its thread has ended.
 
+import CGRun
+
 import Glibc
 
 extension GRunLoop: ThreadOwned {
@@ -97,8 +99,8 @@ extension GRunLoop: ThreadOwned {
             }
             self.frame = frame.parent
         }
-        remains.contexts += host.carried.removeAll() + host.gone
-        host.gone = []
+        remains.contexts += hostPoll.carried.removeAll() + hostPoll.gone
+        hostPoll.gone = []
         remains.home = home
         home = nil
         if let context = host.detachedFrom { remains.items.append(.context(context)) }
@@ -106,7 +108,7 @@ extension GRunLoop: ThreadOwned {
         // Each holds the loop.
         remains.released += host.ambientStack
         host.ambientStack = []
-        remains.descriptors += host.close()
+        remains.descriptors += hostPoll.close()
         return remains
     }
 
@@ -126,4 +128,10 @@ extension GRunLoop: ThreadOwned {
         mode.ownContext = nil
         mode.contextsVersion += 1
     }
+}
+
+/// Calls an end handler, on the ending thread.
+@inline(never) func callOutToEndHandler(_ handler: inout (@Sendable () -> Void)?) {
+    if let body = handler.take() { body() }
+    cgrun_keep_frame()
 }

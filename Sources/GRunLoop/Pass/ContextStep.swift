@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stages 6, 8 and 10 for contexts: which are ready, and their dispatch.
+
+import CGRun
+
+extension GRunLoop {
+    @inline(never) func dispatchAllLocked(_ ready: [ServedContext], _ frame: Frame) {
+        let isOwed = frame.run.turns.owed.contains(.contexts)
+        let end = isOwed ? Nanoseconds.now().addingSaturating(sliceLength) : .min
+        frame.run.turns.slice.begin()
+        for served in ready { dispatchLocked(served, frame) }
+        if isOwed { yieldLocked(frame, until: end) }
+    }
+
+    @inline(never) func dispatchLocked(_ served: ServedContext, _ frame: Frame) {
+        frame.kept.keep(served)
+        lock.unlock()
+        let outerDepth = ownDispatchDepth
+        ownDispatchDepth = Contexts.depth + 1
+        callOutToContext(served, of: self)
+        ownDispatchDepth = outerDepth
+        lock.lock()
+    }
+
+    /// With the lock held, after the ready contexts had their turn: dispatches them up to two times more, so that lower
+    /// priorities of a context have their turn, too. A dispatch serves one priority, and may draw a frame for 25 ms:
+    /// after `end` no more follow, or our timers would be late by three frames.
+    private func yieldLocked(_ frame: Frame, until end: Nanoseconds) {
+        for _ in 0..<2 {
+            guard .now() < end else { return }
+            let ready = readyContextsLocked(frame)
+            guard !ready.isEmpty else { return }
+            for served in ready { dispatchLocked(served, frame) }
+        }
+    }
+
+    /// With the lock held before and after: the run's contexts that are ready.
+    func readyContextsLocked(_ frame: Frame) -> [ServedContext] {
+        let hasContexts = frame.run.isHosted ? !hostPoll.carried.isEmpty : !frame.contexts.list.isEmpty
+        return hasContexts ? pollLocked(frame, own: OwnDescriptors()).readyContexts : []
+    }
+
+    /// With the lock held before and after: a look at the run's contexts and descriptors that does not wait.
+    func pollLocked(_ frame: Frame, own: OwnDescriptors) -> PollResult {
+        let contexts = frame.run.isHosted ? hostPoll.carried.served : frame.contexts.list
+        lock.unlock()
+        defer { lock.lock() }
+        return poller.poll(contexts, own: own, deadline: .min)
+    }
+}
+
+@inline(never) func callOutToContext(_ served: ServedContext, of loop: GRunLoop) {
+    loop.trace(.context)
+    Contexts.dispatch(served.context)
+    cgrun_keep_frame()
+}

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stages 8 and 10 for descriptors: what is ready is fetched in batches, and performed one a pass or in rows.
+
+import CGRun
+import Glibc
+
+extension GRunLoop {
+    /// 10. Performs a source, and then those that have been fetched after it. Returns whether an item counts as a
+    /// handled source.
+    func serviceDescriptorLocked(_ source: Unmanaged<DescriptorSource>, _ frame: Frame, _ mode: ModeState) -> Bool {
+        frame.run.turns.noteServed(.descriptor)
+        let handled = performLocked(source, frame, mode)
+        return serviceRowLocked(frame, mode) || handled
+    }
+
+    /// Services fetched events one after the other, as long as each next pass would do nothing else and notify no
+    /// observer. A traced loop makes no rows, so that a trace shows each pass. Returns whether an item counts as a
+    /// handled source.
+    private func serviceRowLocked(_ frame: Frame, _ mode: ModeState) -> Bool {
+        let run = frame.run
+        var handled = false
+        while isRowLocked(frame, mode) {
+            run.turns.beginPass()
+            if let (source, ready, _) = takeEventLocked(run, mode) {
+                callOutLocked(to: source, ready, frame)
+                handled = true
+                continue
+            }
+            guard let item = takeFromMemoryLocked(run, mode) else {
+                run.turns.leavePass()
+                break
+            }
+            guard case .descriptor(let source) = item else { return serviceLocked(item, frame, mode) || handled }
+            if performLocked(source, frame, mode) { handled = true }
+        }
+        return handled
+    }
+
+    /// Whether the passes between two descriptors can be left out. A run with a limit looks at the clock between them.
+    @inline(__always) private func isRowLocked(_ frame: Frame, _ mode: ModeState) -> Bool {
+        let run = frame.run
+        return isNextHeadEmptyLocked(frame, mode) && run.deadline == .never && !mode.descriptors.isEmpty
+            && run.stage == .tail && (!run.isHosted || isHostBetweenPassesLocked(in: mode))
+            && !run.turns.slice.isSpent(sliceLength, after: .descriptors)
+    }
+
+    private func performLocked(_ wanted: Unmanaged<DescriptorSource>, _ frame: Frame, _ mode: ModeState) -> Bool {
+        guard let (source, ready, _) = batch.take(wanted, in: mode) else { return false }
+        callOutLocked(to: source, ready, frame)
+        return true
+    }
+
+    @inline(__always) private func callOutLocked(
+        to source: Unmanaged<DescriptorSource>, _ ready: DescriptorSource.Conditions, _ frame: Frame
+    ) {
+        unlock(toCall: source, in: frame)
+        source._withUnsafeGuaranteedRef { callOutToDescriptorSource($0, ready, of: self) }
+        lock.lock()
+    }
+
+    // MARK: What is fetched
+
+    /// Takes the next fetched event of a descriptor. Nil if a wake-up or a timer may come first, or if nothing is
+    /// ready.
+    @inline(__always) func takeEventLocked(_ run: Run, _ mode: ModeState) -> DescriptorSet.Receiver? {
+        guard !owed.contains(.wakeUp), mode.heap.earliest > timeForTimersLocked(mode), servesFromMemoryLocked(run)
+        else { return nil }
+        let hasFetched = fetchIfUsedUpLocked(mode)
+        if hasFetched { run.turns.noteAsked() }
+        guard let receiver = batch.takeFirst(in: mode) else {
+            if hasFetched { endFetchLocked(mode) }
+            return nil
+        }
+        lastTurn = .descriptor
+        run.turns.noteFromMemory(1)
+        return receiver
+    }
+
+    /// Asks the mode's epoll for events if the last batch is used up. Returns whether it did. A batch whose remaining
+    /// events are all of removed sources counts as not used up.
+    @discardableResult func refillBatchLocked(_ mode: ModeState) -> Bool {
+        guard fetchIfUsedUpLocked(mode) else { return false }
+        endFetchLocked(mode)
+        return true
+    }
+
+    @inline(__always) private func fetchIfUsedUpLocked(_ mode: ModeState) -> Bool {
+        guard batch.isEmpty(in: mode), mode.descriptors.watched >= 0 else { return false }
+        if !batch.fetch(from: mode) { loseDescriptorsLocked("epoll_wait", errno) }
+        return true
+    }
+
+    /// Asks the mode's epoll what is ready.
+    func fetchLocked(_ mode: ModeState) {
+        if !batch.fetch(from: mode) { loseDescriptorsLocked("epoll_wait", errno) }
+        endFetchLocked(mode)
+    }
+
+    /// An event without a source: its descriptor was closed while watched, but a copy of it is open. The kernel would
+    /// report it for ever, and no number is left to remove it by. A new epoll does not know it.
+    private func endFetchLocked(_ mode: ModeState) {
+        if batch.dropOrphans(of: mode) { replaceEpollLocked(of: mode) }
+    }
+
+    private func replaceEpollLocked(of mode: ModeState) {
+        let isRebuilt = mode.descriptors.rebuild()
+        hostPoll.forgetEpoll(of: mode)
+        lock.unlock()
+        Log.warning(
+            "a descriptor was closed while a DescriptorSource watched it, and lives on in a copy; remove or invalidate "
+                + "the source before closing its descriptor"
+                + (isRebuilt
+                    ? "" : ". No descriptor is left to watch the mode's others with; add one again when there is"))
+        lock.lock()
+    }
+}
+
+@inline(never) func callOutToDescriptorSource(
+    _ source: GRunLoop.DescriptorSource, _ ready: GRunLoop.DescriptorSource.Conditions, of loop: GRunLoop
+) {
+    loop.trace(.descriptor(source))
+    source.handler(source, ready)
+    cgrun_keep_frame()
+}

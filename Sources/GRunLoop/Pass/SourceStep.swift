@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stage 5: the version-0 sources that are signalled.
+
+import CGRun
+
+extension GRunLoop {
+    /// Performs what is signalled now, in order; only the first if the run returns after a source. Returns whether any
+    /// was.
+    @inline(__always) func performSourcesLocked(_ frame: Frame, _ mode: ModeState) -> Bool {
+        mark(.sources)
+        guard !mode.signalled.isEmpty else {
+            if !frame.run.turns.owed.isEmpty { endSourcesTurnLocked(frame, mode) }
+            return false
+        }
+        return frame.run.turns.mayServe(.sources) && performSignalledLocked(frame, mode)
+    }
+
+    @inline(never) private func performSignalledLocked(_ frame: Frame, _ mode: ModeState) -> Bool {
+        frame.run.turns.slice.begin()
+        let handled: Bool
+        if let only = mode.signalled.takeOnly() {
+            handled = performLocked(only, frame, mode)
+            if handled { _ = isCutLocked(frame, after: .sources) }
+        } else {
+            handled = performBatchLocked(frame, mode)
+        }
+        if !frame.run.turns.owed.isEmpty { endSourcesTurnLocked(frame, mode, handled) }
+        return handled
+    }
+
+    /// Runs the blocks that waited for this turn if it was the last one owed and no source was handled: nothing else
+    /// would keep the loop from sleeping with blocks left.
+    @inline(never) private func endSourcesTurnLocked(_ frame: Frame, _ mode: ModeState, _ handled: Bool = false) {
+        endTurnLocked(frame, of: .sources)
+        if !handled, frame.run.turns.owed.isEmpty { runBlocksLocked(frame, mode) }
+    }
+
+    @inline(never) private func performBatchLocked(_ frame: Frame, _ mode: ModeState) -> Bool {
+        let outer = mode.signalled.beginBatch()
+        var handled = false
+        // A source that is not performed stays in the mode's list, where a nested run finds it. A removed one has left
+        // the list, and keeps its signal.
+        while let membership = mode.signalled.nextOfBatch() {
+            guard performLocked(membership, frame, mode) else { continue }
+            handled = true
+            if frame.run.returnsAfterSource { break }
+            if isCutLocked(frame, after: .sources) {
+                mode.signalled.cutBatch()
+                break
+            }
+        }
+        frame.kept.keep(all: mode.signalled.endBatch(resuming: outer))
+        return handled
+    }
+
+    /// Performs a source of the mode; returns whether it was still signalled.
+    private func performLocked(_ membership: Unmanaged<SourceMembership>, _ frame: Frame, _ mode: ModeState) -> Bool {
+        let memberships = membership._withUnsafeGuaranteedRef {
+            mode.signalled.remove($0)
+            return $0.source.takeSignal()
+        }
+        guard let memberships else { return false }
+        unlock(toCall: membership, in: frame)
+        if !memberships.isEmpty { notePerformed(memberships, frame) }
+        membership._withUnsafeGuaranteedRef { callOutToSource($0.source, of: self) }
+        lock.lock()
+        return true
+    }
+
+    /// Before it is performed a source leaves the lists of all its modes, in whatever loop: a signal from its callout
+    /// is a new one there too.
+    private func notePerformed(_ memberships: [SourceMembership], _ frame: Frame) {
+        frame.kept.keep(all: memberships)
+        for membership in memberships {
+            membership.loop.lock.withLock {
+                if !membership.source.isSignalled { membership.mode.signalled.removePerformed(membership) }
+            }
+        }
+    }
+}
+
+@inline(never) func callOutToSource(_ source: GRunLoop.Source, of loop: GRunLoop) {
+    loop.trace(.source(source))
+    source.perform()
+    cgrun_keep_frame()
+}
