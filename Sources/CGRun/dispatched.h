@@ -10,7 +10,7 @@
 //                 a source of ours was dispatched; we ended the poll       OURS     OURS     FOREIGN
 //   conclude      the next iteration begins                                OURS     FOREIGN  FOREIGN
 //   note_foreign  a nested loop began or ended; afterWaiting was sent      FOREIGN  FOREIGN  FOREIGN
-//   note_head     a head of a pass was run                                 OURS     OURS     OURS
+//   note_head     a head of a pass was run, and has left its wait          OURS     OURS     OURS
 #ifndef CGRUN_DISPATCHED_H
 #define CGRUN_DISPATCHED_H
 

@@ -6,7 +6,8 @@
 // deadlocks. Nothing relies on check() being called after prepare(): GLib may leave it out (its poll set changed, a
 // source of a higher priority was ready), and READY may survive passes.
 //
-// All state belongs to the loop's thread. If another thread iterates the context, hub and sentinels do nothing.
+// All state belongs to the loop's thread. If another thread iterates the context, hub and sentinels do nothing. When
+// the host is about to sleep is found out in sentinels.c.
 
 #include "hub.h"
 

@@ -9,13 +9,14 @@
 
 #include <pthread.h>
 
-// Who writes what, all of it on the loop's thread:
+// Who writes what, all of it on the loop's thread (elsewhere prepare clears the records, and check sets saw_check):
 //
 //                          prepare of the hub or   check of the   dispatch
 //                          of the first sentinel   hub
 //   yields, yield_end      count down              -              a slice is used up
 //   dispatched             see dispatched.h
-//   depth, poll_start      set                     -              -
+//   depth                  set                     -              -
+//   poll_start             set                     re-armed       a record changes
 //   saw_check              -                       set            -
 typedef struct {
     GSource source;
@@ -35,7 +36,7 @@ typedef struct {
     GSource *first, *last; // the sentinels, while somebody observes; each holds the hub
     Dispatched dispatched;
     int depth;         // g_main_depth() in the last iteration
-    gint64 poll_start; // on g_source_get_time()'s clock; G_MAXINT64 where the poll's end is our doing, and no wake-up
+    gint64 poll_start; // on g_source_get_time()'s clock; G_MAXINT64: it ends since we changed what it watches, no sleep
 } Hub;
 
 /// Whether another thread iterates the context, or a forked child.

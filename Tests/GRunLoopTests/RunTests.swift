@@ -18,8 +18,8 @@ import Testing
         used.setLimit(7)
         used.stage.beginTail()
         used.isStopped = true
-        used.owesPass = true
-        used.turns.owe(.timers)
+        used.heardWakeUp = true
+        used.turns.giveTurns(to: .timers)
         used.turns.notePoll()
         used.turns.noteServed(.descriptor)
         used.turns.beginPass()

@@ -81,7 +81,7 @@ typedef struct {
     /// Runs passes. User code is called from here and from `idle` only.
     void (*dispatch)(void *loop);
     /// Called with sentinels only: was beforeWaiting sent, and afterWaiting not? Must run no user code.
-    bool (*is_waiting)(void *loop);
+    bool (*is_wait_told)(void *loop);
     /// Called with sentinels only: nothing else is ready in the context, and the loop is not waiting. `is_stale`: as in
     /// `prepare`.
     void (*idle)(void *loop, bool is_stale);

@@ -181,7 +181,7 @@ final class JobQueue: @unchecked Sendable {
     }
 }
 
-/// Its name is for debuggers and profilers: see Callouts.swift.
+/// Its name is for debuggers and profilers: see the head of Pass.swift.
 @inline(never) func callOutToJob(_ job: UnownedJob, _ kind: JobQueue.Kind, of executor: GRunLoop.Executor) {
     switch kind {
     case .actor: job.runSynchronously(on: executor.asUnownedSerialExecutor())

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A sleep of the thread in poll(): what it waits for, and what ends it.
+// A sleep of the thread in poll(): what ends it, and what it waits for, in our own poll and in that of a host.
 
 import CGLib
 import CGRun
+import Glibc
 
 /// What ends a sleep.
 enum Waker {
@@ -22,6 +23,7 @@ struct Sleep {
     private var mode: ObjectIdentifier?
     private(set) var until: Nanoseconds = .never
 
+    /// By our own wait (`sleepLocked`), or by a host's prepare (`prepareForHost`).
     mutating func begin(in mode: AnyObject, wokenBy waker: Waker, until: Nanoseconds) {
         isKicked = false
         self.mode = ObjectIdentifier(mode)
@@ -38,7 +40,7 @@ struct Sleep {
     var isUnderWay: Bool { waker != nil }
     func isIn(_ mode: AnyObject) -> Bool { self.mode == ObjectIdentifier(mode) }
 
-    /// Whether this sleep was woken, or the one before if that was not asked yet. Asking clears it.
+    /// Whether the sleep under way, or the one that has just ended, was woken since this was last asked.
     mutating func takeKicked() -> Bool {
         defer { isKicked = false }
         return isKicked
@@ -163,5 +165,114 @@ final class ContextPoller {
         Log.fatal(
             "the kernel refuses to wait for events (poll: \(errorMessage(poller.error))), and the run loop cannot go on"
         )
+    }
+}
+
+// MARK: What a host's poll waits for, on our behalf
+
+/// The descriptors and contexts that the hub's records stand for. Guarded by the loop's lock.
+struct HostPoll {
+    /// The loop's hub on the home context, which sets it. Kept here, since each iteration needs it and asking the
+    /// context counts references.
+    var hub: UnsafeMutablePointer<GSource>?
+
+    var carried = CarriedContexts()
+    /// Contexts that are no longer carried. Released by the next dispatch: the last reference may release sources of
+    /// the program, whose notifications are user code.
+    var gone: [ServedContext] = []
+
+    /// Becomes readable when the mode's first timer is due; made when there is a timer, -1 before.
+    private var timer: Int32 = -1
+    /// What it is armed for. `.min`: it may be readable, and must be armed again before it is watched.
+    private(set) var armedFor = Nanoseconds.min
+    /// Our own duplicate of the current mode's epoll: its number in the hub's record never changes. -1 before the
+    /// first.
+    private var epoll: Int32 = -1
+    private var epollMode: ObjectIdentifier?
+    private(set) var shortage = Shortage.none
+
+    enum Shortage: Equatable {
+        /// No descriptor was left for what the host is to watch. The next dispatch logs it, once.
+        case none, toBeSaid, said
+        /// A descriptor of the loop's own was closed. The next dispatch logs it, and the hub is silent from then on.
+        case loss(errno: Int32)
+        case abandoned
+
+        /// Whether the hub is to be dispatched for it.
+        var isNews: Bool {
+            switch self {
+            case .none, .said, .abandoned: false
+            case .toBeSaid, .loss: true
+            }
+        }
+    }
+
+    var isAbandoned: Bool { shortage == .abandoned }
+
+    /// Returns the duplicate of the mode's epoll, to be watched; -1 if none can be had.
+    mutating func watch(_ original: Int32, of mode: AnyObject) -> Int32 {
+        guard epollMode != ObjectIdentifier(mode) else { return epoll }
+        epoll = epoll < 0 ? cgrun_duplicate(original) : cgrun_duplicate_onto(original, epoll)
+        epollMode = epoll < 0 ? nil : ObjectIdentifier(mode)
+        if epoll < 0 { noteShortage() }
+        return epoll
+    }
+
+    /// The mode's epoll is another one.
+    mutating func forgetEpoll(of mode: AnyObject) {
+        if epollMode == ObjectIdentifier(mode) { epollMode = nil }
+    }
+
+    /// Returns the timer descriptor, armed, to be watched; -1 if there is no timer, when it stays as it is, or if it
+    /// cannot be had.
+    mutating func arm(for time: Nanoseconds) -> Int32 {
+        guard time != .never else {
+            armedFor = .min
+            return -1
+        }
+        guard time != armedFor else { return timer }
+        if timer < 0 { timer = cgrun_timer_new() }
+        guard timer >= 0 else {
+            noteShortage()
+            return -1
+        }
+        // This also clears an expiry that was not read.
+        guard cgrun_timer_arm(timer, max(1, time)) else {
+            shortage = .loss(errno: errno)
+            return -1
+        }
+        armedFor = time
+        return timer
+    }
+
+    /// The poll has found the timer descriptor readable.
+    mutating func noteExpired() { armedFor = .min }
+
+    /// The poll has found that a descriptor is not open.
+    mutating func noteClosed() { shortage = .loss(errno: EBADF) }
+
+    private mutating func noteShortage() {
+        if shortage == .none { shortage = .toBeSaid }
+    }
+
+    /// Whether a shortage is to be logged now.
+    mutating func takeShortage() -> Bool {
+        guard shortage == .toBeSaid else { return false }
+        shortage = .said
+        return true
+    }
+
+    /// The loop's own descriptors were closed by the program: their numbers are forgotten, and not closed again.
+    mutating func abandon() {
+        shortage = .abandoned
+        _ = close()
+        carried.abandon()
+        if let hub { cgrun_hub_abandon(hub) }
+    }
+
+    /// Returns the descriptors to be closed, after the hub is gone.
+    mutating func close() -> [Int32] {
+        defer { (timer, armedFor, epoll, epollMode) = (-1, .min, -1, nil) }
+        return [timer, epoll].filter { $0 >= 0 }
     }
 }

@@ -4,6 +4,7 @@
 /// Guarded by the loop's lock.
 final class ModeState {
     let name: GRunLoop.Mode
+    /// Whether the loop has it among its common modes, which changes both.
     var isCommon: Bool
 
     /// Version-0 sources.

@@ -48,9 +48,8 @@ public final class GRunLoop: @unchecked Sendable {
     /// The timers whose closures are on the stack, outermost first. Their runs keep them.
     @exclusivity(unchecked) var firing: [Unmanaged<Timer>] = []
     @exclusivity(unchecked) var batch = DescriptorBatch()
-    /// The kind of item that was chosen last: of several that are ready, the next kind in order is served. Kept across
-    /// runs: else a program that runs the loop for one source at a time would serve the first kind only.
-    var lastTurn = ReadyItem.Kind.descriptor
+    /// Kept across runs: else a program that runs the loop for one source at a time would serve the first kind only.
+    var rotation = Rotation()
     /// The passes that are owed, to the innermost run and to the host.
     var owed: Owed = .pass
     @exclusivity(unchecked) var sleep = Sleep()
@@ -79,7 +78,8 @@ public final class GRunLoop: @unchecked Sendable {
     /// The same for the host's next dispatch.
     var spareHostFrame: Frame?
     let poller = ContextPoller()
-    /// `g_main_depth()` inside the context dispatch that a pass of ours is making, 0 without one.
+    /// `g_main_depth()` inside the context dispatch that a pass of ours is making, 0 without one. Changed with the lock
+    /// held: another thread reads it.
     var ownDispatchDepth = 0
     /// An eventfd to wake sleeps without any context; made at the first of them, -1 before.
     var wakeDescriptor: Int32 = -1

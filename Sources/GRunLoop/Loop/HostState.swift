@@ -3,17 +3,19 @@
 
 /// Guarded by the loop's lock.
 struct HostState {
-    /// The mode in which a host is served. Modes live as long as their loop: no reference to one is counted here.
-    var ambient: Unmanaged<ModeState>
+    /// The modes that were pushed as the ambient one, the current one last. Modes live as long as their loop: no
+    /// reference to one is counted here.
+    private(set) var pushed: [(token: GRunLoop.PushedMode, mode: Unmanaged<ModeState>)] = []
+    private let first: Unmanaged<ModeState>
+    /// The mode in which a host is served.
+    var ambient: Unmanaged<ModeState> { pushed.isEmpty ? first : pushed[pushed.count - 1].mode }
     /// The same.
     var ambientMode: ModeState { ambient.takeUnretainedValue() }
-    /// What was pushed as such, the current one last.
-    var ambientStack: [GRunLoop.PushedMode] = []
     /// Of a pending tail: the mode in which the head of its pass has found nothing to do.
     var waitMode: Unmanaged<ModeState>
-    /// The mode whose observers were told beforeWaiting, and not yet afterWaiting. Not the stage's: a callout may leave
-    /// a foreign loop while that sleeps, and its pass goes on.
-    var toldMode: Unmanaged<ModeState>?
+    /// The mode whose observers were told beforeWaiting, and not yet afterWaiting. Not the stage's: a foreign
+    /// loop in a callout may return between the two, and the callout's pass goes on.
+    private(set) var toldMode: Unmanaged<ModeState>?
     /// The hub was taken out of this context, which is the home context still.
     var detachedFrom: OpaquePointer?
 
@@ -30,7 +32,28 @@ struct HostState {
     }
 
     init(ambientMode: ModeState) {
-        ambient = .passUnretained(ambientMode)
-        waitMode = ambient
+        first = .passUnretained(ambientMode)
+        waitMode = first
     }
+
+    mutating func push(_ token: GRunLoop.PushedMode, _ mode: ModeState) {
+        pushed.append((token, .passUnretained(mode)))
+    }
+
+    /// Returns whether it was pushed.
+    mutating func pop(_ token: GRunLoop.PushedMode) -> Bool {
+        guard let index = pushed.firstIndex(where: { $0.token === token }) else { return false }
+        pushed.remove(at: index)
+        return true
+    }
+
+    /// Returns what was pushed. Each holds the loop.
+    mutating func popAll() -> [GRunLoop.PushedMode] {
+        defer { pushed = [] }
+        return pushed.map(\.token)
+    }
+
+    mutating func noteTold(_ mode: ModeState) { toldMode = .passUnretained(mode) }
+
+    mutating func takeTold() -> ModeState? { toldMode.take()?.takeUnretainedValue() }
 }

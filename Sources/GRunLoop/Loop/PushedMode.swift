@@ -34,9 +34,7 @@ extension GRunLoop {
     private func pop(_ token: PushedMode) {
         guard !refuses("pop"), requireOwnThread("pop") else { return }
         let isPopped = lock.withLock {
-            guard let index = host.ambientStack.firstIndex(where: { $0 === token }) else { return false }
-            host.ambientStack.remove(at: index)
-            host.ambient = .passUnretained(modeLocked(host.ambientStack.last?.mode ?? .default))
+            guard host.pop(token) else { return false }
             owed.owe(.work)
             return true
         }

@@ -17,6 +17,8 @@ extension GRunLoop {
         /// In the order in which they take turns.
         enum Kind: Int {
             case wakeUp, mainQueue, timers, descriptor
+
+            static var count: Int { descriptor.rawValue + 1 }
         }
 
         var kind: Kind {

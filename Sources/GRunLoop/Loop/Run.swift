@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What runs: a run of ours, or the host's endless one; and its frames on the thread's stack.
 
-/// One run: its limit, its stop, its stage, and whose turn it is. Guarded by the loop's lock.
+/// One run: its limit, its stop, its stage, and whose turn it is. Guarded by the loop's lock, but for its turns.
 ///
 /// A run of ours has one frame. The host's lasts as long as the loop is attached, with a frame for each dispatch; a
 /// dispatch inside a callout of another is one more frame of the same run.
@@ -13,7 +13,7 @@ final class Run {
     /// A stop belongs to one run: neither its parent's nor the next one's (items 58 to 62).
     var isStopped = false
     /// Another thread's wake-up counted for this run, which has not begun a pass since.
-    var owesPass = false
+    var heardWakeUp = false
 
     // MARK: The limit, of a run of ours
 
@@ -33,7 +33,7 @@ final class Run {
         stage = .head
         turns = Turns()
         isStopped = false
-        owesPass = false
+        heardWakeUp = false
         returnsAfterSource = returningAfterSource
         deadline = .never
         alarm = .never
@@ -42,7 +42,7 @@ final class Run {
     func beginPass() {
         stage.beginHead()
         turns.beginPass()
-        owesPass = false
+        heardWakeUp = false
     }
 
     @inline(__always) func setLimit(_ end: Nanoseconds) {
@@ -57,7 +57,8 @@ final class Run {
 }
 
 /// A run on the thread's stack. Owned by the function that runs it: the loop's link to its innermost frame and a
-/// frame's link to its parent hold no reference. Own thread only, but for the links, which the lock guards.
+/// frame's link to its parent hold no reference. Changed on the own thread; with the lock held what others read: the
+/// links, the mode and the depth.
 final class Frame {
     let run: Run
     /// Modes live as long as their loop: no reference to one is counted here.
@@ -65,7 +66,7 @@ final class Frame {
     /// The same.
     var mode: ModeState { modeReference.takeUnretainedValue() }
     /// Not retained: its function owns it.
-    private var parentReference: Unmanaged<Frame>?
+    fileprivate var parentReference: Unmanaged<Frame>?
     var parent: Frame? { parentReference?.takeUnretainedValue() }
     /// How many GLib dispatches were on the thread's stack when it began.
     private(set) var depth = 0
@@ -133,10 +134,10 @@ extension GRunLoop {
     var framesLocked: Frames { Frames(innermost: frame) }
 
     /// With the lock held: the innermost frame.
-    var frame: Frame? {
-        get { innermost?.takeUnretainedValue() }
-        set { innermost = newValue.map(Unmanaged.passUnretained) }
-    }
+    var frame: Frame? { innermost?.takeUnretainedValue() }
+
+    func pushLocked(_ frame: Frame) { innermost = .passUnretained(frame) }
+    func popLocked(_ frame: Frame) { innermost = frame.parentReference }
 
     /// With the lock held: puts a run of ours on the stack.
     @inline(__always) func makeFrame(in mode: Unmanaged<ModeState>, returningAfterSource: Bool) -> Frame {

@@ -3,8 +3,7 @@
 
 /// A row of our own items, and how long it has lasted since its first item. What lies between two items counts: under a
 /// host that serves one short timer in each iteration, sources of a lower priority wait for the iterations as well. A
-/// row ends when nothing of ours is left to do, as in a sleep, or when the others have had their turn. Guarded by the
-/// loop's lock.
+/// row ends when nothing of ours is left to do, as in a sleep, or when the others have had their turn. Own thread only.
 struct TimeSlice {
     static let standard: Nanoseconds = 4_000_000
 

@@ -32,27 +32,43 @@ struct Kinds: OptionSet {
     }
 }
 
-/// Who was served, who is to be served, and what may be served without asking the kernel. One for each run. Guarded by
-/// the loop's lock.
+/// Whose turn it is of the kinds of items that are ready: the one after the kind that was chosen last.
+struct Rotation {
+    private var last = GRunLoop.ReadyItem.Kind.descriptor
+
+    mutating func note(_ kind: GRunLoop.ReadyItem.Kind) { last = kind }
+
+    /// For steps from one to the number of kinds: each kind, the next one first.
+    func kind(after step: Int) -> GRunLoop.ReadyItem.Kind? {
+        .init(rawValue: (last.rawValue + step) % GRunLoop.ReadyItem.Kind.count)
+    }
+}
+
+/// Who was served, who is to be served, and what may be served without asking the kernel. One for each run.
 ///
-///     call              when                                         owed                 served       memory
-///     beginDispatch     a dispatch of the host begins                -                    not a desc.  none
-///     endDispatch       it ends                                      less the host        -            -
-///     owe               a slice is used up, and we drive             the others, ready    -            -
-///     leaveToHost       a slice is used up, and a host drives        the next, the host   -            -
-///     settle            a kind has had its turn                      less that            -            -
-///     noteServed        the tail of a pass; main queue; descriptor   -                    that         -
-///     notePoll          the kernel is polled                         -                    -            64 passes
-///     noteFromMemory    a pass did without                           -                    -            less that
-///     noteAsked         the mode's epoll was asked                   -                    -            has asked
-///     beginPass,        a pass begins; blocks are run                -                    -            has not asked
-///     forgetAsked
+///     call              when                                         remaining            served        asked
+///     beginDispatch     a dispatch of the host begins                -                    no descriptor no
+///     endDispatch       it ends                                      less the host        -             -
+///     giveTurns         a slice is used up, and we drive; the same   the others, ready    -             -
+///                       of these turns, or they are over
+///     yieldToHost       a slice is used up, and a host drives        the next, the host   -             -
+///     endTurn           a kind has had its turn                      less that            -             -
+///     noteServed        the tail of a pass; main queue; descriptor   -                    that          -
+///     endDescriptors    another item is serviced                     -                    no descriptor -
+///     noteAsked         in a row, or before a sleep after one        -                    -             this pass
+///     beginPass         a pass begins                                -                    -             next → this,
+///                                                                                                       this → no
+///     leavePass         a row that has begun a pass makes none       -                    -             this → next
+///     forgetAsked       blocks are run                               -                    -             no
+///
+/// A poll allows 64 passes from memory (`notePoll`), of which each takes its part (`noteFromMemory`); a dispatch of the
+/// host begins with none. Own thread only.
 struct Turns {
     /// The row of our own items that is under way.
     var slice = TimeSlice()
     /// The kinds that were ready when the slice was used up: only they are served now. Empty: all are. With `.host`,
     /// for the rest of a dispatch, none is: these have their turn in the next one.
-    private(set) var owed: Kinds = []
+    private(set) var remaining: Kinds = []
 
     enum Served {
         case mainQueue, descriptor, other
@@ -72,54 +88,57 @@ struct Turns {
     private var passesFromMemory = 0
     private static let longestRowFromMemory = 64
 
-    /// The number of the pass, and of the last one for which the mode's epoll was asked: it may be the next.
-    private var pass = 0
-    private var asked = -1
+    private enum Asked {
+        case no, thisPass, nextPass
+    }
+
+    /// Whether what the mode's epoll has said is enough: in a row it is asked for the pass that follows.
+    private var asked = Asked.no
 
     /// Whether a step of this kind may begin.
     func mayServe(_ kind: Kinds) -> Bool {
-        owed.isEmpty || owed.contains(kind) && !isLeftToHost
+        remaining.isEmpty || remaining.contains(kind) && !isHostsTurn
     }
 
-    var isLeftToHost: Bool { owed.contains(.host) }
+    var isHostsTurn: Bool { remaining.contains(.host) }
 
-    /// A new row begins, with the turns of `kinds`.
-    mutating func owe(_ kinds: Kinds) {
-        owed = kinds
+    /// A new row begins, with one turn for each of `kinds`.
+    mutating func giveTurns(to kinds: Kinds) {
+        remaining = kinds
         slice.restart()
     }
 
-    mutating func leaveToHost(then kinds: Kinds) { owed = kinds.union(.host) }
-    mutating func settle(_ kinds: Kinds) { owed.subtract(kinds) }
+    mutating func yieldToHost(then kinds: Kinds) { remaining = kinds.union(.host) }
+    mutating func endTurn(of kinds: Kinds) { remaining.subtract(kinds) }
 
-    mutating func beginPass() { pass &+= 1 }
+    mutating func beginPass() { asked = asked == .nextPass ? .thisPass : .no }
 
     /// A dispatch of the host begins, perhaps in a callout of another one.
     mutating func beginDispatch() {
         slice.interrupt()
         passesFromMemory = 0
-        asked = -1
+        asked = .no
         endDescriptors()
     }
 
     /// It ends. One around it goes on with what is owed.
     mutating func endDispatch() {
-        settle(.host)
+        endTurn(of: .host)
         slice.interrupt()
     }
 
     // MARK: What is in memory
 
     /// After 64 passes from memory, of which a wake-up counts as four, the kernel is polled.
-    var mayServeFromMemory: Bool { passesFromMemory > 0 && owed.isEmpty && !slice.isOver }
+    var mayServeFromMemory: Bool { passesFromMemory > 0 && remaining.isEmpty && !slice.isOver }
     mutating func noteFromMemory(_ passes: Int) { passesFromMemory -= passes }
     /// The kernel is polled.
     mutating func notePoll() { passesFromMemory = Self.longestRowFromMemory }
 
-    var hasAsked: Bool { asked >= pass }
-    mutating func noteAsked() { asked = pass }
-    /// The pass that a row has begun is left to its own head, which need not ask again.
-    mutating func leavePass() { pass &-= 1 }
-    /// Blocks are run, and may change what is ready: the next pass asks again.
-    mutating func forgetAsked() { asked = -1 }
+    var hasAsked: Bool { asked == .thisPass }
+    mutating func noteAsked() { asked = .thisPass }
+    /// Undoes ``beginPass()``: the row has found nothing more. The next head makes that pass, and need not ask again.
+    mutating func leavePass() { if asked == .thisPass { asked = .nextPass } }
+    /// Blocks are run, and may change what is ready: it is asked again.
+    mutating func forgetAsked() { asked = .no }
 }

@@ -3,12 +3,16 @@
 
 /// What keeps the loop, or its host, from sleeping before another pass. Guarded by the loop's lock.
 ///
-///                 owed by                                                settled by
-///     wakeUp      wakeUp() while a run is under way                      the pass that serves it
-///     hostWakeUp  wakeUp() while none is; a dispatch that leaves wakeUp  the host's next dispatch: its run is owed it
-///     work        a callback of the host: a block, a signal, a run       the host's next dispatch
-///     news        another thread: the same                               the host's next dispatch
-///     pass        a pass that was cut; a loop that is attached           the host's next pass
+///                 owed when                                              settled when
+///     wakeUp      wakeUp() or stop() is called, and a run is under way;  a pass serves it
+///                 an outer run's deadline passes, or it heard a wake-up
+///                 that a nested run has served
+///     hostWakeUp  the same, and none is; a dispatch leaves wakeUp        the host's next dispatch makes it its wakeUp;
+///                                                                        a run of ours outside any dispatch drops it
+///     work        a callback of the host enqueues, signals, makes a run, the host's next dispatch begins
+///                 runs a foreign loop in a callout, pushes a mode
+///     news        another thread enqueues or signals                     the host's next dispatch begins
+///     pass        a pass is cut; a loop is made or attached              the host's next pass begins
 struct Owed: OptionSet {
     let rawValue: UInt8
 
@@ -66,7 +70,7 @@ extension GRunLoop {
     func wakeUpLocked(for reach: Reach = .everyRun) -> Kick? {
         // The host's next prepare sees it. Where a callout of ours runs a foreign loop, its run counts wake-ups.
         if let innermost {
-            if reach == .everyRun, !isCurrent { owePassesLocked() }
+            if reach == .everyRun, !isCurrent { noteHeardLocked() }
             guard innermost._withUnsafeGuaranteedRef({ $0.run.stage.countsWakeUps }) else { return nil }
             owed.owe(.wakeUp)
         } else {
@@ -80,22 +84,22 @@ extension GRunLoop {
 
     /// With the lock held: every run in which another thread's wake-up counts makes a pass before it sleeps, though a
     /// nested one may serve it.
-    @inline(never) private func owePassesLocked() {
-        for frame in framesLocked where frame.run.stage.countsWakeUps { frame.run.owesPass = true }
+    @inline(never) private func noteHeardLocked() {
+        for frame in framesLocked where frame.run.stage.countsWakeUps { frame.run.heardWakeUp = true }
     }
 
     /// With the lock held, before a sleep: there is none if the run was stopped, or if a nested run has served another
     /// thread's wake-up that counted for this run. Core Foundation sleeps in the latter case until something else
     /// happens.
     func recallWakeUpLocked(_ run: Run) {
-        guard run.isStopped || run.owesPass else { return }
-        run.owesPass = false
+        guard run.isStopped || run.heardWakeUp else { return }
+        run.heardWakeUp = false
         owed.owe(.wakeUp)
     }
 
     /// With the lock held: something was enqueued or signalled, without a wake-up. It is for the pass under way or,
     /// from a callback of the host or another thread, for the host's next iteration, which it does not cause (item 74).
-    func owePassToHostLocked() {
+    func noteEnqueuedLocked() {
         if !isCurrent {
             owed.owe(.news)
         } else if isHostInControl {

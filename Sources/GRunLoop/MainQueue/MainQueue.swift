@@ -164,7 +164,7 @@ extension GRunLoop {
     }
 }
 
-/// Its name is for debuggers and profilers: see Callouts.swift.
+/// Its name is for debuggers and profilers: see the head of Pass.swift.
 @inline(never) func serviceMainDispatchQueue(of loop: GRunLoop) {
     loop.trace(.mainQueue)
     MainQueue.drain()

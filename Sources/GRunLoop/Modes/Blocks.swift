@@ -87,11 +87,11 @@ extension GRunLoop {
         blockSequence &+= 1
     }
 
-    /// With the lock held: a wake-up is a pass for whoever drives now; the news is for a host that drives after a run
-    /// of ours in another mode.
+    /// With the lock held. The wake-up is served by whoever drives now, perhaps by a run in a mode that the block is
+    /// not for. The news stays, so that a host finds the block when it drives again.
     @inline(__always) private func tellOfBlockLocked(waking: Bool) -> Kick? {
         guard waking else {
-            owePassToHostLocked()
+            noteEnqueuedLocked()
             return nil
         }
         if !isCurrent { owed.owe(.news) }

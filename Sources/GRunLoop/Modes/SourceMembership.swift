@@ -51,7 +51,7 @@ extension GRunLoop {
         lock.withLock {
             guard membership.isIn else { return }
             membership.mode.signalled.insert(membership)
-            owePassToHostLocked()
+            noteEnqueuedLocked()
         }
     }
 

@@ -5,7 +5,7 @@ import CGRun
 
 extension GRunLoop {
     @inline(never) func dispatchAllLocked(_ ready: [ServedContext], _ frame: Frame) {
-        let isOwed = frame.run.turns.owed.contains(.contexts)
+        let isOwed = frame.run.turns.remaining.contains(.contexts)
         let end = isOwed ? Nanoseconds.now().addingSaturating(sliceLength) : .min
         frame.run.turns.slice.begin()
         for served in ready { dispatchLocked(served, frame) }
@@ -14,12 +14,12 @@ extension GRunLoop {
 
     @inline(never) func dispatchLocked(_ served: ServedContext, _ frame: Frame) {
         frame.kept.keep(served)
-        lock.unlock()
         let outerDepth = ownDispatchDepth
         ownDispatchDepth = Contexts.depth + 1
+        lock.unlock()
         callOutToContext(served, of: self)
-        ownDispatchDepth = outerDepth
         lock.lock()
+        ownDispatchDepth = outerDepth
     }
 
     /// With the lock held, after the ready contexts had their turn: dispatches them up to two times more, so that lower

@@ -71,7 +71,7 @@ extension GRunLoop {
             if hasFetched { endFetchLocked(mode) }
             return nil
         }
-        lastTurn = .descriptor
+        rotation.note(.descriptor)
         run.turns.noteFromMemory(1)
         return receiver
     }

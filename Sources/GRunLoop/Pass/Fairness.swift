@@ -14,29 +14,29 @@ extension GRunLoop {
 
     @inline(never) func cutLocked(_ frame: Frame, after kind: Kinds) -> Bool {
         if frame.run.isHosted {
-            leaveToHostLocked(frame, after: kind)
+            yieldToHostLocked(frame, after: kind)
             return true
         }
         let run = frame.run
         // The kinds that are owed a turn share one slice. Once that is used up, each gets one item.
-        guard run.turns.owed.isEmpty else { return true }
+        guard run.turns.remaining.isEmpty else { return true }
         // Virtual time must not depend on a real clock.
-        run.turns.owe(virtualTime == nil ? readyKindsLocked(frame).subtracting(kind) : [])
-        return !run.turns.owed.isEmpty
+        run.turns.giveTurns(to: virtualTime == nil ? readyKindsLocked(frame).subtracting(kind) : [])
+        return !run.turns.remaining.isEmpty
     }
 
     /// The dispatch ends, in whatever stage. The next one begins with the kinds that are owed a turn then.
-    private func leaveToHostLocked(_ frame: Frame, after kind: Kinds) {
+    private func yieldToHostLocked(_ frame: Frame, after kind: Kinds) {
         let run = frame.run
-        guard !run.turns.isLeftToHost else { return }
-        var next = run.turns.owed.subtracting(kind)
+        guard !run.turns.isHostsTurn else { return }
+        var next = run.turns.remaining.subtracting(kind)
         if next.isEmpty {
             let ready = readyKindsLocked(frame)
             let others = ready.subtracting(kind)
             // If no other kind is ready, the next dispatch goes on with the same kind at once.
             next = others.isEmpty ? ready.intersection(.found) : others
         }
-        run.turns.leaveToHost(then: next)
+        run.turns.yieldToHost(then: next)
     }
 
     /// The same without the lock, in a callout that runs several items: jobs, performs.
@@ -64,17 +64,17 @@ extension GRunLoop {
 
     /// With the lock held: these kinds have had their turn. When all that were owed one have, a new slice begins.
     @inline(__always) func endTurnLocked(_ frame: Frame, of kinds: Kinds) {
-        if !frame.run.turns.owed.isEmpty { endOwedTurnLocked(frame, of: kinds) }
+        if !frame.run.turns.remaining.isEmpty { endOwedTurnLocked(frame, of: kinds) }
     }
 
     /// If these turns used up a slice themselves, the other kinds have their turn again.
     @inline(never) private func endOwedTurnLocked(_ frame: Frame, of kinds: Kinds) {
         let run = frame.run
         // What is owed then is for the next dispatch.
-        guard !run.turns.isLeftToHost else { return }
-        run.turns.settle(kinds)
-        guard run.turns.owed.isEmpty, !run.isHosted else { return }
-        run.turns.owe(run.turns.slice.isOver ? readyKindsLocked(frame).subtracting(kinds) : [])
+        guard !run.turns.isHostsTurn else { return }
+        run.turns.endTurn(of: kinds)
+        guard run.turns.remaining.isEmpty, !run.isHosted else { return }
+        run.turns.giveTurns(to: run.turns.slice.isOver ? readyKindsLocked(frame).subtracting(kinds) : [])
     }
 
     /// The same for what a wait has found. A kind that it has not found is not ready any more, and its turn is over.

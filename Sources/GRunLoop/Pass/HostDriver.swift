@@ -44,11 +44,11 @@ extension GRunLoop {
     func hostIsIdle(isStale: Bool) {
         guard let frame = beginDispatch() else { return }
         let mode = frame.mode
-        if !isStale, hostRun.stage.isPending, host.waitMode === mode {
+        if !isStale, isTailPendingLocked(in: mode) {
             hostRun.stage.beginTelling()
             notifyLocked(.beforeWaiting, mode)  // 7
-            if hostRun.stage == .telling { hostRun.stage.wait() }
-            if hostPoll.hub != nil { host.toldMode = .passUnretained(mode) }
+            hostRun.stage.endNotice()
+            noteToldLocked(mode)
         } else {
             runHostedPassesLocked(frame)
         }
@@ -57,11 +57,11 @@ extension GRunLoop {
 
     /// Whole passes, until one of them has nothing to do or the slice is used up.
     private func runHostedPassesLocked(_ frame: Frame) {
-        while !hostRun.turns.isLeftToHost {
+        while !hostRun.turns.isHostsTurn {
             frame.move(to: host.ambient)
             owed.settle(.pass)
             let end = host.ambient._withUnsafeGuaranteedRef { runPassLocked(frame, $0) }
-            guard end == .leftToHost else { continue }
+            guard end == .waits else { continue }
             // beforeWaiting may follow now, until something foreign is dispatched.
             if let hub = hostPoll.hub { cgrun_hub_note_head(hub) }
             return
@@ -83,7 +83,17 @@ extension GRunLoop {
     func leaveWaitToHostLocked(_ mode: ModeState, isTold: Bool) {
         hostRun.stage.wait()
         host.waitMode = .passUnretained(mode)
-        if isTold, hostPoll.hub != nil { host.toldMode = host.waitMode }
+        if isTold { noteToldLocked(mode) }
+    }
+
+    /// Whether the head of the last pass has found nothing to do in this mode, and its tail is to come.
+    private func isTailPendingLocked(in mode: ModeState) -> Bool {
+        hostRun.stage.isPending && host.waitMode === mode
+    }
+
+    /// beforeWaiting was sent. Of a loop that one of its observers has detached, nobody sends afterWaiting.
+    private func noteToldLocked(_ mode: ModeState) {
+        if hostPoll.hub != nil { host.noteTold(mode) }
     }
 
     /// Whether afterWaiting is still to be sent.
@@ -92,19 +102,18 @@ extension GRunLoop {
     /// Since beforeWaiting the host has slept, or dispatched a foreign source: afterWaiting comes before anything else
     /// of ours. The tail stays pending.
     func endHostWaitLocked() {
-        guard let mode = host.toldMode else { return }
-        host.toldMode = nil
+        guard let mode = host.takeTold() else { return }
         if let hub = hostPoll.hub { cgrun_hub_note_wait_ended(hub) }
         // As after any wait: a pass comes before the next one (item 70).
         frame?.run.stage.beginWaking()
-        notifyLocked(.afterWaiting, mode.takeUnretainedValue())
+        notifyLocked(.afterWaiting, mode)
     }
 
     /// The same where a callback of the host begins a run. The closures of observers are kept by a frame, as in every
     /// pass.
     func endHostWaitBeforeRunLocked() {
         withHostFrameLocked { _ in endHostWaitLocked() }
-        if !isWaitTold { hostRun.stage.wait() }
+        hostRun.stage.endNotice()
     }
 
     /// Whether the kernel is asked by the host's poll and not here: nothing in memory is ready, and nobody is told that
@@ -140,7 +149,7 @@ extension GRunLoop {
 
     /// The host's endless run begins.
     private func enterHostedLocked(_ frame: Frame) {
-        hostRun.stage.enter()
+        hostRun.stage.beginHead()
         notifyLocked(.entry, frame.mode)  // 1
     }
 
@@ -161,13 +170,13 @@ extension GRunLoop {
     private func pushHostFrameLocked() -> Frame {
         let frame = spareHostFrame.take() ?? Frame(of: hostRun, in: defaultMode)
         frame.begin(host.ambient, above: innermost)
-        self.frame = frame
+        pushLocked(frame)
         return frame
     }
 
     /// Gives the lock up.
     private func popHostFrame(_ frame: Frame) {
-        self.frame = frame.parent
+        popLocked(frame)
         lock.unlock()
         frame.kept.drop()
         if spareHostFrame == nil { spareHostFrame = frame }
@@ -188,7 +197,7 @@ extension GRunLoop {
     func endHostedRunLocked(finishesPass: Bool) {
         guard hostRun.stage != .outside else { return }
         let mode = host.ambientMode
-        let isPending = hostRun.stage.isPending && host.waitMode === mode
+        let isPending = isTailPendingLocked(in: mode)
         withHostFrameLocked { frame in
             endHostWaitLocked()
             // As in the tail of any run's last pass: no sleep follows that a wake-up could prevent.

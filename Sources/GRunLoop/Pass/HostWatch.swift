@@ -16,14 +16,14 @@ private enum Record: UInt32 {
 extension GRunLoop: HubOwner {
     var hubFunctions: cgrun_hub_funcs {
         cgrun_hub_funcs(
-            prepare: hubPrepare, check: hubCheck, dispatch: hubDispatch, is_waiting: hubIsWaiting, idle: hubIdle,
+            prepare: hubPrepare, check: hubCheck, dispatch: hubDispatch, is_wait_told: hubIsWaitTold, idle: hubIdle,
             release: hubRelease)
     }
 
     /// Whether there is work in memory; if not, what to watch and that the host may sleep now.
     ///
-    /// - Parameter isStale: something foreign was dispatched since the last head of a pass: the wait after that pass is
-    ///   over, even if the host did not sleep in it, and the blocks that it has left behind are served.
+    /// - Parameter isStale: since the last head of a pass the host has dispatched a source that is not ours. The wait
+    ///   after that head is over, even without a sleep: afterWaiting, and blocks that came since, are work now.
     func prepareForHost(isStale: Bool, _ watched: inout UInt32) -> Bool {
         lock.withLock {
             guard !isDead, let hub = hostPoll.hub else { return false }
@@ -66,13 +66,13 @@ extension GRunLoop: HubOwner {
             // Without observers of the waits it is not known whether this was a sleep.
             if hasSlept || !isWaitTold { host.isRearmed = false }
             sleep.end()
-            if found & Record.timer.bit != 0 { hostPoll.armedFor = .min }
+            if found & Record.timer.bit != 0 { hostPoll.noteExpired() }
             if hostPoll.shortage == .none {
                 host.polled = .init(
                     descriptors: found & Record.descriptors.bit != 0, mainQueue: found & Record.mainQueue.bit != 0)
             }
             if found & ~Record.timer.bit != 0 {
-                if found & UInt32(CGRUN_HUB_CLOSED) != 0 { hostPoll.shortage = .loss(errno: EBADF) }
+                if found & UInt32(CGRUN_HUB_CLOSED) != 0 { hostPoll.noteClosed() }
                 return true
             }
             if host.ambient._withUnsafeGuaranteedRef({ hasWorkLocked($0) }) { return true }
@@ -85,10 +85,9 @@ extension GRunLoop: HubOwner {
     /// With the lock held before and after: says, without it, what prepare has found to be wrong.
     func explainToHostLocked() {
         if case .loss(let errno) = hostPoll.shortage { loseDescriptorsLocked("poll", errno) }
-        let hasShortage = hostPoll.shortage == .toBeSaid
+        let hasShortage = hostPoll.takeShortage()
         let isStranded = host.ambient._withUnsafeGuaranteedRef(mustExplainStrandedLocked)
         guard hasShortage || isStranded else { return }
-        if hasShortage { hostPoll.shortage = .said }
         lock.unlock()
         defer { lock.lock() }
         if isStranded { MainQueue.explainStranded() }
@@ -101,8 +100,8 @@ extension GRunLoop: HubOwner {
 
     // MARK: With the lock held
 
-    /// A callout of ours runs a foreign loop. What was enqueued before is for that loop, and wake-ups count from now
-    /// on: the pass below may have ignored them, but it makes no other pass before the foreign loop sleeps.
+    /// A callout of ours runs a foreign loop, and the pass that called it stands still until that returns. So the loop
+    /// serves what was enqueued before it began, and wake-ups count again, though that pass may have ignored them.
     private func lendLocked() {
         frame?.run.stage.lend()
         owed.owe(.work)
@@ -143,55 +142,16 @@ extension GRunLoop: HubOwner {
         -> UInt32
     {
         var watched: UInt32 = 0
-        if mode.descriptors.watched >= 0, duplicateEpollLocked(of: mode) {
-            cgrun_hub_set_record(hub, Record.descriptors.rawValue, hostPoll.epollDescriptor)
-            watched |= Record.descriptors.bit
+        func watch(_ record: Record, _ descriptor: Int32) {
+            guard descriptor >= 0 else { return }
+            cgrun_hub_set_record(hub, record.rawValue, descriptor)
+            watched |= record.bit
         }
-        if armTimerLocked(for: wakeUpTime) {
-            cgrun_hub_set_record(hub, Record.timer.rawValue, hostPoll.timerDescriptor)
-            watched |= Record.timer.bit
-        }
-        if servesMainQueueLocked(mode) {
-            cgrun_hub_set_record(hub, Record.mainQueue.rawValue, MainQueue.handle)
-            watched |= Record.mainQueue.bit
-        }
+        let descriptors = mode.descriptors.watched
+        if descriptors >= 0 { watch(.descriptors, hostPoll.watch(descriptors, of: mode)) }
+        watch(.timer, hostPoll.arm(for: wakeUpTime))
+        if servesMainQueueLocked(mode) { watch(.mainQueue, MainQueue.handle) }
         return watched
-    }
-
-    private func duplicateEpollLocked(of mode: ModeState) -> Bool {
-        if hostPoll.epollMode == ObjectIdentifier(mode) { return true }
-        hostPoll.epollDescriptor =
-            hostPoll.epollDescriptor < 0
-            ? cgrun_duplicate(mode.descriptors.epoll)
-            : cgrun_duplicate_onto(mode.descriptors.epoll, hostPoll.epollDescriptor)
-        hostPoll.epollMode = hostPoll.epollDescriptor < 0 ? nil : ObjectIdentifier(mode)
-        if hostPoll.epollDescriptor < 0 { noteShortage() }
-        return hostPoll.epollDescriptor >= 0
-    }
-
-    /// Returns whether the timer descriptor is to be watched. Without a timer it stays as it is, unwatched.
-    private func armTimerLocked(for time: Nanoseconds) -> Bool {
-        guard time != .never else {
-            hostPoll.armedFor = .min
-            return false
-        }
-        guard time != hostPoll.armedFor else { return true }
-        if hostPoll.timerDescriptor < 0 { hostPoll.timerDescriptor = cgrun_timer_new() }
-        guard hostPoll.timerDescriptor >= 0 else {
-            noteShortage()
-            return false
-        }
-        // This also clears an expiry that was not read.
-        guard cgrun_timer_arm(hostPoll.timerDescriptor, max(1, time)) else {
-            hostPoll.shortage = .loss(errno: errno)
-            return false
-        }
-        hostPoll.armedFor = time
-        return true
-    }
-
-    private func noteShortage() {
-        if hostPoll.shortage == .none { hostPoll.shortage = .toBeSaid }
     }
 }
 
@@ -218,7 +178,7 @@ private let hubDispatch: @convention(c) (UnsafeMutableRawPointer?) -> Void = { p
     with(pointer) { $0.serveHost() }
 }
 
-private let hubIsWaiting: @convention(c) (UnsafeMutableRawPointer?) -> Bool = { pointer in
+private let hubIsWaitTold: @convention(c) (UnsafeMutableRawPointer?) -> Bool = { pointer in
     guard let pointer else { return false }
     return with(pointer) { $0.isWaitTold }
 }

@@ -16,9 +16,8 @@ extension GRunLoop {
     /// How a pass ended.
     enum PassEnd {
         case handledSource, other
-        /// The wait is the host's. The run's stage does not tell: a foreign loop in a callout of the pass has left its
-        /// own.
-        case leftToHost
+        /// The wait is the host's. The stage does not tell: a foreign loop in a callout may have changed it.
+        case waits
     }
 
     /// One pass: stages 2 to 11, and where a host drives perhaps only the head: the wait is the host's, and the tail
@@ -27,12 +26,12 @@ extension GRunLoop {
         let run = frame.run
         let handled = runHeadLocked(frame, mode)
         var polls = run.onlyPolls || (handled && !sleepsAtOnceLocked(frame, mode))
-        if !run.turns.owed.isEmpty {
+        if !run.turns.remaining.isEmpty {
             // What the tail would find comes after the host's turn.
-            if run.turns.isLeftToHost { return .other }
+            if run.turns.isHostsTurn { return .other }
             polls = true
         }
-        guard let found = takeReadyLocked(frame, mode, polls: polls) else { return .leftToHost }
+        guard let found = takeReadyLocked(frame, mode, polls: polls) else { return .waits }
         return runTailLocked(frame, mode, found) || handled ? .handledSource : .other
     }
 
@@ -56,7 +55,7 @@ extension GRunLoop {
         // A pass from memory, which does not ask the main queue first, is not the one after it.
         if !found.isFromMemory { frame.run.turns.noteServed(.other) }
         // What is owed after a cut, or after a foreign loop in the callout, is for later passes.
-        let owesTurns = !frame.run.turns.owed.isEmpty
+        let owesTurns = !frame.run.turns.remaining.isEmpty
         let handled = serviceLocked(found.item, frame, mode)  // 10
         if owesTurns { endTurnsLocked(frame, of: found) }
         runBlocksLocked(frame, mode)  // 11
@@ -70,7 +69,7 @@ extension GRunLoop {
     private func keepDispatchedLocked(_ found: Found, _ frame: Frame) {
         frame.kept.keep(all: found.contexts)
         let isAlone = found.item.map { $0.kind == .wakeUp } ?? true
-        if isAlone, frame.run.turns.owed.isEmpty { _ = isCutLocked(frame, after: .contexts) }
+        if isAlone, frame.run.turns.remaining.isEmpty { _ = isCutLocked(frame, after: .contexts) }
     }
 
     /// From here on wake-ups count again. An outer run's deadline that passed while they were ignored is ignored, too.
@@ -78,8 +77,8 @@ extension GRunLoop {
         if frame.run.stage == .tail, frame.nextAncestorDeadline != .never {
             _ = frame.takePassedAncestorDeadlines(at: time)
         }
-        // A foreign loop in a callout of the last pass was left while it slept. Comes before the line below, because it
-        // sets the stage, too.
+        // A foreign loop in a callout of the last pass returned between beforeWaiting and afterWaiting. Before the next
+        // line, because it sets the stage, too.
         if isWaitTold { endHostWaitLocked() }
         frame.run.beginPass()
     }

@@ -46,7 +46,7 @@ extension GRunLoop {
         notifyLocked(.exit, mode)
 
         batch.discard()
-        self.frame = frame.parent
+        popLocked(frame)
         // What the run has left is for the host that called it.
         if isHostInControl { owed.owe(.work) }
         lock.unlock()
@@ -92,7 +92,7 @@ extension GRunLoop {
         {
             owed.owe(.wakeUp)
         }
-        self.frame = frame
+        pushLocked(frame)
         // A wake-up while nothing ran was for a host. Without a host it is dropped: it does not count for a run (item
         // 68).
         if frame.depth == 0 { owed.settle(.hostWakeUp) }

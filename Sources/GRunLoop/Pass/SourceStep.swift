@@ -9,7 +9,7 @@ extension GRunLoop {
     @inline(__always) func performSourcesLocked(_ frame: Frame, _ mode: ModeState) -> Bool {
         mark(.sources)
         guard !mode.signalled.isEmpty else {
-            if !frame.run.turns.owed.isEmpty { endSourcesTurnLocked(frame, mode) }
+            if !frame.run.turns.remaining.isEmpty { endSourcesTurnLocked(frame, mode) }
             return false
         }
         return frame.run.turns.mayServe(.sources) && performSignalledLocked(frame, mode)
@@ -24,7 +24,7 @@ extension GRunLoop {
         } else {
             handled = performBatchLocked(frame, mode)
         }
-        if !frame.run.turns.owed.isEmpty { endSourcesTurnLocked(frame, mode, handled) }
+        if !frame.run.turns.remaining.isEmpty { endSourcesTurnLocked(frame, mode, handled) }
         return handled
     }
 
@@ -32,7 +32,7 @@ extension GRunLoop {
     /// would keep the loop from sleeping with blocks left.
     @inline(never) private func endSourcesTurnLocked(_ frame: Frame, _ mode: ModeState, _ handled: Bool = false) {
         endTurnLocked(frame, of: .sources)
-        if !handled, frame.run.turns.owed.isEmpty { runBlocksLocked(frame, mode) }
+        if !handled, frame.run.turns.remaining.isEmpty { runBlocksLocked(frame, mode) }
     }
 
     @inline(never) private func performBatchLocked(_ frame: Frame, _ mode: ModeState) -> Bool {

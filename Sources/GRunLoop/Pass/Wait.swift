@@ -27,6 +27,7 @@ extension GRunLoop {
             return Found(item: item, isFromMemory: true)
         }
         run.turns.notePoll()
+        if isWaitTold, run.isHosted, isObserved, !polls { resumeHeadLocked() }
         // 6. A separate look costs a system call. Serving the queue first when the wait returns looks the same, unless
         //    stages 7 or 9 are observed.
         var mainQueueFirst = run.turns.prefersMainQueue && servesMainQueueLocked(mode)
@@ -57,7 +58,8 @@ extension GRunLoop {
         return found
     }
 
-    /// A callout of the head has left a foreign loop while that slept: its sleep is over before the next one.
+    /// A callout of the head has run a foreign loop that returned between beforeWaiting and afterWaiting: its sleep is
+    /// over before the next one.
     private func resumeHeadLocked() {
         endHostWaitLocked()
         hostRun.stage.beginHead()
@@ -67,7 +69,6 @@ extension GRunLoop {
     @inline(never) private func lookBeforeWaitingLocked(_ frame: Frame, _ mode: ModeState, asksMainQueue: Bool)
         -> Found?
     {
-        if isWaitTold, frame.run.isHosted { resumeHeadLocked() }
         if asksMainQueue, frame.run.turns.mayServe(.mainQueue) {
             mark(.mainQueueCheck)
             if MainQueue.isReady { return Found(item: .mainQueue) }  // 6
@@ -96,7 +97,7 @@ extension GRunLoop {
     /// (item 43). If that pass would have no effect, notify no observer and end no run, one poll serves as both. This
     /// halves the polls of a loop that other threads signal and wake.
     @inline(never) func sleepsAtOnceLocked(_ frame: Frame, _ mode: ModeState) -> Bool {
-        guard isNextHeadEmptyLocked(frame, mode), !frame.run.owesPass, !isFinishedLocked(mode) else { return false }
+        guard isNextHeadEmptyLocked(frame, mode), !frame.run.heardWakeUp, !isFinishedLocked(mode) else { return false }
         // In that pass the main queue would be asked first (item 53).
         return frame.run.turns.prefersMainQueue || !servesMainQueueLocked(mode)
     }
@@ -142,7 +143,7 @@ extension GRunLoop {
     @inline(__always) func takeFromMemoryLocked(_ run: Run, _ mode: ModeState) -> ReadyItem? {
         guard owed.contains(.wakeUp) || run.turns.served == .descriptor, servesFromMemoryLocked(run) else { return nil }
         if owed.contains(.wakeUp) {
-            // Not noted in `lastTurn`: beside a thread that wakes the loop for ever, the other kinds would never get a
+            // Not noted in `rotation`: beside a thread that wakes the loop for ever, the other kinds would never get a
             // turn.
             owed.settle(.wakeUp)
             run.turns.noteFromMemory(4)
@@ -249,11 +250,11 @@ extension GRunLoop {
     private func chooseLocked(
         _ run: Run, _ mode: ModeState, mainQueue: Bool, mainQueueFirst: Bool, now: Nanoseconds
     ) -> ReadyItem? {
-        // Precedence is not a turn: noted in `lastTurn`, it would give every remaining turn to the kind after the main
+        // Precedence is not a turn: noted in `rotation`, it would give every remaining turn to the kind after the main
         // queue.
         if mainQueue && mainQueueFirst && run.turns.mayServe(.mainQueue) { return .mainQueue }
         guard let item = preferredLocked(run, mode, mainQueue: mainQueue, now: now) else { return nil }
-        lastTurn = item.kind
+        rotation.note(item.kind)
         if case .wakeUp = item { owed.settle(.wakeUp) }
         return item
     }
@@ -267,7 +268,7 @@ extension GRunLoop {
         guard result.mainQueue || mode.heap.earliest <= now || !batch.isEmpty(in: mode) else {
             // The usual case: nothing is ready, or only a wake-up. There is no turn to decide.
             guard owed.contains(.wakeUp) else { return nil }
-            lastTurn = .wakeUp
+            rotation.note(.wakeUp)
             owed.settle(.wakeUp)
             return .wakeUp
         }
@@ -279,10 +280,10 @@ extension GRunLoop {
     ) -> ReadyItem? {
         let hasTimers = mode.heap.earliest <= now
         if itemChooser != nil, let item = chosenLocked(mode, mainQueue: mainQueue, hasTimers: hasTimers) { return item }
-        // The kinds take turns, so that none is starved. Descriptors are served in the kernel's order.
-        for step in 1...4 {
-            switch ReadyItem.Kind(rawValue: (lastTurn.rawValue + step) & 3) {
-            case .wakeUp where owed.contains(.wakeUp) && run.turns.owed.isEmpty: return .wakeUp
+        // The kinds take turns, so that none is starved; descriptors among themselves, by `DescriptorBatch.fetch`.
+        for step in 1...ReadyItem.Kind.count {
+            switch rotation.kind(after: step) {
+            case .wakeUp where owed.contains(.wakeUp) && run.turns.remaining.isEmpty: return .wakeUp
             case .mainQueue where mainQueue && run.turns.mayServe(.mainQueue): return .mainQueue
             case .timers where hasTimers && run.turns.mayServe(.timers): return .timers
             case .descriptor where run.turns.mayServe(.descriptors):

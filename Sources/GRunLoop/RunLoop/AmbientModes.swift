@@ -47,8 +47,7 @@ extension GRunLoop {
         }
         try addCommonMode(name)
         lock.withLock {
-            host.ambientStack.append(token)
-            host.ambient = .passUnretained(modeLocked(name))
+            host.push(token, modeLocked(name))
             // Blocks and signals that wait for this mode need a pass now.
             owed.owe(.work)
         }
@@ -72,6 +71,6 @@ extension GRunLoop {
 
     /// The pushed mode of that id, if it is still pushed.
     func pushedAmbientMode(_ id: UInt32) -> PushedMode? {
-        lock.withLock { host.ambientStack.first { $0.id == id } }
+        lock.withLock { host.pushed.first { $0.token.id == id }?.token }
     }
 }

@@ -97,7 +97,7 @@ extension GRunLoop: ThreadOwned {
                 remains.blocks += taken.removeAll()
                 taken.deallocate()
             }
-            self.frame = frame.parent
+            popLocked(frame)
         }
         remains.contexts += hostPoll.carried.removeAll() + hostPoll.gone
         hostPoll.gone = []
@@ -105,9 +105,7 @@ extension GRunLoop: ThreadOwned {
         home = nil
         if let context = host.detachedFrom { remains.items.append(.context(context)) }
         host.detachedFrom = nil
-        // Each holds the loop.
-        remains.released += host.ambientStack
-        host.ambientStack = []
+        remains.released += host.popAll()
         remains.descriptors += hostPoll.close()
         return remains
     }

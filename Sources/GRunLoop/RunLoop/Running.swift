@@ -66,7 +66,7 @@ extension GRunLoop {
     public func stop() {
         guard !refuses("stop") else { return }
         lock.withLock { () -> Kick? in
-            // A foreign loop in a callout of ours has a stand-in on the stack, which is no run.
+            // A host's run lies above ours where a callout of ours runs a foreign loop: it cannot be stopped.
             guard let run = framesLocked.first(where: { !$0.run.isHosted })?.run else { return nil }
             run.isStopped = true
             return wakeUpLocked(for: .innermostRun)
