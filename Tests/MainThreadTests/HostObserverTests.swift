@@ -71,6 +71,45 @@ final class HostObserverTests: MainThreadTestCase {
             ])
     }
 
+    /// The same in an observer of beforeWaiting: both sleeps are over before anything is served.
+    func testForeignLoopIsLeftInItsSleepBeforeAnother() {
+        let trace = Recorder()
+        freshHostedRun()
+        // The pass itself says that it is about to sleep if a wake-up is ready.
+        once(.beforeSources) { GRunLoop.main.wakeUp() }
+        observe(trace, .default, [.beforeWaiting, .afterWaiting])
+        leaveForeignLoopInItsSleep(trace)
+        iterateHost { trace.lines.contains("timer") }
+        XCTAssertEqual(
+            Array(trace.lines.prefix { $0 != "timer" }),
+            ["beforeWaiting", "beforeWaiting", "afterWaiting", "beforeWaiting", "left", "afterWaiting", "afterWaiting"])
+    }
+
+    /// The same in a run of ours.
+    func testForeignLoopIsLeftInItsSleepInARun() {
+        let trace = Recorder()
+        freshHostedRun()
+        observe(trace, .default, [.beforeWaiting, .afterWaiting])
+        leaveForeignLoopInItsSleep(trace)
+        source {}
+        loop.run(mode: .default, for: .milliseconds(5))
+        XCTAssertEqual(
+            Array(trace.lines.prefix { $0 != "timer" }),
+            ["beforeWaiting", "beforeWaiting", "left", "afterWaiting", "afterWaiting"])
+        XCTAssertTrue(trace.lines.contains("timer"))
+    }
+
+    private func leaveForeignLoopInItsSleep(_ trace: Recorder) {
+        once(.beforeWaiting) {
+            let waits = trace.count(of: "beforeWaiting")
+            GRunLoop.main.perform {}
+            iterateHost { trace.lines.last == "beforeWaiting" && trace.count(of: "beforeWaiting") > waits }
+            trace("left")
+            let timer = GRunLoop.Timer(fireAt: GRunLoop.now) { _ in trace("timer") }
+            GRunLoop.main.add(timer, forMode: .default)
+        }
+    }
+
     /// A foreign loop in a callout has made passes of its own. The pass around it goes on, and serves what it finds.
     func testPassGoesOnAfterForeignLoop() {
         let trace = Recorder()

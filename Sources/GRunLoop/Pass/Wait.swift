@@ -52,6 +52,8 @@ extension GRunLoop {
             ? lookForHostLocked(frame, mode, mainQueueFirst: mainQueueFirst, polls: polls)
             : sleepLocked(frame, mode, mainQueueFirst: mainQueueFirst, deadline: polls ? .min : run.deadline)
         if !polls, found != nil {
+            // An observer of stage 7 has left a foreign loop while that slept.
+            if isWaitTold { endHostWaitLocked() }
             run.stage.beginTail()
             notifyLocked(.afterWaiting, mode)  // 9
         }
