@@ -11,14 +11,19 @@ final class ActiveRuns: Sendable {
     func push(_ run: Int) { stack.withLock { $0.append((run, false)) } }
     func pop() { stack.withLock { _ = $0.popLast() } }
 
-    /// Calls `body`, which stops the innermost run, if that is `run`; the stack does not change meanwhile.
-    func stop(_ run: Int, _ body: () -> Void) {
+    /// Calls `body`, which stops the innermost run, if that is `run`; the stack does not change meanwhile. Returns
+    /// whether `run` has not returned.
+    @discardableResult func stop(_ run: Int, _ body: () -> Void) -> Bool {
         stack.withLock {
-            guard $0.last?.run == run else { return }
+            guard $0.last?.run == run else { return $0.contains { $0.run == run } }
             $0[$0.count - 1].isStopped = true
             body()
+            return true
         }
     }
+
+    /// Calls `body`, which stops the innermost run, if there is one; the stack does not change meanwhile.
+    func stopAny(_ body: () -> Void) { stack.withLock { if !$0.isEmpty { body() } } }
 
     /// Whether the innermost run was stopped.
     var isStopped: Bool { stack.withLock { $0.last?.isStopped ?? false } }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs one program on one loop and writes its trace.
 
+import Synchronization
+
 /// Where the program stands: one run that has not returned.
 struct Activation {
     let id: Int
@@ -31,11 +33,15 @@ public struct ExecutorOptions: Sendable {
     /// What the oracle did in a pass that left no line though more than a wake-up was ready: it consumed the wake-up,
     /// or it chose what an afterWaiting observer then took away.
     public var silentPassesWake = true
+    /// How much longer than its actions take a program may last before it counts as one that hangs, and how long it is
+    /// then given to end when it is stopped; in nanoseconds.
+    public var grace: UInt64
 
-    public init(slot: UInt64, reference: [TraceLine]? = nil, marksPasses: Bool) {
+    public init(slot: UInt64, reference: [TraceLine]? = nil, marksPasses: Bool, grace: UInt64) {
         self.slot = slot
         self.reference = reference
         self.marksPasses = marksPasses
+        self.grace = grace
     }
 }
 
@@ -43,6 +49,8 @@ public struct ExecutorOptions: Sendable {
 public final class Executor {
     static let maximumLines = 500
     static let maximumGap = 100
+    /// In which gap after its beginning a run without a limit is stopped first.
+    static let endlessGaps = 3
 
     let program: Program
     let face: any LoopFace
@@ -59,6 +67,8 @@ public final class Executor {
     var referencePosition = 0
     var passesSinceLine = 0
     var isEnding = false
+    /// Set by the watchdog.
+    let isOverdue = Atomic(false)
 
     var activations: [Activation] = []
     var callouts: [CalloutFrame] = []
@@ -82,23 +92,7 @@ public final class Executor {
         grid = Grid(slot: options.slot)
     }
 
-    /// Runs a program on a thread of its own, on the loop that `makeFace` stands for.
-    public static func run(
-        _ program: Program, options: ExecutorOptions, makeFace: @escaping () -> any LoopFace
-    ) -> Outcome {
-        var made: Executor?
-        onFreshThread {
-            let executor = Executor(program, face: makeFace(), options: options)
-            made = executor
-            executor.begin()
-        }
-        guard let executor = made else { return Outcome(entries: [], exclusions: [:], statistics: Statistics()) }
-        executor.finish()
-        return Outcome(
-            entries: executor.entries, exclusions: executor.exclusions, statistics: executor.statistics)
-    }
-
-    private func begin() {
+    func begin() {
         face.begin(program, grid: grid, callouts: self)
         face.marksPasses = options.marksPasses
         for step in program.steps { perform(step) }
@@ -107,13 +101,13 @@ public final class Executor {
     }
 
     /// Called when the thread has ended: what its end cancelled stands in the notes.
-    private func finish() {
+    func finish() {
         for note in notes.sorted() { record("at the thread's end: \(note)") }
         face.end()
     }
 
     /// Whether the program has had its share; from then on nothing is traced and nothing done.
-    var isExhausted: Bool { lineCount >= Executor.maximumLines }
+    var isExhausted: Bool { lineCount >= Executor.maximumLines || isOverdue.load(ordering: .relaxed) }
 
     func record(_ text: String, kind: TraceLine.Kind = .other) {
         guard !isExhausted else { return }

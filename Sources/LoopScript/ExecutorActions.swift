@@ -77,7 +77,9 @@ extension Executor {
         record("run \(mode) for \(limit)\(returns ? ", returning after a source" : "") \(when)")
         activations.append(activation)
         activeRuns.push(activation.id)
-        if case .forever = limit { stopLater(activation.id, from: gap + 3) }
+        if case .forever = limit {
+            Executor.stop(activation.id, of: activeRuns, in: gap + Executor.endlessGaps, of: grid, Lent(value: face))
+        }
         let end = face.run(mode, time, returnAfterSourceHandled: returns)
         activeRuns.pop()
         activations.removeLast()
@@ -87,14 +89,14 @@ extension Executor {
         if !activations.isEmpty { afterNestedRun() }
     }
 
-    /// Ends a run without a limit from another thread, in each gap again, as long as it is the innermost one.
-    private func stopLater(_ run: Int, from gap: Int) {
-        let face = Lent(value: face)
-        let runs = activeRuns
-        for later in 0..<24 {
-            atDate(grid.date(gap: gap + 2 * later, slot: Grid.outsideSlot)) {
-                runs.stop(run) { face.value.stop() }
-            }
+    /// Ends a run without a limit from another thread, in a gap in which it is the innermost one: in this one, or a
+    /// later one.
+    private static func stop(
+        _ run: Int, of runs: ActiveRuns, in gap: Int, of grid: Grid, _ face: Lent<any LoopFace>
+    ) {
+        atDate(grid.date(gap: gap, slot: Grid.outsideSlot)) {
+            guard runs.stop(run, { face.value.stop() }) else { return }
+            stop(run, of: runs, in: gap + 2, of: grid, face)
         }
     }
 

@@ -58,7 +58,7 @@ public struct Grid: Sendable {
     }
 
     /// Sleeps until a date; the loop's thread does nothing meanwhile.
-    static func sleep(until date: UInt64) {
+    public static func sleep(until date: UInt64) {
         var time = timespec(tv_sec: Int(date / 1_000_000_000), tv_nsec: Int(date % 1_000_000_000))
         while clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, nil) == EINTR {}
     }

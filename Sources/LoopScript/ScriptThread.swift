@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A fresh thread for each program, so that no loop knows what an earlier program did.
 
+import Dispatch
 import Glibc
 
 private final class Start {
@@ -8,8 +9,23 @@ private final class Start {
     init(_ body: @escaping () -> Void) { self.body = body }
 }
 
-/// Runs `body` on a thread of its own and returns when that thread, with its destructors, has ended.
-public func onFreshThread(_ body: @escaping () -> Void) { pthread_join(startThread(body), nil) }
+/// A thread that runs one closure.
+struct FreshThread {
+    private let ended = DispatchSemaphore(value: 0)
+
+    init(_ body: @escaping () -> Void) {
+        let (thread, ended) = (startThread(body), ended)
+        // To join with a time limit is not POSIX: so another thread waits.
+        pthread_detach(
+            startThread {
+                pthread_join(thread, nil)
+                ended.signal()
+            })
+    }
+
+    /// Waits until the thread, with its destructors, has ended, or until a date; whether it has ended.
+    func join(until date: UInt64) -> Bool { ended.wait(timeout: DispatchTime(uptimeNanoseconds: date)) == .success }
+}
 
 /// Runs `body` on so many threads at once and returns when all have ended.
 public func onFreshThreads(_ count: Int, _ body: @escaping @Sendable () -> Void) {

@@ -38,6 +38,8 @@ public struct TraceLine: Equatable, Sendable {
 
 /// What came of one program on one loop.
 public struct Outcome: Sendable {
+    /// Whether it came to its end by itself. If not, its last line says so.
+    public var hasEnded = true
     /// What happened, with the beginnings of passes in between.
     public var entries: [TraceLine]
     public var exclusions: [Rule: Int]

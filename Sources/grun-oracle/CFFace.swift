@@ -24,7 +24,7 @@ private final class SourceInfo {
 }
 
 /// The oracle.
-final class CFFace: LoopFace {
+class CFFace: LoopFace {
     /// Exported, but in no public header.
     private static let isSignalled = dlsym(nil, "CFRunLoopSourceIsSignalled").map {
         unsafeBitCast($0, to: (@convention(c) (CFRunLoopSource) -> UInt8).self)

@@ -52,6 +52,9 @@ struct GRunOracle: ParsableCommand {
             "Compare GRunLoop under a host with GRunLoop under its own driver: the scripted scenarios, and --programs.")
     var hosted = false
 
+    @Flag(help: "Check that a program which does not end is found, on either loop, and shrunk.")
+    var watchdog = false
+
     @Flag(help: "List the exclusions with their reasons.")
     var exclusions = false
 
@@ -64,6 +67,10 @@ struct GRunOracle: ParsableCommand {
     func run() throws {
         if exclusions {
             for rule in Rule.allCases { print("\(rule.rawValue): \(rule.reason)\n") }
+            return
+        }
+        if watchdog {
+            guard WatchdogCheck(slots: Slots(first: UInt64(slot) * 1000)).run() else { throw ExitCode(1) }
             return
         }
         if hosted {
@@ -85,14 +92,17 @@ struct GRunOracle: ParsableCommand {
             for seed in seeds { show(seed, comparer) }
             return
         }
-        let runner = Runner(comparer: comparer, jobs: jobs, steps: steps)
+        let runner = Runner(comparer: comparer, jobs: jobs, steps: steps, tell: tellOnStandardError)
         let started = Grid.now
         let count = seeds.count
         let isVerbose = verbose
         let summary = runner.run(seeds: seeds) { done in
             if isVerbose, done % 1000 == 0 { print("\(done) of \(count)") }
         }
-        let shrinker = Shrinker(comparer: comparer, budget: 60_000_000_000)
+        // A program that hangs is shrunk with less patience: each candidate that hangs takes as long.
+        var hasty = comparer
+        hasty.grace /= 10
+        let shrinker = Shrinker(comparer: hasty, budget: 60_000_000_000)
         if verbose { tell(summary, seconds: Double(Grid.now - started) / 1e9) }
         for divergence in runner.shrink(summary.divergences, count: show, with: shrinker) { report(divergence) }
         for divergence in summary.divergences where verbose || summary.divergences.count > show {
@@ -136,6 +146,9 @@ struct GRunOracle: ParsableCommand {
         }
     }
 }
+
+/// Where it is read although the standard output is a file.
+@Sendable func tellOnStandardError(_ line: String) { FileHandle.standardError.write(Data("\(line)\n".utf8)) }
 
 /// The two traces as they are compared, the first difference marked.
 func sideBySide(_ comparison: Comparison) -> String {

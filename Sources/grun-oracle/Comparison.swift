@@ -8,10 +8,14 @@ struct Comparison {
     let oracle: Outcome
     let other: Outcome
 
-    var agrees: Bool { oracle.trace == other.trace }
+    var agrees: Bool { !hangs && oracle.trace == other.trace }
+
+    /// Whether one of them, or both, did not end by itself.
+    var hangs: Bool { !oracle.hasEnded || !other.hasEnded }
 
     /// The first lines that differ, without numbers: divergences of one cause mostly share it.
     var signature: String {
+        if hangs { return "\(ending(of: oracle)) | \(ending(of: other))" }
         let left = oracle.lines
         let right = other.lines
         guard let index = (0..<max(left.count, right.count)).first(where: { at(left, $0) != at(right, $0) }) else {
@@ -19,6 +23,8 @@ struct Comparison {
         }
         return (at(left, index) + " | " + at(right, index)).filter { !$0.isNumber }
     }
+
+    private func ending(of outcome: Outcome) -> String { outcome.hasEnded ? "ends" : "hangs" }
 
     private func at(_ lines: [String], _ index: Int) -> String { index < lines.count ? lines[index] : "" }
 }
@@ -40,18 +46,20 @@ struct Comparer: Sendable {
     let slots: Slots
     /// What it is compared with.
     var makeReference: FaceMaker = makeOracleFace
+    /// How long after its last date a program counts as one that hangs, in nanoseconds.
+    var grace: UInt64 = 10_000_000_000
 
     /// Runs a program once on each loop. If they differ where several items were ready, GRunLoop tries again with
     /// its passes marked, so that it can tell which of them the oracle spent on something that left no line: a wake-up,
     /// or, at the third try, an item that was taken away before its turn.
     func compare(_ program: Program, slot: UInt64) -> Comparison {
         let oracle = Executor.run(
-            program, options: ExecutorOptions(slot: slot, marksPasses: true), makeFace: makeReference)
-        var options = ExecutorOptions(slot: slot, reference: oracle.entries, marksPasses: false)
+            program, options: ExecutorOptions(slot: slot, marksPasses: true, grace: grace), makeFace: makeReference)
+        var options = ExecutorOptions(slot: slot, reference: oracle.entries, marksPasses: false, grace: grace)
         let first = Comparison(oracle: oracle, other: Executor.run(program, options: options, makeFace: makeFace))
-        guard !first.agrees, first.other.statistics.counts.keys.contains(where: { $0.hasPrefix("choices") }) else {
-            return first
-        }
+        guard !first.agrees, !first.hangs,
+            first.other.statistics.counts.keys.contains(where: { $0.hasPrefix("choices") })
+        else { return first }
         options.marksPasses = true
         let second = Comparison(oracle: oracle, other: Executor.run(program, options: options, makeFace: makeFace))
         guard !second.agrees else { return second }
@@ -60,12 +68,14 @@ struct Comparer: Sendable {
         return third.agrees ? third : second
     }
 
-    /// The divergence of a program, if it differs at every patient length; noise leaves one at which it agrees.
+    /// The divergence of a program, if it differs at every patient length; noise leaves one at which it agrees. To hang
+    /// is never noise.
     func divergence(of program: Program) -> Comparison? {
         var last: Comparison?
         for slot in slots.patient {
             let comparison = compare(program, slot: slot)
             if comparison.agrees { return nil }
+            if comparison.hangs { return comparison }
             last = comparison
         }
         return last

@@ -53,7 +53,8 @@ struct HostedRun {
         let comparisons = ([comparer.slots.first] + comparer.slots.patient.prefix(1)).lazy.map {
             comparer.compare(hosted, slot: $0)
         }
-        guard let comparison = comparisons.first(where: \.oracle.ownsNoRun) else { return .ownsRun }
+        guard let comparison = comparisons.first(where: { $0.hangs || $0.oracle.ownsNoRun }) else { return .ownsRun }
+        if comparison.hangs { return .differs(hosted, comparison) }
         guard !comparison.agrees, let divergence = comparer.divergence(of: hosted) else { return .agrees }
         // An item that came late may have hidden in the first look that it ends a run.
         return divergence.oracle.ownsNoRun ? .differs(hosted, divergence) : .ownsRun

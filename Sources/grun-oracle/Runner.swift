@@ -34,34 +34,58 @@ struct Runner: Sendable {
     let comparer: Comparer
     let jobs: Int
     let steps: Int
+    /// Gets a line for each look at programs that differ, which may take minutes.
+    let tell: @Sendable (String) -> Void
 
-    /// Runs the programs of all seeds; what differs at first is looked at again, patiently.
+    /// Runs the programs of all seeds; what differs at first is looked at again, patiently. To hang is no noise.
     func run(seeds: [UInt64], progress: @escaping @Sendable (Int) -> Void) -> Summary {
         let summary = Mutex(Summary())
         let suspects = Mutex<[UInt64]>([])
         let done = Atomic(0)
         concurrently(seeds, jobs: jobs) { seed in
-            let program = Generator.program(seed: seed, steps: steps)
-            let comparison = comparer.compare(program, slot: comparer.slots.first)
-            summary.withLock { $0.add(comparison) }
-            if !comparison.agrees {
-                suspects.withLock { $0.append(seed) }
-                summary.withLock { $0.firstSignatures[comparison.signature, default: 0] += 1 }
+            let divergence = compare(seed, slot: comparer.slots.first)
+            let comparison = divergence.comparison
+            summary.withLock {
+                $0.add(comparison)
+                if !comparison.agrees { $0.firstSignatures[comparison.signature, default: 0] += 1 }
+                if comparison.hangs { $0.divergences.append(divergence) }
             }
+            if !comparison.agrees, !comparison.hangs { suspects.withLock { $0.append(seed) } }
             progress(done.wrappingAdd(1, ordering: .relaxed).newValue)
         }
         let again = suspects.withLock { $0.sorted() }
-        concurrently(again, jobs: min(jobs, 6)) { seed in
-            let program = Generator.program(seed: seed, steps: steps)
-            guard let comparison = comparer.divergence(of: program) else { return }
-            let divergence = Summary.Divergence(seed: seed, program: program, comparison: comparison)
-            summary.withLock { $0.divergences.append(divergence) }
-        }
+        let divergences = lookAgain(at: again)
         return summary.withLock {
             $0.suspects = again.count
-            $0.divergences.sort { $0.seed < $1.seed }
+            $0.divergences = ($0.divergences + divergences).sorted { $0.seed < $1.seed }
             return $0
         }
+    }
+
+    private func compare(_ seed: UInt64, slot: UInt64) -> Summary.Divergence {
+        let program = Generator.program(seed: seed, steps: steps)
+        return Summary.Divergence(seed: seed, program: program, comparison: comparer.compare(program, slot: slot))
+    }
+
+    /// What differs at every patient length, or hangs at one. At these lengths a program does little but sleep, so many
+    /// run at a time: one by one they would take minutes.
+    private func lookAgain(at seeds: [UInt64]) -> [Summary.Divergence] {
+        var hanging: [Summary.Divergence] = []
+        var differing: [Summary.Divergence] = []
+        var left = seeds
+        for slot in comparer.slots.patient where !left.isEmpty {
+            tell("looks again at \(left.count) programs that differ, with slots of \(slot / 1000) us")
+            let found = Mutex<[Summary.Divergence]>([])
+            concurrently(left, jobs: min(jobs * 4, left.count)) { seed in
+                let divergence = compare(seed, slot: slot)
+                if !divergence.comparison.agrees { found.withLock { $0.append(divergence) } }
+            }
+            let all = found.withLock { $0 }
+            hanging += all.filter(\.comparison.hangs)
+            differing = all.filter { !$0.comparison.hangs }
+            left = differing.map(\.seed)
+        }
+        return hanging + (left.isEmpty ? [] : differing)
     }
 
     /// Shrinks divergences, one for each signature as long as there are such.
