@@ -44,6 +44,7 @@ test: check-deps lint glib-api
 	$(SWIFT) build -c release --product gloop-demo
 	$(SWIFT) build -c release --product grun-oracle
 	$(SWIFT) run -c release --skip-build gloop-demo > /dev/null
+	$(SWIFT) run -c release --skip-build grun-oracle --watchdog
 	$(SWIFT) run -c release --skip-build grun-oracle --scenarios
 	$(SWIFT) run -c release --skip-build grun-oracle --seed 1 --programs 300
 	$(SWIFT) build -c release --product grun-turns
