@@ -110,16 +110,27 @@ void cgrun_event_signal(int event)
 // libc's functions for these calls are cancellation points: pthread_cancel() could end a thread in them, and its loop's
 // lock would stay locked for ever. syscall() is no cancellation point.
 
+static bool read_event(int event, uint64_t *count)
+{
+    long size;
+    do
+        size = syscall(SYS_read, event, count, sizeof *count);
+    while (size < 0 && errno == EINTR);
+    if (size >= 0 && size != sizeof *count)
+        errno = EBADF;
+    return size == sizeof *count;
+}
+
 bool cgrun_event_clear(int event)
 {
     uint64_t count;
-    long size;
-    do
-        size = syscall(SYS_read, event, &count, sizeof count);
-    while (size < 0 && errno == EINTR);
-    if (size >= 0 && size != sizeof count)
-        errno = EBADF;
-    return size == sizeof count;
+    return read_event(event, &count);
+}
+
+uint64_t cgrun_event_take(int event)
+{
+    uint64_t count;
+    return read_event(event, &count) ? count : 0;
 }
 
 int cgrun_epoll_look(int epoll, struct epoll_event *events, int capacity)

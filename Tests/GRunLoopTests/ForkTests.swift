@@ -27,14 +27,16 @@ import Testing
     }
 
     /// Values only: nothing of a loop is in there.
-    private static let values: Set = ["Mode", "Activity", "RunResult", "Errors", "Context"]
+    private static let values: Set = [
+        "Mode", "Activity", "RunResult", "Errors", "SignalError", "ExitStatus", "Context",
+    ]
     /// What needs no look, or cannot be called there, with the reason.
     private static let left = [
         // Of values.
         "Trace.description", "Trace.description", "DescriptorSource.init", "DescriptorSource.description",
         "Thread.description",
         // A job needs a thread that a child does not have.
-        "RunOnLoop.run", "LoopClock.sleep", "LoopClock.sleep", "LoopClock.sleep", "ItemSequence.next",
+        "RunOnLoop.run", "ChildExit.exit", "LoopClock.sleep", "LoopClock.sleep", "LoopClock.sleep", "ItemSequence.next",
         "ItemSequence.next", "Thread.waitUntilEnded",
         // By Swift's runtime, as enqueueTask.
         "Executor.enqueue",

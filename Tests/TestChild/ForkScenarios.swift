@@ -127,6 +127,8 @@ struct ForkScene {
     let source = GRunLoop.Source {}
     let observer = GRunLoop.Observer(activities: .exit) { _, _ in }
     let descriptor: GRunLoop.DescriptorSource
+    let signal = try? GRunLoop.SignalSource(SIGUSR2) { _, _ in }
+    let child = try? GRunLoop.ChildSource(pid: TestSupport.fork { 0 }) { _, _ in }
     let trace = GRunLoop.Trace()
     let thread: GRunLoop.Thread?
     let executor: GRunLoop.Executor

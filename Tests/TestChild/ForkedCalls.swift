@@ -134,6 +134,10 @@ extension ForkScene {
             silent("DescriptorSource.isValid") { !descriptor.isValid },
             silent("DescriptorSource.invalidate") { descriptor.invalidate() },
             silent("DescriptorSource.description") { descriptor.description.contains("valid = No") },
+            silent("SignalSource.init") { isForked { try GRunLoop.SignalSource(SIGUSR1) { _, _ in } } },
+            silent("SignalSource.invalidate") { signal?.invalidate() },
+            silent("ChildSource.init") { (try? GRunLoop.ChildSource(pid: getppid()) { _, _ in }) == nil },
+            silent("ChildSource.pid") { (child?.pid ?? 0) > 0 },
             silent("Observer.init") { _ = GRunLoop.Observer(activities: .all) { _, _ in } },
             silent("Observer.isValid") { !observer.isValid },
             silent("Observer.invalidate") { observer.invalidate() },
@@ -150,6 +154,16 @@ extension ForkScene {
             silent("Isolated.init") { _ = GRunLoop.Timer(fireAt: .now) { @MainActor _ in } },
             silent("Isolated.init") { _ = GRunLoop.Timer(interval: .zero, repeats: false) { @MainActor _ in } },
             silent("Isolated.init") { _ = GRunLoop.Observer(activities: .all) { @MainActor _, _ in } },
+            silent("Isolated.init") { isForked { try GRunLoop.SignalSource(SIGUSR1) { @MainActor _, _ in } } },
+            silent("Isolated.init") { (try? GRunLoop.ChildSource(pid: 0) { @MainActor _, _ in }) == nil },
+            silent("Isolated.init") {
+                isolation.assumeIsolated { here in
+                    isForked { try GRunLoop.SignalSource(SIGUSR1, isolation: here) { _, _ in } }
+                }
+            },
+            silent("Isolated.init") {
+                isolation.assumeIsolated { (try? GRunLoop.ChildSource(pid: 0, isolation: $0) { _, _ in }) == nil }
+            },
             said("Isolated.scheduled") {
                 _ = GRunLoop.Timer.scheduled(interval: .zero, repeats: false) { @MainActor _ in }
             },
@@ -218,6 +232,7 @@ extension ForkScene {
             silent("Ticks.ticks") { _ = loop.ticks(every: .seconds(1)) },
             silent("Activities.activities") { _ = loop.activities(.exit) },
             silent("Readiness.readiness") { _ = loop.readiness(of: pipe.readEnd) },
+            silent("Signals.signals") { _ = loop.signals([SIGUSR1]) },
             silent("LoopClock.clock") { _ = loop.clock },
             silent("LoopClock.now") { _ = loop.clock.now },
             silent("LoopClock.minimumResolution") { _ = loop.clock.minimumResolution },
@@ -244,5 +259,15 @@ extension ForkScene {
             said("Thread.stop") { thread?.stop() },
             said("Thread.join") { thread?.join() },
         ]
+    }
+}
+
+/// Whether that is what it says.
+private func isForked(_ make: () throws -> GRunLoop.SignalSource) -> Bool {
+    do {
+        _ = try make()
+        return false
+    } catch {
+        return error as? GRunLoop.SignalError == .forked && "\(error)".contains("forked")
     }
 }

@@ -7,7 +7,7 @@ import Glibc
 import TestSupport
 
 /// Opens descriptors until the system refuses; answers them.
-private func useUpDescriptors() -> [Int32] {
+func useUpDescriptors() -> [Int32] {
     var limit = rlimit()
     getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
     limit.rlim_cur = 64

@@ -43,12 +43,15 @@ let scenarios: [String: () throws -> Void] = [
     "ten-thousand-threads": tenThousandThreads,
 ]
 
+let ofOtherFiles = [confinedScenarios, signalScenarios, childScenarios]
+
 if CommandLine.arguments.count == 2,
-    let scenario = scenarios[CommandLine.arguments[1]] ?? confinedScenarios[CommandLine.arguments[1]]
+    let scenario = scenarios[CommandLine.arguments[1]]
+        ?? ofOtherFiles.lazy.compactMap({ $0[CommandLine.arguments[1]] }).first
 {
     try scenario()
 } else {
     printToStandardError(
-        "usage: grun-test-child SCENARIO, one of \((Array(scenarios.keys) + confinedScenarios.keys).sorted())\n")
+        "usage: grun-test-child SCENARIO, one of \((scenarios.keys + ofOtherFiles.flatMap(\.keys)).sorted())\n")
     exit(2)
 }

@@ -47,11 +47,9 @@ public func runChild(
     // Where a crash is what is expected, nobody wants to read about it.
     var environment = childEnvironment()
     defer { for variable in environment { free(variable) } }
-    var child = pid_t()
-    let error = posix_spawn(&child, path, &actions, nil, &arguments, &environment)
+    let child = spawn(path, &actions, &arguments, &environment)
     close(output.write)
     close(errors.write)
-    precondition(error == 0, "\(path) cannot be started (\(error)): build the tests with swift build --build-tests")
 
     let watchdog = Watchdog(timeout, "the child \(scenario) did not end") { [child] in kill(child, SIGKILL) }
     defer { watchdog.disarm() }

@@ -125,3 +125,17 @@ public final class DBusPair: @unchecked Sendable {
             Unmanaged.passRetained(callback).toOpaque())
     }
 }
+
+/// Starts a line of shell as GIO's child; `body` gets its exit code in the context that is thread-default now.
+public func startSubprocess(_ line: String, _ body: @escaping @Sendable (Int32) -> Void) {
+    let copies = ["/bin/sh", "-c", line].map { (word: String) in strdup(word) }
+    var words = copies.map { UnsafePointer<CChar>($0) } + [nil]
+    defer { for copy in copies { free(copy) } }
+    guard let process = g_subprocess_newv(&words, GSubprocessFlags(rawValue: 0), nil) else { return body(-1) }
+    let callback = ReadyCallback { result in
+        let isRight = g_subprocess_wait_finish(process, result, nil) != 0
+        body(isRight && g_subprocess_get_if_exited(process) != 0 ? g_subprocess_get_exit_status(process) : -2)
+        g_object_unref(UnsafeMutableRawPointer(process))
+    }
+    g_subprocess_wait_async(process, nil, callReady, Unmanaged.passRetained(callback).toOpaque())
+}

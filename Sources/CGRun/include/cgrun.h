@@ -219,6 +219,31 @@ int cgrun_watch_async_main(void (*tell)(void));
 /// libdispatch. False if the runtime has no such hook.
 bool cgrun_set_async_main_driver(void (*drive)(void));
 
+// MARK: Signals
+
+/// Whoever listens to a signal. With the lock of the listeners held: both functions.
+typedef struct cgrun_listener cgrun_listener;
+
+/// Each signal of that number adds 1 to the eventfd from now on. NULL and errno on failure: EINVAL where no program can
+/// have a handler of it, EBUSY where somebody else has one, unless that is to be replaced.
+cgrun_listener *cgrun_signal_listen(int signal, int event, bool replacing);
+
+/// Nobody writes to its eventfd any more. With the last one of a signal the disposition is again what it was, unless
+/// somebody has changed it meanwhile. Not in a forked child.
+void cgrun_signal_stop(cgrun_listener *listener);
+
+// MARK: Children
+
+/// A descriptor, close-on-exec, that is readable when the process has ended; -1 and errno on failure.
+int cgrun_child_open(pid_t pid);
+
+/// Looks, without waiting, how a child has ended: 1 and its status as waitpid(2) gives it, 0 if it has not, -1 and
+/// errno on failure. It is reaped only if that is asked for.
+int cgrun_child_wait(int child, bool reaps, int *status);
+
+/// Whether the kernel forgets how children end, since SIGCHLD is ignored or SA_NOCLDWAIT is set.
+bool cgrun_children_are_discarded(void);
+
 // MARK: Small things
 
 /// Keeps a callout's frame on the stack: without it the call of the user's closure becomes a jump.
@@ -243,6 +268,8 @@ void cgrun_event_signal(int event);
 /// Reads an eventfd; false if there was nothing to read. Then any errno but EAGAIN means that the descriptor is no
 /// eventfd.
 bool cgrun_event_clear(int event);
+/// Reads an eventfd; 0 if there was nothing to read.
+uint64_t cgrun_event_take(int event);
 /// epoll_wait(2) without waiting; negative and errno on failure.
 int cgrun_epoll_look(int epoll, struct epoll_event *events, int capacity);
 /// Whether a descriptor is readable now.

@@ -17,9 +17,11 @@ extension GRunLoop {
     /// level-triggered loop: use descriptors that do not block. A descriptor source is in one loop at a time, and in
     /// any number of its modes.
     ///
+    /// What else a descriptor stands for is a kind of its own: a ``SignalSource``, a ``ChildSource``.
+    ///
     /// Threads: any. The corresponding Core Foundation type is `CFRunLoopSource` with a context of version 1; the GLib
     /// function is `g_unix_fd_source_new`.
-    public final class DescriptorSource: @unchecked Sendable {
+    public class DescriptorSource: @unchecked Sendable {
         /// What can be waited for and what can be found. The bits are those of `poll(2)`, which are those of `epoll(7)`
         /// and GLib. The corresponding GLib type is `GIOCondition`.
         public struct Conditions: OptionSet, Hashable, Sendable, CustomStringConvertible {
@@ -122,6 +124,9 @@ extension GRunLoop {
             guardian.unlock(held)
             confined?.letGo()
         }
+
+        /// What it waits for, in a trace and in its description.
+        var subject: (kind: String, number: Int32) { ("descriptor", descriptor) }
     }
 }
 
@@ -147,11 +152,12 @@ extension GRunLoop.DescriptorSource: ModeItem {
 }
 
 extension GRunLoop.DescriptorSource: CustomStringConvertible {
-    /// Whether it is valid, its descriptor and its conditions, for reading. The format may change.
+    /// Whether it is valid, what it waits for and its conditions, for reading. The format may change.
     ///
     /// Threads: any. The corresponding Core Foundation function is `CFCopyDescription`.
     public var description: String {
-        "<GRunLoop.DescriptorSource \(hexAddress(self))>{valid = \(yesNo(isValid)), "
-            + "context = {version = 1, descriptor = \(descriptor), conditions = \(conditions), perform = closure}}"
+        "<GRunLoop.\(type(of: self)) \(hexAddress(self))>{valid = \(yesNo(isValid)), "
+            + "context = {version = 1, \(subject.kind) = \(subject.number), conditions = \(conditions), "
+            + "perform = closure}}"
     }
 }

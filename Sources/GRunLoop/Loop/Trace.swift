@@ -58,7 +58,7 @@ extension GRunLoop {
             case source(Source)
             /// A timer's closure.
             case timer(Timer)
-            /// The closure of a descriptor source.
+            /// The closure of a descriptor source, or of a signal's or a child's.
             case descriptor(DescriptorSource)
             /// A drain of the main dispatch queue.
             case mainQueue
@@ -72,7 +72,7 @@ extension GRunLoop {
                 case .block: "block"
                 case .source(let source): "source (order \(source.order))"
                 case .timer: "timer"
-                case .descriptor(let source): "descriptor \(source.descriptor)"
+                case .descriptor(let source): "\(source.subject.kind) \(source.subject.number)"
                 case .mainQueue: "main queue"
                 case .context: "context"
                 }

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a child process has ended.
+
+import Glibc
+
+extension GRunLoop {
+    /// How a child process has ended.
+    ///
+    /// There is no corresponding Core Foundation type; Foundation's are `Process.terminationStatus` and
+    /// `terminationReason`, C's is the status of `waitpid(2)`.
+    public enum ExitStatus: Hashable, Sendable, CustomStringConvertible {
+        /// It has called `exit()`, or returned from `main()`.
+        case exited(code: Int32)
+        /// A signal has ended it.
+        case signalled(Int32, dumpedCore: Bool)
+
+        /// The exit code, 0 to 255; nil if a signal has ended it. Threads: any.
+        public var code: Int32? { if case .exited(let code) = self { code } else { nil } }
+
+        /// The signal that has ended it; nil if it has exited. Threads: any.
+        public var signal: Int32? { if case .signalled(let signal, _) = self { signal } else { nil } }
+
+        /// Whether it has left a core dump. Threads: any.
+        public var dumpedCore: Bool { self == .signalled(signal ?? 0, dumpedCore: true) }
+
+        /// Whether it has exited with 0. Threads: any.
+        public var isSuccess: Bool { self == .exited(code: 0) }
+
+        /// As `waitpid(2)` gives it, for `WIFEXITED()` and its like, and for `g_spawn_check_wait_status()`. Threads:
+        /// any.
+        public var waitStatus: Int32 {
+            switch self {
+            case .exited(let code): code << 8
+            case .signalled(let signal, let dumpedCore): signal | (dumpedCore ? 0x80 : 0)
+            }
+        }
+
+        init(waitStatus status: Int32) {
+            self =
+                status & 0x7F == 0
+                ? .exited(code: status >> 8 & 0xFF) : .signalled(status & 0x7F, dumpedCore: status & 0x80 != 0)
+        }
+
+        /// What has happened, in a few words. Threads: any.
+        public var description: String {
+            switch self {
+            case .exited(let code): "exited with \(code)"
+            case .signalled(let signal, let dumpedCore): "ended by signal \(signal)\(dumpedCore ? ", core dumped" : "")"
+            }
+        }
+    }
+
+    /// Why it cannot be told how a process ends.
+    ///
+    /// Core Foundation has no such error.
+    public enum ChildError: Error, Hashable, Sendable, CustomStringConvertible {
+        /// No child of this process has the number: it is somebody else's, or was reaped already.
+        case notAChild(Int32)
+        /// The kernel does not keep, or has not kept, how it ended: SIGCHLD is ignored here, SA_NOCLDWAIT is set, or
+        /// somebody else in the process has reaped it.
+        case statusLost(Int32)
+        /// The process or the system has no descriptor or memory left (`EMFILE`, `ENFILE`, `ENOSPC`, `ENOMEM`).
+        case limitReached(errno: Int32)
+        /// The kernel is older than Linux 5.4, or a sandbox forbids `pidfd_open(2)` (`ENOSYS`, `EPERM`).
+        case unsupported(errno: Int32)
+
+        /// What is wrong and what to do, as one sentence.
+        public var description: String {
+            switch self {
+            case .notAChild(let pid):
+                "process \(pid) is no child of this process, or was reaped already; wait for each child once, before "
+                    + "anybody else reaps it"
+            case .statusLost(let pid):
+                "how child \(pid) ends is lost: SIGCHLD is ignored in this process, SA_NOCLDWAIT is set, or somebody "
+                    + "else has reaped the child; let SIGCHLD be SIG_DFL, and let each child have one owner"
+            case .limitReached(let errno):
+                "no descriptor is left to wait for a child with (\(Self.message(errno))); close some or raise the limit"
+            case .unsupported(let errno):
+                "no descriptor of a process can be had here (\(Self.message(errno))): it takes Linux 5.4, and a "
+                    + "sandbox that allows pidfd_open(2); use g_child_watch_add()"
+            }
+        }
+
+        private static func message(_ errno: Int32) -> String { String(cString: strerror(errno)) }
+    }
+}

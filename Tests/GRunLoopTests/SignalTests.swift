@@ -1,0 +1,432 @@
+// SPDX-License-Identifier: Apache-2.0
+// Signals as items. Each test has a signal for itself; what is about the process's own is in SignalProcessTests.
+
+import GRunLoop
+import Glibc
+import TestSupport
+import Testing
+
+@Suite("Signals") struct SignalTests {
+    @Test("a signal wakes the loop, and its source is performed on the loop's thread with how many have come")
+    func delivery() throws {
+        let signal = queuedSignal(0)
+        let thread = LoopThread.running()
+        let (count, isThere) = (Shared(0), Shared(true))
+        let source = try GRunLoop.SignalSource(signal) { [id = thread.kernelID] source, more in
+            count.update { $0 += more }
+            if source.signal != signal || threadID != id { isThere.value = false }
+        }
+        try thread.loop.add(source, forMode: .default)
+        thread.waitUntilAsleep()
+        sendToProcess(signal)
+        #expect(count.wait { $0 == 1 })
+        sendToProcess(signal, times: 1000)
+        #expect(count.wait { $0 == 1001 })
+        #expect(isThere.value)
+        source.invalidate()
+        #expect(disposition(of: signal) == "default")
+        thread.finish()
+    }
+
+    @Test("signals are counted before the source is in a loop, and while another mode runs")
+    func counted() async throws {
+        try await onFreshThread { loop in
+            let signal = queuedSignal(1)
+            let trace = Recorder()
+            let source = try GRunLoop.SignalSource(signal) { _, count in trace("\(count)") }
+            raiseHere(signal, times: 3)
+            try loop.add(source, forMode: .default)
+            loop.keepAlive("other")
+            loop.run(mode: "other", for: .zero)
+            #expect(trace.lines == [])
+            raiseHere(signal, times: 2)
+            loop.run(for: .zero)
+            #expect(trace.lines == ["5"])
+            // Also while it is in no loop again.
+            loop.remove(source, forMode: .default)
+            raiseHere(signal)
+            loop.run(for: .zero)
+            try loop.add(source, forMode: .common)
+            loop.run(for: .zero)
+            #expect(trace.lines == ["5", "1"])
+            source.invalidate()
+        }
+    }
+
+    @Test("two loops and two sources of one loop each get all signals; the last one gives the disposition back")
+    func several() async throws {
+        let signal = queuedSignal(2)
+        let counts = Shared([0, 0, 0])
+        let threads = [LoopThread.running(), LoopThread.running()]
+        let sources = try (0..<3).map { number in
+            let source = try GRunLoop.SignalSource(signal) { _, count in counts.update { $0[number] += count } }
+            try threads[number % 2].loop.add(source, forMode: .default)
+            return source
+        }
+        sendToProcess(signal, times: 100)
+        #expect(counts.wait { $0 == [100, 100, 100] }, "\(counts.value)")
+        sources[0].invalidate()
+        sendToProcess(signal)
+        #expect(counts.wait { $0 == [100, 101, 101] }, "\(counts.value)")
+        sources[1].invalidate()
+        #expect(disposition(of: signal) != "default")
+        sources[2].invalidate()
+        #expect(disposition(of: signal) == "default")
+        for thread in threads { thread.finish() }
+    }
+
+    @Test("a source that is invalidated in its own callout is not performed again, and listens no more")
+    func endsItself() async throws {
+        try await onFreshThread { loop in
+            let signal = queuedSignal(3)
+            let trace = Recorder()
+            let source = try GRunLoop.SignalSource(signal) { source, count in
+                trace("\(count)")
+                raiseHere(signal)
+                source.invalidate()
+                trace("\(disposition(of: signal)), valid \(source.isValid)")
+            }
+            try loop.add(source, forMode: .default)
+            raiseHere(signal, times: 2)
+            #expect(loop.run(for: .seconds(5)) == .finished)
+            #expect(trace.lines == ["2", "default, valid false"])
+        }
+    }
+
+    @Test("a nested run in a callout is told of what has come since, and of nothing twice")
+    func nested() async throws {
+        try await onFreshThread { loop in
+            let signal = queuedSignal(4)
+            let trace = Recorder()
+            let source = try GRunLoop.SignalSource(signal) { _, count in
+                trace("\(count)")
+                guard trace.lines.count == 1 else { return }
+                loop.run(for: .zero)
+                raiseHere(signal, times: 2)
+                loop.run(for: .zero)
+            }
+            try loop.add(source, forMode: .default)
+            raiseHere(signal, times: 3)
+            loop.run(for: .zero)
+            loop.run(for: .zero)
+            #expect(trace.lines == ["3", "2"])
+            source.invalidate()
+        }
+    }
+
+    @Test(
+        "what is not for a run loop is refused, and the message says what to do instead",
+        arguments: [
+            (SIGCHLD, "ChildSource"), (SIGKILL, "SIGTERM"), (SIGSTOP, "SIGTSTP"), (SIGSEGV, "debug"),
+            (SIGBUS, "debug"), (SIGFPE, "debug"), (SIGILL, "debug"), (SIGABRT, "SIGTERM"),
+        ])
+    func refused(signal: Int32, remedy: String) {
+        let before = disposition(of: signal)
+        do throws(GRunLoop.SignalError) {
+            _ = try GRunLoop.SignalSource(signal, replacing: true) { _, _ in }
+            Issue.record("not refused")
+        } catch {
+            #expect(error == .refused(signal))
+            #expect(error.description.contains(remedy), "\(error)")
+        }
+        #expect(disposition(of: signal) == before)
+    }
+
+    @Test("numbers of no signal, and libc's own, are an error", arguments: [0, -1, 32, 33, 65, 1000, .max, .min])
+    func notASignal(signal: Int32) {
+        #expect(throws: GRunLoop.SignalError.notASignal(signal)) { _ = try GRunLoop.SignalSource(signal) { _, _ in } }
+    }
+
+    @Test("somebody's handler is an error, which changes nothing; it is replaced if asked for, and given back")
+    func handled() async throws {
+        try await onFreshThread { loop in
+            let number = queuedSignal(5)
+            Handlers.install(for: number)
+            let theirs = disposition(of: number)
+            #expect(throws: GRunLoop.SignalError.handled(number)) {
+                _ = try GRunLoop.SignalSource(number) { _, _ in }
+            }
+            #expect(disposition(of: number) == theirs)
+            let trace = Recorder()
+            let source = try GRunLoop.SignalSource(number, replacing: true) { _, _ in trace("heard") }
+            #expect(disposition(of: number) != theirs)
+            // The next one finds ours, which is nobody's.
+            let second = try GRunLoop.SignalSource(number) { _, _ in }
+            try loop.add(source, forMode: .default)
+            raiseHere(number)
+            loop.run(for: .zero)
+            #expect(trace.lines == ["heard"])
+            source.invalidate()
+            #expect(disposition(of: number) != theirs)
+            second.invalidate()
+            #expect(disposition(of: number) == theirs)
+            signal(number, SIG_DFL)
+        }
+    }
+
+    @Test("an ignored signal is heard, and ignored again afterwards")
+    func ignored() async throws {
+        try await onFreshThread { loop in
+            let number = queuedSignal(6)
+            signal(number, SIG_IGN)
+            let trace = Recorder()
+            let source = try GRunLoop.SignalSource(number) { _, _ in trace("heard") }
+            try loop.add(source, forMode: .default)
+            raiseHere(number)
+            loop.run(for: .zero)
+            #expect(trace.lines == ["heard"])
+            source.invalidate()
+            #expect(disposition(of: number) == "ignored")
+            signal(number, SIG_DFL)
+        }
+    }
+
+    @Test("who has installed a handler meanwhile keeps it, also for the next source")
+    func taken() throws {
+        let number = queuedSignal(7)
+        let source = try GRunLoop.SignalSource(number) { _, _ in }
+        Handlers.install(for: number)
+        let theirs = disposition(of: number)
+        #expect(throws: GRunLoop.SignalError.handled(number)) { _ = try GRunLoop.SignalSource(number) { _, _ in } }
+        source.invalidate()
+        #expect(disposition(of: number) == theirs)
+        // Taken over while one of ours listens already.
+        signal(number, SIG_DFL)
+        let first = try GRunLoop.SignalSource(number) { _, _ in }
+        Handlers.install(for: number)
+        let second = try GRunLoop.SignalSource(number, replacing: true) { _, _ in }
+        #expect(disposition(of: number) != theirs)
+        first.invalidate()
+        second.invalidate()
+        #expect(disposition(of: number) == theirs)
+        signal(number, SIG_DFL)
+    }
+
+    @Test("a source that is let go, or left in a loop that ends, listens no more")
+    func lifetime() throws {
+        let signal = queuedSignal(8)
+        let thread = LoopThread.running()
+        do {
+            let source = try GRunLoop.SignalSource(signal) { _, _ in }
+            try thread.loop.add(source, forMode: .default)
+            let loose = try GRunLoop.SignalSource(signal) { _, _ in }
+            withExtendedLifetime(loose) {}
+        }
+        // The loop holds the one that is in it.
+        #expect(disposition(of: signal) != "default")
+        thread.finish()
+        #expect(disposition(of: signal) == "default")
+    }
+
+    @Test("the handler keeps errno, and interrupts no system call of others")
+    func harmless() throws {
+        let signal = queuedSignal(9)
+        let source = try GRunLoop.SignalSource(signal) { _, _ in }
+        let pipe = Pipe()
+        // So that the handler's write fails: the number is its own for the time of the test.
+        let saved = dup(source.descriptor)
+        dup2(pipe.readEnd, source.descriptor)
+        unblock(signal)
+        errno = 77
+        let result = raise(signal)
+        let after = errno
+        dup2(saved, source.descriptor)
+        close(saved)
+        #expect(result == 0 && after == 77)
+
+        var ends: [Int32] = [-1, -1]
+        #expect(Glibc.pipe(&ends) == 0)
+        let outcome = Shared<(Int, Int32)?>(nil)
+        let isThere = Shared<pthread_t?>(nil)
+        let reader = startThread { [end = ends[0]] in
+            unblock(signal)
+            isThere.value = pthread_self()
+            var byte: UInt8 = 0
+            let count = read(end, &byte, 1)
+            outcome.value = (count, errno)
+        }
+        #expect(isThere.wait { $0 != nil })
+        for _ in 0..<50 {
+            pthread_kill(reader, signal)
+            usleep(100)
+        }
+        #expect(outcome.value == nil, "a system call was interrupted")
+        #expect(write(ends[1], "x", 1) == 1)
+        pthread_join(reader, nil)
+        #expect(outcome.value?.0 == 1)
+        for end in ends { close(end) }
+        source.invalidate()
+    }
+
+    @Test("no descriptor's number is written to after its source has gone, while signals come on other threads")
+    func numbersOfOthers() throws {
+        let signal = queuedSignal(10)
+        // Keeps the disposition while the others come and go.
+        let first = try GRunLoop.SignalSource(signal) { _, _ in }
+        let isOver = Shared(false)
+        let senders = (0..<3).map { _ in
+            startThread { while !isOver.value { raiseHere(signal) } }
+        }
+        var wrong = 0
+        for _ in 0..<3000 {
+            let source = try GRunLoop.SignalSource(signal) { _, _ in }
+            let number = source.descriptor
+            source.invalidate()
+            // Ours now, and somebody else's number as far as the handler goes.
+            let other = EventDescriptor()
+            dup2(other.descriptor, number)
+            usleep(1)
+            wrong += Int(other.consume())
+        }
+        isOver.value = true
+        for sender in senders { pthread_join(sender, nil) }
+        first.invalidate()
+        #expect(wrong == 0)
+        #expect(disposition(of: signal) == "default")
+    }
+
+    @Test("sources that come and go on many threads, while signals come: each that stays is told")
+    func manyThreads() throws {
+        let signal = queuedSignal(11)
+        let thread = LoopThread.running()
+        let heard = Shared(0)
+        let stays = try GRunLoop.SignalSource(signal) { _, count in heard.update { $0 += count } }
+        try thread.loop.add(stays, forMode: .default)
+        let makers = (0..<4).map { _ in
+            startThread {
+                for _ in 0..<300 {
+                    let source = try? GRunLoop.SignalSource(signal) { source, _ in source.invalidate() }
+                    if let source { try? thread.loop.add(source, forMode: .default) }
+                    raiseHere(signal)
+                    source?.invalidate()
+                }
+            }
+        }
+        for maker in makers { pthread_join(maker, nil) }
+        #expect(heard.wait { $0 == 1200 }, "\(heard.value)")
+        stays.invalidate()
+        #expect(disposition(of: signal) == "default")
+        thread.finish()
+    }
+
+    @Test("an actor's closure is called and let go where the actor is")
+    func ofAnActor() throws {
+        final class Model {
+            let trace: Recorder
+            init(_ trace: Recorder) { self.trace = trace }
+            deinit { trace("let go") }
+        }
+        let signal = queuedSignal(12)
+        let trace = Recorder()
+        let worker = try GRunLoop.Thread(name: "actor's") { here in
+            let model = Model(trace)
+            let source = try? GRunLoop.SignalSource(signal, isolation: here) { source, count in
+                model.trace("\(count)")
+                source.invalidate()
+            }
+            if let source { try? here.loop.add(source, forMode: .default) }
+        }
+        sendToProcess(signal)
+        #expect(trace.wait(forCount: 2))
+        #expect(trace.lines == ["1", "let go"])
+        worker.stop()
+        worker.join()
+    }
+
+    @Test("a description and a trace name the signal")
+    func words() async throws {
+        try await onFreshThread { loop in
+            let signal = queuedSignal(13)
+            let source = try GRunLoop.SignalSource(signal) { _, _ in }
+            #expect(source.description.contains("<GRunLoop.SignalSource 0x"))
+            #expect(source.description.contains("valid = Yes") && source.description.contains("signal = \(signal),"))
+            try loop.add(source, forMode: .default)
+            #expect(loop.description.contains("<GRunLoop.SignalSource 0x"))
+            let trace = GRunLoop.Trace()
+            loop.startTracing(trace)
+            raiseHere(signal)
+            loop.run(for: .zero)
+            loop.stopTracing()
+            #expect(trace.lines.contains { $0.hasSuffix("signal \(signal)") })
+            source.invalidate()
+            #expect(source.description.contains("valid = No"))
+        }
+    }
+}
+
+@Suite("Signals for await") struct SignalSequenceTests {
+    @Test("each element says what has come since the last one, and how many of each")
+    func elements() async throws {
+        let signals = [queuedSignal(15), queuedSignal(16)]
+        try await withWorker { loop in
+            do {
+                var iterator = loop.signals(Set(signals)).makeAsyncIterator()
+                // Before it is awaited for the first time.
+                raiseHere(signals[0], times: 3)
+                let first = try await iterator.next()
+                #expect(first == [signals[0]: 3])
+                raiseHere(signals[0])
+                raiseHere(signals[1], times: 2)
+                var arrived: [Int32: Int] = [:]
+                while arrived != [signals[0]: 1, signals[1]: 2] {
+                    let more = try #require(try await iterator.next())
+                    arrived.merge(more, uniquingKeysWith: +)
+                }
+            }
+            for signal in signals { #expect(disposition(of: signal) == "default") }
+        }
+    }
+
+    @Test("cancelling ends the listening at once, and so does the end of the loop")
+    func ended() async throws {
+        let signal = queuedSignal(17)
+        let worker = try GRunLoop.Thread(name: "signals")
+        let loop = worker.loop
+        let task = Task { for try await _ in loop.signals([signal]) {} }
+        while disposition(of: signal) == "default" { await Task.yield() }
+        task.cancel()
+        try await task.value
+        #expect(disposition(of: signal) == "default")
+        let other = Task { for try await _ in loop.signals([signal]) {} }
+        while disposition(of: signal) == "default" { await Task.yield() }
+        worker.stop()
+        await worker.waitUntilEnded()
+        try await other.value
+        #expect(disposition(of: signal) == "default")
+        // And one that begins afterwards is empty, and changes nothing.
+        for try await _ in loop.signals([signal]) { Issue.record("an element") }
+        #expect(disposition(of: signal) == "default")
+    }
+
+    @Test("what cannot be listened to is thrown each time, none of the others is listened to, and the next try may go")
+    func thrown() async throws {
+        let (good, bad) = (queuedSignal(18), queuedSignal(19))
+        Handlers.install(for: bad)
+        try await withWorker { loop in
+            var iterator = loop.signals([good, bad]).makeAsyncIterator()
+            for _ in 0..<2 {
+                do throws(GRunLoop.SignalError) {
+                    _ = try await iterator.next()
+                    Issue.record("no error")
+                } catch {
+                    #expect(error == .handled(bad))
+                }
+                #expect(disposition(of: good) == "default")
+            }
+            signal(bad, SIG_DFL)
+            let sender = startThread {
+                _ = waitUntil { disposition(of: bad) != "default" }
+                raiseHere(bad)
+            }
+            let next = try await iterator.next()
+            #expect(next == [bad: 1])
+            pthread_join(sender, nil)
+        }
+        #expect(disposition(of: good) == "default" && disposition(of: bad) == "default")
+    }
+}
+
+/// A handler of somebody else's.
+enum Handlers {
+    static func install(for number: Int32) { signal(number) { _ in } }
+}

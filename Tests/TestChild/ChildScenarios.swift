@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a process does with its children, where that is the process's own: its descriptors, SIGCHLD, a sandbox.
+
+import GRunLoop
+import Glibc
+import TestSupport
+
+let childScenarios: [String: @Sendable () throws -> Void] = [
+    "children-many": { try childrenMany(inARow: 2000) },
+    "children-10000": { try childrenMany(inARow: 10_000) },
+    "children-discarded": childrenDiscarded,
+    "children-without-descriptors": childrenWithoutDescriptors,
+    "children-sandboxed-ENOSYS": { try childrenSandboxed(ENOSYS) },
+    "children-sandboxed-EPERM": { try childrenSandboxed(EPERM) },
+]
+
+/// Finished when no child is left in it, also on the main loop, whose common modes never are.
+private let mode: GRunLoop.Mode = "children"
+
+private func run(_ loop: GRunLoop) { loop.run(mode: mode, for: .seconds(60)) }
+
+private func childrenMany(inARow count: Int) throws {
+    let loop = GRunLoop.current
+    // The epoll is made, and stays.
+    try loop.add(GRunLoop.ChildSource(pid: fork { 0 }) { _, _ in }, forMode: mode)
+    run(loop)
+    let before = openDescriptorCount()
+
+    let wrong = Shared(0)
+    let told = Shared(0)
+    func watch(_ code: Int32) throws {
+        let source = try GRunLoop.ChildSource(pid: fork { code }) { _, outcome in
+            told.value += 1
+            if (try? outcome.get()) != .exited(code: code) { wrong.value += 1 }
+        }
+        try loop.add(source, forMode: mode)
+    }
+    for number in 0..<500 { try watch(Int32(number % 256)) }
+    run(loop)
+    func verdict(of count: Int) -> String {
+        wrong.value == 0 && told.value == count ? "all right" : "\(told.value) told, \(wrong.value) wrong"
+    }
+    say("500 at once: \(verdict(of: 500))")
+
+    told.value = 0
+    for number in 0..<count {
+        try watch(Int32(number % 256))
+        run(loop)
+    }
+    say("\(count) in a row: \(verdict(of: count))")
+    let left = openDescriptorCount() - before
+    say(left == 0 ? "no descriptor left" : "\(left) descriptors left")
+    var status: Int32 = 0
+    say(waitpid(-1, &status, WNOHANG) < 0 && errno == ECHILD ? "no child left" : "a child is left")
+}
+
+private func word(of pid: pid_t) -> String {
+    do throws(GRunLoop.ChildError) {
+        _ = try GRunLoop.ChildSource(pid: pid) { _, _ in }
+        return "none"
+    } catch {
+        return switch error {
+        case .statusLost: "lost"
+        case .notAChild: "stranger"
+        default: "\(error)"
+        }
+    }
+}
+
+private func childrenDiscarded() throws {
+    let running = startSleeper()
+    let early = fork { 5 }
+    usleep(20_000)
+    for (name, flags) in [("ignored", 0), ("SA_NOCLDWAIT", SA_NOCLDWAIT)] {
+        var action = sigaction()
+        if flags == 0 { action.__sigaction_handler.sa_handler = SIG_IGN }
+        action.sa_flags = Int32(flags)
+        sigaction(SIGCHLD, &action, nil)
+        let gone = fork { 0 }
+        while exists(gone) { usleep(300) }
+        say("\(name): \(word(of: running)), \(word(of: gone)), \(word(of: getppid()))")
+    }
+    // Somebody ignores it while a source waits.
+    signal(SIGCHLD, SIG_DFL)
+    let loop = GRunLoop.current
+    let source = try GRunLoop.ChildSource(pid: running) { _, outcome in
+        if case .failure(.statusLost) = outcome { say("later: lost") } else { say("later: \(outcome)") }
+    }
+    try loop.add(source, forMode: mode)
+    signal(SIGCHLD, SIG_IGN)
+    kill(running, SIGKILL)
+    run(loop)
+    // One that had ended before is kept, and can still be told.
+    try loop.add(
+        GRunLoop.ChildSource(pid: early) { _, outcome in say("before: \((try? outcome.get())?.code ?? -1)") },
+        forMode: mode)
+    run(loop)
+}
+
+private func childrenWithoutDescriptors() throws {
+    let loop = GRunLoop.current
+    let child = fork { 6 }
+    let opened = useUpDescriptors()
+    do throws(GRunLoop.ChildError) {
+        _ = try GRunLoop.ChildSource(pid: child) { _, _ in }
+    } catch {
+        if case .limitReached = error { say("limitReached") } else { say("\(error)") }
+    }
+    for descriptor in opened.prefix(10) { close(descriptor) }
+    try loop.add(GRunLoop.ChildSource(pid: child) { say("\((try? $1.get())?.description ?? "lost")") }, forMode: mode)
+    run(loop)
+}
+
+private func childrenSandboxed(_ code: Int32) throws {
+    forbidSystemCall(434, error: code)
+    let child = fork { 2 }
+    do throws(GRunLoop.ChildError) {
+        _ = try GRunLoop.ChildSource(pid: child) { _, _ in }
+        say("opened")
+    } catch {
+        let isUnsupported = error == .unsupported(errno: code)
+        let remedy = error.description.contains("g_child_watch_add") ? "g_child_watch_add" : error.description
+        say("\(isUnsupported ? "unsupported" : "\(error)"): \(remedy)")
+    }
+    say("reaped: \(reap(child))")
+}
+
+/// From now on the system call with this number fails: a filter of seccomp's.
+private func forbidSystemCall(_ number: UInt32, error: Int32) {
+    struct Instruction {
+        var code: UInt16
+        var jumpIfTrue: UInt8 = 0
+        var jumpIfFalse: UInt8 = 0
+        var operand: UInt32
+    }
+    struct Program {
+        var count: UInt16
+        var instructions: UnsafeMutablePointer<Instruction>?
+    }
+    typealias Control = @convention(c) (Int32, Int, Int, Int, Int) -> Int32
+    guard let symbol = dlsym(nil, "prctl") else { return say("no prctl") }
+    let control = unsafeBitCast(symbol, to: Control.self)
+    var filter = [
+        Instruction(code: 0x20, operand: 0),  // load the number
+        Instruction(code: 0x15, jumpIfTrue: 0, jumpIfFalse: 1, operand: number),
+        Instruction(code: 0x06, operand: 0x0005_0000 | UInt32(error)),  // SECCOMP_RET_ERRNO
+        Instruction(code: 0x06, operand: 0x7FFF_0000),  // SECCOMP_RET_ALLOW
+    ]
+    filter.withUnsafeMutableBufferPointer { instructions in
+        var program = Program(count: UInt16(instructions.count), instructions: instructions.baseAddress)
+        withUnsafeMutablePointer(to: &program) { program in
+            let isDone = control(38, 1, 0, 0, 0) == 0 && control(22, 2, Int(bitPattern: program), 0, 0) == 0
+            if !isDone { say("seccomp failed with \(errno)") }
+        }
+    }
+}

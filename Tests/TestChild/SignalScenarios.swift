@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+// What signals do to a process, and a process to signals.
+
+import GRunLoop
+import Glibc
+import TestSupport
+
+let signalScenarios: [String: @Sendable () throws -> Void] = [
+    "signals-queued": signalsQueued,
+    "signals-in-bursts": signalsInBursts,
+    "signals-default": signalsDefault,
+    "signals-nohup": signalsNohup,
+    "signals-forked": signalsForked,
+    "signals-executed": signalsExecuted,
+    "signals-without-descriptors": signalsWithoutDescriptors,
+]
+
+/// Two loops, each with its thread, and another process that sends as fast as the kernel takes them.
+private func signalsQueued() throws {
+    let (signal, wanted) = (queuedSignal(0), 10_000)
+    let threads = [LoopThread.running(), LoopThread.running()]
+    let counts = Shared([0, 0])
+    for (number, thread) in threads.enumerated() {
+        let source = try GRunLoop.SignalSource(signal) { _, count in counts.update { $0[number] += count } }
+        try thread.loop.add(source, forMode: .default)
+    }
+    let receiver = getpid()
+    let sender = fork {
+        for _ in 0..<wanted {
+            // The kernel has a limit of what is queued.
+            while sigqueue(receiver, signal, sigval()) != 0 { if errno != EAGAIN { return 1 } }
+        }
+        return 0
+    }
+    let code = reap(sender)
+    _ = counts.wait { $0 == [wanted, wanted] }
+    // Nothing comes after them.
+    usleep(20_000)
+    say(code == 0 ? "\(counts.value[0]) and \(counts.value[1]) of \(wanted)" : "the sender failed")
+}
+
+private func signalsInBursts() throws {
+    // Shared with the sender: when it has sent the last one, and how many there were.
+    let page = mmap(nil, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)
+    guard let sent = page?.bindMemory(to: Int64.self, capacity: 2) else { return say("no memory") }
+    let thread = LoopThread.running()
+    let latest = Shared<Int64>(0)
+    let (callouts, counted) = (Shared(0), Shared(0))
+    let source = try GRunLoop.SignalSource(SIGUSR1) { _, count in
+        latest.value = now()
+        callouts.update { $0 += 1 }
+        counted.update { $0 += count }
+    }
+    try thread.loop.add(source, forMode: .default)
+    let receiver = getpid()
+    let sender = fork {
+        for burst in 0..<200 {
+            for _ in 0..<(burst % 7 * 20 + 1) {
+                sent[1] += 1
+                sent[0] = now()
+                kill(receiver, SIGUSR1)
+            }
+            usleep(useconds_t(burst % 3 * 50))
+        }
+        return 0
+    }
+    reap(sender)
+    say(latest.wait { $0 > sent[0] } ? "after the last one" : "no callout after the last one")
+    let isWithin = callouts.value <= counted.value && counted.value <= sent[1] && callouts.value > 0
+    say(isWithin ? "not more than sent" : "\(callouts.value) callouts, \(counted.value) counted, \(sent[1]) sent")
+}
+
+private func now() -> Int64 {
+    var time = timespec()
+    clock_gettime(CLOCK_MONOTONIC, &time)
+    return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
+}
+
+private func signalsDefault() throws {
+    // Threads that know of no signal, and have none blocked.
+    let leave = Flag()
+    let others = (0..<8).map { _ in startThread { _ = leave.wait() } }
+    let thread = LoopThread.running()
+    let count = Shared(0)
+    let source = try GRunLoop.SignalSource(SIGTERM) { _, _ in count.update { $0 += 1 } }
+    try thread.loop.add(source, forMode: .default)
+    for number in 1...20 {
+        if number % 2 == 0 { sendToProcess(SIGTERM) } else { pthread_kill(others[number % 8], SIGTERM) }
+        if !count.wait(until: { $0 == number }) { return say("heard \(count.value) times only") }
+    }
+    say("heard \(count.value) times with \(others.count) threads")
+    source.invalidate()
+    say(disposition(of: SIGTERM) == "default" ? "given back" : "not given back")
+    sendToProcess(SIGTERM)
+    sleep(20)
+    say("still alive")
+}
+
+private func signalsNohup() throws {
+    signal(SIGHUP, SIG_IGN)
+    let thread = LoopThread.running()
+    let heard = Flag()
+    let source = try GRunLoop.SignalSource(SIGHUP) { _, _ in heard.set() }
+    try thread.loop.add(source, forMode: .default)
+    raiseHere(SIGHUP)
+    say(heard.wait() ? "heard" : "not heard")
+    source.invalidate()
+    raiseHere(SIGHUP)
+    say("\(disposition(of: SIGHUP)) again")
+}
+
+private func signalsForked() throws {
+    let thread = LoopThread.running()
+    let count = Shared(0)
+    let source = try GRunLoop.SignalSource(SIGUSR1) { _, more in count.update { $0 += more } }
+    try thread.loop.add(source, forMode: .default)
+    let child = fork {
+        for _ in 0..<100 { raise(SIGUSR1) }
+        say("child: went on")
+        return 0
+    }
+    reap(child)
+    usleep(20_000)
+    say("parent: \(count.value)")
+    sendToProcess(SIGUSR1)
+    _ = count.wait { $0 == 1 }
+    say("parent: \(count.value)")
+}
+
+private func signalsExecuted() throws {
+    let before = (
+        startedProgram("ls /proc/self/fd | wc -l"), startedProgram("grep -E '^Sig(Blk|Ign)' /proc/self/status")
+    )
+    let thread = LoopThread.running()
+    let sources = try [SIGTERM, SIGINT, SIGHUP, queuedSignal(1)].map { try GRunLoop.SignalSource($0) { _, _ in } }
+    for source in sources { try thread.loop.add(source, forMode: .default) }
+    let after = (
+        startedProgram("ls /proc/self/fd | wc -l"), startedProgram("grep -E '^Sig(Blk|Ign)' /proc/self/status")
+    )
+    say(before.0 == after.0 ? "the same descriptors" : "\(before.0) descriptors, then \(after.0)")
+    say(before.1 == after.1 && after.1.contains("SigBlk:\t0000000000000000") ? "nothing blocked, as before" : after.1)
+}
+
+/// What a line of shell prints.
+private func startedProgram(_ line: String) -> String {
+    guard let stream = popen(line, "r") else { return "popen failed" }
+    defer { pclose(stream) }
+    var buffer = [UInt8](repeating: 0, count: 4096)
+    let count = fread(&buffer, 1, buffer.count, stream)
+    return String(decoding: buffer.prefix(count), as: UTF8.self)
+}
+
+private func signalsWithoutDescriptors() throws {
+    let loop = GRunLoop.current
+    let opened = useUpDescriptors()
+    do throws(GRunLoop.SignalError) {
+        _ = try GRunLoop.SignalSource(SIGUSR1) { _, _ in }
+    } catch {
+        if case .limitReached = error { say("limitReached") } else { say("\(error)") }
+    }
+    say(disposition(of: SIGUSR1))
+    for descriptor in opened.prefix(4) { close(descriptor) }
+    let heard = Flag()
+    let source = try GRunLoop.SignalSource(SIGUSR1) { _, _ in heard.set() }
+    try loop.add(source, forMode: .default)
+    raiseHere(SIGUSR1)
+    loop.run(for: .zero)
+    say(heard.isSet ? "heard" : "not heard")
+}
