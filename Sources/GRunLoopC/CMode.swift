@@ -79,6 +79,58 @@ public func grun_loop_contains_fd_source(
     Call.of(loop, { $0.fdSource(source) }, mode, otherwise: false) { $0.contains($1, forMode: $2) }.gboolean
 }
 
+// MARK: Signal sources
+
+@c @implementation
+public func grun_loop_add_signal_source(
+    _ loop: OpaquePointer?, _ source: OpaquePointer?, _ mode: UnsafePointer<CChar>?,
+    _ error: UnsafeMutablePointer<UnsafeMutablePointer<GError>?>?
+) -> gboolean {
+    Call.of(loop, { $0.error(error) ? $0.signalSource(source) : nil }, mode, otherwise: false) { loop, source, mode in
+        succeeds(error) { () throws(GRunLoop.DescriptorError) in try loop.add(source, forMode: mode) }
+    }.gboolean
+}
+
+@c @implementation
+public func grun_loop_remove_signal_source(
+    _ loop: OpaquePointer?, _ source: OpaquePointer?, _ mode: UnsafePointer<CChar>?
+) {
+    Call.of(loop, { $0.signalSource(source) }, mode, otherwise: ()) { $0.remove($1, forMode: $2) }
+}
+
+@c @implementation
+public func grun_loop_contains_signal_source(
+    _ loop: OpaquePointer?, _ source: OpaquePointer?, _ mode: UnsafePointer<CChar>?
+) -> gboolean {
+    Call.of(loop, { $0.signalSource(source) }, mode, otherwise: false) { $0.contains($1, forMode: $2) }.gboolean
+}
+
+// MARK: Child sources
+
+@c @implementation
+public func grun_loop_add_child_source(
+    _ loop: OpaquePointer?, _ source: OpaquePointer?, _ mode: UnsafePointer<CChar>?,
+    _ error: UnsafeMutablePointer<UnsafeMutablePointer<GError>?>?
+) -> gboolean {
+    Call.of(loop, { $0.error(error) ? $0.childSource(source) : nil }, mode, otherwise: false) { loop, source, mode in
+        succeeds(error) { () throws(GRunLoop.DescriptorError) in try loop.add(source, forMode: mode) }
+    }.gboolean
+}
+
+@c @implementation
+public func grun_loop_remove_child_source(
+    _ loop: OpaquePointer?, _ source: OpaquePointer?, _ mode: UnsafePointer<CChar>?
+) {
+    Call.of(loop, { $0.childSource(source) }, mode, otherwise: ()) { $0.remove($1, forMode: $2) }
+}
+
+@c @implementation
+public func grun_loop_contains_child_source(
+    _ loop: OpaquePointer?, _ source: OpaquePointer?, _ mode: UnsafePointer<CChar>?
+) -> gboolean {
+    Call.of(loop, { $0.childSource(source) }, mode, otherwise: false) { $0.contains($1, forMode: $2) }.gboolean
+}
+
 // MARK: Timers
 
 @c @implementation

@@ -11,6 +11,8 @@ typealias ErrorPlace = UnsafeMutablePointer<UnsafeMutablePointer<GError>?>
 private enum Types {
     static let source = boxed("GRunSource")
     static let fdSource = boxed("GRunFdSource")
+    static let signalSource = boxed("GRunSignalSource")
+    static let childSource = boxed("GRunChildSource")
     static let timer = boxed("GRunTimer")
     static let observer = boxed("GRunObserver")
     static let thread = boxed("GRunThread")
@@ -60,6 +62,11 @@ private enum Types {
             (GRUN_ERROR_NOT_POLLABLE, "GRUN_ERROR_NOT_POLLABLE"),
             (GRUN_ERROR_LIMIT_REACHED, "GRUN_ERROR_LIMIT_REACHED"), (GRUN_ERROR_SYSTEM, "GRUN_ERROR_SYSTEM"),
             (GRUN_ERROR_LOOP_ENDED, "GRUN_ERROR_LOOP_ENDED"), (GRUN_ERROR_NO_THREAD, "GRUN_ERROR_NO_THREAD"),
+            (GRUN_ERROR_SIGNAL_REFUSED, "GRUN_ERROR_SIGNAL_REFUSED"),
+            (GRUN_ERROR_SIGNAL_HANDLED, "GRUN_ERROR_SIGNAL_HANDLED"),
+            (GRUN_ERROR_NOT_A_CHILD, "GRUN_ERROR_NOT_A_CHILD"),
+            (GRUN_ERROR_STATUS_LOST, "GRUN_ERROR_STATUS_LOST"),
+            (GRUN_ERROR_NOT_SUPPORTED, "GRUN_ERROR_NOT_SUPPORTED"),
         ]
     }
 
@@ -89,6 +96,8 @@ private enum Types {
 @c @implementation public func grun_loop_get_type() -> GType { GRunLoop.boxedType }
 @c @implementation public func grun_source_get_type() -> GType { Types.source }
 @c @implementation public func grun_fd_source_get_type() -> GType { Types.fdSource }
+@c @implementation public func grun_signal_source_get_type() -> GType { Types.signalSource }
+@c @implementation public func grun_child_source_get_type() -> GType { Types.childSource }
 @c @implementation public func grun_timer_get_type() -> GType { Types.timer }
 @c @implementation public func grun_observer_get_type() -> GType { Types.observer }
 @c @implementation public func grun_thread_get_type() -> GType { Types.thread }

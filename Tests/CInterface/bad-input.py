@@ -18,6 +18,8 @@ OBJECTS = {
     "GRunLoop*": "good.loop",
     "GRunSource*": "good.source",
     "GRunFdSource*": "good.fd_source",
+    "GRunSignalSource*": "good.signal_source",
+    "GRunChildSource*": "good.child_source",
     "GRunTimer*": "good.timer",
     "GRunObserver*": "good.observer",
     "GRunThread*": "good.thread",
@@ -31,6 +33,8 @@ GOOD = OBJECTS | {
     "GRunSourceFunc": "on_source",
     "GRunScheduleFunc": "on_schedule",
     "GRunFdSourceFunc": "on_fd_source",
+    "GRunSignalSourceFunc": "on_signal_source",
+    "GRunChildSourceFunc": "on_child_source",
     "GRunTimerFunc": "on_timer",
     "GRunObserverFunc": "on_observer",
     "GRunThreadSetUpFunc": "on_loop",
@@ -59,7 +63,8 @@ NUMBERS = {
     "GIOCondition": [("0", 0), ("(GIOCondition)-1", 0)],
     "GRunActivity": [("0", 0), ("(GRunActivity)-1", 0)],
 }
-SYMBOLS = {"GRunSource*": "source", "GRunFdSource*": "fd_source", "GRunTimer*": "timer", "GRunObserver*": "observer"}
+SYMBOLS = {"GRunSource*": "source", "GRunFdSource*": "fd_source", "GRunSignalSource*": "signal_source",
+           "GRunChildSource*": "child_source", "GRunTimer*": "timer", "GRunObserver*": "observer"}
 RELEASES = {"char*": "g_free", "char**": "g_strfreev", "GPtrArray*": "g_clear_array"} | {
     kind: "grun_%s_unref" % symbol for kind, symbol in [*SYMBOLS.items(), ("GRunThread*", "thread")]
 }
@@ -116,7 +121,7 @@ def cases(arguments, index):
         yield GOOD[kind], 0, "grun_%s_invalidate (%s);" % (symbol, GOOD[kind]), {}
         if any(each.type == "GRunLoop*" for each in arguments) and kind != "GRunSource*":
             # It is in another loop.
-            error = ", NULL" if kind == "GRunFdSource*" else ""
+            error = ", NULL" if symbol.endswith("_source") else ""
             add = "grun_loop_add_%s (good.other_loop, %s, GRUN_MODE_DEFAULT%s);" % (symbol, GOOD[kind], error)
             yield GOOD[kind], "other", add, {}
     elif kind == "GError**":
@@ -127,9 +132,10 @@ HEAD = """// Written by bad-input.py.
 #include <float.h>
 #include <grun/grun.h>
 #include <math.h>
-#include <stdio.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 static void on_call(gpointer data) { (void)data; }
@@ -142,6 +148,15 @@ static gboolean on_fd_source(GRunFdSource *source, GIOCondition found, gpointer 
 {
     (void)source; (void)found; (void)data;
     return TRUE;
+}
+static gboolean on_signal_source(GRunSignalSource *source, guint64 count, gpointer data)
+{
+    (void)source; (void)count; (void)data;
+    return TRUE;
+}
+static void on_child_source(GRunChildSource *source, gint status, const GError *error, gpointer data)
+{
+    (void)source; (void)status; (void)error; (void)data;
 }
 static gboolean on_timer(GRunTimer *timer, gpointer data) { (void)timer; (void)data; return TRUE; }
 static gboolean on_observer(GRunObserver *observer, GRunActivity activity, gpointer data)
@@ -159,12 +174,15 @@ static char *long_name;
 static GError *set_error;
 static GRunThread *other, *ended;
 static int descriptor;
+static pid_t child;
 
 // Fresh for every call: what one has spoilt is nothing to the next.
 typedef struct {
     GRunLoop *loop, *other_loop, *ended_loop;
     GRunSource *source;
     GRunFdSource *fd_source;
+    GRunSignalSource *signal_source;
+    GRunChildSource *child_source;
     GRunTimer *timer;
     GRunObserver *observer;
     GRunThread *thread;
@@ -179,6 +197,8 @@ static Good make(void)
     good.ended_loop = grun_thread_get_loop(ended);
     good.source = grun_source_new(0, on_source, NULL, NULL);
     good.fd_source = grun_fd_source_new(descriptor, G_IO_PRI, on_fd_source, NULL, NULL);
+    good.signal_source = grun_signal_source_new(SIGURG, FALSE, on_signal_source, NULL, NULL, NULL);
+    good.child_source = grun_child_source_new(child, on_child_source, NULL, NULL, NULL);
     good.timer = grun_timer_new(3600, TRUE, on_timer, NULL, NULL);
     good.observer = grun_observer_new(GRUN_ACTIVITY_EXIT, TRUE, 0, on_observer, NULL, NULL);
     // Stopped, so that whoever joins it does not wait.
@@ -194,6 +214,10 @@ static void drop(Good *good)
     grun_source_unref(good->source);
     grun_fd_source_invalidate(good->fd_source);
     grun_fd_source_unref(good->fd_source);
+    grun_signal_source_invalidate(good->signal_source);
+    grun_signal_source_unref(good->signal_source);
+    grun_child_source_invalidate(good->child_source);
+    grun_child_source_unref(good->child_source);
     grun_timer_invalidate(good->timer);
     grun_timer_unref(good->timer);
     grun_observer_invalidate(good->observer);
@@ -306,6 +330,9 @@ def main():
     print("int main(void)\n{\n    long_name = g_strnfill(1 << 20, 'x');")
     print('    set_error = g_error_new_literal(GRUN_ERROR, 0, "set");')
     print("    g_log_set_default_handler(on_log, NULL);\n    descriptor = eventfd(0, EFD_CLOEXEC);")
+    # It ends with this process.
+    print("    child = fork();\n    if (child == 0) {\n        prctl(PR_SET_PDEATHSIG, SIGKILL);\n        for (;;)\n"
+          "            pause();\n    }")
     print('    other = grun_thread_new("other", NULL, NULL, NULL);')
     print('    ended = grun_thread_new("ended", NULL, NULL, NULL);')
     print("    grun_thread_stop(ended);\n    grun_thread_join(ended);")

@@ -28,6 +28,11 @@ gboolean count_fd(GRunFdSource *source, GIOCondition condition, gpointer count);
 gboolean count_timer(GRunTimer *timer, gpointer count);
 gboolean count_observer(GRunObserver *observer, GRunActivity activity, gpointer count);
 
+/// A source of SIGURG, which is ignored where nobody listens.
+GRunSignalSource *new_signal_source(Count *count);
+/// A child that runs a line of shell, and its source.
+GRunChildSource *new_child_source(const char *line, Count *count);
+
 /// One pass of the mode, without sleeping.
 GRunResult pass(GRunLoop *loop);
 
@@ -41,6 +46,8 @@ void check_host(void);
 void check_tracing(void);
 void check_source(void);
 void check_fd_source(void);
+void check_signal_source(void);
+void check_child_source(void);
 void check_timer(void);
 void check_observer(void);
 void check_blocks(void);

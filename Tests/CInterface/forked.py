@@ -22,8 +22,9 @@ SILENT = (
     "_ref", "_unref", "_is_valid", "_invalidate", "_to_string", "_new", "_new_at", "_new_full", "_get_type", "_quark",
 )
 SILENT_FUNCTIONS = {
-    "grun_check_version", "grun_loop_get_current", "grun_loop_get_main", "grun_loop_get_time", "grun_with_virtual_time",
-    "grun_source_get_order", "grun_fd_source_get_fd", "grun_fd_source_get_condition", "grun_observer_get_activities",
+    "grun_check_version", "grun_loop_get_current", "grun_loop_get_main", "grun_loop_get_time",
+    "grun_with_virtual_time", "grun_source_get_order", "grun_signal_source_get_signum", "grun_child_source_get_pid",
+    "grun_fd_source_get_fd", "grun_fd_source_get_condition", "grun_observer_get_activities",
     "grun_observer_does_repeat", "grun_observer_get_order", "grun_thread_copy_name", "grun_thread_get_loop",
     "grun_loop_remove_end_func",
 }
@@ -52,6 +53,15 @@ static gboolean on_fd_source(GRunFdSource *source, GIOCondition found, gpointer 
     (void)source; (void)found; (void)data;
     return TRUE;
 }
+static gboolean on_signal_source(GRunSignalSource *source, guint64 count, gpointer data)
+{
+    (void)source; (void)count; (void)data;
+    return TRUE;
+}
+static void on_child_source(GRunChildSource *source, gint status, const GError *error, gpointer data)
+{
+    (void)source; (void)status; (void)error; (void)data;
+}
 static gboolean on_timer(GRunTimer *timer, gpointer data) { (void)timer; (void)data; return TRUE; }
 static gboolean on_observer(GRunObserver *observer, GRunActivity activity, gpointer data)
 {
@@ -66,6 +76,8 @@ static struct {
     GRunLoop *loop;
     GRunSource *source;
     GRunFdSource *fd_source;
+    GRunSignalSource *signal_source;
+    GRunChildSource *child_source;
     GRunTimer *timer;
     GRunObserver *observer;
     GRunThread *thread;
@@ -117,12 +129,19 @@ static void set_up(void)
     good.loop = grun_loop_get_current();
     good.source = grun_source_new(0, on_source, NULL, NULL);
     good.fd_source = grun_fd_source_new(eventfd(0, EFD_CLOEXEC), G_IO_IN, on_fd_source, NULL, NULL);
+    good.signal_source = grun_signal_source_new(SIGURG, FALSE, on_signal_source, NULL, NULL, NULL);
+    pid_t child = fork();
+    if (child == 0)
+        _exit(0);
+    good.child_source = grun_child_source_new(child, on_child_source, NULL, NULL, NULL);
     good.timer = grun_timer_new(3600, TRUE, on_timer, NULL, NULL);
     good.observer = grun_observer_new(GRUN_ACTIVITY_EXIT, TRUE, 0, on_observer, NULL, NULL);
     good.thread = grun_thread_new("other", NULL, NULL, NULL);
     good.context = g_main_context_new();
     grun_loop_add_source(good.loop, good.source, GRUN_MODE_COMMON);
     grun_loop_add_fd_source(good.loop, good.fd_source, GRUN_MODE_DEFAULT, NULL);
+    grun_loop_add_signal_source(good.loop, good.signal_source, GRUN_MODE_DEFAULT, NULL);
+    grun_loop_add_child_source(good.loop, good.child_source, GRUN_MODE_DEFAULT, NULL);
     grun_loop_add_timer(good.loop, good.timer, GRUN_MODE_DEFAULT);
     grun_loop_add_observer(good.loop, good.observer, GRUN_MODE_DEFAULT);
     have_the_lock_taken();

@@ -103,6 +103,35 @@ class Sources(OnOwnThread):
         os.close(reader)
         os.close(writer)
 
+    def test_child(self):
+        ends = []
+        child = os.posix_spawn("/bin/sh", ["sh", "-c", "exit 3"], os.environ)
+        source = GRun.ChildSource.new(child, lambda source, status, error: ends.append((status, error)))
+        self.assertEqual(source.get_pid(), child)
+        self.assertTrue(self.loop.add_child_source(source, PRIVATE))
+        self.assertEqual(self.loop.run_in_mode(PRIVATE, 60, False), GRun.Result.FINISHED)
+        self.assertEqual([(os.waitstatus_to_exitcode(status), error) for status, error in ends], [(3, None)])
+        with self.assertRaises(GLib.Error) as caught:
+            GRun.ChildSource.new(child, lambda source, status, error: None)
+        self.assertTrue(caught.exception.matches(GRun.error_quark(), GRun.Error.NOT_A_CHILD))
+
+    def test_ctrl_c_is_pythons_unless_it_is_taken_over(self):
+        before = signal.getsignal(signal.SIGINT)
+        with self.assertRaises(GLib.Error) as caught:
+            GRun.SignalSource.new(signal.SIGINT, False, lambda source, count: True)
+        self.assertTrue(caught.exception.matches(GRun.error_quark(), GRun.Error.SIGNAL_HANDLED))
+        counts = []
+        source = GRun.SignalSource.new(signal.SIGINT, True, lambda source, count: counts.append(count) or False)
+        self.assertTrue(self.loop.add_signal_source(source, PRIVATE))
+        os.kill(os.getpid(), signal.SIGINT)
+        self.assertEqual(self.loop.run_in_mode(PRIVATE, 60, False), GRun.Result.FINISHED)
+        self.assertEqual(counts, [1])
+        # Given back.
+        self.assertFalse(source.is_valid())
+        self.assertIs(signal.getsignal(signal.SIGINT), before)
+        with self.assertRaises(GLib.Error):
+            GRun.SignalSource.new(signal.SIGINT, False, lambda source, count: True)
+
     def test_errors(self):
         source = GRun.FdSource.new(10000, GLib.IOCondition.IN, lambda source, condition: True)
         with self.assertRaises(GLib.Error) as caught:

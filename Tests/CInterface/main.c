@@ -84,6 +84,8 @@ int main(int count, char **arguments)
     add("/tracing", check_tracing);
     add("/source", check_source);
     add("/fd-source", check_fd_source);
+    add("/signal-source", check_signal_source);
+    add("/child-source", check_child_source);
     add("/timer", check_timer);
     add("/observer", check_observer);
     add("/blocks", check_blocks);

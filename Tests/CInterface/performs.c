@@ -285,6 +285,10 @@ void check_types(void)
         grun_source_unref);
     CHECK_BOXED(grun_fd_source_get_type(), "GRunFdSource", grun_fd_source_new(0, G_IO_IN, count_fd, &count, NULL),
         grun_fd_source_ref, grun_fd_source_unref);
+    CHECK_BOXED(grun_signal_source_get_type(), "GRunSignalSource", new_signal_source(&count), grun_signal_source_ref,
+        grun_signal_source_unref);
+    CHECK_BOXED(grun_child_source_get_type(), "GRunChildSource", new_child_source("exit 0", &count),
+        grun_child_source_ref, grun_child_source_unref);
     CHECK_BOXED(grun_timer_get_type(), "GRunTimer", grun_timer_new(1, FALSE, count_timer, &count, NULL), grun_timer_ref,
         grun_timer_unref);
     CHECK_BOXED(grun_observer_get_type(), "GRunObserver",
@@ -300,6 +304,7 @@ void check_types(void)
     check_value(grun_activity_get_type(), GRUN_ACTIVITY_BEFORE_WAITING, "before-waiting");
     check_value(grun_result_get_type(), GRUN_RESULT_HANDLED_SOURCE, "handled-source");
     check_value(grun_error_get_type(), GRUN_ERROR_LOOP_ENDED, "loop-ended");
+    check_value(grun_error_get_type(), GRUN_ERROR_NOT_SUPPORTED, "not-supported");
     g_assert_cmpstr(g_quark_to_string(grun_error_quark()), ==, "grun-error-quark");
 
     g_assert_null(grun_check_version(GRUN_MAJOR_VERSION, GRUN_MINOR_VERSION, GRUN_MICRO_VERSION));

@@ -171,6 +171,108 @@ gboolean grun_loop_contains_fd_source (GRunLoop *loop,
                                        const char *mode);
 
 /**
+ * grun_loop_add_signal_source:
+ * @loop: a loop
+ * @source: a signal source
+ * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
+ * @error: where to put an error of the domain %GRUN_ERROR, or %NULL
+ *
+ * Adds a signal source to a mode, or to every common mode. The loop takes a reference. Adding it again does nothing,
+ * nor does adding an invalid one; one that is in another loop is refused by a g_critical().
+ *
+ * Threads: any. The corresponding Core Foundation function is `CFRunLoopAddSource`.
+ *
+ * Returns: %FALSE if no descriptor is left to wait with: then the source has joined none of the modes
+ */
+GRUN_AVAILABLE_IN_1_0
+gboolean grun_loop_add_signal_source (GRunLoop *loop,
+                                      GRunSignalSource *source,
+                                   const char *mode,
+                                   GError **error);
+
+/**
+ * grun_loop_remove_signal_source:
+ * @loop: a loop
+ * @source: a signal source
+ * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
+ *
+ * Takes a signal source out of a mode, or out of every common mode. It goes on listening. Without effect on one that is
+ * not there.
+ *
+ * Threads: any. The corresponding Core Foundation function is `CFRunLoopRemoveSource`.
+ */
+GRUN_AVAILABLE_IN_1_0
+void grun_loop_remove_signal_source (GRunLoop *loop,
+                                  GRunSignalSource *source,
+                                  const char *mode);
+
+/**
+ * grun_loop_contains_signal_source:
+ * @loop: a loop
+ * @source: a signal source
+ * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
+ *
+ * Threads: any. The corresponding Core Foundation function is `CFRunLoopContainsSource`.
+ *
+ * Returns: whether the source is in the mode; for %GRUN_MODE_COMMON, whether it was added to the common modes as such
+ */
+GRUN_AVAILABLE_IN_1_0
+gboolean grun_loop_contains_signal_source (GRunLoop *loop,
+                                        GRunSignalSource *source,
+                                        const char *mode);
+
+/**
+ * grun_loop_add_child_source:
+ * @loop: a loop
+ * @source: a child source
+ * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
+ * @error: where to put an error of the domain %GRUN_ERROR, or %NULL
+ *
+ * Adds a child source to a mode, or to every common mode. The loop takes a reference. Adding it again does nothing,
+ * nor does adding an invalid one; one that is in another loop is refused by a g_critical().
+ *
+ * Threads: any. The corresponding Core Foundation function is `CFRunLoopAddSource`.
+ *
+ * Returns: %FALSE if no descriptor is left to wait with: then the source has joined none of the modes
+ */
+GRUN_AVAILABLE_IN_1_0
+gboolean grun_loop_add_child_source (GRunLoop *loop,
+                                     GRunChildSource *source,
+                                   const char *mode,
+                                   GError **error);
+
+/**
+ * grun_loop_remove_child_source:
+ * @loop: a loop
+ * @source: a child source
+ * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
+ *
+ * Takes a child source out of a mode, or out of every common mode. The child is neither ended nor reaped. Without
+ * effect on one that is not there.
+ *
+ * Threads: any. The corresponding Core Foundation function is `CFRunLoopRemoveSource`.
+ */
+GRUN_AVAILABLE_IN_1_0
+void grun_loop_remove_child_source (GRunLoop *loop,
+                                  GRunChildSource *source,
+                                  const char *mode);
+
+/**
+ * grun_loop_contains_child_source:
+ * @loop: a loop
+ * @source: a child source
+ * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
+ *
+ * Threads: any. The corresponding Core Foundation function is `CFRunLoopContainsSource`.
+ *
+ * Returns: whether the source is in the mode; for %GRUN_MODE_COMMON, whether it was added to the common modes as such
+ */
+GRUN_AVAILABLE_IN_1_0
+gboolean grun_loop_contains_child_source (GRunLoop *loop,
+                                        GRunChildSource *source,
+                                        const char *mode);
+
+/**
  * grun_loop_add_timer:
  * @loop: a loop
  * @timer: a timer

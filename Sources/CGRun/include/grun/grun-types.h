@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The types: six opaque ones, which are counted by reference, modes by name, stages, results, errors. */
+/* The types: opaque ones, which are counted by reference, modes by name, stages, results, errors. */
 #ifndef GRUN_TYPES_H
 #define GRUN_TYPES_H
 
@@ -45,6 +45,20 @@ typedef struct _GRunSource GRunSource;
  * with a context of version 1.
  */
 typedef struct _GRunFdSource GRunFdSource;
+
+/**
+ * GRunSignalSource:
+ *
+ * A source that is performed when a signal of the process has come. Core Foundation has nothing of the kind.
+ */
+typedef struct _GRunSignalSource GRunSignalSource;
+
+/**
+ * GRunChildSource:
+ *
+ * A source that is performed when a child process has ended. Core Foundation has nothing of the kind.
+ */
+typedef struct _GRunChildSource GRunChildSource;
 
 /**
  * GRunTimer:
@@ -148,6 +162,13 @@ typedef enum
  * @GRUN_ERROR_SYSTEM: the kernel has refused for another reason, which the message tells
  * @GRUN_ERROR_LOOP_ENDED: the loop's thread has ended, so that what was asked of it can never happen
  * @GRUN_ERROR_NO_THREAD: the system has no thread left, or the process was forked and did not exec()
+ * @GRUN_ERROR_SIGNAL_REFUSED: the signal is not for a run loop; the message tells what to do instead
+ * @GRUN_ERROR_SIGNAL_HANDLED: somebody in the process has a handler of the signal
+ * @GRUN_ERROR_NOT_A_CHILD: the process is no child of this one, or was reaped already
+ * @GRUN_ERROR_STATUS_LOST: how the child ends is not kept, since SIGCHLD is ignored or SA_NOCLDWAIT is set; or somebody
+ * else has reaped it
+ * @GRUN_ERROR_NOT_SUPPORTED: the kernel, or a sandbox, has no pidfd_open(2); or the process was forked and did not
+ * exec(), and listens to no signal
  *
  * What the environment can refuse. Misuse is no error but a g_critical() that names the function, which then does
  * nothing.
@@ -159,7 +180,12 @@ typedef enum
   GRUN_ERROR_LIMIT_REACHED,
   GRUN_ERROR_SYSTEM,
   GRUN_ERROR_LOOP_ENDED,
-  GRUN_ERROR_NO_THREAD
+  GRUN_ERROR_NO_THREAD,
+  GRUN_ERROR_SIGNAL_REFUSED,
+  GRUN_ERROR_SIGNAL_HANDLED,
+  GRUN_ERROR_NOT_A_CHILD,
+  GRUN_ERROR_STATUS_LOST,
+  GRUN_ERROR_NOT_SUPPORTED
 } GRunError;
 
 /**
@@ -174,7 +200,7 @@ typedef enum
 GRUN_AVAILABLE_IN_1_0
 GQuark grun_error_quark (void);
 
-/* The types that GObject knows. The six opaque ones are boxed; copying one takes a reference. */
+/* The types that GObject knows. The opaque ones are boxed; copying one takes a reference. */
 
 GRUN_AVAILABLE_IN_1_0
 GType grun_activity_get_type (void) G_GNUC_CONST;
@@ -199,6 +225,14 @@ GType grun_source_get_type (void) G_GNUC_CONST;
 GRUN_AVAILABLE_IN_1_0
 GType grun_fd_source_get_type (void) G_GNUC_CONST;
 #define GRUN_TYPE_FD_SOURCE (grun_fd_source_get_type ())
+
+GRUN_AVAILABLE_IN_1_0
+GType grun_signal_source_get_type (void) G_GNUC_CONST;
+#define GRUN_TYPE_SIGNAL_SOURCE (grun_signal_source_get_type ())
+
+GRUN_AVAILABLE_IN_1_0
+GType grun_child_source_get_type (void) G_GNUC_CONST;
+#define GRUN_TYPE_CHILD_SOURCE (grun_child_source_get_type ())
 
 GRUN_AVAILABLE_IN_1_0
 GType grun_timer_get_type (void) G_GNUC_CONST;

@@ -13,6 +13,8 @@
 #include <grun/grun-host.h>
 #include <grun/grun-source.h>
 #include <grun/grun-fd-source.h>
+#include <grun/grun-signal-source.h>
+#include <grun/grun-child-source.h>
 #include <grun/grun-timer.h>
 #include <grun/grun-observer.h>
 #include <grun/grun-perform.h>

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// swift-format-ignore-file: AlwaysUseLowerCamelCase
+// <grun/grun-child-source.h>
+
+public import CGRun
+import GRunLoop
+
+@c @implementation
+public func grun_child_source_new(
+    _ pid: gint, _ function: GRunChildSourceFunc?, _ data: gpointer?, _ notify: GDestroyNotify?,
+    _ error: UnsafeMutablePointer<UnsafeMutablePointer<GError>?>?
+) -> OpaquePointer? {
+    Call.of { call in
+        guard let function = call.function(function), call.error(error) else { return nil }
+        let closure = Closure(function, data, notify)
+        do throws(GRunLoop.ChildError) {
+            return retained(
+                try GRunLoop.ChildSource(pid: pid) { source, outcome in
+                    switch outcome {
+                    case .success(let status):
+                        closure.function(borrowed(source), status.waitStatus, nil, closure.data)
+                    case .failure(let failure):
+                        var lost: UnsafeMutablePointer<GError>?
+                        fail(&lost, failure.code, failure.description)
+                        closure.function(borrowed(source), -1, lost, closure.data)
+                        g_clear_error(&lost)
+                    }
+                })
+        } catch let failure {
+            closure.disown()
+            fail(error, failure.code, failure.description)
+            return nil
+        }
+    }
+}
+
+extension GRunLoop.ChildError {
+    fileprivate var code: GRunError {
+        switch self {
+        case .notAChild: GRUN_ERROR_NOT_A_CHILD
+        case .statusLost: GRUN_ERROR_STATUS_LOST
+        case .limitReached: GRUN_ERROR_LIMIT_REACHED
+        case .unsupported: GRUN_ERROR_NOT_SUPPORTED
+        }
+    }
+}
+
+private let isSource: StaticString = "source != NULL"
+
+extension Call {
+    func childSource(_ pointer: OpaquePointer?) -> GRunLoop.ChildSource? { object(pointer, isSource) }
+}
+
+@c @implementation
+public func grun_child_source_ref(_ source: OpaquePointer?) -> OpaquePointer? {
+    Call.of { $0.retain(source, isSource) }
+}
+
+@c @implementation
+public func grun_child_source_unref(_ source: OpaquePointer?) { Call.of { $0.release(source, isSource) } }
+
+@c @implementation
+public func grun_child_source_get_pid(_ source: OpaquePointer?) -> gint {
+    Call.of { $0.childSource(source)?.pid ?? -1 }
+}
+
+@c @implementation
+public func grun_child_source_invalidate(_ source: OpaquePointer?) { Call.of { $0.childSource(source)?.invalidate() } }
+
+@c @implementation
+public func grun_child_source_is_valid(_ source: OpaquePointer?) -> gboolean {
+    Call.of { $0.childSource(source)?.isValid ?? false }.gboolean
+}
+
+@c @implementation
+public func grun_child_source_to_string(_ source: OpaquePointer?) -> UnsafeMutablePointer<CChar>? {
+    Call.of { ($0.childSource(source)?.description).flatMap(copy) }
+}

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// swift-format-ignore-file: AlwaysUseLowerCamelCase
+// <grun/grun-signal-source.h>
+
+public import CGRun
+import GRunLoop
+
+@c @implementation
+public func grun_signal_source_new(
+    _ signal: gint, _ replacing: gboolean, _ function: GRunSignalSourceFunc?, _ data: gpointer?,
+    _ notify: GDestroyNotify?, _ error: UnsafeMutablePointer<UnsafeMutablePointer<GError>?>?
+) -> OpaquePointer? {
+    Call.of { call in
+        guard let function = call.function(function), call.error(error) else { return nil }
+        let closure = Closure(function, data, notify)
+        do throws(GRunLoop.SignalError) {
+            return retained(
+                try GRunLoop.SignalSource(signal, replacing: Bool(replacing)) { source, count in
+                    let stays = closure.function(borrowed(source), guint64(count), closure.data)
+                    if !Bool(stays) { source.invalidate() }
+                })
+        } catch let failure {
+            closure.disown()
+            fail(error, failure.code, failure.description)
+            return nil
+        }
+    }
+}
+
+extension GRunLoop.SignalError {
+    fileprivate var code: GRunError {
+        switch self {
+        case .notASignal, .refused: GRUN_ERROR_SIGNAL_REFUSED
+        case .handled: GRUN_ERROR_SIGNAL_HANDLED
+        case .limitReached: GRUN_ERROR_LIMIT_REACHED
+        case .forked: GRUN_ERROR_NOT_SUPPORTED
+        }
+    }
+}
+
+private let isSource: StaticString = "source != NULL"
+
+extension Call {
+    func signalSource(_ pointer: OpaquePointer?) -> GRunLoop.SignalSource? { object(pointer, isSource) }
+}
+
+@c @implementation
+public func grun_signal_source_ref(_ source: OpaquePointer?) -> OpaquePointer? {
+    Call.of { $0.retain(source, isSource) }
+}
+
+@c @implementation
+public func grun_signal_source_unref(_ source: OpaquePointer?) { Call.of { $0.release(source, isSource) } }
+
+@c @implementation
+public func grun_signal_source_get_signum(_ source: OpaquePointer?) -> gint {
+    Call.of { $0.signalSource(source)?.signal ?? -1 }
+}
+
+@c @implementation
+public func grun_signal_source_invalidate(_ source: OpaquePointer?) {
+    Call.of { $0.signalSource(source)?.invalidate() }
+}
+
+@c @implementation
+public func grun_signal_source_is_valid(_ source: OpaquePointer?) -> gboolean {
+    Call.of { $0.signalSource(source)?.isValid ?? false }.gboolean
+}
+
+@c @implementation
+public func grun_signal_source_to_string(_ source: OpaquePointer?) -> UnsafeMutablePointer<CChar>? {
+    Call.of { ($0.signalSource(source)?.description).flatMap(copy) }
+}
