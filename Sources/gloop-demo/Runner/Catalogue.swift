@@ -24,6 +24,8 @@ enum Catalogue {
         HostedNested.scenario,
         GLibSources.scenario,
         EchoServer.scenario,
+        Signals.scenario,
+        Children.scenario,
         KeepAliveThread.scenario,
         IdleWork.scenario,
         Transaction.scenario,
