@@ -140,6 +140,12 @@ static void take(Call *call, unsigned index)
     case ARGUMENT_DESCRIPTOR:
         value->i = descriptors_pick();
         break;
+    case ARGUMENT_SIGNAL:
+        value->i = signals_pick();
+        break;
+    case ARGUMENT_CHILD:
+        value->i = children_pick();
+        break;
     case ARGUMENT_CONDITION:
         value->i = random_chance(70)
             ? (gint64[]){G_IO_IN, G_IO_OUT, G_IO_PRI, G_IO_IN | G_IO_OUT, G_IO_HUP}[random_below(5)]

@@ -157,6 +157,8 @@ void data_notify(gpointer pointer)
 void fuzz_on_GRunFunc(gpointer user_data);
 gboolean fuzz_on_GRunSourceFunc(GRunSource *source, gpointer user_data);
 gboolean fuzz_on_GRunFdSourceFunc(GRunFdSource *source, GIOCondition condition, gpointer user_data);
+gboolean fuzz_on_GRunSignalSourceFunc(GRunSignalSource *source, guint64 count, gpointer user_data);
+void fuzz_on_GRunChildSourceFunc(GRunChildSource *source, gint status, const GError *error, gpointer user_data);
 gboolean fuzz_on_GRunTimerFunc(GRunTimer *timer, gpointer user_data);
 gboolean fuzz_on_GRunObserverFunc(GRunObserver *observer, GRunActivity activity, gpointer user_data);
 void fuzz_on_GRunScheduleFunc(GRunSource *source, GRunLoop *loop, const char *mode, gpointer user_data);
@@ -178,6 +180,22 @@ gboolean fuzz_on_GRunFdSourceFunc(GRunFdSource *source, GIOCondition condition, 
     if (condition == 0 || (condition & ~asked) != 0)
         fuzz_fail("a descriptor source that waits for %#x is told of %#x", asked, condition);
     return call(user_data, (Kind[]){KIND_FD_SOURCE}, (gpointer[]){source}, 1);
+}
+
+gboolean fuzz_on_GRunSignalSourceFunc(GRunSignalSource *source, guint64 count, gpointer user_data)
+{
+    if (count == 0)
+        fuzz_fail("a signal source is told of no signal");
+    return call(user_data, (Kind[]){KIND_SIGNAL_SOURCE}, (gpointer[]){source}, 1);
+}
+
+void fuzz_on_GRunChildSourceFunc(GRunChildSource *source, gint status, const GError *error, gpointer user_data)
+{
+    if ((status == -1) != (error != NULL))
+        fuzz_fail("a child source is told of %#x and %s", status, error != NULL ? "an error" : "no error");
+    if (grun_child_source_is_valid(source))
+        fuzz_fail("a child source is valid after its end");
+    call(user_data, (Kind[]){KIND_CHILD_SOURCE}, (gpointer[]){source}, 1);
 }
 
 gboolean fuzz_on_GRunTimerFunc(GRunTimer *timer, gpointer user_data)

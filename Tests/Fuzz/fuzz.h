@@ -14,7 +14,8 @@
 // MARK: The table of calls, which generate.py writes
 
 typedef enum {
-    KIND_LOOP, KIND_SOURCE, KIND_FD_SOURCE, KIND_TIMER, KIND_OBSERVER, KIND_THREAD, KIND_CONTEXT,
+    KIND_LOOP, KIND_SOURCE, KIND_FD_SOURCE, KIND_SIGNAL_SOURCE, KIND_CHILD_SOURCE, KIND_TIMER, KIND_OBSERVER,
+    KIND_THREAD, KIND_CONTEXT,
     KINDS
 } Kind;
 
@@ -35,6 +36,8 @@ typedef enum {
     ARGUMENT_ID,
     ARGUMENT_SECONDS,
     ARGUMENT_DESCRIPTOR,
+    ARGUMENT_SIGNAL,
+    ARGUMENT_CHILD,
     ARGUMENT_CONDITION,
     ARGUMENT_ACTIVITIES,
 } ArgumentType;
@@ -215,6 +218,13 @@ void descriptors_touch(void);  // writes, reads, closes or opens one
 void descriptors_close(void);
 unsigned descriptors_count(void);  // of the process
 void descriptors_print(void);
+
+// MARK: Signals and children
+
+int signals_pick(void);
+void signals_raise(void);
+int children_pick(void);  // starts one now and then
+void children_end(void);
 
 // MARK: User data
 

@@ -66,7 +66,7 @@ static void attach(void)
 static void copy_boxed(void)
 {
     static GType (*const types[])(void) = {grun_loop_get_type, grun_source_get_type, grun_fd_source_get_type,
-        grun_timer_get_type, grun_observer_get_type, grun_thread_get_type};
+        grun_signal_source_get_type, grun_child_source_get_type, grun_timer_get_type, grun_observer_get_type, grun_thread_get_type};
     Kind kind = random_below(KIND_CONTEXT);
     Slot *slot = pool_take(kind);
     if (slot == NULL)
@@ -112,6 +112,9 @@ void host_at_random(void)
         break;
     }
     default:
-        descriptors_touch();
+        if (random_chance(20))
+            signals_raise();
+        else
+            descriptors_touch();
     }
 }

@@ -11,7 +11,8 @@ enum { SLOTS = 24 };
 static Slot slots[KINDS][SLOTS];
 static atomic_uint labels[KINDS];
 
-const char *const kind_names[KINDS] = {"loop", "source", "fd_source", "timer", "observer", "thread", "context"};
+const char *const kind_names[KINDS] = {
+    "loop", "source", "fd_source", "signal_source", "child_source", "timer", "observer", "thread", "context"};
 
 static uint64_t references(uint64_t counts) { return counts >> 32; }
 static uint64_t users(uint64_t counts) { return counts & 0xffffffff; }
@@ -94,6 +95,10 @@ gpointer pool_ref(Kind kind, gpointer object)
         return grun_source_ref(object);
     case KIND_FD_SOURCE:
         return grun_fd_source_ref(object);
+    case KIND_SIGNAL_SOURCE:
+        return grun_signal_source_ref(object);
+    case KIND_CHILD_SOURCE:
+        return grun_child_source_ref(object);
     case KIND_TIMER:
         return grun_timer_ref(object);
     case KIND_OBSERVER:
@@ -119,6 +124,12 @@ void pool_unref(Kind kind, gpointer object)
         break;
     case KIND_FD_SOURCE:
         grun_fd_source_unref(object);
+        break;
+    case KIND_SIGNAL_SOURCE:
+        grun_signal_source_unref(object);
+        break;
+    case KIND_CHILD_SOURCE:
+        grun_child_source_unref(object);
         break;
     case KIND_TIMER:
         grun_timer_unref(object);
@@ -146,6 +157,12 @@ static void invalidate(Kind kind, gpointer object)
     case KIND_FD_SOURCE:
         grun_fd_source_invalidate(object);
         break;
+    case KIND_SIGNAL_SOURCE:
+        grun_signal_source_invalidate(object);
+        break;
+    case KIND_CHILD_SOURCE:
+        grun_child_source_invalidate(object);
+        break;
     case KIND_TIMER:
         grun_timer_invalidate(object);
         break;
@@ -165,7 +182,8 @@ void pool_drop_all(void)
 {
     // Threads first: what they call could still put something here.
     static const Kind order[] = {
-        KIND_THREAD, KIND_SOURCE, KIND_FD_SOURCE, KIND_TIMER, KIND_OBSERVER, KIND_CONTEXT, KIND_LOOP};
+        KIND_THREAD, KIND_SOURCE, KIND_FD_SOURCE, KIND_SIGNAL_SOURCE, KIND_CHILD_SOURCE, KIND_TIMER, KIND_OBSERVER,
+        KIND_CONTEXT, KIND_LOOP};
     for (unsigned at = 0; at < G_N_ELEMENTS(order); at++)
         for (unsigned index = 0; index < SLOTS; index++) {
             Slot *slot = &slots[order[at]][index];

@@ -108,6 +108,7 @@ static void *close_account(void *unused)
     owners_drop_all();
     data_check_all();
     descriptors_close();
+    children_end();
     wait_for_threads(threads_before + 1);
     unsigned left = descriptors_count();
     // A sanitizer that looks up names, for a report or a suppression, has pipes to whoever does it.

@@ -5,7 +5,7 @@ import GRunLoop
 
 enum Kind: Int, CaseIterable, Sendable {
     case blockCommon, blockDefault, blockModes, perform, job, mainQueue, callback
-    case source, timer, repeating, descriptor, observer, delayed, ordered, endHandler
+    case signal, child, source, timer, repeating, descriptor, observer, delayed, ordered, endHandler
 
     var title: String {
         switch self {
@@ -16,6 +16,8 @@ enum Kind: Int, CaseIterable, Sendable {
         case .job: "job"
         case .mainQueue: "block of the main queue"
         case .callback: "callback of GLib's"
+        case .signal: "signal source"
+        case .child: "child source"
         case .source: "source"
         case .timer: "timer"
         case .repeating: "repeating timer"

@@ -32,6 +32,7 @@ enum Act: CaseIterable {
     case signals, sharedSignals, twoLoops
     case oneShots, moved, repeating
     case events, copies, twoOnOne, hangUp, closedWhileWatched, reused, moves
+    case signalsOfProcess, children
     case observers, endHandlers
     case nestedRun, privateRun, ambientMode, removals, delayed, foreignRun, detach
     case newLoop, catchUp

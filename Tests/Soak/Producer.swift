@@ -64,6 +64,8 @@ final class Producer {
         case .closedWhileWatched: closeWhileWatched()
         case .reused: reuseNumber()
         case .moves: moveBetweenLoops()
+        case .signalsOfProcess: hearSignals()
+        case .children: waitForChildren()
         case .observers: observe()
         case .endHandlers: takeBackEndHandlers()
         case .nestedRun: nestRun()
