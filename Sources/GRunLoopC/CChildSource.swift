@@ -27,7 +27,6 @@ public func grun_child_source_new(
                     }
                 })
         } catch let failure {
-            closure.disown()
             fail(error, failure.code, failure.description)
             return nil
         }

@@ -20,7 +20,6 @@ public func grun_signal_source_new(
                     if !Bool(stays) { source.invalidate() }
                 })
         } catch let failure {
-            closure.disown()
             fail(error, failure.code, failure.description)
             return nil
         }

@@ -10,7 +10,7 @@ import GRunLoop
 class Closure<Function>: @unchecked Sendable {
     let function: Function
     let data: gpointer?
-    private var notify: GDestroyNotify?
+    private let notify: GDestroyNotify?
 
     init(_ function: Function, _ data: gpointer?, _ notify: GDestroyNotify?) {
         self.function = function
@@ -21,9 +21,6 @@ class Closure<Function>: @unchecked Sendable {
     deinit {
         notify?(data)
     }
-
-    /// Nothing was made of it: the data stay the caller's.
-    func disown() { notify = nil }
 }
 
 extension Closure where Function == GRunFunc {

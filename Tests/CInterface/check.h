@@ -30,6 +30,8 @@ gboolean count_observer(GRunObserver *observer, GRunActivity activity, gpointer 
 
 /// A source of SIGURG, which is ignored where nobody listens.
 GRunSignalSource *new_signal_source(Count *count);
+/// Whether children can be waited for: not under valgrind.
+gboolean has_children(void);
 /// A child that runs a line of shell, and its source.
 GRunChildSource *new_child_source(const char *line, Count *count);
 

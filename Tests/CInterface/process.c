@@ -45,8 +45,7 @@ static void check_refused(int signal, gboolean replacing, GRunError code)
     g_assert_null(grun_signal_source_new(signal, replacing, count_signal, &count, let_go, &error));
     g_assert_error(error, GRUN_ERROR, (gint)code);
     g_assert_null(grun_signal_source_new(signal, replacing, count_signal, &count, let_go, NULL));
-    // The data stay the caller's.
-    g_assert_cmpuint(count.lets_go, ==, 0);
+    g_assert_cmpuint(count.lets_go, ==, 2);
 }
 
 void check_signal_source(void)
@@ -110,6 +109,13 @@ void check_signal_source(void)
 
 // MARK: Children
 
+gboolean has_children(void)
+{
+    // Valgrind 3.19 does not know pidfd_open(2).
+    const char *preloaded = g_getenv("LD_PRELOAD");
+    return preloaded == NULL || strstr(preloaded, "vgpreload") == NULL;
+}
+
 static void count_child(GRunChildSource *source, gint wait_status, const GError *error, gpointer data)
 {
     Count *count = data;
@@ -145,11 +151,15 @@ static void check_no_child(pid_t pid)
     g_autoptr(GError) error = NULL;
     g_assert_null(grun_child_source_new(pid, count_child, &count, let_go, &error));
     g_assert_error(error, GRUN_ERROR, GRUN_ERROR_NOT_A_CHILD);
-    g_assert_cmpuint(count.lets_go, ==, 0);
+    g_assert_cmpuint(count.lets_go, ==, 1);
 }
 
 void check_child_source(void)
 {
+    if (!has_children()) {
+        g_test_skip("valgrind");
+        return;
+    }
     GRunLoop *loop = grun_loop_get_current();
     Count count = count_of(loop);
     pid_t child = start("exit 3");

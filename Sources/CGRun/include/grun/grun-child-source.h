@@ -32,8 +32,7 @@ typedef void (*GRunChildSourceFunc) (GRunChildSource *source,
  * @pid: a child of this process that nobody has reaped yet; it may have ended
  * @func: (scope notified) (closure user_data) (destroy notify): what to call
  * @user_data: (nullable): what to give to @func
- * @notify: (nullable): called with @user_data when the source goes; not when it is invalidated, nor where %NULL is
- *   returned
+ * @notify: (nullable): called with @user_data when the source goes, or cannot be made; not when it is invalidated
  * @error: where to put an error of the domain %GRUN_ERROR, or %NULL
  *
  * Makes a source that waits for the end of a child and reaps it, and may be added to any loop by

@@ -32,8 +32,7 @@ typedef gboolean (*GRunSignalSourceFunc) (GRunSignalSource *source,
  * @replacing: whether to take the signal over from a handler that somebody in the process has, as Python of SIGINT
  * @func: (scope notified) (closure user_data) (destroy notify): what to call
  * @user_data: (nullable): what to give to @func
- * @notify: (nullable): called with @user_data when the source goes; not when it is invalidated, nor where %NULL is
- *   returned
+ * @notify: (nullable): called with @user_data when the source goes, or cannot be made; not when it is invalidated
  * @error: where to put an error of the domain %GRUN_ERROR, or %NULL
  *
  * Makes a source that listens to a signal of the process from now on, and may be added to any loop by
