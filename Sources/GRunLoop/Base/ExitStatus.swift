@@ -64,7 +64,7 @@ extension GRunLoop {
         /// The kernel is older than Linux 5.4, or a sandbox forbids `pidfd_open(2)` (`ENOSYS`, `EPERM`).
         case unsupported(errno: Int32)
 
-        /// What is wrong and what to do, as one sentence.
+        /// What is wrong and what to do, as one sentence. Threads: any.
         public var description: String {
             switch self {
             case .notAChild(let pid):

@@ -19,7 +19,7 @@ extension GRunLoop {
         /// This process was forked and did not exec().
         case forked
 
-        /// What is wrong and what to do, as one sentence.
+        /// What is wrong and what to do, as one sentence. Threads: any.
         public var description: String {
             switch self {
             case .notASignal(let signal):
