@@ -43,7 +43,8 @@ final class Child: Sendable {
         return switch cgrun_child_wait(descriptor, reaping, &status) {
         case 0: nil
         case 1: .success(GRunLoop.ExitStatus(waitStatus: status))
-        default: .failure(errno == ECHILD ? .statusLost(pid) : Self.error(errno, of: pid))
+        // Linux 5.3 has the descriptors, and cannot wait for them (EINVAL).
+        default: .failure(errno == ECHILD ? .statusLost(pid) : .unsupported(errno: errno))
         }
     }
 
