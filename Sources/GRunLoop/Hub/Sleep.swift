@@ -97,6 +97,24 @@ extension Optional where Wrapped: ~Copyable, Wrapped == Kick {
     }
 }
 
+/// What a change of modes brings about, once the lock is released.
+struct Effects: ~Copyable {
+    var kick: Kick?
+    /// A descriptor whose number was closed while a source watched it.
+    var closed: Int32?
+
+    mutating func carryOut() {
+        kick.take()?.send()
+        if let closed { Self.warn(ofClosed: closed) }
+    }
+
+    private static func warn(ofClosed descriptor: Int32) {
+        Log.warning(
+            "descriptor \(descriptor) was closed while a DescriptorSource watched it; remove or invalidate the source "
+                + "before closing its descriptor")
+    }
+}
+
 // MARK: What it waits for: the Swift side of poller.c
 
 /// The loop's own descriptors in a poll, -1 for none.

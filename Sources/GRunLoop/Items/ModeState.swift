@@ -57,13 +57,6 @@ final class ModeState {
     }
 }
 
-/// What a change of modes brings about, once the lock is released.
-struct Effects: ~Copyable {
-    var kick: Kick?
-    /// A descriptor whose number was closed while a source watched it.
-    var closed: Int32?
-}
-
 /// The modes that an item is in; nearly all items are in one. They live as long as their loop, and are not retained.
 struct Places {
     private(set) var first: Unmanaged<ModeState>?

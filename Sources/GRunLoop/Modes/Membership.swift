@@ -178,16 +178,3 @@ extension GRunLoop {
         item.guardian.unbind()
     }
 }
-
-extension Effects {
-    mutating func carryOut() {
-        kick.take()?.send()
-        if let closed { Self.warn(ofClosed: closed) }
-    }
-
-    private static func warn(ofClosed descriptor: Int32) {
-        Log.warning(
-            "descriptor \(descriptor) was closed while a DescriptorSource watched it; remove or invalidate the source "
-                + "before closing its descriptor")
-    }
-}
