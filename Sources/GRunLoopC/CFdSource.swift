@@ -48,6 +48,11 @@ public func grun_fd_source_get_condition(_ source: OpaquePointer?) -> GIOConditi
 }
 
 @c @implementation
+public func grun_fd_source_set_condition(_ source: OpaquePointer?, _ condition: GIOCondition) {
+    Call.of { $0.fdSource(source)?.conditions = .init(rawValue: condition.rawValue) }
+}
+
+@c @implementation
 public func grun_fd_source_invalidate(_ source: OpaquePointer?) { Call.of { $0.fdSource(source)?.invalidate() } }
 
 @c @implementation

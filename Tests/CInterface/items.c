@@ -151,6 +151,13 @@ void check_fd_source(void)
     g_assert_cmpint(grun_loop_run_in_mode(loop, MODE, 60, TRUE), ==, GRUN_RESULT_HANDLED_SOURCE);
     g_assert_cmpint(count.found, ==, G_IO_IN | G_IO_HUP);
 
+    grun_fd_source_set_condition(source, G_IO_PRI | G_IO_NVAL);
+    g_assert_cmpint(grun_fd_source_get_condition(source), ==, G_IO_PRI);
+    g_assert_cmpint(grun_loop_run_in_mode(loop, MODE, 60, TRUE), ==, GRUN_RESULT_HANDLED_SOURCE);
+    g_assert_cmpint(count.found, ==, G_IO_HUP);
+    grun_fd_source_set_condition(source, 0);
+    g_assert_cmpint(grun_fd_source_get_condition(source), ==, 0);
+
     grun_loop_remove_fd_source(loop, source, MODE);
     g_assert_false(grun_loop_contains_fd_source(loop, source, MODE));
     g_assert_true(grun_loop_add_fd_source(loop, source, MODE, NULL));

@@ -62,6 +62,32 @@ final class HostTests: MainThreadTestCase {
         join(worker)
     }
 
+    /// A host that sleeps reports a condition that another thread adds to a descriptor, if it holds now; one that is
+    /// taken away it does not report.
+    func testAnotherThreadChangesWhatADescriptorWaitsFor() throws {
+        let pair = SocketPair()
+        let trace = Recorder()
+        let source = GRunLoop.DescriptorSource(descriptor: pair.one, conditions: .priority) { source, ready in
+            trace(ready.description)
+            source.conditions = []
+        }
+        try loop.add(source, forMode: .default)
+        let worker = startThread { [main = threadID] in
+            for _ in 0..<3 {
+                precondition(hostSleeps(main))
+                source.conditions = .writable
+                precondition(waitUntil { source.conditions.isEmpty })
+            }
+            precondition(hostSleeps(main))
+            trace("end")
+            source.invalidate()
+            GRunLoop.main.wakeUp()
+        }
+        iterateHost { trace.lines.last == "end" }
+        join(worker)
+        XCTAssertEqual(trace.lines, ["writable", "writable", "writable", "end"])
+    }
+
     /// A foreign loop that a callout of ours runs is woken by another thread, although the run below it ignores
     /// wake-ups.
     func testForeignLoopInsideACallout() {

@@ -130,7 +130,10 @@ extension ForkScene {
             silent("Source.invalidate") { source.invalidate() },
             silent("Source.description") { source.description.contains("valid = No") },
             silent("DescriptorSource.init") { _ = GRunLoop.DescriptorSource(descriptor: 0) { _, _ in } },
-            silent("DescriptorSource.conditions") { descriptor.conditions == .readable },
+            said("DescriptorSource.conditions") {
+                descriptor.conditions = .writable
+                return descriptor.conditions == .readable
+            },
             silent("DescriptorSource.isValid") { !descriptor.isValid },
             silent("DescriptorSource.invalidate") { descriptor.invalidate() },
             silent("DescriptorSource.description") { descriptor.description.contains("valid = No") },

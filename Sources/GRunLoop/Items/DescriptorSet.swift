@@ -78,7 +78,7 @@ final class DescriptorSet {
         let known = watch(of: descriptor)
         guard known.generation != 0 else {
             generations = Swift.max(1, generations &+ 1)
-            try control(EPOLL_CTL_ADD, descriptor, source.conditions, generations)
+            try control(EPOLL_CTL_ADD, descriptor, source.conditionsLocked, generations)
             makeRoom(for: descriptor)
             watches[Int(descriptor)] = Watch(source: .passRetained(source), generation: generations)
             count += 1
@@ -131,6 +131,23 @@ final class DescriptorSet {
         return false
     }
 
+    /// A source of the set waits for something else than before. A poll that is under way is told by the kernel what is
+    /// ready now. Returns whether the number had been closed while it was watched.
+    func noteChange(of source: GRunLoop.DescriptorSource, from former: GRunLoop.DescriptorSource.Conditions) -> Bool {
+        let descriptor = source.descriptor
+        let others = Self.union(sources(of: descriptor).filter { $0 !== source })
+        // The kernel watches for failures in any case, and for what another source waits for.
+        let changed = former.symmetricDifference(source.conditionsLocked).subtracting(others.union([.hangUp, .error]))
+        guard !changed.isEmpty else { return false }
+        do throws(GRunLoop.DescriptorError) {
+            try control(
+                EPOLL_CTL_MOD, descriptor, others.union(source.conditionsLocked), watch(of: descriptor).generation)
+        } catch {
+            return true
+        }
+        return false
+    }
+
     /// Ends all watches. Returns the epoll, to be closed by the caller.
     func end() -> Int32? {
         defer { epoll = -1 }
@@ -172,7 +189,7 @@ final class DescriptorSet {
         let watch = watch(of: event.descriptor)
         guard watch.generation == event.generation, let source = watch.source else { return nil }
         guard !watch.isShared else { return receiverOfShared(event) }
-        let ready = source._withUnsafeGuaranteedRef { $0.conditions.happened(in: event.events) }
+        let ready = source._withUnsafeGuaranteedRef { $0.conditionsLocked.happened(in: event.events) }
         return ready.isEmpty ? nil : (source, ready, false)
     }
 
@@ -190,7 +207,7 @@ final class DescriptorSet {
     }
 
     private static func union(_ sources: [GRunLoop.DescriptorSource]) -> GRunLoop.DescriptorSource.Conditions {
-        sources.reduce(into: []) { $0.formUnion($1.conditions) }
+        sources.reduce(into: []) { $0.formUnion($1.conditionsLocked) }
     }
 
     private func control(

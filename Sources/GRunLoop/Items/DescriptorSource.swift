@@ -63,15 +63,35 @@ extension GRunLoop {
         ///
         /// Threads: any. The corresponding part of Core Foundation's is the `getPort` of a source's context.
         public let descriptor: Int32
-        // All conditions fit into a byte. Beside the flags, it keeps the object at 72 bytes, in malloc's class of 80;
-        // one byte more costs 96.
-        private let conditionBits: UInt8
         var isCommonItem = false
         var isValidLocked = true
-        /// What the source was made to wait for. ``Conditions/hangUp`` and ``Conditions/error`` come unasked.
+        // All conditions fit into a byte. Beside the flags, it keeps the object at 72 bytes, in malloc's class of 80;
+        // one byte more costs 96.
+        @exclusivity(unchecked) private var conditionBits: UInt8
+        /// With the guardian held.
+        var conditionsLocked: Conditions { Conditions(rawValue: UInt32(conditionBits)) }
+
+        /// What the source waits for. ``Conditions/hangUp`` and ``Conditions/error`` come unasked, also where this is
+        /// empty: a descriptor that has hung up is reported until the source is removed.
         ///
-        /// Threads: any. There is no corresponding Core Foundation function.
-        public var conditions: Conditions { Conditions(rawValue: UInt32(conditionBits)) }
+        /// It can be changed at any time, as for a socket that waits for ``Conditions/writable`` only while it has
+        /// something to write. A condition that is taken away is not reported any more, also if it was found already; on
+        /// another thread, a call that has begun on the loop's may still have it. One that is added is reported if it
+        /// holds now, and a sleeping loop notices. A change costs one system call for each mode that the source is in;
+        /// there is none if the kernel watches for the same as before. That the descriptor was closed meanwhile is
+        /// logged. Bits that no loop can wait for are dropped.
+        ///
+        /// Threads: any. The corresponding Core Foundation functions are `CFFileDescriptorEnableCallBacks` and
+        /// `CFFileDescriptorDisableCallBacks`, GLib's is `g_source_modify_unix_fd`.
+        public var conditions: Conditions {
+            get { Fork.isChild ? conditionsLocked : guardian.withLock { conditionsLocked } }
+            set {
+                guard !Fork.refuses("DescriptorSource.conditions") else { return }
+                var effects = Effects()
+                guardian.withLock { changeLocked(to: Self.bits(of: newValue), &effects) }
+                effects.carryOut()
+            }
+        }
 
         /// Guards the flags and what follows.
         let guardian = Guardian()
@@ -102,10 +122,18 @@ extension GRunLoop {
             _ handler: @escaping @Sendable (DescriptorSource, Conditions) -> Void
         ) {
             self.descriptor = descriptor
-            // Drops bits that no loop can wait for.
-            conditionBits = UInt8(conditions.rawValue & 0x1F)
+            conditionBits = Self.bits(of: conditions)
             self.handler = handler
             self.confined = confined
+        }
+
+        /// Without those that no loop can wait for.
+        private static func bits(of conditions: Conditions) -> UInt8 { UInt8(conditions.rawValue & 0x1F) }
+
+        private func changeLocked(to bits: UInt8, _ effects: inout Effects) {
+            let former = conditionsLocked
+            conditionBits = bits
+            places.forEach { if $0.descriptors.noteChange(of: self, from: former) { effects.closed = descriptor } }
         }
 
         /// False from the call of ``invalidate()`` on.

@@ -64,6 +64,11 @@ struct Places {
 
     func contains(_ mode: ModeState) -> Bool { first === mode || others.contains { $0 === mode } }
 
+    func forEach(_ body: (ModeState) -> Void) {
+        first.map { body($0.takeUnretainedValue()) }
+        for mode in others { body(mode.takeUnretainedValue()) }
+    }
+
     mutating func add(_ mode: ModeState) {
         if first == nil { first = .passUnretained(mode) } else { others.append(.passUnretained(mode)) }
     }

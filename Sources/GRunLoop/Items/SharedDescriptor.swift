@@ -37,7 +37,7 @@ struct SharedDescriptor {
         var claimed: GRunLoop.DescriptorSource.Conditions = []
         var next: (member: Member, ready: GRunLoop.DescriptorSource.Conditions)?
         for member in members.reversed() {
-            let conditions = member.source.conditions
+            let conditions = member.source.conditionsLocked
             let ready = conditions.subtracting(claimed).happened(in: events)
             claimed.formUnion(conditions)
             guard !ready.isEmpty, next.map({ member.lastTurn < $0.member.lastTurn }) ?? true else { continue }

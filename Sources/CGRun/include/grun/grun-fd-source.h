@@ -94,10 +94,28 @@ gint grun_fd_source_get_fd (GRunFdSource *source);
  *
  * Threads: any. There is no corresponding Core Foundation function.
  *
- * Returns: the conditions that it was made with
+ * Returns: the conditions that it waits for
  */
 GRUN_AVAILABLE_IN_1_0
 GIOCondition grun_fd_source_get_condition (GRunFdSource *source);
+
+/**
+ * grun_fd_source_set_condition:
+ * @source: a descriptor source
+ * @condition: what to wait for from now on, as in grun_fd_source_new(); with 0 only %G_IO_HUP and %G_IO_ERR are
+ * reported, which are until the source is removed
+ *
+ * Changes what is waited for, as for a socket that waits for %G_IO_OUT only while it has something to write. A
+ * condition that is taken away is not reported any more, also if it was found already; on another thread, a call that
+ * has begun on the loop's may still have it. One that is added is reported if it holds now, and a sleeping loop
+ * notices. It costs one system call for each mode that the source is in, and none if nothing changes.
+ *
+ * Threads: any. The corresponding Core Foundation functions are `CFFileDescriptorEnableCallBacks` and
+ * `CFFileDescriptorDisableCallBacks`, GLib's is g_source_modify_unix_fd().
+ */
+GRUN_AVAILABLE_IN_1_0
+void grun_fd_source_set_condition (GRunFdSource *source,
+                                   GIOCondition condition);
 
 /**
  * grun_fd_source_invalidate:
