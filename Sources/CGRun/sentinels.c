@@ -53,7 +53,7 @@ static gboolean first_dispatch(GSource *source, GSourceFunc callback, gpointer d
 
 static bool wants_to_wait(const Hub *hub)
 {
-    return !cgrun_hub_steps_back(hub) && !hub->funcs.is_wait_told(hub->loop);
+    return !cgrun_hub_steps_back(hub) && !hub->funcs.may_sleep(hub->loop);
 }
 
 static gboolean last_prepare(GSource *source, gint *timeout)

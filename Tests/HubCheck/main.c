@@ -12,7 +12,7 @@
 typedef struct {
     GSource *hub;
     unsigned prepared, checked, dispatched, idle, stale, released;
-    bool has_work, is_wait_told, was_stale, has_no_head;
+    bool has_work, may_sleep, was_stale, has_no_head;
     unsigned watched;
     // A record that the next prepare adds; the next check finds that the poll was interrupted.
     int record;
@@ -32,7 +32,7 @@ static bool prepare(void *data, bool is_stale, unsigned *watched)
         g_usleep(1000);
         loop->record = -1;
     }
-    return loop->has_work || (loop->is_wait_told && is_stale);
+    return loop->has_work || (loop->may_sleep && is_stale);
 }
 
 static bool check(void *data, bool has_slept, unsigned found)
@@ -41,7 +41,7 @@ static bool check(void *data, bool has_slept, unsigned found)
     loop->checked++;
     if (loop->is_interrupted)
         cgrun_hub_note_interrupted(loop->hub);
-    return found != 0 || (loop->is_wait_told && has_slept) || loop->has_work;
+    return found != 0 || (loop->may_sleep && has_slept) || loop->has_work;
 }
 
 static void run_body(Loop *loop)
@@ -57,17 +57,17 @@ static void dispatch(void *data)
     Loop *loop = data;
     loop->dispatched++;
     loop->has_work = false;
-    if (loop->is_wait_told)
+    if (loop->may_sleep)
         cgrun_hub_note_wait_ended(loop->hub);
-    loop->is_wait_told = false;
+    loop->may_sleep = false;
     run_body(loop);
     if (!loop->has_no_head)
         cgrun_hub_note_head(loop->hub);
 }
 
-static bool is_wait_told(void *data)
+static bool may_sleep(void *data)
 {
-    return ((Loop *)data)->is_wait_told;
+    return ((Loop *)data)->may_sleep;
 }
 
 static void idle(void *data, bool is_stale)
@@ -76,7 +76,7 @@ static void idle(void *data, bool is_stale)
     loop->idle++;
     loop->stale += is_stale;
     run_body(loop);
-    loop->is_wait_told = !is_stale;
+    loop->may_sleep = !is_stale;
     if (is_stale)
         cgrun_hub_note_head(loop->hub);
 }
@@ -90,7 +90,7 @@ static const cgrun_hub_funcs funcs = {
     .prepare = prepare,
     .check = check,
     .dispatch = dispatch,
-    .is_wait_told = is_wait_told,
+    .may_sleep = may_sleep,
     .idle = idle,
     .release = release,
 };
@@ -322,7 +322,7 @@ static void check_pending(void)
     for (int round = 0; round < 4; round++) {
         loop.has_work = true;
         iterate(context, 1);
-        g_assert_false(loop.is_wait_told);
+        g_assert_false(loop.may_sleep);
         unsigned stale = loop.stale;
         for (int i = 0; i < round; i++)
             g_assert_true(g_main_context_pending(context));
@@ -335,7 +335,7 @@ static void check_pending(void)
         g_assert_cmpuint(foreign, ==, (round + 1) / 2);
         iterate(context, round % 2 * 2);
         g_assert_cmpuint(loop.stale, ==, stale + round % 2);
-        g_assert_true(loop.is_wait_told);
+        g_assert_true(loop.may_sleep);
         unsigned before = loop.dispatched;
         add_idle(context, once, &(unsigned){0});
         iterate(context, 2);
@@ -373,10 +373,10 @@ static void check_wait(void)
 
     cgrun_hub_set_sentinels(loop.hub, true);
     iterate(context, 2);
-    g_assert_true(loop.is_wait_told);
+    g_assert_true(loop.may_sleep);
     loop.record = ends[0];
     g_main_context_iteration(context, TRUE);
-    g_assert_true(loop.is_wait_told);
+    g_assert_true(loop.may_sleep);
     unsigned before = loop.dispatched;
     loop.has_work = true;
     iterate(context, 1);
@@ -386,7 +386,7 @@ static void check_wait(void)
 
     // A dispatch without a head is none of the host's either. The end of a wait asks for one.
     iterate(context, 2);
-    g_assert_true(loop.is_wait_told);
+    g_assert_true(loop.may_sleep);
     unsigned stale = loop.stale;
     loop.has_no_head = loop.has_work = true;
     iterate(context, 2);
@@ -394,7 +394,7 @@ static void check_wait(void)
     loop.has_work = true;
     iterate(context, 2);
     g_assert_cmpuint(loop.stale, ==, stale + 1);
-    g_assert_true(loop.is_wait_told);
+    g_assert_true(loop.may_sleep);
     cgrun_hub_set_sentinels(loop.hub, false);
     iterate(context, 1);
     g_assert_true(loop.was_stale);

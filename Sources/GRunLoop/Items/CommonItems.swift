@@ -7,6 +7,7 @@ enum Item {
     case descriptor(GRunLoop.DescriptorSource)
     case timer(GRunLoop.Timer)
     case observer(GRunLoop.Observer)
+    case idleQueue(GRunLoop.IdleQueue)
     case context(OpaquePointer)
 }
 

@@ -13,6 +13,7 @@ protocol ItemOwner: AnyObject {
     func removeEverywhereLocked(_ item: some ModeItem)
     func rearmLocked(_ mode: ModeState) -> Kick?
     func wakeUpIfElsewhereLocked() -> Kick?
+    func wakeUpForIdleWorkLocked() -> Kick?
     func watchAnewLocked(_ mode: ModeState) -> Kick?
 
     // Without a lock.

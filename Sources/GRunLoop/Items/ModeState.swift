@@ -23,10 +23,15 @@ final class ModeState {
 
     /// In calling order.
     var observers: [GRunLoop.Observer] = []
-    /// The activities that any observer watches.
+    /// The activities that any observer watches; with idle work beforeWaiting as well.
     var observed: GRunLoop.Activity = []
     /// Whether stages 7 or 9 have an observer.
     var areWaitsObserved: Bool { !observed.isDisjoint(with: [.beforeWaiting, .afterWaiting]) }
+
+    /// In the order of their turns.
+    var idleQueues: [GRunLoop.IdleQueue] = []
+    /// Whether any of them has work that can be called now.
+    var hasIdleWork = false
 
     let blocks = BlockQueue()
 

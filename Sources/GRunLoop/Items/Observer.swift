@@ -110,7 +110,11 @@ extension ModeState {
 
     func remove(_ observer: GRunLoop.Observer) {
         observers.removeAll { $0 === observer }
-        observed = observers.reduce(into: []) { $0.formUnion($1.activities) }
+        noteObserved()
+    }
+
+    func noteObserved() {
+        observed = observers.reduce(into: hasIdleWork ? .beforeWaiting : []) { $0.formUnion($1.activities) }
     }
 }
 

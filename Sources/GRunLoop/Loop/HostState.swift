@@ -16,6 +16,8 @@ struct HostState {
     /// The mode whose observers were told beforeWaiting, and not yet afterWaiting. Not the stage's: a foreign
     /// loop in a callout may return between the two, and the callout's pass goes on.
     private(set) var toldMode: Unmanaged<ModeState>?
+    /// A turn of idle work that goes on when the host has looked again.
+    var idleTurn: IdleTurn?
     /// The hub was taken out of this context, which is the home context still.
     var detachedFrom: OpaquePointer?
 
@@ -53,7 +55,10 @@ struct HostState {
         return pushed.map(\.token)
     }
 
-    mutating func noteTold(_ mode: ModeState) { toldMode = .passUnretained(mode) }
+    mutating func noteTold(_ mode: ModeState) {
+        toldMode = .passUnretained(mode)
+        idleTurn = nil
+    }
 
     mutating func takeTold() -> ModeState? { toldMode.take()?.takeUnretainedValue() }
 }

@@ -64,6 +64,8 @@ extension GRunLoop {
             case mainQueue
             /// A dispatch of one of GLib's contexts.
             case context
+            /// A closure of an idle queue.
+            case idleWork
 
             /// What was called, in a few words.
             public var description: String {
@@ -75,6 +77,7 @@ extension GRunLoop {
                 case .descriptor(let source): "\(source.subject.kind) \(source.subject.number)"
                 case .mainQueue: "main queue"
                 case .context: "context"
+                case .idleWork: "idle work"
                 }
             }
         }

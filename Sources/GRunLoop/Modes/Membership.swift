@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Timers, observers and descriptor sources come and go.
+// Timers, observers, idle queues and descriptor sources come and go.
 
 extension GRunLoop: ItemOwner {}
 
@@ -20,6 +20,15 @@ extension GRunLoop {
     /// Threads: any. The corresponding Core Foundation function is `CFRunLoopAddObserver`.
     public func add(_ observer: Observer, forMode name: Mode) {
         add(observer, to: name, "add(Observer)")
+    }
+
+    /// Adds an idle queue to a mode, or to all common modes. If it holds something, a loop that sleeps in the mode
+    /// wakes. A queue that is there already, invalid, or in another loop, is left alone; that it is in another loop is
+    /// logged.
+    ///
+    /// Threads: any. There is no corresponding Core Foundation function.
+    public func add(_ queue: IdleQueue, forMode name: Mode) {
+        add(queue, to: name, "add(IdleQueue)")
     }
 
     /// Adds a descriptor source to a mode, or to all common modes. A loop that sleeps in the mode watches it at once. A
@@ -47,6 +56,13 @@ extension GRunLoop {
         remove(observer, from: name, "remove(Observer)")
     }
 
+    /// Removes an idle queue from a mode, or from all common modes. It keeps what it holds.
+    ///
+    /// Threads: any. There is no corresponding Core Foundation function.
+    public func remove(_ queue: IdleQueue, forMode name: Mode) {
+        remove(queue, from: name, "remove(IdleQueue)")
+    }
+
     /// Removes a descriptor source from a mode, or from all common modes. It is not performed any more.
     ///
     /// Threads: any. The corresponding Core Foundation function is `CFRunLoopRemoveSource`.
@@ -66,6 +82,13 @@ extension GRunLoop {
     /// Threads: any. The corresponding Core Foundation function is `CFRunLoopContainsObserver`.
     public func contains(_ observer: Observer, forMode name: Mode) -> Bool {
         contains(observer, in: name, "contains(Observer)")
+    }
+
+    /// Whether the queue is in the mode; for ``Mode/common``, whether it was added to the common modes as such.
+    ///
+    /// Threads: any. There is no corresponding Core Foundation function.
+    public func contains(_ queue: IdleQueue, forMode name: Mode) -> Bool {
+        contains(queue, in: name, "contains(IdleQueue)")
     }
 
     /// Whether the source is in the mode; for ``Mode/common``, whether it was added to the common modes as such.

@@ -46,7 +46,7 @@ extension GRunLoop {
 
     /// With the lock held, which it gives up meanwhile: what is ready now, found without waiting and without taking
     /// anything. Under a host, which looks at the home context itself, only the further ones are looked at.
-    private func readyKindsLocked(_ frame: Frame) -> Kinds {
+    func readyKindsLocked(_ frame: Frame) -> Kinds {
         let mode = frame.mode
         var ready: Kinds = []
         if hasVisibleBlocksLocked(mode) { ready.insert(.blocks) }

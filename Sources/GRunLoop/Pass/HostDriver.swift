@@ -40,15 +40,17 @@ extension GRunLoop {
 
     /// Called when nothing is ready in the host's context, and observers are told of the host's sleep. A head of a pass
     /// comes directly before beforeWaiting. So if something foreign was dispatched since the last head, a new head
-    /// comes first, and beforeWaiting follows the next time that nothing is ready.
+    /// comes first, and beforeWaiting follows the next time that nothing is ready. Idle work comes once nothing is ready
+    /// after that.
     func hostIsIdle(isStale: Bool) {
         guard let frame = beginDispatch() else { return }
         let mode = frame.mode
         if !isStale, isTailPendingLocked(in: mode) {
+            let wasTold = isWaitTold
             hostRun.stage.beginTelling()
-            notifyLocked(.beforeWaiting, mode)  // 7
+            if wasTold { runHostedIdleWorkLocked(frame, mode) } else { notifyLocked(.beforeWaiting, mode) }  // 7
             hostRun.stage.endNotice()
-            noteToldLocked(mode)
+            if !wasTold { noteToldLocked(mode) }
         } else {
             runHostedPassesLocked(frame)
         }
@@ -96,7 +98,10 @@ extension GRunLoop {
         if hostPoll.hub != nil { host.noteTold(mode) }
     }
 
-    /// Whether afterWaiting is still to be sent.
+    /// Whether the host may sleep: that was told, and there is no idle work. Without the lock.
+    var mayHostSleep: Bool { isWaitTold && lock.withLock { !host.ambientMode.hasIdleWork } }
+
+    /// Whether afterWaiting is still to be sent. Only the loop's own thread writes it.
     var isWaitTold: Bool { host.toldMode != nil }
 
     /// Since beforeWaiting the host has slept, or dispatched a foreign source: afterWaiting comes before anything else

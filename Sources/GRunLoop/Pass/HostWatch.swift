@@ -16,7 +16,7 @@ private enum Record: UInt32 {
 extension GRunLoop: HubOwner {
     var hubFunctions: cgrun_hub_funcs {
         cgrun_hub_funcs(
-            prepare: hubPrepare, check: hubCheck, dispatch: hubDispatch, is_wait_told: hubIsWaitTold, idle: hubIdle,
+            prepare: hubPrepare, check: hubCheck, dispatch: hubDispatch, may_sleep: hubMaySleep, idle: hubIdle,
             release: hubRelease)
     }
 
@@ -178,9 +178,9 @@ private let hubDispatch: @convention(c) (UnsafeMutableRawPointer?) -> Void = { p
     with(pointer) { $0.serveHost() }
 }
 
-private let hubIsWaitTold: @convention(c) (UnsafeMutableRawPointer?) -> Bool = { pointer in
+private let hubMaySleep: @convention(c) (UnsafeMutableRawPointer?) -> Bool = { pointer in
     guard let pointer else { return false }
-    return with(pointer) { $0.isWaitTold }
+    return with(pointer) { $0.mayHostSleep }
 }
 
 private let hubIdle: @convention(c) (UnsafeMutableRawPointer?, Bool) -> Void = { pointer, isStale in

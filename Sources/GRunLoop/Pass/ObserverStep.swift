@@ -16,11 +16,16 @@ extension GRunLoop {
     /// 150).
     @inline(never) private func callObserversLocked(_ activity: Activity, _ mode: ModeState) {
         let called = mode.observers.filter { $0.activities.contains(activity) && $0.canBeCalledLocked }
-        guard !called.isEmpty else { return }
-        frame?.kept.keep(all: called)
-        lock.unlock()
-        for observer in called { observer.deliver(activity, in: mode, of: self) }
-        lock.lock()
+        if !called.isEmpty {
+            frame?.kept.keep(all: called)
+            lock.unlock()
+            for observer in called { observer.deliver(activity, in: mode, of: self) }
+            lock.lock()
+        }
+        // A host looks again first, at what is ready of its own.
+        if activity == .beforeWaiting, mode.hasIdleWork, let frame, !frame.run.isHosted {
+            runIdleWorkLocked(frame, mode)
+        }
     }
 }
 

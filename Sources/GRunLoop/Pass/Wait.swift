@@ -238,7 +238,7 @@ extension GRunLoop {
     }
 
     /// When the sleep ends at the latest; `.min` if an item is live already.
-    @inline(never) private func wakeUpTimeLocked(_ frame: Frame, _ mode: ModeState, _ deadline: Nanoseconds)
+    @inline(never) func wakeUpTimeLocked(_ frame: Frame, _ mode: ModeState, _ deadline: Nanoseconds)
         -> Nanoseconds
     {
         // Without a date to compare with, no clock is read.

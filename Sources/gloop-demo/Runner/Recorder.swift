@@ -179,6 +179,7 @@ extension GRunLoop.Trace.Callout {
         case .descriptor: "descriptor"
         case .mainQueue: "main queue"
         case .context: "context"
+        case .idleWork: "idle work"
         }
     }
 }

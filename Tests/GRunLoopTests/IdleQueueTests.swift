@@ -1,0 +1,641 @@
+// SPDX-License-Identifier: Apache-2.0
+// Idle work: when it is called, when it is not, and what else has its turn.
+
+import CGLib
+import GRunLoop
+import Glibc
+import TestSupport
+import Testing
+
+extension GRunLoop {
+    /// An idle queue in the mode.
+    fileprivate func idleQueue(_ mode: Mode = .default, timePerPass: Duration = .zero) -> IdleQueue {
+        let queue = IdleQueue(timePerPass: timePerPass)
+        add(queue, forMode: mode)
+        return queue
+    }
+}
+
+/// Tells when it goes, and takes the lock of a loop then: released under that lock, it would wait for itself.
+private final class Goes: Sendable {
+    let body: @Sendable () -> Void
+    init(_ body: @escaping @Sendable () -> Void) { self.body = body }
+    deinit { body() }
+}
+
+@Suite("Idle queues: when") struct IdleQueueOrderTests {
+    @Test("item 271: one closure a pass, in their order, without a sleep between two of them; then the mode is finished")
+    func onePass() async throws {
+        try await onFreshThread { loop in
+            let trace = Recorder()
+            let queue = loop.idleQueue()
+            for number in 1...3 { queue.enqueue { trace("work \(number)") } }
+            #expect(queue.count == 3)
+            trace.observe(loop, .default, [.beforeTimers, .beforeWaiting, .afterWaiting])
+            #expect(loop.run(for: Patience.normal) == .finished)
+            let expected = (1...3).flatMap { ["beforeTimers", "beforeWaiting", "work \($0)", "afterWaiting"] }
+            #expect(trace.lines == expected)
+            #expect(queue.count == 0)
+            #expect(loop.run(for: Patience.normal) == .finished)
+        }
+    }
+
+    @Test("item 271: it rests while another mode is run, and goes on behind that")
+    func restsInOtherModes() async throws {
+        try await onFreshThread { loop in
+            let trace = Recorder()
+            let queue = loop.idleQueue()
+            queue.enqueue {
+                trace("work 1")
+                loop.after(.milliseconds(2), "other") { trace("other") }
+                #expect(loop.run(mode: "other", for: Patience.normal) == .finished)
+            }
+            queue.enqueue { trace("work 2") }
+            #expect(loop.run(mode: "other", for: .zero) == .finished)
+            #expect(loop.run(for: Patience.normal) == .finished)
+            #expect(trace.lines == ["work 1", "other", "work 2"])
+        }
+    }
+
+    @Test("it comes after every observer of beforeWaiting, whatever its order and however late it was added")
+    func lastInOrder() async throws {
+        try await onFreshThread { loop in
+            let trace = Recorder()
+            loop.idleQueue().enqueue { trace("work") }
+            for order in [Int.max, 0, Int.min] {
+                loop.on(.beforeWaiting, order: order, repeats: false) { _ in trace("\(order)") }
+            }
+            #expect(loop.run(for: Patience.normal) == .finished)
+            #expect(trace.lines == ["\(Int.min)", "0", "\(Int.max)", "work"])
+        }
+    }
+
+    enum Other: CaseIterable, Sendable {
+        case block, quietBlock, source, quietSource, timer, descriptor, context, wakeUp, otherThread
+    }
+
+    @Test(
+        "never while something else is ready, though that has become so just before, and is of the lowest priority",
+        arguments: Other.allCases, [false, true])
+    func othersComeFirst(_ other: Other, _ isLate: Bool) async throws {
+        try await onFreshThread { loop in
+            let trace = Recorder()
+            let pipe = Pipe()
+            let source = loop.source { trace("other") }
+            let descriptor = GRunLoop.DescriptorSource(descriptor: pipe.readEnd) { _, _ in
+                pipe.drain()
+                trace("other")
+            }
+            try loop.add(descriptor, forMode: .default)
+            let foreign = Shared<GLibSource?>(nil)
+            let queue = loop.idleQueue()
+            queue.enqueue {
+                trace("work")
+                loop.stop()
+            }
+            let makeReady: @Sendable () -> Void = {
+                switch other {
+                case .block: loop.async { trace("other") }
+                case .quietBlock: loop.perform { trace("other") }
+                case .source:
+                    source.signal()
+                    loop.wakeUp()
+                case .quietSource: source.signal()
+                case .timer: loop.after(.zero) { trace("other") }
+                case .descriptor: pipe.send()
+                case .context:
+                    loop.homeContext?.withPointer { context in
+                        foreign.value = .idle(context, priority: Int32.max) {
+                            trace("other")
+                            return false
+                        }
+                    }
+                case .wakeUp: loop.wakeUp()
+                case .otherThread: join(startThread { loop.async { trace("other") } })
+                }
+            }
+            if other == .wakeUp { loop.on(.beforeTimers) { _ in trace("other") } }
+            if isLate { loop.on(.beforeWaiting, repeats: false) { _ in makeReady() } } else { makeReady() }
+            #expect(loop.run(for: Patience.normal) == .stopped)
+            #expect(trace.lines.suffix(2) == ["other", "work"])
+            // A wake-up before the run is forgotten.
+            if other == .wakeUp { #expect(trace.count(of: "other") == (isLate ? 2 : 1)) }
+            descriptor.invalidate()
+            source.invalidate()
+        }
+    }
+
+    @Test("a run that only looks calls none, nor does one whose time is over or that was stopped")
+    func noSleep() async throws {
+        try await onFreshThread { loop in
+            let calls = Counter()
+            let queue = loop.idleQueue()
+            queue.enqueue { calls.increment() }
+            for _ in 0..<10 { #expect(loop.run(for: .zero) == .timedOut) }
+            loop.on(.beforeWaiting, repeats: false) { _ in spin(for: .milliseconds(3)) }
+            #expect(loop.run(for: .milliseconds(1)) == .timedOut)
+            loop.on(.beforeWaiting, repeats: false) { _ in loop.stop() }
+            #expect(loop.run(for: Patience.normal) == .stopped)
+            #expect(calls.value == 0)
+            #expect(loop.run(for: Patience.normal) == .finished)
+            #expect(calls.value == 1)
+        }
+    }
+
+    @Test("a run that ends with a handled source does not end with idle work")
+    func isNoSource() async throws {
+        try await onFreshThread { loop in
+            let trace = Recorder()
+            let source = loop.source { trace("source") }
+            let queue = loop.idleQueue()
+            for _ in 0..<2 { queue.enqueue { trace("work") } }
+            queue.enqueue {
+                trace("work")
+                source.signal()
+            }
+            #expect(loop.run(for: Patience.normal, returningAfterSourceHandled: true) == .handledSource)
+            #expect(trace.lines == ["work", "work", "work", "source"])
+            source.invalidate()
+        }
+    }
+
+    @Test("what a closure has enqueued and changed has its turn before the next one, a quiet block as well")
+    func passBetween() async throws {
+        try await onFreshThread { loop in
+            let trace = Recorder()
+            let queue = loop.idleQueue()
+            for number in 1...2 {
+                queue.enqueue {
+                    trace("work \(number)")
+                    loop.perform { trace("block \(number)") }
+                }
+            }
+            #expect(loop.run(for: Patience.normal) == .finished)
+            #expect(trace.lines == ["work 1", "block 1", "work 2", "block 2"])
+        }
+    }
+
+    @Test("a closure that enqueues itself leaves everything else its turn, and ends no run's limit")
+    func enqueuesItself() async throws {
+        try await onFreshThread { loop in
+            let calls = Counter()
+            let queue = loop.idleQueue()
+            let others = Recorder()
+            let pipe = Pipe()
+            let descriptor = GRunLoop.DescriptorSource(descriptor: pipe.readEnd) { _, _ in
+                pipe.drain()
+                others("descriptor")
+            }
+            try loop.add(descriptor, forMode: .default)
+            @Sendable func again() {
+                if calls.increment() == 100 {
+                    pipe.send()
+                    loop.async { others("block") }
+                    loop.after(.zero) { others("timer") }
+                }
+                if calls.value == 101 { #expect(Set(others.lines) == ["descriptor", "block", "timer"]) }
+                queue.enqueue(again)
+            }
+            queue.enqueue(again)
+            #expect(loop.run(for: .milliseconds(30)) == .timedOut)
+            #expect(calls.value > 101)
+            // With a time per pass, too.
+            queue.invalidate()
+            let long = loop.idleQueue(timePerPass: .seconds(3600))
+            let passes = Counter()
+            loop.on(.beforeTimers) { _ in passes.increment() }
+            @Sendable func longAgain() {
+                long.enqueue(longAgain)
+                if passes.value > 50 { loop.stop() }
+            }
+            long.enqueue(longAgain)
+            #expect(loop.run(for: Patience.normal) == .stopped)
+            long.invalidate()
+            descriptor.invalidate()
+        }
+    }
+}
+
+@Suite("Idle queues: how many") struct IdleQueueTurnTests {
+    private static func passes(of loop: GRunLoop, _ trace: Recorder) {
+        loop.on(.beforeTimers) { _ in trace("pass") }
+    }
+
+    @Test("for a time a pass: all of it in one, but what is enqueued meanwhile waits for the next")
+    func timePerPass() async throws {
+        try await onFreshThread { loop in
+            let trace = Recorder()
+            let queue = loop.idleQueue(timePerPass: .seconds(3600))
+            #expect(queue.timePerPass == .seconds(3600))
+            for number in 1...3 {
+                queue.enqueue {
+                    trace("\(number)")
+                    if number == 1 { queue.enqueue { trace("later") } }
+                }
+            }
+            Self.passes(of: loop, trace)
+            #expect(loop.run(for: Patience.normal) == .finished)
+            #expect(trace.lines == ["pass", "1", "2", "3", "pass", "later"])
+        }
+    }
+
+    @Test("the time is used up, or something else becomes ready: the next closure waits for another pass")
+    func timeIsOver() async throws {
+        try await onFreshThread { loop in
+            let trace = Recorder()
+            let queue = loop.idleQueue(timePerPass: .milliseconds(20))
+            queue.enqueue { trace("1") }
+            queue.enqueue {
+                trace("2")
+                loop.async { trace("block") }
+            }
+            queue.enqueue {
+                trace("3")
+                spin(for: .milliseconds(21))
+            }
+            queue.enqueue { trace("4") }
+            Self.passes(of: loop, trace)
+            // On a busy machine a turn may also end before.
+            #expect(loop.run(for: Patience.normal) == .finished)
+            let lines = trace.lines
+            #expect(lines.filter { $0 != "pass" } == ["1", "2", "block", "3", "4"])
+            #expect(lines.drop { $0 != "2" }.prefix(3) == ["2", "block", "pass"])
+            #expect(lines.suffix(2) == ["pass", "4"])
+        }
+    }
+
+    @Test("zero and negative mean one a pass; a time that is too short, or too long, is none and no limit")
+    func extremeTimes() async throws {
+        try await onFreshThread { loop in
+            let trace = Recorder()
+            Self.passes(of: loop, trace)
+            for (time, passes) in [
+                (Duration.zero, 3), (.seconds(-5), 3), (.nanoseconds(1), 3), (.seconds(Int64.max), 1),
+                (.seconds(Int64.min), 3),
+            ] {
+                let queue = loop.idleQueue(timePerPass: time)
+                #expect(queue.timePerPass == max(.zero, time))
+                for _ in 0..<3 { queue.enqueue {} }
+                _ = trace.take()
+                #expect(loop.run(for: Patience.normal) == .finished)
+                #expect(trace.lines.count == passes, "\(time)")
+                queue.invalidate()
+            }
+        }
+    }
+
+    @Test("several queues take turns")
+    func turns() async throws {
+        try await onFreshThread { loop in
+            let trace = Recorder()
+            for name in ["a", "b", "c"] {
+                let queue = loop.idleQueue()
+                for number in 1...(name == "b" ? 1 : 3) { queue.enqueue { trace("\(name)\(number)") } }
+            }
+            #expect(loop.run(for: Patience.normal) == .finished)
+            #expect(trace.lines == ["a1", "b1", "c1", "a2", "c2", "a3", "c3"])
+        }
+    }
+
+    @Test("in several modes, and in the common ones: each closure is called once, in the mode that runs first")
+    func modes() async throws {
+        try await onFreshThread { loop in
+            let trace = Recorder()
+            let queue = loop.idleQueue("one")
+            loop.add(queue, forMode: .common)
+            loop.add(queue, forMode: .common)
+            try loop.addCommonMode("late")
+            #expect(loop.contains(queue, forMode: .common) && loop.contains(queue, forMode: "late"))
+            for number in 1...4 {
+                queue.enqueue {
+                    trace("\(number) \(loop.currentMode.map(\.rawValue) ?? "none")")
+                    loop.stop()
+                }
+            }
+            for mode in ["one", "late", .default, "one"] as [GRunLoop.Mode] {
+                #expect(loop.run(mode: mode, for: Patience.normal) == .stopped)
+            }
+            #expect(trace.lines == ["1 one", "2 late", "3 \(GRunLoop.Mode.default)", "4 one"])
+            loop.remove(queue, forMode: .common)
+            #expect(!loop.contains(queue, forMode: .default) && !loop.contains(queue, forMode: "late"))
+            #expect(loop.contains(queue, forMode: "one"))
+            queue.enqueue {}
+            #expect(loop.run(for: Patience.normal) == .finished)
+            #expect(queue.count == 1)
+            loop.remove(queue, forMode: "one")
+        }
+    }
+
+    @Test("a closure that runs a nested loop: the queue's others wait, another queue's do not")
+    func nested() async throws {
+        try await onFreshThread { loop in
+            let trace = Recorder()
+            let (first, second) = (loop.idleQueue(), loop.idleQueue())
+            first.enqueue {
+                trace("begins")
+                #expect(loop.run(for: Patience.normal) == .finished)
+                trace("ends")
+            }
+            first.enqueue { trace("first") }
+            second.enqueue { trace("second") }
+            #expect(loop.run(for: Patience.normal) == .finished)
+            #expect(trace.lines == ["begins", "second", "ends", "first"])
+        }
+    }
+}
+
+@Suite("Idle queues: what comes and goes") struct IdleQueueLifeTests {
+    @Test("another thread's closure wakes the sleeping loop; adding a queue that holds something does, too")
+    func wakes() async throws {
+        try await onFreshThread { loop in
+            let queue = loop.idleQueue()
+            let trace = Recorder()
+            loop.keepAlive()
+            let thread = threadID
+            let worker = startThread {
+                precondition(fallsAsleep(loop, thread: thread))
+                queue.enqueue { trace("enqueued") }
+                precondition(trace.wait(for: "enqueued") && fallsAsleep(loop, thread: thread))
+                let other = GRunLoop.IdleQueue()
+                other.enqueue { trace("added") }
+                loop.add(other, forMode: .common)
+                precondition(trace.wait(for: "added") && fallsAsleep(loop, thread: thread))
+                loop.stop()
+            }
+            #expect(loop.run(for: Patience.normal * 2) == .stopped)
+            #expect(trace.lines == ["enqueued", "added"])
+            join(worker)
+        }
+    }
+
+    @Test("an empty queue is no work, and wakes nobody")
+    func empty() async throws {
+        try await onFreshThread { loop in
+            let queue = loop.idleQueue()
+            #expect(loop.run(for: Patience.normal) == .finished)
+            loop.keepAlive()
+            let trace = Recorder()
+            trace.observe(loop, .default, .beforeTimers)
+            queue.enqueue {}
+            queue.removeAll()
+            queue.removeAll()
+            #expect(queue.count == 0)
+            #expect(loop.runUntilAsleep() == .stopped)
+            #expect(trace.lines == ["beforeTimers"])
+        }
+    }
+
+    @Test("in its own closure a queue is emptied, removed, invalidated; the others in it go without a lock")
+    func changesInTheClosure() async throws {
+        try await onFreshThread { loop in
+            let trace = Recorder()
+            for change in ["removeAll", "remove", "invalidate"] {
+                let queue = loop.idleQueue()
+                queue.enqueue {
+                    trace(change)
+                    switch change {
+                    case "removeAll": queue.removeAll()
+                    case "remove": loop.remove(queue, forMode: .default)
+                    default: queue.invalidate()
+                    }
+                }
+                let goes = Goes {
+                    trace("goes")
+                    _ = loop.allModes
+                }
+                queue.enqueue { withExtendedLifetime(goes) { trace("called") } }
+            }
+            #expect(loop.run(for: Patience.normal) == .finished)
+            #expect(trace.lines.contains("called") == false)
+            #expect(trace.count(of: "goes") >= 2)
+            #expect(Set(trace.lines) == ["removeAll", "remove", "invalidate", "goes"])
+        }
+    }
+
+    @Test("a closure goes after its call, and a queue's last reference in its own call, without a lock")
+    func release() async throws {
+        try await onFreshThread { loop in
+            let trace = Recorder()
+            weak var gone: GRunLoop.IdleQueue?
+            do {
+                let queue = loop.idleQueue()
+                gone = queue
+                let goes = Goes {
+                    trace("goes")
+                    _ = loop.allModes
+                }
+                queue.enqueue { [unowned queue] in
+                    withExtendedLifetime(goes) { trace("called") }
+                    loop.remove(queue, forMode: .default)
+                }
+                let left = Goes {
+                    trace("left")
+                    _ = loop.allModes
+                }
+                queue.enqueue { withExtendedLifetime(left) {} }
+            }
+            #expect(loop.run(for: Patience.normal) == .finished)
+            #expect(trace.lines == ["called", "goes", "left"])
+            #expect(gone == nil)
+        }
+    }
+
+    @Test("an invalid queue takes no closure, and joins no mode")
+    func invalid() async throws {
+        try await onFreshThread { loop in
+            let queue = loop.idleQueue()
+            let goes = Flag()
+            queue.enqueue { [goes = Goes { goes.set() }] in withExtendedLifetime(goes) {} }
+            #expect(queue.isValid)
+            queue.invalidate()
+            queue.invalidate()
+            #expect(goes.isSet)
+            #expect(!queue.isValid && queue.count == 0)
+            #expect(!queue.enqueue {})
+            loop.add(queue, forMode: .default)
+            #expect(!loop.contains(queue, forMode: .default))
+            #expect(loop.run(for: Patience.normal) == .finished)
+            #expect(queue.description.contains("valid = No"))
+        }
+    }
+
+    @Test("a queue is in one loop at a time; in its own closure it can move to another, which goes on with it")
+    func twoLoops() async throws {
+        try await onFreshThread { loop in
+            let other = LoopThread.running()
+            let queue = loop.idleQueue()
+            let messages = capturingLog { other.loop.add(queue, forMode: .default) }.messages
+            #expect(messages.count == 1 && messages.allSatisfy { $0.contains("IdleQueue is in another run loop") })
+            let threads = Shared<[pid_t]>([])
+            queue.enqueue {
+                threads.update { $0.append(threadID) }
+                loop.remove(queue, forMode: .default)
+                other.loop.add(queue, forMode: .default)
+                // Not yet there: the closures of a queue do not overlap.
+                usleep(5000)
+                #expect(threads.value.count == 1)
+            }
+            queue.enqueue { threads.update { $0.append(threadID) } }
+            #expect(loop.run(for: Patience.normal) == .finished)
+            #expect(threads.wait { $0.count == 2 })
+            #expect(threads.value == [threadID, other.kernelID])
+            other.finish()
+        }
+    }
+
+    @Test("when the loop's thread ends the queue leaves it with what it holds, and can be added to another")
+    func end() async throws {
+        try await onFreshThread { loop in
+            let trace = Recorder()
+            let queue = GRunLoop.IdleQueue()
+            let goes = Flag()
+            let other = LoopThread { other in
+                other.add(queue, forMode: .common)
+                queue.enqueue { trace("called") }
+                // Nobody else has this one.
+                other.idleQueue().enqueue { [goes = Goes { goes.set() }] in withExtendedLifetime(goes) {} }
+            }
+            other.join()
+            #expect(goes.isSet)
+            #expect(queue.isValid && queue.count == 1)
+            #expect(!other.loop.contains(queue, forMode: .common))
+            loop.add(queue, forMode: .default)
+            #expect(loop.run(for: Patience.normal) == .finished)
+            #expect(trace.lines == ["called"])
+        }
+    }
+
+    @Test("in virtual time idle work comes before the clock moves, and takes no time")
+    func virtualTime() async throws {
+        try await onFreshThread { _ in
+            GRunLoop.withVirtualTime { time in
+                let trace = Recorder()
+                let start = time.now
+                let queue = time.loop.idleQueue(timePerPass: .milliseconds(1))
+                for number in 1...3 {
+                    queue.enqueue {
+                        trace("\(number)")
+                        #expect(GRunLoop.now == start)
+                    }
+                }
+                time.loop.after(.seconds(1)) {
+                    trace("timer")
+                    queue.enqueue { trace("later") }
+                }
+                time.advance(by: .zero)
+                #expect(trace.lines.isEmpty)
+                time.advance(by: .seconds(2))
+                #expect(trace.lines == ["1", "2", "3", "timer", "later"])
+                #expect(time.now == start.advanced(by: .seconds(2)))
+            }
+        }
+    }
+
+    @Test("threads that enqueue: each closure is called once, in each thread's order, also beside removals")
+    func threads() async throws {
+        try await onFreshThread { loop in
+            let queue = loop.idleQueue(timePerPass: .milliseconds(1))
+            let last = Shared([0, 0, 0, 0])
+            let calls = Counter()
+            loop.keepAlive()
+            let workers = (0..<4).map { worker in
+                startThread {
+                    for number in 1...500 {
+                        queue.enqueue {
+                            last.update {
+                                #expect($0[worker] == number - 1)
+                                $0[worker] = number
+                            }
+                            if calls.increment() == 2000 { loop.stop() }
+                        }
+                        if number % 100 == 0 {
+                            loop.remove(queue, forMode: .default)
+                            loop.add(queue, forMode: .default)
+                        }
+                    }
+                }
+            }
+            #expect(loop.run(for: Patience.normal * 2) == .stopped)
+            for worker in workers { join(worker) }
+            #expect(last.value == [500, 500, 500, 500])
+            queue.invalidate()
+        }
+    }
+
+    @Test("a description and a trace show it")
+    func shown() async throws {
+        try await onFreshThread { loop in
+            let queue = loop.idleQueue()
+            queue.enqueue {}
+            #expect(queue.description.contains("count = 1"))
+            #expect(loop.description.contains("<GRunLoop.IdleQueue 0x"))
+            let trace = GRunLoop.Trace()
+            loop.startTracing(trace)
+            #expect(loop.run(for: Patience.normal) == .finished)
+            loop.stopTracing()
+            let lines = trace.lines
+            let index = try #require(lines.firstIndex(of: "  idle work"))
+            #expect(lines[index - 1] == "beforeWaiting" && lines[index + 1] == "wait")
+        }
+    }
+}
+
+@Suite("Idle queues: for await") struct IdleAwaitTests {
+    @Test("a task waits until nothing else is to be done, in its own order, and leaves nothing behind")
+    func idle() async throws {
+        try await withWorker { loop in
+            let trace = Recorder()
+            let before = loop.description.count(of: "IdleQueue")
+            for number in 1...3 {
+                loop.async { trace("block \(number)") }
+                try await loop.idle()
+                trace("idle \(number)")
+            }
+            let expected = (1...3).flatMap { ["block \($0)", "idle \($0)"] }
+            #expect(trace.lines == expected)
+            #expect(loop.description.count(of: "IdleQueue") == before)
+        }
+    }
+
+    @Test("on the loop itself a task goes on there")
+    func onTheLoop() async throws {
+        try await withWorker { loop in
+            try await withTaskExecutorPreference(loop.executor) {
+                #expect(loop.isCurrent)
+                try await loop.idle()
+                #expect(loop.isCurrent)
+            }
+        }
+    }
+
+    @Test("a cancelled task stops waiting, before and while it waits; in no mode it waits until then")
+    func cancelled() async throws {
+        try await withWorker { loop in
+            let task = Task { try await loop.idle(inModes: []) }
+            try await Task.sleep(for: .milliseconds(5))
+            task.cancel()
+            await #expect(throws: CancellationError.self) { try await task.value }
+            let second = Task {
+                withUnsafeCurrentTask { $0?.cancel() }
+                try await loop.idle()
+            }
+            await #expect(throws: CancellationError.self) { try await second.value }
+        }
+    }
+
+    @Test("the end of the loop's thread ends the wait with an error, and so it is afterwards")
+    func ends() async throws {
+        let started = Flag()
+        let thread = LoopThread { loop in
+            loop.keepAlive("kept")
+            started.set()
+            loop.run(mode: "kept")
+        }
+        let loop = thread.loop
+        let task = Task { try await loop.idle(inModes: ["never"]) }
+        try await Task.sleep(for: .milliseconds(5))
+        thread.finish()
+        await #expect(throws: GRunLoop.LoopEndedError.self) { try await task.value }
+        await #expect(throws: GRunLoop.LoopEndedError.self) { try await loop.idle() }
+    }
+}
