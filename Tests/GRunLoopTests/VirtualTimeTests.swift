@@ -257,6 +257,26 @@ import Testing
             ])
     }
 
+    @Test("a task elsewhere sleeps by the loop's clock, though real time has long passed the date")
+    func sleepFromElsewhere() async throws {
+        try await onFreshThread { _ in
+            let start = GRunLoop.now.advanced(by: .seconds(-7200))
+            GRunLoop.withVirtualTime(from: start) { time in
+                let loop = time.loop
+                let isAwake = Flag()
+                Task {
+                    try await loop.sleep(for: .seconds(1))
+                    isAwake.set()
+                }
+                let date = start.advanced(by: .seconds(1))
+                #expect(waitUntil { loop.nextFireDate(forMode: .default) == date })
+                time.advance(to: date)
+                #expect(isAwake.wait())
+                #expect(time.now == date)
+            }
+        }
+    }
+
     @Test("the thread's own loop and clock are there again afterwards, also after a throw; the other loop has ended")
     func afterwards() async throws {
         try await onFreshThread { loop in

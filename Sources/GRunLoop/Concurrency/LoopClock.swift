@@ -76,7 +76,8 @@ extension GRunLoop {
         let mailbox = Mailbox<Void>(of: self) { older, _ in older }
         // Closes the mailbox also if the task is cancelled before it first suspends.
         defer { mailbox.close(.done) }
-        let timer = Timer(fireAt: deadline, tolerance: tolerance) { _ in mailbox.send(()) }
+        // By the loop's clock: that of the task's thread is another one in virtual time.
+        let timer = Timer(date: end, period: 0, tolerance: tolerance, at: time) { _ in mailbox.send(()) }
         mailbox.open(for: timer)
         // A timer fires after 16 years at the latest.
         if end.subtractingSaturating(time) < .longest {
