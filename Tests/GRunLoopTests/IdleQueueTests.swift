@@ -24,7 +24,7 @@ private final class Goes: Sendable {
 }
 
 @Suite("Idle queues: when") struct IdleQueueOrderTests {
-    @Test("item 271: one closure a pass, in their order, without a sleep between two of them; then the mode is finished")
+    @Test("item 271: one closure a pass, in order, without a sleep between two of them; then the mode is finished")
     func onePass() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
@@ -172,6 +172,31 @@ private final class Goes: Sendable {
             }
             #expect(loop.run(for: Patience.normal) == .finished)
             #expect(trace.lines == ["work 1", "block 1", "work 2", "block 2"])
+        }
+    }
+
+    @Test("what a closure dirties is committed by an observer of beforeWaiting before the loop sleeps")
+    func transactions() async throws {
+        try await onFreshThread { loop in
+            let trace = Recorder()
+            let isDirty = Shared(false)
+            let queue = loop.idleQueue()
+            loop.on([.beforeWaiting, .exit], order: 2_000_000) { _ in
+                let wasDirty = isDirty.update { value in
+                    defer { value = false }
+                    return value
+                }
+                if wasDirty { trace("commit") }
+            }
+            for number in 1...2 {
+                queue.enqueue {
+                    trace("work \(number)")
+                    isDirty.value = true
+                }
+            }
+            loop.keepAlive()
+            #expect(loop.runUntilAsleep() == .stopped)
+            #expect(trace.lines == ["work 1", "commit", "work 2", "commit"])
         }
     }
 

@@ -16,8 +16,8 @@ final class HostIdleTests: MainThreadTestCase {
         return queue
     }
 
-    /// Item 271: one closure a pass, after the observers of beforeWaiting, and without a sleep between two of them. Then
-    /// the host sleeps.
+    /// item 271: one closure a pass, after the observers of beforeWaiting, and without a sleep between two of them.
+    /// Then the host sleeps.
     func testOrder() {
         let trace = Recorder()
         freshHostedRun()
@@ -48,8 +48,8 @@ final class HostIdleTests: MainThreadTestCase {
         XCTAssertEqual(calls.value, 100)
     }
 
-    /// Nothing is called while a source of the host's is ready, however low its priority; and not while it has become so
-    /// in an observer of beforeWaiting or in the closure before.
+    /// Nothing is called while a source of the host's is ready, however low its priority; and not while it has become
+    /// so in an observer of beforeWaiting or in the closure before.
     func testForeignSourcesComeFirst() {
         let trace = Recorder()
         freshHostedRun()

@@ -126,6 +126,7 @@ struct ForkScene {
     let timer = GRunLoop.Timer(interval: .seconds(3600), repeats: true, tolerance: .seconds(1)) { _ in }
     let source = GRunLoop.Source {}
     let observer = GRunLoop.Observer(activities: .exit) { _, _ in }
+    let idleQueue = GRunLoop.IdleQueue()
     let descriptor: GRunLoop.DescriptorSource
     let signal = try? GRunLoop.SignalSource(SIGUSR2) { _, _ in }
     let child = try? GRunLoop.ChildSource(pid: TestSupport.fork { 0 }) { _, _ in }
@@ -149,6 +150,7 @@ struct ForkScene {
         loop.add(timer, forMode: .default)
         loop.add(source, forMode: .common)
         loop.add(observer, forMode: .default)
+        loop.add(idleQueue, forMode: .default)
         try? loop.add(descriptor, forMode: .default)
         loop.run(for: .zero)
         source.signal()

@@ -86,8 +86,11 @@ extension ForkScene {
             said("Membership.remove") { loop.remove(descriptor, forMode: .default) },
             said("Membership.contains") { !loop.contains(descriptor, forMode: .default) },
             said("Membership.add") { loop.add(observer, forMode: mode) },
+            said("Membership.add") { loop.add(idleQueue, forMode: mode) },
             said("Membership.remove") { loop.remove(observer, forMode: .default) },
+            said("Membership.remove") { loop.remove(idleQueue, forMode: .default) },
             said("Membership.contains") { !loop.contains(observer, forMode: .default) },
+            said("Membership.contains") { !loop.contains(idleQueue, forMode: .default) },
             said("ContextMembership.add") { loop.add(context: context, forMode: mode) },
             said("ContextMembership.remove") { loop.remove(context: context, forMode: mode) },
             said("ContextMembership.contains") { !loop.contains(context: context, forMode: mode) },
@@ -145,6 +148,13 @@ extension ForkScene {
             silent("Observer.isValid") { !observer.isValid },
             silent("Observer.invalidate") { observer.invalidate() },
             silent("Observer.description") { observer.description.contains("valid = No") },
+            silent("IdleQueue.init") { _ = GRunLoop.IdleQueue(timePerPass: .seconds(1)) },
+            said("IdleQueue.enqueue") { !idleQueue.enqueue {} },
+            said("IdleQueue.count") { idleQueue.count == 0 },
+            silent("IdleQueue.removeAll") { idleQueue.removeAll() },
+            silent("IdleQueue.isValid") { !idleQueue.isValid },
+            silent("IdleQueue.invalidate") { idleQueue.invalidate() },
+            silent("IdleQueue.description") { idleQueue.description.contains("forked") },
         ]
     }
 

@@ -16,8 +16,8 @@ extension GRunLoop {
     ///
     /// - Parameter names: the modes: while none of them runs, the task waits. An empty list means until it is
     ///   cancelled.
-    /// - Throws: `CancellationError` as soon as the task is cancelled, also before it waits; ``LoopEndedError`` when the
-    ///   loop's thread has ended or ends. Nothing of it stays in the loop then.
+    /// - Throws: `CancellationError` as soon as the task is cancelled, also before it waits; ``LoopEndedError`` when
+    ///   the loop's thread has ended or ends. Nothing of it stays in the loop then.
     ///
     /// Threads: any. It is resumed as ``ItemSequence/Iterator/next()`` is: a task that lives on the loop goes on by a
     /// job, which is one more pass. There is no corresponding Core Foundation function.

@@ -75,11 +75,11 @@ extension GRunLoop {
         /// empty: a descriptor that has hung up is reported until the source is removed.
         ///
         /// It can be changed at any time, as for a socket that waits for ``Conditions/writable`` only while it has
-        /// something to write. A condition that is taken away is not reported any more, also if it was found already; on
-        /// another thread, a call that has begun on the loop's may still have it. One that is added is reported if it
-        /// holds now, and a sleeping loop notices. A change costs one system call for each mode that the source is in;
-        /// there is none if the kernel watches for the same as before. That the descriptor was closed meanwhile is
-        /// logged. Bits that no loop can wait for are dropped.
+        /// something to write. A condition that is taken away is not reported any more, also if it was found already;
+        /// where another thread takes it away, a call that has begun may still have it. One that is added is reported
+        /// if it holds now, and a sleeping loop notices. A change costs one system call for each mode that the source
+        /// is in; there is none if the kernel watches for the same as before. That the descriptor was closed meanwhile
+        /// is logged. Bits that no loop can wait for are dropped.
         ///
         /// Threads: any. The corresponding Core Foundation functions are `CFFileDescriptorEnableCallBacks` and
         /// `CFFileDescriptorDisableCallBacks`, GLib's is `g_source_modify_unix_fd`.

@@ -82,7 +82,8 @@ extension GRunLoop {
     /// The same, unless it is the loop's own thread that asks.
     func wakeUpIfElsewhereLocked() -> Kick? { isCurrent ? nil : wakeUpLocked() }
 
-    /// With the lock held: idle work has come. The loop's own thread comes to it before it sleeps, unless it is about to.
+    /// With the lock held: idle work has come. The loop's own thread comes to it before it sleeps, unless it is about
+    /// to.
     func wakeUpForIdleWorkLocked() -> Kick? { isCurrent && !sleep.isUnderWay ? nil : wakeUpLocked() }
 
     /// With the lock held: every run in which another thread's wake-up counts makes a pass before it sleeps, though a

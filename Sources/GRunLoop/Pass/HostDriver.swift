@@ -40,8 +40,8 @@ extension GRunLoop {
 
     /// Called when nothing is ready in the host's context, and observers are told of the host's sleep. A head of a pass
     /// comes directly before beforeWaiting. So if something foreign was dispatched since the last head, a new head
-    /// comes first, and beforeWaiting follows the next time that nothing is ready. Idle work comes once nothing is ready
-    /// after that.
+    /// comes first, and beforeWaiting follows the next time that nothing is ready. Idle work follows the time after
+    /// that.
     func hostIsIdle(isStale: Bool) {
         guard let frame = beginDispatch() else { return }
         let mode = frame.mode

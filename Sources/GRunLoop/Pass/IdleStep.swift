@@ -37,7 +37,7 @@ extension GRunLoop {
     /// Whether nothing would end a sleep of the run that began now.
     private func isAboutToSleepLocked(_ frame: Frame, _ mode: ModeState) -> Bool {
         let run = frame.run
-        guard !run.isStopped, !run.heardWakeUp, !hasLeftoversLocked(mode) else { return false }
+        guard !run.isStopped, !run.heardWakeUp else { return false }
         acquireContextsLocked(frame, mode)
         let end = wakeUpTimeLocked(frame, mode, run.deadline)
         return end != .min && (end == .never || end > time) && readyKindsLocked(frame).isEmpty
