@@ -169,3 +169,23 @@ public func grun_loop_contains_observer(
 ) -> gboolean {
     Call.of(loop, { $0.observer(observer) }, mode, otherwise: false) { $0.contains($1, forMode: $2) }.gboolean
 }
+
+// MARK: Idle queues
+
+@c @implementation
+public func grun_loop_add_idle_queue(_ loop: OpaquePointer?, _ queue: OpaquePointer?, _ mode: UnsafePointer<CChar>?) {
+    Call.of(loop, { $0.idleQueue(queue) }, mode, otherwise: ()) { $0.add($1, forMode: $2) }
+}
+
+@c @implementation
+public func grun_loop_remove_idle_queue(_ loop: OpaquePointer?, _ queue: OpaquePointer?, _ mode: UnsafePointer<CChar>?)
+{
+    Call.of(loop, { $0.idleQueue(queue) }, mode, otherwise: ()) { $0.remove($1, forMode: $2) }
+}
+
+@c @implementation
+public func grun_loop_contains_idle_queue(
+    _ loop: OpaquePointer?, _ queue: OpaquePointer?, _ mode: UnsafePointer<CChar>?
+) -> gboolean {
+    Call.of(loop, { $0.idleQueue(queue) }, mode, otherwise: false) { $0.contains($1, forMode: $2) }.gboolean
+}

@@ -15,6 +15,7 @@ private enum Types {
     static let childSource = boxed("GRunChildSource")
     static let timer = boxed("GRunTimer")
     static let observer = boxed("GRunObserver")
+    static let idleQueue = boxed("GRunIdleQueue")
     static let thread = boxed("GRunThread")
 
     static let activity = registered {
@@ -100,6 +101,7 @@ private enum Types {
 @c @implementation public func grun_child_source_get_type() -> GType { Types.childSource }
 @c @implementation public func grun_timer_get_type() -> GType { Types.timer }
 @c @implementation public func grun_observer_get_type() -> GType { Types.observer }
+@c @implementation public func grun_idle_queue_get_type() -> GType { Types.idleQueue }
 @c @implementation public func grun_thread_get_type() -> GType { Types.thread }
 @c @implementation public func grun_activity_get_type() -> GType { Types.activity }
 @c @implementation public func grun_result_get_type() -> GType { Types.result }

@@ -22,6 +22,7 @@ OBJECTS = {
     "GRunChildSource*": "good.child_source",
     "GRunTimer*": "good.timer",
     "GRunObserver*": "good.observer",
+    "GRunIdleQueue*": "good.idle_queue",
     "GRunThread*": "good.thread",
 }
 GOOD = OBJECTS | {
@@ -64,7 +65,8 @@ NUMBERS = {
     "GRunActivity": [("0", 0), ("(GRunActivity)-1", 0)],
 }
 SYMBOLS = {"GRunSource*": "source", "GRunFdSource*": "fd_source", "GRunSignalSource*": "signal_source",
-           "GRunChildSource*": "child_source", "GRunTimer*": "timer", "GRunObserver*": "observer"}
+           "GRunChildSource*": "child_source", "GRunTimer*": "timer", "GRunObserver*": "observer",
+           "GRunIdleQueue*": "idle_queue"}
 RELEASES = {"char*": "g_free", "char**": "g_strfreev", "GPtrArray*": "g_clear_array"} | {
     kind: "grun_%s_unref" % symbol for kind, symbol in [*SYMBOLS.items(), ("GRunThread*", "thread")]
 }
@@ -186,6 +188,7 @@ typedef struct {
     GRunChildSource *child_source;
     GRunTimer *timer;
     GRunObserver *observer;
+    GRunIdleQueue *idle_queue;
     GRunThread *thread;
     GMainContext *context;
     GError *error;
@@ -202,6 +205,7 @@ static Good make(void)
     good.child_source = grun_child_source_new(child, on_child_source, NULL, NULL, NULL);
     good.timer = grun_timer_new(3600, TRUE, on_timer, NULL, NULL);
     good.observer = grun_observer_new(GRUN_ACTIVITY_EXIT, TRUE, 0, on_observer, NULL, NULL);
+    good.idle_queue = grun_idle_queue_new(0);
     // Stopped, so that whoever joins it does not wait.
     good.thread = grun_thread_new("bad", NULL, NULL, NULL);
     grun_thread_stop(good.thread);
@@ -225,6 +229,8 @@ static void drop(Good *good)
     grun_timer_unref(good->timer);
     grun_observer_invalidate(good->observer);
     grun_observer_unref(good->observer);
+    grun_idle_queue_invalidate(good->idle_queue);
+    grun_idle_queue_unref(good->idle_queue);
     grun_thread_join(good->thread);
     grun_thread_unref(good->thread);
     g_main_context_unref(good->context);

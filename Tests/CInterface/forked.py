@@ -26,7 +26,7 @@ SILENT_FUNCTIONS = {
     "grun_with_virtual_time", "grun_source_get_order", "grun_signal_source_get_signum", "grun_child_source_get_pid",
     "grun_fd_source_get_fd", "grun_fd_source_get_condition", "grun_observer_get_activities",
     "grun_observer_does_repeat", "grun_observer_get_order", "grun_thread_copy_name", "grun_thread_get_loop",
-    "grun_loop_remove_end_func",
+    "grun_loop_remove_end_func", "grun_idle_queue_get_time_per_pass", "grun_idle_queue_remove_all",
 }
 
 HEAD = """// Written by forked.py.
@@ -80,6 +80,7 @@ static struct {
     GRunChildSource *child_source;
     GRunTimer *timer;
     GRunObserver *observer;
+    GRunIdleQueue *idle_queue;
     GRunThread *thread;
     GMainContext *context;
     GError *error;
@@ -136,6 +137,7 @@ static void set_up(void)
     good.child_source = grun_child_source_new(child, on_child_source, NULL, NULL, NULL);
     good.timer = grun_timer_new(3600, TRUE, on_timer, NULL, NULL);
     good.observer = grun_observer_new(GRUN_ACTIVITY_EXIT, TRUE, 0, on_observer, NULL, NULL);
+    good.idle_queue = grun_idle_queue_new(0);
     good.thread = grun_thread_new("other", NULL, NULL, NULL);
     good.context = g_main_context_new();
     grun_loop_add_source(good.loop, good.source, GRUN_MODE_COMMON);
@@ -144,6 +146,7 @@ static void set_up(void)
     grun_loop_add_child_source(good.loop, good.child_source, GRUN_MODE_DEFAULT, NULL);
     grun_loop_add_timer(good.loop, good.timer, GRUN_MODE_DEFAULT);
     grun_loop_add_observer(good.loop, good.observer, GRUN_MODE_DEFAULT);
+    grun_loop_add_idle_queue(good.loop, good.idle_queue, GRUN_MODE_DEFAULT);
     have_the_lock_taken();
 }
 

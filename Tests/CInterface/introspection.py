@@ -152,6 +152,20 @@ class Observers(OnOwnThread):
         self.assertEqual(observer.get_activities(), GRun.Activity.ALL)
 
 
+class IdleWork(OnOwnThread):
+    def test_one_a_pass(self):
+        calls = []
+        queue = GRun.IdleQueue.new(0)
+        self.loop.add_idle_queue(queue, PRIVATE)
+        for number in range(3):
+            self.assertTrue(queue.enqueue(lambda number=number: calls.append(number)))
+        self.assertEqual(queue.get_length(), 3)
+        self.assertEqual(self.loop.run_in_mode(PRIVATE, 60, False), GRun.Result.FINISHED)
+        self.assertEqual(calls, [0, 1, 2])
+        queue.invalidate()
+        self.assertFalse(queue.enqueue(lambda: None))
+
+
 class Modes(OnOwnThread):
     def test_an_item_waits_for_its_mode(self):
         calls = []

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// grun-source.h, grun-fd-source.h, grun-timer.h, grun-observer.h, and when each lets go of its data.
+// grun-source.h, grun-fd-source.h, grun-timer.h, grun-observer.h, grun-idle-queue.h, and when each lets go of its data.
 
 #include "check.h"
 
@@ -364,4 +364,91 @@ void check_observer(void)
     pass(loop);
     g_assert_cmpuint(last.calls, ==, 1);
     g_assert_cmpuint(last.lets_go, ==, 1);
+}
+
+// MARK: Idle queues
+
+static void enqueue_again(gpointer data)
+{
+    Count *count = data;
+    count_func(count);
+    if (count->calls < 3)
+        g_assert_true(grun_idle_queue_enqueue(count->item, enqueue_again, count, NULL));
+    else
+        grun_idle_queue_invalidate(count->item);
+}
+
+static gpointer enqueue_from_elsewhere(gpointer data)
+{
+    Count *count = data;
+    while (!grun_loop_is_waiting(count->loop))
+        g_usleep(200);
+    g_assert_true(grun_idle_queue_enqueue(count->item, count_func, count, let_go));
+    return NULL;
+}
+
+void check_idle_queue(void)
+{
+    GRunLoop *loop = grun_loop_get_current();
+    GRunIdleQueue *queue = grun_idle_queue_new(0.25);
+    g_assert_cmpfloat(grun_idle_queue_get_time_per_pass(queue), ==, 0.25);
+    g_assert_true(grun_idle_queue_is_valid(queue));
+    g_autofree char *text = grun_idle_queue_to_string(queue);
+    g_assert_nonnull(strstr(text, "GRunLoop.IdleQueue"));
+
+    // In no loop it waits; a run that only looks calls nothing; one that would sleep does.
+    Count count = count_of(loop);
+    for (int number = 0; number < 3; number++)
+        g_assert_true(grun_idle_queue_enqueue(queue, count_func, &count, let_go));
+    g_assert_cmpuint(grun_idle_queue_get_length(queue), ==, 3);
+    g_assert_cmpint(pass(loop), ==, GRUN_RESULT_FINISHED);
+    grun_loop_add_idle_queue(loop, queue, MODE);
+    g_assert_true(grun_loop_contains_idle_queue(loop, queue, MODE));
+    g_assert_cmpint(pass(loop), ==, GRUN_RESULT_TIMED_OUT);
+    g_assert_cmpuint(count.calls, ==, 0);
+    g_assert_cmpint(grun_loop_run_in_mode(loop, MODE, 60, FALSE), ==, GRUN_RESULT_FINISHED);
+    g_assert_cmpuint(count.calls, ==, 3);
+    g_assert_cmpuint(count.lets_go, ==, 3);
+
+    // Dropped.
+    Count dropped = count_of(loop);
+    g_assert_true(grun_idle_queue_enqueue(queue, count_func, &dropped, let_go));
+    grun_idle_queue_remove_all(queue);
+    g_assert_cmpuint(grun_idle_queue_get_length(queue), ==, 0);
+    g_assert_cmpuint(dropped.lets_go, ==, 1);
+    g_assert_true(grun_idle_queue_enqueue(queue, count_func, &dropped, let_go));
+    grun_loop_remove_idle_queue(loop, queue, MODE);
+    g_assert_false(grun_loop_contains_idle_queue(loop, queue, MODE));
+    g_assert_true(grun_idle_queue_ref(queue) == queue);
+    grun_idle_queue_unref(queue);
+    grun_idle_queue_unref(queue);
+    g_assert_cmpuint(dropped.lets_go, ==, 2);
+    g_assert_cmpuint(dropped.calls, ==, 0);
+
+    // It enqueues itself, and in the end invalidates its queue.
+    g_autoptr(GRunIdleQueue) again = grun_idle_queue_new(0);
+    Count self = count_of(loop);
+    self.item = again;
+    grun_loop_add_idle_queue(loop, again, GRUN_MODE_COMMON);
+    g_assert_true(grun_idle_queue_enqueue(again, enqueue_again, &self, NULL));
+    g_assert_cmpint(grun_loop_run_in_mode(loop, GRUN_MODE_DEFAULT, 60, FALSE), ==, GRUN_RESULT_FINISHED);
+    g_assert_cmpuint(self.calls, ==, 3);
+    g_assert_false(grun_idle_queue_is_valid(again));
+    g_assert_false(grun_idle_queue_enqueue(again, count_func, &dropped, let_go));
+    g_assert_cmpuint(dropped.lets_go, ==, 3);
+
+    // Another thread wakes the loop.
+    g_autoptr(GRunIdleQueue) elsewhere = grun_idle_queue_new(0);
+    g_autoptr(GRunSource) keeper = grun_source_new(0, count_source, NULL, NULL);
+    Count woken = count_of(loop);
+    woken.item = elsewhere;
+    grun_loop_add_source(loop, keeper, MODE);
+    grun_loop_add_idle_queue(loop, elsewhere, MODE);
+    GThread *thread = g_thread_new("elsewhere", enqueue_from_elsewhere, &woken);
+    while (woken.lets_go == 0)
+        grun_loop_run_in_mode(loop, MODE, 0.05, FALSE);
+    g_thread_join(thread);
+    g_assert_cmpuint(woken.calls, ==, 1);
+    grun_source_invalidate(keeper);
+    grun_idle_queue_invalidate(elsewhere);
 }

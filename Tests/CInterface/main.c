@@ -88,6 +88,7 @@ int main(int count, char **arguments)
     add("/child-source", check_child_source);
     add("/timer", check_timer);
     add("/observer", check_observer);
+    add("/idle-queue", check_idle_queue);
     add("/blocks", check_blocks);
     add("/performs", check_performs);
     add("/thread", check_thread);

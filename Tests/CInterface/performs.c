@@ -295,6 +295,8 @@ void check_types(void)
     CHECK_BOXED(grun_observer_get_type(), "GRunObserver",
         grun_observer_new(GRUN_ACTIVITY_ALL, TRUE, 0, count_observer, &count, NULL), grun_observer_ref,
         grun_observer_unref);
+    CHECK_BOXED(grun_idle_queue_get_type(), "GRunIdleQueue", grun_idle_queue_new(0), grun_idle_queue_ref,
+        grun_idle_queue_unref);
     GRunThread *thread = grun_thread_new("types", NULL, NULL, NULL);
     GRunThread *same = grun_thread_ref(thread);
     CHECK_BOXED(grun_thread_get_type(), "GRunThread", thread, grun_thread_ref, grun_thread_unref);

@@ -365,6 +365,56 @@ gboolean grun_loop_contains_observer (GRunLoop *loop,
                                       GRunObserver *observer,
                                       const char *mode);
 
+/* Idle queues */
+
+/**
+ * grun_loop_add_idle_queue:
+ * @loop: a loop
+ * @queue: an idle queue
+ * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
+ *
+ * Adds an idle queue to a mode, or to every common mode. The loop takes a reference. If the queue holds something, a
+ * loop that sleeps in the mode wakes. Adding it again does nothing, nor does adding an invalid one; one that is in
+ * another loop is refused by a g_critical().
+ *
+ * Threads: any. There is no corresponding Core Foundation function.
+ */
+GRUN_AVAILABLE_IN_1_0
+void grun_loop_add_idle_queue (GRunLoop *loop,
+                               GRunIdleQueue *queue,
+                               const char *mode);
+
+/**
+ * grun_loop_remove_idle_queue:
+ * @loop: a loop
+ * @queue: an idle queue
+ * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
+ *
+ * Takes an idle queue out of a mode, or out of every common mode; it keeps what it holds. Without effect on one that is
+ * not there.
+ *
+ * Threads: any. There is no corresponding Core Foundation function.
+ */
+GRUN_AVAILABLE_IN_1_0
+void grun_loop_remove_idle_queue (GRunLoop *loop,
+                                  GRunIdleQueue *queue,
+                                  const char *mode);
+
+/**
+ * grun_loop_contains_idle_queue:
+ * @loop: a loop
+ * @queue: an idle queue
+ * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
+ *
+ * Threads: any. There is no corresponding Core Foundation function.
+ *
+ * Returns: whether the queue is in the mode; for %GRUN_MODE_COMMON, whether it was added to the common modes as such
+ */
+GRUN_AVAILABLE_IN_1_0
+gboolean grun_loop_contains_idle_queue (GRunLoop *loop,
+                                        GRunIdleQueue *queue,
+                                        const char *mode);
+
 G_END_DECLS
 
 #endif

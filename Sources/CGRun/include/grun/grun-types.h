@@ -75,6 +75,13 @@ typedef struct _GRunTimer GRunTimer;
 typedef struct _GRunObserver GRunObserver;
 
 /**
+ * GRunIdleQueue:
+ *
+ * Functions that are called when a loop has nothing else to do. There is no corresponding Core Foundation type.
+ */
+typedef struct _GRunIdleQueue GRunIdleQueue;
+
+/**
  * GRunThread:
  *
  * A thread that does nothing but run its loop. The corresponding Foundation class is `NSThread`.
@@ -241,6 +248,10 @@ GType grun_timer_get_type (void) G_GNUC_CONST;
 GRUN_AVAILABLE_IN_1_0
 GType grun_observer_get_type (void) G_GNUC_CONST;
 #define GRUN_TYPE_OBSERVER (grun_observer_get_type ())
+
+GRUN_AVAILABLE_IN_1_0
+GType grun_idle_queue_get_type (void) G_GNUC_CONST;
+#define GRUN_TYPE_IDLE_QUEUE (grun_idle_queue_get_type ())
 
 GRUN_AVAILABLE_IN_1_0
 GType grun_thread_get_type (void) G_GNUC_CONST;
