@@ -28,6 +28,7 @@ enum Catalogue {
         Children.scenario,
         KeepAliveThread.scenario,
         IdleWork.scenario,
+        IdleQueue.scenario,
         Transaction.scenario,
         AutoreleaseOrder.scenario,
         EventRelay.scenario,
