@@ -1,12 +1,79 @@
 // SPDX-License-Identifier: Apache-2.0
-// What programs build on a run loop: part 1.19, items 273 to 276 and 280.
+// What programs build on a run loop: part 1.19, items 272 to 276, 278 and 280.
 
 import GRunLoop
 import Glibc
 import TestSupport
 import Testing
 
+/// How long a thread of this process has had a processor, in nanoseconds.
+private func processorTime(of thread: pid_t) -> String? {
+    guard let file = fopen("/proc/self/task/\(thread)/schedstat", "r") else { return nil }
+    defer { fclose(file) }
+    var buffer = [CChar](repeating: 0, count: 128)
+    guard fgets(&buffer, Int32(buffer.count), file) != nil else { return nil }
+    let text = String(decoding: buffer.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    return text.split(separator: " ").first.map(String.init)
+}
+
 @Suite struct PatternTests {
+    @Test("item 272: a thread kept alive by a source is reached by performs, idles at no cost, and ends by a flag")
+    func keptAlive() async throws {
+        try await onFreshThread { _ in
+            let trace = Recorder()
+            let isOver = Shared(false)
+            let worker = LoopThread { loop in
+                loop.keepAlive()
+                while !isOver.value { loop.run(mode: .default, before: GRunLoop.distantFuture) }
+                trace("ends")
+            }
+            worker.waitUntilAsleep()
+            let before = processorTime(of: worker.kernelID)
+            usleep(30_000)
+            #expect(before != nil && processorTime(of: worker.kernelID) == before)
+            try worker.loop.performOnThread { trace("performed") }
+            #expect(trace.wait(for: "performed"))
+            worker.waitUntilAsleep()
+            try worker.loop.performOnThread { isOver.value = true }
+            worker.join()
+            #expect(trace.lines == ["performed", "ends"])
+        }
+    }
+
+    @Test("item 278: a loader's thread signals the delegate's source and wakes its loop: callbacks come on that thread")
+    func loader() async throws {
+        try await onFreshThread { loop in
+            let delegateThread = threadID
+            let pipe = Pipe()
+            let received = Recorder()
+            let data = Recorder()
+            let delegate = loop.source {
+                #expect(threadID == delegateThread)
+                for line in data.take() { received(line) }
+                if received.lines.last == "end" { loop.stop() }
+            }
+            let loader = LoopThread.running()
+            let source = GRunLoop.DescriptorSource(descriptor: pipe.readEnd) { _, _ in
+                data(pipe.drain())
+                delegate.signal()
+                loop.wakeUp()
+            }
+            try loader.loop.add(source, forMode: .default)
+            let sender = startThread {
+                for part in ["one", "two", "end"] {
+                    precondition(fallsAsleep(loop, thread: delegateThread))
+                    pipe.send(part)
+                    precondition(received.wait(for: part))
+                }
+            }
+            #expect(loop.run(for: Patience.normal) == .stopped)
+            #expect(received.lines == ["one", "two", "end"])
+            join(sender)
+            source.invalidate()
+            loader.finish()
+        }
+    }
+
     @Test("item 273: a worker for one operation lasts until the operation's callback stops its loop")
     func operation() async throws {
         try await onFreshThread { _ in
