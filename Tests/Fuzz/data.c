@@ -176,9 +176,10 @@ gboolean fuzz_on_GRunSourceFunc(GRunSource *source, gpointer user_data)
 
 gboolean fuzz_on_GRunFdSourceFunc(GRunFdSource *source, GIOCondition condition, gpointer user_data)
 {
-    GIOCondition asked = grun_fd_source_get_condition(source) | G_IO_HUP | G_IO_ERR | G_IO_NVAL;
-    if (condition == 0 || (condition & ~asked) != 0)
-        fuzz_fail("a descriptor source that waits for %#x is told of %#x", asked, condition);
+    // What it waits for may have been changed by another thread since it was found ready.
+    GIOCondition known = G_IO_IN | G_IO_OUT | G_IO_PRI | G_IO_HUP | G_IO_ERR;
+    if (condition == 0 || (condition & ~known) != 0)
+        fuzz_fail("a descriptor source is told of %#x", condition);
     return call(user_data, (Kind[]){KIND_FD_SOURCE}, (gpointer[]){source}, 1);
 }
 

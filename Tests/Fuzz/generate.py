@@ -21,6 +21,7 @@ KINDS = {
     "GRunChildSource*": "CHILD_SOURCE",
     "GRunTimer*": "TIMER",
     "GRunObserver*": "OBSERVER",
+    "GRunIdleQueue*": "IDLE_QUEUE",
     "GRunThread*": "THREAD",
     "GMainContext*": "CONTEXT",
 }
