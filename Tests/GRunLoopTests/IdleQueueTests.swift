@@ -205,6 +205,11 @@ private final class Goes: Sendable {
         try await onFreshThread { loop in
             let calls = Counter()
             let queue = loop.idleQueue()
+            @Sendable func forEver() { queue.enqueue(forEver) }
+            queue.enqueue(forEver)
+            #expect(loop.run(for: .milliseconds(3)) == .timedOut)
+            queue.removeAll()
+
             let others = Recorder()
             let pipe = Pipe()
             let descriptor = GRunLoop.DescriptorSource(descriptor: pipe.readEnd) { _, _ in
@@ -218,12 +223,15 @@ private final class Goes: Sendable {
                     loop.async { others("block") }
                     loop.after(.zero) { others("timer") }
                 }
-                if calls.value == 101 { #expect(Set(others.lines) == ["descriptor", "block", "timer"]) }
+                if calls.value == 101 {
+                    #expect(Set(others.lines) == ["descriptor", "block", "timer"])
+                    loop.stop()
+                }
                 queue.enqueue(again)
             }
             queue.enqueue(again)
-            #expect(loop.run(for: .milliseconds(30)) == .timedOut)
-            #expect(calls.value > 101)
+            #expect(loop.run(for: Patience.normal) == .stopped)
+            #expect(calls.value == 101)
             // With a time per pass, too.
             queue.invalidate()
             let long = loop.idleQueue(timePerPass: .seconds(3600))
