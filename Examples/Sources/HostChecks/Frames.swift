@@ -149,6 +149,26 @@ extension HostChecks {
         }
     }
 
+    /// A thousand pieces of idle work, of a millisecond each, come between the frames.
+    func checkIdleWork() {
+        Watchdog.shared.feed("idle work")
+        toolkit.setAnimating(true)
+        let unloaded = framesInASecond()
+        let queue = GRunLoop.IdleQueue()
+        GRunLoop.main.add(queue, forMode: .default)
+        for _ in 0..<1000 { queue.enqueue { work(1) } }
+        let loaded = framesInASecond()
+        let done = 1000 - queue.count
+        toolkit.setAnimating(false)
+        queue.invalidate()
+        Host.settle()
+        let ratio = Double(loaded) / Double(max(1, unloaded))
+        report.fact(
+            "frames beside 1,000 pieces of idle work", ratio >= 0.916,
+            "\(loaded) of \(unloaded), ratio \((ratio * 100).rounded() / 100)", isGate: gatesFrames)
+        report.fact("idle work goes on beside frames", done > 100, "\(done) of 1,000 pieces of 1 ms in a second")
+    }
+
     private func framesInASecond() -> Int {
         let before = toolkit.drawing.frames
         Host.run(milliseconds: 1000)

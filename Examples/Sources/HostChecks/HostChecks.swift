@@ -24,6 +24,7 @@ public final class HostChecks: @unchecked Sendable {
         checkDraining()
         checkCallouts()
         checkFloods()
+        checkIdleWork()
         checkSlowDrawing()
         checkForeignFlood()
         return report.failures
