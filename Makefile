@@ -52,6 +52,7 @@ test: check-deps lint glib-api
 	scripts/idle
 	scripts/trace-cost
 	scripts/clients
+	scripts/clocks
 	scripts/hosted
 
 build: deps
