@@ -17,7 +17,7 @@ extension GRunLoop {
     /// ``Observer/order``. Another pass follows each of them, in which everything else has its turn, and in which
     /// observers see what it has changed; where a host drives, its other sources come first as well, whatever their
     /// priority. So a closure that enqueues itself again keeps the loop awake, but keeps nobody from being served.
-    /// Several queues take turns. A run that only looks, for ``Swift/Duration/zero``, does not sleep, and calls none.
+    /// Several queues take turns. A run that only looks, for a time of zero, does not sleep, and calls none.
     ///
     /// A queue is in one loop at a time, and in any number of its modes; in others its closures wait, and so they do
     /// while the queue is in no loop. As long as one waits in a mode, that is not finished. While a closure runs a
