@@ -53,7 +53,7 @@ extension GRunLoop {
         /// What its handler does as that of a descriptor source.
         static func perform(_ source: DescriptorSource, _ handler: (SignalSource, Int) -> Void) {
             let source = unsafeDowncast(source, to: SignalSource.self)
-            // Taken before the callout: what comes from now on is another one. Nothing, if a nested run has taken it.
+            // Taken before the callout: what comes from now on is another one. Nothing, if the program has read it.
             let count = source.listener.take()
             if count > 0 { handler(source, count) }
         }
