@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tasks that wait for room in a channel, in the order in which they began to.
+
+/// A task that waits for room, and its element. Guarded by the channel's lock.
+@usableFromInline final class ChannelSender: @unchecked Sendable {
+    /// The element; nil once the channel has it.
+    private var element: UnsafeMutableRawPointer?
+    private var continuation: UnsafeContinuation<GRunLoop.SendResult, Never>?
+    fileprivate var isCancelled = false
+
+    fileprivate var next: ChannelSender?
+    /// The one behind which it stands holds it.
+    fileprivate unowned(unsafe) var previous: ChannelSender?
+    fileprivate var isListed = false
+
+    init(_ element: UnsafeMutableRawPointer) { self.element = element }
+
+    /// With the lock held.
+    func move(to slot: UnsafeMutableRawPointer, _ type: ChannelElementType) {
+        guard let element = element.take() else { return }
+        type.move(element, slot, 1)
+    }
+
+    /// Once, after the lock.
+    func resume(_ result: GRunLoop.SendResult) { continuation.take()?.resume(returning: result) }
+
+    fileprivate func wait(_ continuation: UnsafeContinuation<GRunLoop.SendResult, Never>) {
+        self.continuation = continuation
+    }
+}
+
+/// A list, since a task that is cancelled leaves it from the middle. Guarded by the channel's lock.
+struct ChannelSenders {
+    private var first: ChannelSender?
+    private unowned(unsafe) var last: ChannelSender?
+
+    var isEmpty: Bool { first == nil }
+
+    mutating func append(_ sender: ChannelSender) {
+        sender.isListed = true
+        sender.previous = last
+        if let last { last.next = sender } else { first = sender }
+        last = sender
+    }
+
+    mutating func removeFirst() -> ChannelSender? {
+        guard let sender = first else { return nil }
+        remove(sender)
+        return sender
+    }
+
+    mutating func remove(_ sender: ChannelSender) {
+        sender.isListed = false
+        let next = sender.next.take()
+        next?.previous = sender.previous
+        if next == nil { last = sender.previous }
+        if let previous = sender.previous { previous.next = next } else { first = next }
+        sender.previous = nil
+    }
+
+    mutating func removeAll() -> [ChannelSender] {
+        var all: [ChannelSender] = []
+        while let sender = removeFirst() { all.append(sender) }
+        return all
+    }
+}
+
+extension ChannelCore {
+    /// Waits for room for the element at `element`, which is moved out if the channel takes it. A task that is
+    /// cancelled does not wait.
+    nonisolated(nonsending) func wait(toSend element: UnsafeMutableRawPointer) async -> GRunLoop.SendResult {
+        let sender = ChannelSender(element)
+        return await withTaskCancellationHandler {
+            await withUnsafeContinuation { enqueue(sender, $0) }
+        } onCancel: {
+            cancel(sender)
+        }
+    }
+
+    private func enqueue(
+        _ sender: ChannelSender, _ continuation: UnsafeContinuation<GRunLoop.SendResult, Never>
+    ) {
+        lock.lock()
+        sender.wait(continuation)
+        guard state == .open, !sender.isCancelled else {
+            let result: GRunLoop.SendResult = state == .open ? .full : .closed
+            lock.unlock()
+            return sender.resume(result)
+        }
+        senders.append(sender)
+        // The receiver may have made room since the task looked.
+        let admitted = admitSendersLocked()
+        let told = admitted.isEmpty || isScheduled ? nil : source
+        if !admitted.isEmpty { isScheduled = true }
+        lock.unlock()
+        if let told { Self.tell(told) }
+        for sender in admitted { sender.resume(.enqueued) }
+    }
+
+    /// Any thread, also before the sender waits.
+    private func cancel(_ sender: ChannelSender) {
+        let wasListed = lock.withLock { () -> Bool in
+            sender.isCancelled = true
+            guard sender.isListed else { return false }
+            senders.remove(sender)
+            return true
+        }
+        if wasListed { sender.resume(.full) }
+    }
+}
