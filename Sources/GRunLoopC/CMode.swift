@@ -189,3 +189,22 @@ public func grun_loop_contains_idle_queue(
 ) -> gboolean {
     Call.of(loop, { $0.idleQueue(queue) }, mode, otherwise: false) { $0.contains($1, forMode: $2) }.gboolean
 }
+
+// MARK: Channels
+
+@c @implementation
+public func grun_loop_add_channel(_ loop: OpaquePointer?, _ channel: OpaquePointer?, _ mode: UnsafePointer<CChar>?) {
+    Call.of(loop, { $0.channel(channel) }, mode, otherwise: ()) { $0.add($1, forMode: $2) }
+}
+
+@c @implementation
+public func grun_loop_remove_channel(_ loop: OpaquePointer?, _ channel: OpaquePointer?, _ mode: UnsafePointer<CChar>?) {
+    Call.of(loop, { $0.channel(channel) }, mode, otherwise: ()) { $0.remove($1, forMode: $2) }
+}
+
+@c @implementation
+public func grun_loop_contains_channel(
+    _ loop: OpaquePointer?, _ channel: OpaquePointer?, _ mode: UnsafePointer<CChar>?
+) -> gboolean {
+    Call.of(loop, { $0.channel(channel) }, mode, otherwise: false) { $0.contains($1, forMode: $2) }.gboolean
+}

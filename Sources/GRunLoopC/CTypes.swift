@@ -16,6 +16,7 @@ private enum Types {
     static let timer = boxed("GRunTimer")
     static let observer = boxed("GRunObserver")
     static let idleQueue = boxed("GRunIdleQueue")
+    static let channel = boxed("GRunChannel")
     static let thread = boxed("GRunThread")
 
     static let activity = registered {
@@ -30,6 +31,14 @@ private enum Types {
             "GRunResult",
             table(
                 "GRUN_RESULT_", results.map { (gint($0.rawValue), $1) }, GEnumValue.init(value:value_name:value_nick:)))
+    }
+
+    static let sendResult = registered {
+        g_enum_register_static(
+            "GRunSendResult",
+            table(
+                "GRUN_SEND_RESULT_", sendResults.map { (gint($0.rawValue), $1) },
+                GEnumValue.init(value:value_name:value_nick:)))
     }
 
     static let error = registered {
@@ -54,6 +63,13 @@ private enum Types {
             (GRUN_RESULT_FINISHED, "GRUN_RESULT_FINISHED"), (GRUN_RESULT_STOPPED, "GRUN_RESULT_STOPPED"),
             (GRUN_RESULT_TIMED_OUT, "GRUN_RESULT_TIMED_OUT"),
             (GRUN_RESULT_HANDLED_SOURCE, "GRUN_RESULT_HANDLED_SOURCE"),
+        ]
+    }
+
+    private static var sendResults: [(GRunSendResult, String)] {
+        [
+            (GRUN_SEND_RESULT_ENQUEUED, "GRUN_SEND_RESULT_ENQUEUED"),
+            (GRUN_SEND_RESULT_FULL, "GRUN_SEND_RESULT_FULL"), (GRUN_SEND_RESULT_CLOSED, "GRUN_SEND_RESULT_CLOSED"),
         ]
     }
 
@@ -102,9 +118,11 @@ private enum Types {
 @c @implementation public func grun_timer_get_type() -> GType { Types.timer }
 @c @implementation public func grun_observer_get_type() -> GType { Types.observer }
 @c @implementation public func grun_idle_queue_get_type() -> GType { Types.idleQueue }
+@c @implementation public func grun_channel_get_type() -> GType { Types.channel }
 @c @implementation public func grun_thread_get_type() -> GType { Types.thread }
 @c @implementation public func grun_activity_get_type() -> GType { Types.activity }
 @c @implementation public func grun_result_get_type() -> GType { Types.result }
+@c @implementation public func grun_send_result_get_type() -> GType { Types.sendResult }
 @c @implementation public func grun_error_get_type() -> GType { Types.error }
 @c @implementation public func grun_error_quark() -> GQuark { Types.quark }
 

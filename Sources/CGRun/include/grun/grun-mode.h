@@ -415,6 +415,55 @@ gboolean grun_loop_contains_idle_queue (GRunLoop *loop,
                                         GRunIdleQueue *queue,
                                         const char *mode);
 
+/* Channels */
+
+/**
+ * grun_loop_add_channel:
+ * @loop: the loop that receives from the channel
+ * @channel: a channel
+ * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
+ *
+ * Adds a channel to another mode of its loop, or to every common mode. Adding it again does nothing, nor does adding
+ * one that was closed; one from which another loop receives, or nothing yet, is refused by a g_critical().
+ *
+ * Threads: any. The corresponding Core Foundation function is `CFRunLoopAddSource`.
+ */
+GRUN_AVAILABLE_IN_1_0
+void grun_loop_add_channel (GRunLoop *loop,
+                            GRunChannel *channel,
+                            const char *mode);
+
+/**
+ * grun_loop_remove_channel:
+ * @loop: a loop
+ * @channel: a channel
+ * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
+ *
+ * Takes a channel out of a mode, or out of every common mode: nothing is delivered there any more, not even the rest of
+ * what is being delivered. The messages wait until it is added again.
+ *
+ * Threads: any. The corresponding Core Foundation function is `CFRunLoopRemoveSource`.
+ */
+GRUN_AVAILABLE_IN_1_0
+void grun_loop_remove_channel (GRunLoop *loop,
+                               GRunChannel *channel,
+                               const char *mode);
+
+/**
+ * grun_loop_contains_channel:
+ * @loop: a loop
+ * @channel: a channel
+ * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
+ *
+ * Threads: any. The corresponding Core Foundation function is `CFRunLoopContainsSource`.
+ *
+ * Returns: whether the channel is in the mode; for %GRUN_MODE_COMMON, whether it was added to the common modes as such
+ */
+GRUN_AVAILABLE_IN_1_0
+gboolean grun_loop_contains_channel (GRunLoop *loop,
+                                     GRunChannel *channel,
+                                     const char *mode);
+
 G_END_DECLS
 
 #endif

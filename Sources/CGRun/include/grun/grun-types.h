@@ -82,6 +82,13 @@ typedef struct _GRunObserver GRunObserver;
 typedef struct _GRunIdleQueue GRunIdleQueue;
 
 /**
+ * GRunChannel:
+ *
+ * Pointers on their way from any thread to a loop. The corresponding GLib type is `GAsyncQueue`.
+ */
+typedef struct _GRunChannel GRunChannel;
+
+/**
  * GRunThread:
  *
  * A thread that does nothing but run its loop. The corresponding Foundation class is `NSThread`.
@@ -154,6 +161,21 @@ typedef enum
 } GRunResult;
 
 /**
+ * GRunSendResult:
+ * @GRUN_SEND_RESULT_ENQUEUED: the message is on its way: it is delivered once, or given to `undelivered`
+ * @GRUN_SEND_RESULT_FULL: as many messages as the channel has room for wait already: this one was not taken
+ * @GRUN_SEND_RESULT_CLOSED: the channel was finished or closed, or its loop has ended: the message was not taken
+ *
+ * What became of a message that was sent. There is no corresponding Core Foundation type.
+ */
+typedef enum
+{
+  GRUN_SEND_RESULT_ENQUEUED,
+  GRUN_SEND_RESULT_FULL,
+  GRUN_SEND_RESULT_CLOSED
+} GRunSendResult;
+
+/**
  * GRUN_ERROR:
  *
  * The domain of the errors of this library: see #GRunError.
@@ -218,6 +240,10 @@ GType grun_result_get_type (void) G_GNUC_CONST;
 #define GRUN_TYPE_RESULT (grun_result_get_type ())
 
 GRUN_AVAILABLE_IN_1_0
+GType grun_send_result_get_type (void) G_GNUC_CONST;
+#define GRUN_TYPE_SEND_RESULT (grun_send_result_get_type ())
+
+GRUN_AVAILABLE_IN_1_0
 GType grun_error_get_type (void) G_GNUC_CONST;
 #define GRUN_TYPE_ERROR (grun_error_get_type ())
 
@@ -252,6 +278,10 @@ GType grun_observer_get_type (void) G_GNUC_CONST;
 GRUN_AVAILABLE_IN_1_0
 GType grun_idle_queue_get_type (void) G_GNUC_CONST;
 #define GRUN_TYPE_IDLE_QUEUE (grun_idle_queue_get_type ())
+
+GRUN_AVAILABLE_IN_1_0
+GType grun_channel_get_type (void) G_GNUC_CONST;
+#define GRUN_TYPE_CHANNEL (grun_channel_get_type ())
 
 GRUN_AVAILABLE_IN_1_0
 GType grun_thread_get_type (void) G_GNUC_CONST;

@@ -15,6 +15,7 @@
 #include <grun/grun-fd-source.h>
 #include <grun/grun-signal-source.h>
 #include <grun/grun-child-source.h>
+#include <grun/grun-channel.h>
 #include <grun/grun-timer.h>
 #include <grun/grun-observer.h>
 #include <grun/grun-idle-queue.h>
