@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: Apache-2.0
+// Channels and tasks: who waits for room, and who receives by for await.
+
+import GRunLoop
+import Glibc
+import TestSupport
+import Testing
+
+private typealias Channel = GRunLoop.Channel
+
+@Suite("Channels and tasks") struct ChannelAwaitTests {
+    // MARK: Sending
+
+    @Test("tasks that wait for room are served in the order in which they came, and before later ones")
+    func sendersInOrder() async throws {
+        try await withWorker { loop in
+            let channel = Channel<Int>(capacity: 2)
+            let found = Shared<[Int]>([])
+            #expect(trySend(channel, 0) == .enqueued && trySend(channel, 1) == .enqueued)
+            var tasks: [Task<GRunLoop.SendResult, Never>] = []
+            let begun = Counter()
+            for number in 2..<20 {
+                tasks.append(
+                    Task(executorPreference: loop.executor) {
+                        begun.increment()
+                        return await channel.send(number)
+                    })
+            }
+            // The loop's thread begins them in order; each waits where it began.
+            #expect(await comesTrue { begun.value == 18 })
+            await Task(executorPreference: loop.executor) {}.value
+            #expect(trySend(channel, 99) == .full)
+            channel.receive(on: loop) { number in found.update { $0.append(number) } }
+            for task in tasks { #expect(await task.value == .enqueued) }
+            #expect(found.wait { $0.count == 20 } && found.value == Array(0..<20))
+        }
+    }
+
+    @Test("a task that is cancelled does not wait for room: its element is not sent")
+    func senderCancelled() async throws {
+        let channel = Channel<Int>(capacity: 1)
+        _ = await channel.send(1)
+        let isIn = Flag()
+        let waiting = Task {
+            isIn.set()
+            return await channel.send(2)
+        }
+        let behind = Task { await channel.send(3) }
+        #expect(await comesTrue { isIn.isSet })
+        try await Task.sleep(for: .milliseconds(20))
+        waiting.cancel()
+        #expect(await waiting.value == .full)
+        let before = Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            return await channel.send(4)
+        }
+        #expect(await before.value == .full)
+        let found = Shared<[Int]>([])
+        try await withWorker { loop in
+            channel.receive(on: loop) { number in found.update { $0.append(number) } }
+            #expect(await behind.value == .enqueued)
+            #expect(await comesTrue { found.value == [1, 3] })
+        }
+    }
+
+    @Test("who waits for room is told of the end", arguments: ["close", "finish", "loop"])
+    func sendersAtTheEnd(how: String) async throws {
+        let lost = Shared<[Int]>([])
+        let channel = Channel<Int>(capacity: 1, undelivered: { number in lost.update { $0.append(number) } })
+        let worker = try GRunLoop.Thread(name: "ends")
+        channel.receive(on: worker.loop, inModes: []) { _ in Issue.record("delivered") }
+        _ = trySend(channel, 1)
+        let waiting = Task { await channel.send(2) }
+        try await Task.sleep(for: .milliseconds(20))
+        switch how {
+        case "close": channel.close()
+        case "finish": channel.finish()
+        default: break
+        }
+        worker.stop()
+        #expect(await waiting.value == .closed)
+        await worker.waitUntilEnded()
+        #expect(lost.value == [1])
+    }
+
+    @Test("many tasks through a narrow channel: nothing is lost, and each one's elements are in order")
+    func manySenders() async throws {
+        try await withWorker { loop in
+            let channel = Channel<(sender: Int, number: Int)>(capacity: 8)
+            let next = Shared([Int](repeating: 0, count: 20))
+            channel.receive(on: loop) { message in
+                next.update {
+                    if $0[message.sender] != message.number { Issue.record("\(message) is out of order") }
+                    $0[message.sender] = message.number + 1
+                }
+            }
+            await withTaskGroup { group in
+                for sender in 0..<20 {
+                    group.addTask { for number in 0..<500 { _ = await channel.send((sender, number)) } }
+                }
+            }
+            #expect(next.wait { $0.allSatisfy { $0 == 500 } })
+        }
+    }
+
+    // MARK: Receiving
+
+    @Test("for await gets what was sent, in order, and ends with the channel", arguments: [true, false])
+    func elements(onLoop: Bool) async throws {
+        try await withWorker { loop in
+            let channel = Channel<Int>(capacity: onLoop ? 4 : .max)
+            let reading = Task(executorPreference: onLoop ? loop.executor : nil) {
+                var found: [Int] = []
+                for await number in channel.elements(on: loop) {
+                    if onLoop, loopHere() !== loop { Issue.record("elsewhere") }
+                    found.append(number)
+                }
+                return found
+            }
+            for number in 0..<1000 { _ = await channel.send(number) }
+            channel.finish()
+            #expect(await reading.value == Array(0..<1000))
+            #expect(!loop.contains(channel, forMode: .common))
+        }
+    }
+
+    @Test("the loop brings elements in the modes given only")
+    func modes() async throws {
+        let (found, channel) = (Shared<[Int]>([]), Channel<Int>())
+        let (isSet, mayEnd) = (Flag(), Flag())
+        let thread = LoopThread { loop in
+            loop.keepAlive("other")
+            isSet.set()
+            loop.run(mode: .default, for: .milliseconds(1))
+            while found.value.isEmpty, !mayEnd.isSet { loop.run(mode: "other", for: .milliseconds(1)) }
+            mayEnd.wait()
+        }
+        #expect(await comesTrue { isSet.isSet })
+        let reading = Task {
+            for await number in channel.elements(on: thread.loop, inModes: ["elsewhere"]) {
+                found.update { $0.append(number) }
+            }
+        }
+        #expect(await comesTrue { thread.loop.contains(channel, forMode: "elsewhere") })
+        _ = trySend(channel, 1)
+        try await Task.sleep(for: .milliseconds(20))
+        #expect(found.value.isEmpty)
+        thread.loop.add(channel, forMode: "other")
+        #expect(await comesTrue { found.value == [1] })
+        mayEnd.set()
+        thread.join()
+        await reading.value
+        #expect(trySend(channel, 2) == .closed, "its loop has ended")
+    }
+
+    @Test("who lets go of the iterator, or is cancelled, closes the channel; what it had not taken is given up")
+    func receiverGoes() async throws {
+        try await withWorker { loop in
+            for how in ["break", "cancelled in a batch", "cancelled while it waits"] {
+                let (lost, isIn, mayGoOn) = (Shared<[Int]>([]), Flag(), Shared(false))
+                let channel = Channel<Int>(undelivered: { number in lost.update { $0.append(number) } })
+                for number in 1...5 { _ = trySend(channel, number) }
+                let reading = Task {
+                    var found: [Int] = []
+                    for await number in channel.elements(on: loop) {
+                        found.append(number)
+                        if how == "break", number == 2 { break }
+                        guard how == "cancelled in a batch" ? number == 2 : number == 5 else { continue }
+                        isIn.set()
+                        while how == "cancelled in a batch", !mayGoOn.value { await Task.yield() }
+                    }
+                    return found
+                }
+                if how != "break" {
+                    #expect(await comesTrue { isIn.isSet })
+                    if how == "cancelled while it waits" { try await Task.sleep(for: .milliseconds(10)) }
+                    reading.cancel()
+                    mayGoOn.value = true
+                }
+                let waits = how == "cancelled while it waits"
+                #expect(await reading.value == Array(1...(waits ? 5 : 2)))
+                #expect(await comesTrue { lost.value == (waits ? [] : [3, 4, 5]) }, "\(how): \(lost.value)")
+                #expect(trySend(channel, 6) == .closed)
+            }
+        }
+    }
+
+    @Test("closed while the task has a batch, it gets no more of it")
+    func closedInABatch() async throws {
+        try await withWorker { loop in
+            let lost = Shared<[Int]>([])
+            let channel = Channel<Int>(undelivered: { number in lost.update { $0.append(number) } })
+            for number in 1...5 { _ = trySend(channel, number) }
+            var found: [Int] = []
+            for await number in channel.elements(on: loop) {
+                found.append(number)
+                if number == 2 { channel.close() }
+            }
+            #expect(found == [1, 2] && lost.value == [3, 4, 5])
+        }
+    }
+
+    @Test("letting go of the channel ends the sequence after the last element")
+    func senderGoes() async throws {
+        try await withWorker { loop in
+            var iterator = {
+                let channel = Channel<Int>()
+                for number in 1...3 { _ = trySend(channel, number) }
+                return channel.elements(on: loop).makeAsyncIterator()
+            }()
+            var found: [Int] = []
+            while let number = await iterator.next() { found.append(number) }
+            let after = await iterator.next()
+            #expect(found == [1, 2, 3] && after == nil)
+        }
+    }
+
+    @Test("a second iterator ends at once, with a message")
+    func secondIterator() async throws {
+        try await withWorker { loop in
+            let channel = Channel<Int>()
+            var first = channel.elements(on: loop).makeAsyncIterator()
+            _ = trySend(channel, 1)
+            var (second, messages) = capturingLog { channel.elements(on: loop).makeAsyncIterator() }
+            #expect(messages.count == 1 && messages[0].contains("Channel.elements"))
+            let nothing = await second.next()
+            second = first
+            let one = await first.next()
+            #expect(nothing == nil && one == 1 && channel.isOpen)
+        }
+    }
+
+    @Test("after a slice a task on the loop lets whatever else is ready have its turn")
+    func slices() async throws {
+        try await withWorker { loop in
+            loop.timeSlice = .milliseconds(2)
+            let (channel, count) = (Channel<Int>(), Shared(0))
+            let beside = Shared<[Int]>([])
+            for number in 1...60 { _ = trySend(channel, number) }
+            let timer = GRunLoop.Timer(interval: .milliseconds(1), repeats: true) { _ in
+                beside.update { $0.append(count.value) }
+            }
+            loop.add(timer, forMode: .default)
+            let reading = Task(executorPreference: loop.executor) {
+                for await number in channel.elements(on: loop) {
+                    work(for: .microseconds(500))
+                    count.value = number
+                    if number == 60 { return }
+                }
+            }
+            await reading.value
+            timer.invalidate()
+            #expect(beside.value.filter { (1..<60).contains($0) }.count >= 3, "\(beside.value)")
+        }
+    }
+
+    @Test("the end of the loop ends the sequence, of a task that lives there, too")
+    func loopEnds() async throws {
+        let worker = try GRunLoop.Thread(name: "ends")
+        let channel = Channel<Int>()
+        let reading = Task(executorPreference: worker.loop.executor) {
+            var count = 0
+            for await _ in channel.elements(on: worker.loop) { count += 1 }
+            return count
+        }
+        #expect(await comesTrue { worker.loop.contains(channel, forMode: .common) })
+        for number in 1...3 { _ = trySend(channel, number) }
+        try await Task.sleep(for: .milliseconds(20))
+        worker.stop()
+        #expect(await reading.value == 3)
+        await worker.waitUntilEnded()
+        #expect(trySend(channel, 1) == .closed)
+        var iterator = Channel<Int>().elements(on: worker.loop).makeAsyncIterator()
+        let none = await iterator.next()
+        #expect(none == nil)
+    }
+}
+
+/// Without waiting: in async code the other form is meant.
+func trySend<Element: Sendable>(_ channel: GRunLoop.Channel<Element>, _ element: Element) -> GRunLoop.SendResult {
+    channel.send(element)
+}
+
+/// Waits without a thread: what is waited for may need one of the few that run tasks.
+private func comesTrue(_ condition: () -> Bool) async -> Bool {
+    let end = ContinuousClock.now + Patience.normal
+    while !condition() {
+        if ContinuousClock.now > end { return condition() }
+        try? await Task.sleep(for: .milliseconds(1))
+    }
+    return true
+}
+
+/// The loop of the calling thread: async code has no thread of its own.
+private func loopHere() -> GRunLoop { GRunLoop.current }

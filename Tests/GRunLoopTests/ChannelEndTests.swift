@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+// The end of a channel: what was accepted is delivered or given up, each element once, and no lock is held then.
+
+import GRunLoop
+import Glibc
+import TestSupport
+import Testing
+
+private typealias Channel = GRunLoop.Channel
+
+/// A channel of numbers that notes what was not delivered.
+private func numbers(capacity: Int = .max, lost: Shared<[Int]>) -> GRunLoop.Channel<Int> {
+    GRunLoop.Channel(capacity: capacity) { number in lost.update { $0.append(number) } }
+}
+
+@Suite("Channels that end") struct ChannelEndTests {
+    @Test("one that is closed delivers nothing, and gives up what it has, in order")
+    func closed() async throws {
+        try await onFreshThread { loop in
+            let lost = Shared<[Int]>([])
+            let channel = numbers(lost: lost)
+            channel.receive(on: loop) { _ in Issue.record("delivered") }
+            for number in 1...100 { _ = channel.send(number) }
+            #expect(channel.isOpen)
+            channel.close()
+            #expect(lost.value == Array(1...100) && !channel.isOpen && channel.count == 0)
+            #expect(channel.send(101) == .closed && !loop.contains(channel, forMode: .common))
+            channel.close()
+            channel.finish()
+            #expect(loop.run(mode: .default, for: .zero) == .finished && lost.value.count == 100)
+        }
+    }
+
+    @Test("closed in its closure, also below a nested run, it delivers no more and gives up the rest then")
+    func closedInTheClosure() async throws {
+        try await onFreshThread { loop in
+            for nests in [false, true] {
+                let (lost, found) = (Shared<[Int]>([]), Shared<[Int]>([]))
+                let channel = numbers(lost: lost)
+                channel.receive(on: loop) { number in
+                    found.update { $0.append(number) }
+                    if nests, number == 1 {
+                        _ = channel.send(6)
+                        loop.run(mode: .default, for: .zero)
+                    }
+                    if number == 2 { channel.close() }
+                    #expect(lost.value.isEmpty, "not while the closure is on the stack")
+                }
+                for number in 1...5 { _ = channel.send(number) }
+                loop.run(mode: .default, for: .zero)
+                #expect(found.value == [1, 2] && lost.value == (nests ? [3, 4, 5, 6] : [3, 4, 5]))
+            }
+        }
+    }
+
+    @Test("closed by another thread while the closure runs, the loop gives up the rest")
+    func closedMeanwhile() {
+        let (lost, isIn, isClosed) = (Shared<[Int]>([]), Flag(), Flag())
+        let loser = Shared<pid_t>(0)
+        let channel = Channel<Int>(undelivered: { number in
+            lost.update { $0.append(number) }
+            loser.value = threadID
+        })
+        for number in 1...3 { _ = channel.send(number) }
+        let thread = LoopThread { loop in
+            channel.receive(on: loop) { number in
+                #expect(number == 1)
+                isIn.set()
+                isClosed.wait()
+            }
+            loop.run(for: .seconds(30))
+        }
+        #expect(isIn.wait())
+        channel.close()
+        #expect(lost.value.isEmpty && channel.send(4) == .closed)
+        isClosed.set()
+        thread.join()
+        #expect(lost.value == [2, 3] && loser.value == thread.kernelID)
+    }
+
+    @Test("one that is finished delivers what it has, and leaves its modes then")
+    func finished() async throws {
+        try await onFreshThread { loop in
+            let (lost, found) = (Shared<[Int]>([]), Shared<[Int]>([]))
+            let channel = numbers(lost: lost)
+            for number in 1...3 { _ = channel.send(number) }
+            channel.finish()
+            #expect(channel.send(4) == .closed && !channel.isOpen)
+            channel.receive(on: loop) { number in found.update { $0.append(number) } }
+            #expect(loop.run(for: .seconds(5)) == .finished)
+            #expect(found.value == [1, 2, 3] && lost.value.isEmpty)
+            let empty = Channel<Int>()
+            empty.receive(on: loop) { _ in }
+            empty.finish()
+            #expect(!loop.contains(empty, forMode: .common))
+            let unused = Channel<Int>()
+            unused.finish()
+            unused.receive(on: loop) { _ in }
+            #expect(loop.run(for: .seconds(5)) == .finished)
+        }
+    }
+
+    @Test("one that is let go with elements delivers them; in no mode it gives them up")
+    func letGo() async throws {
+        try await onFreshThread { loop in
+            let (lost, found) = (Shared<[Int]>([]), Shared<[Int]>([]))
+            let core = Weak<Witness>()
+            func send(_ names: [GRunLoop.Mode]?) {
+                let witness = Witness {}
+                core.object = witness
+                let channel = Channel<Int>(undelivered: { number in
+                    lost.update { $0.append(number) }
+                    withExtendedLifetime(witness) {}
+                })
+                for number in 1...3 { _ = channel.send(number) }
+                if let names {
+                    channel.receive(on: loop, inModes: names) { number in found.update { $0.append(number) } }
+                }
+            }
+            send(nil)
+            #expect(lost.update { $0.removeAll() } == () && core.object == nil)
+            send(nil)
+            #expect(lost.value == [1, 2, 3] && core.object == nil)
+            lost.value = []
+            send([])
+            #expect(lost.value == [1, 2, 3] && found.value.isEmpty && core.object == nil)
+            lost.value = []
+            send([.common])
+            #expect(core.object != nil, "the loop holds it")
+            #expect(loop.run(for: .seconds(5)) == .finished)
+            #expect(lost.value.isEmpty && found.value == [1, 2, 3] && core.object == nil)
+        }
+    }
+
+    @Test("the end of its loop closes it, in a mode or not, and what is received there later is given up")
+    func loopEnds() {
+        let lost = Shared<[Int]>([])
+        let (inMode, inNone, late) = (numbers(lost: lost), numbers(lost: lost), numbers(lost: lost))
+        let thread = LoopThread { loop in
+            inMode.receive(on: loop) { _ in Issue.record("delivered") }
+            inNone.receive(on: loop, inModes: []) { _ in Issue.record("delivered") }
+            _ = inMode.send(1)
+            _ = inNone.send(2)
+        }
+        thread.join()
+        #expect(lost.value.sorted() == [1, 2] && inMode.send(3) == .closed && inNone.send(3) == .closed)
+        _ = late.send(4)
+        late.receive(on: thread.loop) { _ in Issue.record("delivered") }
+        #expect(lost.value.last == 4 && late.send(5) == .closed)
+    }
+
+    @Test("a thread that leaves in the closure gives up the rest", .disabled(if: sanitizer == "address"))
+    func threadLeaves() {
+        let lost = Shared<[Int]>([])
+        let channel = numbers(lost: lost)
+        let thread = startThread {
+            channel.receive(on: .current) { number in if number == 2 { pthread_exit(nil) } }
+            for number in 1...5 { _ = channel.send(number) }
+            GRunLoop.current.run(for: .seconds(30))
+        }
+        join(thread)
+        #expect(lost.value == [3, 4, 5] && channel.send(6) == .closed)
+    }
+
+    @Test("no lock is held where an element goes: delivered, refused, given up")
+    func deinits() async throws {
+        final class Nosy: Sendable {
+            private let body: @Sendable () -> Void
+            init(_ body: @escaping @Sendable () -> Void) { self.body = body }
+            deinit { body() }
+        }
+        try await onFreshThread { loop in
+            let (channel, gone) = (Channel<Nosy>(capacity: 2), Counter())
+            let call: @Sendable () -> Void = {
+                gone.increment()
+                _ = (channel.count, channel.isOpen, loop.contains(channel, forMode: .default))
+                loop.wakeUp()
+            }
+            channel.receive(on: loop) { _ in }
+            #expect(channel.send(Nosy(call)) == .enqueued && channel.send(Nosy(call)) == .enqueued)
+            #expect(channel.send(Nosy(call)) == .full && gone.value == 1)
+            loop.run(mode: .default, for: .zero)
+            #expect(gone.value == 3)
+            #expect(channel.send(Nosy(call)) == .enqueued)
+            channel.close()
+            #expect(gone.value == 4)
+            #expect(channel.send(Nosy(call)) == .closed && gone.value == 5)
+        }
+    }
+
+    @Test("closed while eight threads send: each element that was accepted is delivered or given up, once")
+    func closedWhileTheySend() async throws {
+        for round in 0..<20 {
+            let (accepted, lost, found) = (Shared(0), Shared(0), Shared(0))
+            let channel = Channel<Int>(
+                capacity: round % 2 == 0 ? .max : 100, undelivered: { number in lost.update { $0 += number } })
+            let worker = try GRunLoop.Thread(name: "closed")
+            channel.receive(on: worker.loop) { number in
+                found.update { $0 += number }
+                if round % 4 < 2, number == 500 { channel.close() }
+            }
+            concurrently(8) { producer in
+                var own = 0
+                for number in 1...3000 {
+                    switch channel.send(number) {
+                    case .enqueued: own += number
+                    case .full: sched_yield()
+                    case .closed: break
+                    }
+                    if producer == 7, number == 1500 { round % 4 < 2 ? channel.finish() : channel.close() }
+                }
+                accepted.update { $0 += own }
+            }
+            worker.stop()
+            await worker.waitUntilEnded()
+            #expect(accepted.value == lost.value + found.value)
+        }
+    }
+}
