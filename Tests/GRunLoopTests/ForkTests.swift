@@ -37,7 +37,8 @@ import Testing
         "Thread.description",
         // A job needs a thread that a child does not have.
         "RunOnLoop.run", "ChildExit.exit", "LoopClock.sleep", "LoopClock.sleep", "LoopClock.sleep", "ItemSequence.next",
-        "ItemSequence.next", "Thread.waitUntilEnded", "Idle.idle",
+        "ItemSequence.next", "Thread.waitUntilEnded", "Idle.idle", "Channel.send", "ChannelElements.next",
+        "ChannelElements.next",
         // By Swift's runtime, as enqueueTask.
         "Executor.enqueue",
         // Before anything else, on the main thread.

@@ -27,6 +27,7 @@ func forkedThreadEnds() {
             child = fork()
             if child == 0 {
                 alarm(20)
+                if let channel = scene?.channel { Unmanaged.passUnretained(channel).release() }
                 scene = nil
                 say("let go")
                 pthread_exit(nil)
@@ -125,6 +126,7 @@ struct ForkScene {
     let mode: GRunLoop.Mode = "another"
     let timer = GRunLoop.Timer(interval: .seconds(3600), repeats: true, tolerance: .seconds(1)) { _ in }
     let source = GRunLoop.Source {}
+    let channel = GRunLoop.Channel<Int>()
     let observer = GRunLoop.Observer(activities: .exit) { _, _ in }
     let idleQueue = GRunLoop.IdleQueue()
     let descriptor: GRunLoop.DescriptorSource
@@ -149,6 +151,9 @@ struct ForkScene {
         loop.startTracing(trace)
         loop.add(timer, forMode: .default)
         loop.add(source, forMode: .common)
+        channel.receive(on: loop) { _ in }
+        // Letting go of it takes the loop's lock: in the parent nobody does.
+        _ = Unmanaged.passRetained(channel)
         loop.add(observer, forMode: .default)
         loop.add(idleQueue, forMode: .default)
         try? loop.add(descriptor, forMode: .default)

@@ -7,7 +7,7 @@ import Glibc
 
 extension ForkScene {
     var calls: [ForkedCall] {
-        loopCalls + runCalls + membershipCalls + itemCalls + isolatedCalls + performCalls + otherCalls
+        loopCalls + runCalls + membershipCalls + itemCalls + isolatedCalls + performCalls + channelCalls + otherCalls
     }
 
     /// It is said that nothing can be done.
@@ -225,6 +225,41 @@ extension ForkScene {
             said("Performs.perform") { loop.perform(after: .zero) {} },
             said("Performs.perform") { loop.perform(order: 0, inModes: [mode]) {} },
             said("Performs.cancelPerforms") { loop.cancelPerforms(target: pipe) },
+        ]
+    }
+
+    private var channelCalls: [ForkedCall] {
+        [
+            silent("Channel.init") { _ = GRunLoop.Channel<Int>() },
+            said("Channel.send") { channel.send(1) == .closed },
+            silent("Channel.finish") { channel.finish() },
+            silent("Channel.close") { channel.close() },
+            silent("Channel.isOpen") { !channel.isOpen },
+            silent("Channel.capacity") { channel.capacity == .max },
+            silent("Channel.count") { channel.count == 0 },
+            said("ChannelReceiving.add") { loop.add(channel, forMode: mode) },
+            said("ChannelReceiving.remove") { loop.remove(channel, forMode: .common) },
+            said("ChannelReceiving.contains") { !loop.contains(channel, forMode: .common) },
+            said("ChannelReceiving.receive") { GRunLoop.Channel<Int>().receive(on: loop) { _ in } },
+            said("ChannelReceiving.receive") { GRunLoop.Channel<Int>().receive(on: loop) { @MainActor _ in } },
+            said("ChannelReceiving.receive") {
+                isolation.assumeIsolated { [loop] here in
+                    GRunLoop.Channel<Int>().receive(on: loop, isolation: here) { _ in }
+                }
+            },
+            said("ChannelReceiving.receiveBatches") { GRunLoop.Channel<Int>().receiveBatches(on: loop) { _ in } },
+            said("ChannelReceiving.receiveBatches") {
+                GRunLoop.Channel<Int>().receiveBatches(on: loop) { @MainActor _ in }
+            },
+            said("ChannelReceiving.receiveBatches") {
+                isolation.assumeIsolated { [loop] here in
+                    GRunLoop.Channel<Int>().receiveBatches(on: loop, isolation: here) { _ in }
+                }
+            },
+            silent("ChannelElements.elements") { _ = GRunLoop.Channel<Int>().elements(on: loop) },
+            said("ChannelElements.makeAsyncIterator") {
+                _ = GRunLoop.Channel<Int>().elements(on: loop).makeAsyncIterator()
+            },
         ]
     }
 
