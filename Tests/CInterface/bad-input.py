@@ -23,6 +23,7 @@ OBJECTS = {
     "GRunTimer*": "good.timer",
     "GRunObserver*": "good.observer",
     "GRunIdleQueue*": "good.idle_queue",
+    "GRunChannel*": "good.channel",
     "GRunThread*": "good.thread",
 }
 GOOD = OBJECTS | {
@@ -38,6 +39,7 @@ GOOD = OBJECTS | {
     "GRunChildSourceFunc": "on_child_source",
     "GRunTimerFunc": "on_timer",
     "GRunObserverFunc": "on_observer",
+    "GRunChannelFunc": "on_message",
     "GRunThreadSetUpFunc": "on_loop",
     "GRunVirtualTimeFunc": "on_loop",
     "const char*": '"bad"',
@@ -68,7 +70,8 @@ SYMBOLS = {"GRunSource*": "source", "GRunFdSource*": "fd_source", "GRunSignalSou
            "GRunChildSource*": "child_source", "GRunTimer*": "timer", "GRunObserver*": "observer",
            "GRunIdleQueue*": "idle_queue"}
 RELEASES = {"char*": "g_free", "char**": "g_strfreev", "GPtrArray*": "g_clear_array"} | {
-    kind: "grun_%s_unref" % symbol for kind, symbol in [*SYMBOLS.items(), ("GRunThread*", "thread")]
+    kind: "grun_%s_unref" % symbol
+    for kind, symbol in [*SYMBOLS.items(), ("GRunThread*", "thread"), ("GRunChannel*", "channel")]
 }
 
 
@@ -104,12 +107,14 @@ def cases(arguments, index):
         yield from ((value, count, "", {}) for value, count in NUMBERS[kind])
         return
     yield "NULL", 0 if argument.nullable else 1, "", {}
+    # A channel that nothing receives from is refused, whatever the mode.
+    good = None if any(each.type == "GRunChannel*" for each in arguments) else 0
     if kind == "const char*":
         yield '"\\xff\\xfe"', 1, "", {}
         yield '""', 1 if is_mode else 0, "", {}
-        yield "long_name", 0, "", {}
+        yield "long_name", good, "", {}
         if is_mode:
-            yield "GRUN_MODE_COMMON", 1 if "not %GRUN_MODE_COMMON" in argument.doc else 0, "", {}
+            yield "GRUN_MODE_COMMON", 1 if "not %GRUN_MODE_COMMON" in argument.doc else good, "", {}
     elif kind == "const char* const*":
         yield "empty_modes", 0, "", {}
         yield "broken_modes", 1, "", {}
@@ -118,6 +123,12 @@ def cases(arguments, index):
         # The mode is one in which the other loop runs, or whoever waits for it would wait for ever.
         yield "good.other_loop", 1 if needs_own else None, "", {"mode": "GRUN_MODE_DEFAULT"}
         yield "good.ended_loop", None, "", {}
+    elif kind == "GRunChannel*":
+        others = [each for each in arguments if each.type == "GRunLoop*"]
+        yield GOOD[kind], None, "grun_channel_close (%s);" % GOOD[kind], {}
+        if others:
+            receive = "grun_channel_receive (%s, good.other_loop, GRUN_MODE_DEFAULT, on_message, NULL, NULL);"
+            yield GOOD[kind], None, receive % GOOD[kind], {}
     elif kind in OBJECTS and kind != "GRunThread*":
         symbol = SYMBOLS[kind]
         yield GOOD[kind], 0, "grun_%s_invalidate (%s);" % (symbol, GOOD[kind]), {}
@@ -167,6 +178,7 @@ static gboolean on_observer(GRunObserver *observer, GRunActivity activity, gpoin
     (void)observer; (void)activity; (void)data;
     return TRUE;
 }
+static void on_message(gpointer message, gpointer data) { (void)message; (void)data; }
 static void on_loop(GRunLoop *loop, gpointer data) { (void)loop; (void)data; }
 static inline void g_clear_array(GPtrArray *array) { if (array) g_ptr_array_unref(array); }
 
@@ -189,6 +201,7 @@ typedef struct {
     GRunTimer *timer;
     GRunObserver *observer;
     GRunIdleQueue *idle_queue;
+    GRunChannel *channel;
     GRunThread *thread;
     GMainContext *context;
     GError *error;
@@ -206,6 +219,7 @@ static Good make(void)
     good.timer = grun_timer_new(3600, TRUE, on_timer, NULL, NULL);
     good.observer = grun_observer_new(GRUN_ACTIVITY_EXIT, TRUE, 0, on_observer, NULL, NULL);
     good.idle_queue = grun_idle_queue_new(0);
+    good.channel = grun_channel_new(1, NULL);
     // Stopped, so that whoever joins it does not wait.
     good.thread = grun_thread_new("bad", NULL, NULL, NULL);
     grun_thread_stop(good.thread);
@@ -231,6 +245,8 @@ static void drop(Good *good)
     grun_observer_unref(good->observer);
     grun_idle_queue_invalidate(good->idle_queue);
     grun_idle_queue_unref(good->idle_queue);
+    grun_channel_close(good->channel);
+    grun_channel_unref(good->channel);
     grun_thread_join(good->thread);
     grun_thread_unref(good->thread);
     g_main_context_unref(good->context);

@@ -27,6 +27,8 @@ SILENT_FUNCTIONS = {
     "grun_fd_source_get_fd", "grun_fd_source_get_condition", "grun_observer_get_activities",
     "grun_observer_does_repeat", "grun_observer_get_order", "grun_thread_copy_name", "grun_thread_get_loop",
     "grun_loop_remove_end_func", "grun_idle_queue_get_time_per_pass", "grun_idle_queue_remove_all",
+    "grun_loop_remove_end_func", "grun_channel_finish", "grun_channel_close", "grun_channel_is_open",
+    "grun_channel_get_capacity", "grun_channel_get_count",
 }
 
 HEAD = """// Written by forked.py.
@@ -68,6 +70,7 @@ static gboolean on_observer(GRunObserver *observer, GRunActivity activity, gpoin
     (void)observer; (void)activity; (void)data;
     return TRUE;
 }
+static void on_message(gpointer message, gpointer data) { (void)message; (void)data; }
 static void on_loop(GRunLoop *loop, gpointer data) { (void)loop; (void)data; }
 
 static const char *good_modes[] = {"bad", "worse", NULL};
@@ -81,6 +84,7 @@ static struct {
     GRunTimer *timer;
     GRunObserver *observer;
     GRunIdleQueue *idle_queue;
+    GRunChannel *channel;
     GRunThread *thread;
     GMainContext *context;
     GError *error;
@@ -139,6 +143,8 @@ static void set_up(void)
     good.observer = grun_observer_new(GRUN_ACTIVITY_EXIT, TRUE, 0, on_observer, NULL, NULL);
     good.idle_queue = grun_idle_queue_new(0);
     good.thread = grun_thread_new("other", NULL, NULL, NULL);
+    good.channel = grun_channel_new(1, NULL);
+    grun_channel_receive(good.channel, good.loop, GRUN_MODE_DEFAULT, on_message, NULL, NULL);
     good.context = g_main_context_new();
     grun_loop_add_source(good.loop, good.source, GRUN_MODE_COMMON);
     grun_loop_add_fd_source(good.loop, good.fd_source, GRUN_MODE_DEFAULT, NULL);

@@ -86,6 +86,7 @@ int main(int count, char **arguments)
     add("/fd-source", check_fd_source);
     add("/signal-source", check_signal_source);
     add("/child-source", check_child_source);
+    add("/channel", check_channel);
     add("/timer", check_timer);
     add("/observer", check_observer);
     add("/idle-queue", check_idle_queue);
