@@ -111,6 +111,12 @@ static void take(Call *call, unsigned index)
         if (call->datum == NULL || data_has_notify(call->datum))
             value->f = (GCallback)data_notify;
         break;
+    case ARGUMENT_MESSAGE:
+        value->p = random_chance(4) ? NULL : messages_new();
+        break;
+    case ARGUMENT_UNDELIVERED:
+        value->f = (GCallback)messages_take;
+        break;
     case ARGUMENT_ERROR:
         if (random_chance(10))
             call->error = g_error_new_literal(GRUN_ERROR, GRUN_ERROR_SYSTEM, "set before");

@@ -162,6 +162,7 @@ void fuzz_on_GRunChildSourceFunc(GRunChildSource *source, gint status, const GEr
 gboolean fuzz_on_GRunTimerFunc(GRunTimer *timer, gpointer user_data);
 gboolean fuzz_on_GRunObserverFunc(GRunObserver *observer, GRunActivity activity, gpointer user_data);
 void fuzz_on_GRunScheduleFunc(GRunSource *source, GRunLoop *loop, const char *mode, gpointer user_data);
+void fuzz_on_GRunChannelFunc(gpointer message, gpointer user_data);
 void fuzz_on_GRunThreadSetUpFunc(GRunLoop *loop, gpointer user_data);
 void fuzz_on_GRunVirtualTimeFunc(GRunLoop *loop, gpointer user_data);
 
@@ -217,6 +218,12 @@ void fuzz_on_GRunScheduleFunc(GRunSource *source, GRunLoop *loop, const char *mo
     if (g_strcmp0(mode, GRUN_MODE_COMMON) == 0 || !g_utf8_validate(mode, -1, NULL))
         fuzz_fail("schedule or cancel is told of the mode %s", mode);
     call(datum, (Kind[]){KIND_SOURCE, KIND_LOOP}, (gpointer[]){source, loop}, 2);
+}
+
+void fuzz_on_GRunChannelFunc(gpointer message, gpointer user_data)
+{
+    messages_take(message);
+    call(user_data, NULL, NULL, 0);
 }
 
 void fuzz_on_GRunThreadSetUpFunc(GRunLoop *loop, gpointer user_data)

@@ -15,7 +15,7 @@
 
 typedef enum {
     KIND_LOOP, KIND_SOURCE, KIND_FD_SOURCE, KIND_SIGNAL_SOURCE, KIND_CHILD_SOURCE, KIND_TIMER, KIND_OBSERVER,
-    KIND_IDLE_QUEUE, KIND_THREAD, KIND_CONTEXT,
+    KIND_IDLE_QUEUE, KIND_CHANNEL, KIND_THREAD, KIND_CONTEXT,
     KINDS
 } Kind;
 
@@ -40,6 +40,8 @@ typedef enum {
     ARGUMENT_CHILD,
     ARGUMENT_CONDITION,
     ARGUMENT_ACTIVITIES,
+    ARGUMENT_MESSAGE,
+    ARGUMENT_UNDELIVERED,
 } ArgumentType;
 
 typedef struct {
@@ -239,6 +241,15 @@ Datum *data_any(void);
 void data_check_all(void);
 void data_notify(gpointer data);
 void data_call(gpointer data);
+
+// MARK: Messages
+
+typedef struct Parcel Parcel;
+
+Parcel *messages_new(void);
+void messages_settle(Parcel *parcel, bool is_accepted);
+void messages_take(gpointer message);
+void messages_check_all(void);
 
 // MARK: Host
 

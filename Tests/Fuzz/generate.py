@@ -22,6 +22,7 @@ KINDS = {
     "GRunTimer*": "TIMER",
     "GRunObserver*": "OBSERVER",
     "GRunIdleQueue*": "IDLE_QUEUE",
+    "GRunChannel*": "CHANNEL",
     "GRunThread*": "THREAD",
     "GMainContext*": "CONTEXT",
 }
@@ -35,6 +36,7 @@ FUNCTIONS = {
     "GRunChildSourceFunc": "void (GRunChildSource *, gint, const GError *, gpointer)",
     "GRunTimerFunc": "gboolean (GRunTimer *, gpointer)",
     "GRunObserverFunc": "gboolean (GRunObserver *, GRunActivity, gpointer)",
+    "GRunChannelFunc": "void (gpointer, gpointer)",
     "GRunThreadSetUpFunc": "void (GRunLoop *, gpointer)",
     "GRunVirtualTimeFunc": "void (GRunLoop *, gpointer)",
 }
@@ -44,6 +46,8 @@ ARGUMENTS = {
     "const char* name": "NAME",
     "const char* const*": "MODES",
     "gpointer user_data": "DATA",
+    "gpointer message": "MESSAGE",
+    "GDestroyNotify undelivered": "UNDELIVERED",
     "GDestroyNotify": "NOTIFY",
     "GError**": "ERROR",
     "gboolean": "BOOLEAN",
@@ -61,7 +65,8 @@ ARGUMENTS = {
     "GIOCondition": "CONDITION",
     "GRunActivity": "ACTIVITIES",
 }
-NUMBERS = {"gboolean", "gint", "guint", "gint64", "gdouble", "GIOCondition", "GRunActivity", "GRunResult", "GQuark"}
+NUMBERS = {"gboolean", "gint", "guint", "gint64", "gdouble", "GIOCondition", "GRunActivity", "GRunResult",
+           "GRunSendResult", "GQuark"}
 
 # What may not be called with just anything, by contract: the rule, which is in rules.c, and why.
 RULES = {
@@ -83,6 +88,7 @@ RULES = {
 # What must hold after a call, beside what holds of all: in rules.c.
 CHECKS = {
     "grun_loop_perform_and_wait": "performed_once",
+    "grun_channel_send": "sent",
 }
 # Documented messages that nothing here causes: one of them is a finding.
 UNEXPECTED = {
@@ -121,8 +127,8 @@ def argument(symbol, name, kind, node):
     known = ARGUMENTS.get(f"{kind} {name}", ARGUMENTS.get(kind))
     if known is None:
         fail(f"{symbol}: what is an argument {kind} {name}? See generate.py")
-    pointers = ["MODE", "NAME", "MODES", "DATA", "ERROR"]
-    field = "p" if known in pointers else {"NOTIFY": "f", "SECONDS": "d"}.get(known, "i")
+    pointers = ["MODE", "NAME", "MODES", "DATA", "MESSAGE", "ERROR"]
+    field = "p" if known in pointers else {"NOTIFY": "f", "UNDELIVERED": "f", "SECONDS": "d"}.get(known, "i")
     return f'{{"{name}", ARGUMENT_{known}, 0, NULL, false}}', field
 
 
@@ -191,7 +197,8 @@ def print_function(symbol, node):
     elif "call" in scopes:
         scope = "CALL"
     elif "notified" in scopes:
-        scope = "ONCE" if how in ("NONE", "NUMBER", "ID") else "MANY"
+        is_kept = how not in ("NONE", "NUMBER", "ID") or symbol == "grun_channel_receive"
+        scope = "MANY" if is_kept else "ONCE"
     elif scopes:
         fail(f"{symbol}: a function of scope {scopes}. See generate.py")
     is_reference = "true" if symbol.endswith("_ref") else "false"

@@ -107,6 +107,7 @@ static void *close_account(void *unused)
     keeper_stop();
     owners_drop_all();
     data_check_all();
+    messages_check_all();
     descriptors_close();
     children_end();
     wait_for_threads(threads_before + 1);

@@ -124,3 +124,5 @@ void check_performed_once(Call *call)
         fuzz_fail("%s returns %d, and has called its function %u times", call->function->name, (int)call->result.i,
             data_calls(call->datum));
 }
+
+void check_sent(Call *call) { messages_settle(call->values[1].p, call->result.i == GRUN_SEND_RESULT_ENQUEUED); }

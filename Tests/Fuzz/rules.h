@@ -14,5 +14,6 @@ bool rule_new_thread(Call *call);
 bool rule_join(Call *call);
 
 void check_performed_once(Call *call);
+void check_sent(Call *call);
 
 #endif

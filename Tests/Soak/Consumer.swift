@@ -18,6 +18,8 @@ final class Consumer: @unchecked Sendable {
     private let holds = Shared((count: 0, isClosed: false))
     private let lanes = Shared<[Lane]>([])
     private let sharedSource = Shared<SharedSource?>(nil)
+    /// Into which every producer sends. Narrow: it is full at times.
+    let channel = GRunLoop.Channel<@Sendable () -> Void>(capacity: 16)
 
     // The loop's thread only.
     private let thread = pthread_self()
@@ -41,6 +43,7 @@ final class Consumer: @unchecked Sendable {
         loop.add(keeper, forMode: .soak)
         guard let context = loop.homeContext else { fatalError("a loop with an item has no home context") }
         home = context
+        channel.receive(on: loop) { body in body() }
     }
 
     // MARK: Who uses it

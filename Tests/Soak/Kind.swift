@@ -5,7 +5,7 @@ import GRunLoop
 
 enum Kind: Int, CaseIterable, Sendable {
     case blockCommon, blockDefault, blockModes, perform, job, mainQueue, callback
-    case signal, child, source, timer, repeating, descriptor, observer, delayed, ordered, endHandler
+    case signal, child, channel, source, timer, repeating, descriptor, observer, delayed, ordered, endHandler
 
     var title: String {
         switch self {
@@ -18,6 +18,7 @@ enum Kind: Int, CaseIterable, Sendable {
         case .callback: "callback of GLib's"
         case .signal: "signal source"
         case .child: "child source"
+        case .channel: "element of a channel"
         case .source: "source"
         case .timer: "timer"
         case .repeating: "repeating timer"

@@ -29,6 +29,7 @@ struct Dice {
 /// One thing that a producer does, with the ledger that goes with it.
 enum Act: CaseIterable {
     case blocks, performs, performAndWait, jobs, mainQueue, callbacks
+    case channels, ownChannel
     case signals, sharedSignals, twoLoops
     case oneShots, moved, repeating
     case events, copies, twoOnOne, hangUp, closedWhileWatched, reused, moves
@@ -39,7 +40,7 @@ enum Act: CaseIterable {
 
     private var weight: Int {
         switch self {
-        case .blocks, .performs, .signals: 10
+        case .blocks, .performs, .channels, .signals: 10
         case .jobs, .mainQueue, .callbacks, .oneShots, .events: 7
         case .sharedSignals, .moved, .repeating: 5
         case .newLoop, .nestedRun, .copies, .twoOnOne, .hangUp: 4

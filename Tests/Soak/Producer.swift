@@ -51,6 +51,8 @@ final class Producer {
         case .jobs: postJobs()
         case .mainQueue: postToMainQueue()
         case .callbacks: postCallbacks()
+        case .channels: sendToAll()
+        case .ownChannel: sendThroughItsOwn()
         case .signals: signal()
         case .sharedSignals: signalTogether()
         case .twoLoops: signalTwoLoops()
