@@ -9,6 +9,7 @@ enum Catalogue {
         CommonModes.scenario,
         NestedRun.scenario,
         SignalFromThread.scenario,
+        Channels.scenario,
         TimerGrid.scenario,
         MainQueue.scenario,
         FiveLines.scenario,
