@@ -37,6 +37,7 @@ import CGLib
         case "fds-active-1": bench.descriptorsActive(tokens: 1)
         case "mem-fds": bench.descriptorsMemory()
         case "loops": bench.ringOfLoops()
+        case let name where name.hasPrefix("channel"): bench.channel(name.split(separator: "-"))
         default:
             print("peer=grun case=\(caseName) n=\(n) ns_per_op=NA extra=unsupported")
             exit(3)

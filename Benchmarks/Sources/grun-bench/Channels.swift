@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// Messages from threads to a loop, through a channel. A case is "channel-" and what is different: the producers (2, 8),
+// "objects", "batches", "await" (for await on the loop's executor), "bounded" (1,024 may wait, and the producers are
+// tasks), "tasks" (the same without a limit), "stream" (AsyncStream in the channel's place), "checked" (each producer's
+// are in order, and none is lost: or the program ends).
+
+import BenchSupport
+import GRunLoop
+
+private protocol Message: Sendable {
+    init(_ number: Int)
+    var number: Int { get }
+}
+
+extension Int: Message { fileprivate var number: Int { self } }
+
+private final class Object: Message {
+    let number: Int
+    init(_ number: Int) { self.number = number }
+}
+
+extension Bench {
+    func channel(_ options: [Substring]) {
+        if options.contains("checked") { return passChecked(options) }
+        if options.contains("objects") { pass(options, Object.self) } else { pass(options, Int.self) }
+    }
+
+    private func pass<Element: Message>(_ options: [Substring], _ type: Element.Type) {
+        let producers = options.lazy.compactMap { Int($0) }.first ?? 1
+        let each = n / producers
+        left = each * producers
+        keepAlive()
+        if options.contains("stream") { return stream(producers, each, type) }
+        let capacity = options.contains("bounded") ? 1024 : Int.max
+        let channel = GRunLoop.Channel<Element>(capacity: capacity)
+        if options.contains("batches") {
+            channel.receiveBatches(on: loop, inModes: [.default]) { batch in
+                for index in batch.indices { count &+= batch[index].number | 1 }
+                left -= batch.count
+                if left == 0 { bench.stop() }
+            }
+        } else if options.contains("await") {
+            read(channel.elements(on: loop))
+        } else {
+            channel.receive(on: loop, inModes: [.default]) { element in
+                count &+= element.number | 1
+                left -= 1
+                if left == 0 { bench.stop() }
+            }
+        }
+        let tasks = options.contains("bounded") || options.contains("tasks")
+        if tasks {
+            deliver(producers) { Task.detached { for number in 0..<each { _ = await channel.send(Element(number)) } } }
+        } else {
+            deliver(producers) { onOtherThread { _ in for number in 0..<each { _ = channel.send(Element(number)) } } }
+            bench_join()
+        }
+    }
+
+    private func passChecked(_ options: [Substring]) {
+        let producers = options.lazy.compactMap { Int($0) }.first ?? 1
+        let each = n / producers
+        left = each * producers
+        keepAlive()
+        let channel = GRunLoop.Channel<(producer: Int, number: Int)>(
+            capacity: options.contains("bounded") ? 1024 : .max, undelivered: { _ in fatalError("given up") })
+        nonisolated(unsafe) var next = [Int](repeating: 0, count: producers)
+        channel.receive(on: loop, inModes: [.default]) { message in
+            if next[message.producer] != message.number { fatalError("\(message), and not \(next[message.producer])") }
+            next[message.producer] += 1
+            left -= 1
+            if left == 0 { bench.stop() }
+        }
+        var producer = -1
+        deliver(producers) {
+            producer += 1
+            let own = producer
+            onOtherThread { _ in
+                for number in 0..<each { while channel.send((own, number)) == .full { bench_sleep_microseconds(50) } }
+            }
+        }
+        bench_join()
+    }
+
+    private func stream<Element: Message>(_ producers: Int, _ each: Int, _ type: Element.Type) {
+        let (stream, continuation) = AsyncStream.makeStream(of: Element.self)
+        read(stream)
+        deliver(producers) { onOtherThread { _ in for number in 0..<each { continuation.yield(Element(number)) } } }
+        bench_join()
+    }
+
+    private func read<Elements: AsyncSequence & Sendable>(_ elements: Elements)
+    where Elements.Element: Message, Elements.Failure == Never {
+        Task(executorPreference: loop.executor) {
+            for await element in elements {
+                count &+= element.number | 1
+                left -= 1
+                if left == 0 { return bench.stop() }
+            }
+        }
+    }
+
+    private func deliver(_ producers: Int, _ start: () -> Void) {
+        let cpu = bench_cpu()
+        let time = measure {
+            for _ in 0..<producers { start() }
+            drive()
+        }
+        report(time, "cpu_ns:\(shown(Double(bench_cpu() - cpu) / Double(n)))")
+    }
+}
