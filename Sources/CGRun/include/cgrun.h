@@ -80,8 +80,8 @@ typedef struct {
     bool (*check)(void *loop, bool has_slept, unsigned found);
     /// Runs passes. User code is called from here and from `idle` only.
     void (*dispatch)(void *loop);
-    /// Called with sentinels only: whether beforeWaiting was sent, afterWaiting was not, and nothing is left to do before
-    /// the host sleeps. Must run no user code.
+    /// Called with sentinels only: whether beforeWaiting was sent, afterWaiting was not, and nothing is left to do
+    /// before the host sleeps. Must run no user code.
     bool (*may_sleep)(void *loop);
     /// Called with sentinels only: nothing else is ready in the context, and the loop is not waiting. `is_stale`: as in
     /// `prepare`.
