@@ -353,6 +353,21 @@ final class HostFairnessTests: MainThreadTestCase {
         }
     }
 
+    /// item 41: a pass that is cut in its head goes on with a head: observers see what the source has left to be done.
+    func testCutPassGoesOnWithAHead() {
+        settleSlice()
+        loop.timeSlice = .zero
+        let trace = Recorder()
+        temporary(GRunLoop.Observer(activities: .beforeTimers) { _, _ in trace("head") })
+        let source = source {
+            trace("source")
+            GRunLoop.main.perform { trace("block") }
+        }
+        source.signal()
+        iterateHost { trace.lines.contains("block") }
+        XCTAssertEqual(trace.lines, ["head", "source", "head", "block"])
+    }
+
     /// A flood of performs leaves the host its turns as any other does.
     func testPerformsAreCut() throws {
         settleSlice()
