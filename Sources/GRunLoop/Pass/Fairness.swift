@@ -7,7 +7,7 @@ extension GRunLoop {
     /// a pass depends on no clock.
     ///
     /// - Parameter kind: what the step serves. Of the other kinds those that are ready now come before it, each once:
-    ///   `Turns.owed`.
+    ///   `Turns.remaining`.
     @inline(__always) func isCutLocked(_ frame: Frame, after kind: Kinds) -> Bool {
         frame.run.turns.slice.isSpent(sliceLength, after: kind) && cutLocked(frame, after: kind)
     }
