@@ -119,6 +119,7 @@ import Testing
         arguments: [
             (SIGCHLD, "ChildSource"), (SIGKILL, "SIGTERM"), (SIGSTOP, "SIGTSTP"), (SIGSEGV, "debug"),
             (SIGBUS, "debug"), (SIGFPE, "debug"), (SIGILL, "debug"), (SIGABRT, "SIGTERM"),
+            (SIGTRAP, "debug"),
         ])
     func refused(signal: Int32, remedy: String) {
         let before = disposition(of: signal)

@@ -27,7 +27,7 @@ extension GRunLoop {
         /// A source that listens to a signal from now on, and may be added to any loop.
         ///
         /// - Parameters:
-        ///   - signal: SIGCHLD, SIGKILL, SIGSTOP, SIGSEGV, SIGBUS, SIGFPE, SIGILL and SIGABRT are refused.
+        ///   - signal: SIGCHLD, SIGKILL, SIGSTOP, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT and SIGTRAP are refused.
         ///   - replacing: whether to take the signal over from a handler that somebody in the process has.
         ///   - handler: called on the loop's thread, with how many have come since its last call: at least one. The
         ///     kernel counts each of those that are queued, SIGRTMIN and later; of the others it keeps one at a time.
