@@ -25,6 +25,22 @@ import Testing
         join(joiner)
     }
 
+    @Test("an idle queue whose closure leaves calls its others in another loop")
+    func leavesInIdleWork() async throws {
+        let worker = try GRunLoop.Thread(name: "leaves in idle work")
+        let (trace, queue) = (Recorder(), GRunLoop.IdleQueue())
+        queue.enqueue { pthread_exit(nil) }
+        queue.enqueue { trace("another") }
+        worker.loop.add(queue, forMode: .default)
+        await worker.waitUntilEnded()
+        #expect(trace.lines == [] && queue.count == 1)
+        try await onFreshThread { loop in
+            loop.add(queue, forMode: .default)
+            #expect(loop.run(mode: .default, for: .seconds(2)) == .finished)
+        }
+        #expect(trace.lines == ["another"])
+    }
+
     @Test("who starts one that leaves in its set-up gets a thread that has ended")
     func leavesInSetUp() async throws {
         let started = Flag()

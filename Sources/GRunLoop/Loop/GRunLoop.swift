@@ -47,6 +47,8 @@ public final class GRunLoop: @unchecked Sendable {
     var innermost: Unmanaged<Frame>?
     /// The timers whose closures are on the stack, outermost first. Their runs keep them.
     @exclusivity(unchecked) var firing: [Unmanaged<Timer>] = []
+    /// The idle queues whose closures are being called, the innermost last. Each is kept by its frame.
+    @exclusivity(unchecked) var idleCalls: [Unmanaged<IdleQueue>] = []
     @exclusivity(unchecked) var batch = DescriptorBatch()
     /// Kept across runs: else a program that runs the loop for one source at a time would serve the first kind only.
     var rotation = Rotation()

@@ -26,10 +26,13 @@ extension GRunLoop {
         var work = queue.takeLocked()
         let mayGoOn = current.noteCall()
         mode.endTurn(of: queue)
+        idleCalls.append(.passUnretained(queue))
         unlock(toCall: .passUnretained(queue), in: frame)
         callOutToIdleWork(&work, of: self)
         queue.endCall()
         lock.lock()
+        // Nothing, if the thread has ended meanwhile.
+        _ = idleCalls.popLast()
         turn = mayGoOn && !current.isOver(at: time) ? current : nil
         return turn != nil
     }

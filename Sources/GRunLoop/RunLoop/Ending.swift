@@ -39,6 +39,8 @@ extension GRunLoop: ThreadOwned {
         remains.home = nil
         for descriptor in remains.descriptors { close(descriptor) }
         for request in remains.performs { request.abandon() }
+        // A closure that ended the thread never returns: without this its queue would wait for it in any other loop.
+        for queue in remains.idleCalls { queue.endCall() }
     }
 
     /// Calls all handlers, and those that they add, on the ending thread.
@@ -60,6 +62,7 @@ extension GRunLoop: ThreadOwned {
         var blocks: [BlockQueue.Entry] = []
         var contexts: [ServedContext] = []
         var items: [Item] = []
+        var idleCalls: [IdleQueue] = []
         var home: ServedContext?
         /// Innermost first.
         var frames: [Frame] = []
@@ -76,6 +79,8 @@ extension GRunLoop: ThreadOwned {
             removeEverywhereLocked(timer)
         }
         firing = []
+        remains.idleCalls = idleCalls.map { $0.takeUnretainedValue() }
+        idleCalls = []
         for mode in modes.values { emptyLocked(mode, into: &remains) }
         remains.blocks += commonBlocks.removeAll()
         remains.items = commonItems.removeAll()
