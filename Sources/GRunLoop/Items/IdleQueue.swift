@@ -21,7 +21,8 @@ extension GRunLoop {
     ///
     /// A queue is in one loop at a time, and in any number of its modes; in others its closures wait, and so they do
     /// while the queue is in no loop. As long as one waits in a mode, that is not finished. While a closure runs a
-    /// nested loop the queue's other closures wait. An empty queue costs nothing: it wakes nobody and is asked nothing.
+    /// nested loop the queue's other closures wait, and the nested run's mode is finished without them. An empty queue
+    /// costs nothing: it wakes nobody and is asked nothing.
     /// When the loop's thread ends the queue leaves its modes with what it holds.
     ///
     /// Threads: any. There is no corresponding Core Foundation type: programs build it from an observer. The

@@ -14,8 +14,9 @@ extension GRunLoop {
     /// a handler of it, as Python of SIGINT, a source is an error, unless it replaces that handler for as long as it
     /// listens. Any number of sources and loops can listen to one signal; each gets all of them. What stands between a
     /// signal and its callout is a handler that adds to a counter, on whatever thread the kernel chooses; no mask is
-    /// changed, so that a signal which every thread has blocked waits; system calls are restarted, and programs that
-    /// are started inherit nothing. A forked child that does not exec() hears nothing.
+    /// changed, so that a signal which every thread has blocked waits; system calls are restarted, except those that
+    /// never are, as poll() and nanosleep() (signal(7)). Programs that are started inherit nothing, also not that the
+    /// signal was ignored. A forked child that does not exec() hears nothing.
     ///
     /// Threads: any. Core Foundation has nothing of the kind; the corresponding function of libdispatch is
     /// `dispatch_source_create` with `DISPATCH_SOURCE_TYPE_SIGNAL`, GLib's is `g_unix_signal_source_new`.

@@ -26,8 +26,8 @@ G_BEGIN_DECLS
  *
  * A queue is in one loop at a time, and in any number of its modes; in others its functions wait, and so they do while
  * the queue is in no loop. As long as one waits in a mode, that is not finished. While a function runs a nested loop
- * the queue's others wait. An empty queue costs nothing. When the loop's thread ends the queue leaves its modes with
- * what it holds.
+ * the queue's others wait, and the nested run's mode is finished without them. An empty queue costs nothing. When the
+ * loop's thread ends the queue leaves its modes with what it holds.
  *
  * Threads: any. There is no corresponding Core Foundation function; the GLib function g_idle_add() does not wait until
  * nothing is ready.

@@ -43,8 +43,9 @@ typedef gboolean (*GRunSignalSourceFunc) (GRunSignalSource *source,
  * mode, are counted, and none is lost. With the last source of a signal the former disposition comes back, unless
  * somebody has installed another meanwhile. An ignored signal, as SIGHUP under `nohup`, is heard nevertheless. Any
  * number of sources and loops can listen to one signal; each gets all of them. No mask is changed, so that a signal
- * which every thread has blocked waits; system calls are restarted, and programs that are started inherit nothing. A
- * forked child that does not exec() hears nothing.
+ * which every thread has blocked waits; system calls are restarted, except those that never are, as poll() and
+ * nanosleep() (signal(7)). Programs that are started inherit nothing, also not that the signal was ignored. A forked
+ * child that does not exec() hears nothing.
  *
  * Threads: any. Core Foundation has nothing of the kind; the corresponding GLib function is
  * g_unix_signal_source_new().
