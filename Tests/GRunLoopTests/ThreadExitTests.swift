@@ -41,6 +41,25 @@ import Testing
         #expect(trace.lines == ["another"])
     }
 
+    @Test("a timer whose closure leaves fires in another loop, if it repeats", arguments: [true, false])
+    func leavesInATimer(repeats: Bool) async throws {
+        let worker = try GRunLoop.Thread(name: "leaves in a timer")
+        let fires = Counter()
+        let timer = GRunLoop.Timer(interval: .milliseconds(1), repeats: repeats) { timer in
+            fires.increment()
+            if fires.value == 1 { pthread_exit(nil) }
+            timer.invalidate()
+        }
+        worker.loop.add(timer, forMode: .default)
+        await worker.waitUntilEnded()
+        #expect(fires.value == 1 && timer.isValid == repeats)
+        try await onFreshThread { loop in
+            loop.add(timer, forMode: .default)
+            #expect(loop.run(mode: .default, for: .seconds(2)) == .finished)
+        }
+        #expect(fires.value == (repeats ? 2 : 1) && !timer.isValid)
+    }
+
     @Test("who starts one that leaves in its set-up gets a thread that has ended")
     func leavesInSetUp() async throws {
         let started = Flag()

@@ -77,6 +77,12 @@ extension GRunLoop.Timer {
         invalidate(holding: lock)
     }
 
+    /// Its closure has ended the thread, and never returns.
+    func endFiring() {
+        if guardian.withLock({ dates.period == 0 }) { invalidate() }
+        guardian.withLock { endFiringLocked(dates.deadline) }?.send()
+    }
+
     private func endFiringLocked(_ due: Nanoseconds) -> Kick? {
         isFiring = false
         guard isValidLocked else { return nil }

@@ -39,8 +39,9 @@ extension GRunLoop: ThreadOwned {
         remains.home = nil
         for descriptor in remains.descriptors { close(descriptor) }
         for request in remains.performs { request.abandon() }
-        // A closure that ended the thread never returns: without this its queue would wait for it in any other loop.
+        // A closure that ended the thread never returns: without this its item would wait for it in any other loop.
         for queue in remains.idleCalls { queue.endCall() }
+        for timer in remains.fired { timer.endFiring() }
     }
 
     /// Calls all handlers, and those that they add, on the ending thread.
@@ -63,6 +64,7 @@ extension GRunLoop: ThreadOwned {
         var contexts: [ServedContext] = []
         var items: [Item] = []
         var idleCalls: [IdleQueue] = []
+        var fired: [Timer] = []
         var home: ServedContext?
         /// Innermost first.
         var frames: [Frame] = []
@@ -74,11 +76,9 @@ extension GRunLoop: ThreadOwned {
     private func takeRemainsLocked() -> Remains {
         var remains = Remains()
         remains.performs = performs.close()
-        for timer in firing.map({ $0.takeUnretainedValue() }) {
-            remains.released.append(timer)
-            removeEverywhereLocked(timer)
-        }
+        remains.fired = firing.map { $0.takeUnretainedValue() }
         firing = []
+        for timer in remains.fired { removeEverywhereLocked(timer) }
         remains.idleCalls = idleCalls.map { $0.takeUnretainedValue() }
         idleCalls = []
         for mode in modes.values { emptyLocked(mode, into: &remains) }
