@@ -254,6 +254,34 @@ private typealias Channel = GRunLoop.Channel
         }
     }
 
+    @Test("the end of the loop leaves a batch to the task elsewhere that has it")
+    func loopEndsInABatch() async throws {
+        // Which of its waiters a loop tells first is chance.
+        for _ in 0..<16 {
+            let (lost, isIn, mayGoOn) = (Shared<[Int]>([]), Flag(), Flag())
+            let channel = Channel<Int>(undelivered: { number in lost.update { $0.append(number) } })
+            for number in 1...5 { _ = trySend(channel, number) }
+            let worker = try GRunLoop.Thread()
+            let reading = Task {
+                var found: [Int] = []
+                for await number in channel.elements(on: worker.loop) {
+                    found.append(number)
+                    if number == 2 {
+                        isIn.set()
+                        while !mayGoOn.isSet { await Task.yield() }
+                    }
+                }
+                return found
+            }
+            #expect(await comesTrue { isIn.isSet })
+            worker.stop()
+            await worker.waitUntilEnded()
+            #expect(lost.value.isEmpty, "taken from under the task")
+            mayGoOn.set()
+            #expect(await reading.value == [1, 2] && lost.value == [3, 4, 5])
+        }
+    }
+
     @Test("the end of the loop ends the sequence, of a task that lives there, too")
     func loopEnds() async throws {
         let worker = try GRunLoop.Thread(name: "ends")

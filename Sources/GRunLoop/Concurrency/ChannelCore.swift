@@ -100,6 +100,8 @@ import Synchronization
     @exclusivity(unchecked) var busy = 0
     /// The task that receives, to be told of the end; nil if a closure receives.
     @exclusivity(unchecked) var mailbox: Mailbox<Void>?
+    /// A task receives, also after the end: the batch that it has is its own.
+    @exclusivity(unchecked) var isReadByTask = false
 
     // MARK: The receiver's own
 

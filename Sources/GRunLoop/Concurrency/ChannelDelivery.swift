@@ -19,6 +19,7 @@ extension ChannelCore {
             guard state != .closed else { return true }
             self.source = source
             mailbox = task
+            isReadByTask = task != nil
             return true
         }
         guard isFirst else {
@@ -247,9 +248,10 @@ extension ChannelCore {
 }
 
 extension ChannelCore: AsyncWaiter {
-    /// On the loop's thread. A delivery that is on its stack was left for good.
+    /// On the loop's thread. A delivery that is on its stack was left for good; a task on another thread still has its
+    /// batch, also if its mailbox, which ends with the loop as well, has closed the channel already.
     func loopHasEnded() {
-        lock.withLock { if mailbox == nil { busy = 0 } }
+        lock.withLock { if !isReadByTask { busy = 0 } }
         close()
     }
 }
