@@ -282,6 +282,22 @@ private typealias Channel = GRunLoop.Channel
         }
     }
 
+    @Test("in no mode that is run the end comes all the same, if nothing is left or the channel is let go")
+    func endsInNoMode() async throws {
+        try await withWorker { loop in
+            let (lost, empty) = (Shared<[Int]>([]), Channel<Int>())
+            var first = empty.elements(on: loop, inModes: ["elsewhere"]).makeAsyncIterator()
+            empty.finish()
+            var second = {
+                let channel = Channel<Int>(undelivered: { number in lost.update { $0.append(number) } })
+                _ = trySend(channel, 1)
+                return channel.elements(on: loop, inModes: []).makeAsyncIterator()
+            }()
+            let (one, two) = (await first.next(), await second.next())
+            #expect(one == nil && two == nil && lost.value == [1])
+        }
+    }
+
     @Test("the end of the loop ends the sequence, of a task that lives there, too")
     func loopEnds() async throws {
         let worker = try GRunLoop.Thread(name: "ends")

@@ -182,7 +182,7 @@ extension ChannelCore {
         guard state == .open else { return lock.unlock() }
         state = .finishing
         let waiting = senders.removeAll()
-        let isOver = busy == 0 && count == 0 && next == end && source != nil && mailbox == nil
+        let isOver = busy == 0 && count == 0 && next == end && source != nil
         let told = isOver || isScheduled ? nil : source
         if told != nil { isScheduled = true }
         lock.unlock()
@@ -237,7 +237,7 @@ extension ChannelCore {
     /// Nobody can send any more.
     @usableFromInline func letGo() {
         guard !Fork.isChild else { return }
-        let isReceived = lock.withLock { source != nil && (modeCount > 0 || mailbox != nil) }
+        let isReceived = lock.withLock { source != nil && modeCount > 0 }
         if isReceived { finish() } else { close() }
     }
 
