@@ -51,8 +51,9 @@ extension GRunLoop {
         ///   - capacity: how many elements may wait; those that the loop has taken to deliver do not count any more.
         ///     Zero and negative mean one, `Int.max` is no limit. Memory is taken as it is needed.
         ///   - undelivered: gets what was accepted and not delivered, in order: on the thread that closes the channel
-        ///     or lets go of it, on the ending thread of the loop, or, if the loop is delivering just then, on its
-        ///     thread once the closure has returned. Nil: it is let go there.
+        ///     or lets go of it, on the ending thread of the loop, or, if the loop or a task is delivering just then,
+        ///     on its thread once the closure has returned or the task looks again. Nil: it is let go there. It is kept
+        ///     as long as the channel, beyond its end, too: capture what holds the channel weakly.
         ///
         /// Threads: any. The corresponding GLib function is `g_async_queue_new_full`.
         @inlinable public init(
