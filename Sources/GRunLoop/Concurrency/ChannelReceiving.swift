@@ -147,7 +147,7 @@ extension GRunLoop {
     }
 
     /// Removes a channel from a mode, or from all common modes: nothing is delivered there any more, not even the rest
-    /// of what is being delivered. The elements wait until it is added again.
+    /// of what is being delivered; a task goes on with what it has taken. The elements wait until it is added again.
     ///
     /// Threads: any. The corresponding Core Foundation function is `CFRunLoopRemoveSource`.
     public func remove<Element>(_ channel: Channel<Element>, forMode name: Mode) {
