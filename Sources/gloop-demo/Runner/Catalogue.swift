@@ -9,11 +9,12 @@ enum Catalogue {
         CommonModes.scenario,
         NestedRun.scenario,
         SignalFromThread.scenario,
-        Channels.scenario,
         TimerGrid.scenario,
         MainQueue.scenario,
         FiveLines.scenario,
         AsyncMain.scenario,
+        // From here on the main loop has an executor, whose jobs its common modes wait for.
+        Channels.scenario,
         ActorOnALoop.scenario,
         Ticks.scenario,
         Cancellation.scenario,

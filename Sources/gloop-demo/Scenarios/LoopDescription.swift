@@ -24,6 +24,7 @@ enum LoopDescription {
             > sources0 = (none),
             > sources1 = (none),
             > observers = (none),
+            > idle queues = (none),
             > timers = (none),
             > soft deadline in: never / hard deadline in: never
             }
@@ -41,6 +42,7 @@ enum LoopDescription {
             > > <GRunLoop.Observer 0xN>{valid = Yes, activities = 0x2, repeats = No, order = 0,
             > > > > callout = closure},
             > ],
+            > idle queues = (none),
             > timers = [
             > > <GRunLoop.Timer 0xN>{valid = Yes, firing = No, interval = 60.0 seconds,
             > > > > tolerance = 1.0 seconds, next fire date = N s from now (@ N), callout = closure},
