@@ -36,7 +36,6 @@ extension GRunLoop {
         mailbox.open(for: source)
         for name in names { try add(source, forMode: name) }
         if await mailbox.next(isolation: #isolation) != nil, let outcome = child.reap() { return try outcome.get() }
-        if mailbox.reason == .loopEnded { throw LoopEndedError() }
-        throw CancellationError()
+        throw mailbox.failure
     }
 }

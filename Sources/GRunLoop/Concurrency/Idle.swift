@@ -32,7 +32,6 @@ extension GRunLoop {
         mailbox.open(for: queue)
         for name in names { add(queue, forMode: name) }
         if await mailbox.next(isolation: #isolation) != nil { return }
-        if mailbox.reason == .loopEnded { throw LoopEndedError() }
-        throw CancellationError()
+        throw mailbox.failure
     }
 }

@@ -84,7 +84,6 @@ extension GRunLoop {
             for name in names { add(timer, forMode: name) }
         }
         if await mailbox.next(isolation: #isolation) != nil { return }
-        if mailbox.reason == .loopEnded { throw LoopEndedError() }
-        throw CancellationError()
+        throw mailbox.failure
     }
 }

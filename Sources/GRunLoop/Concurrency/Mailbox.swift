@@ -35,6 +35,11 @@ actor Mailbox<Element: Sendable>: SerialExecutor, AsyncWaiter {
     /// Why no more elements come; nil while some may.
     nonisolated var reason: End? { lock.withLock { end } }
 
+    /// Why what a task waits for once does not come.
+    nonisolated var failure: any Error {
+        reason == .loopEnded ? GRunLoop.LoopEndedError() : CancellationError()
+    }
+
     /// Call it before another thread knows the mailbox. The end of the loop closes the mailbox, and closing it
     /// invalidates `item`.
     nonisolated func open(for item: any Invalidatable) {
