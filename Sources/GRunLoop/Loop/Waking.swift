@@ -70,7 +70,7 @@ extension GRunLoop {
     func wakeUpLocked(for reach: Reach = .everyRun) -> Kick? {
         // The host's next prepare sees it. Where a callout of ours runs a foreign loop, its run counts wake-ups.
         if let innermost {
-            if reach == .everyRun, !isCurrent { noteHeardLocked() }
+            if reach == .everyRun, !isHeardLocked(by: innermost), !isCurrent { noteHeardLocked() }
             guard innermost._withUnsafeGuaranteedRef({ $0.run.stage.countsWakeUps }) else { return nil }
             owed.owe(.wakeUp)
         } else {
@@ -85,6 +85,12 @@ extension GRunLoop {
     /// With the lock held: idle work has come. The loop's own thread comes to it before it sleeps, unless it is about
     /// to.
     func wakeUpForIdleWorkLocked() -> Kick? { isCurrent && !sleep.isUnderWay ? nil : wakeUpLocked() }
+
+    /// With the lock held: another thread's wake-up is owed, of which the innermost run and so the outer ones have
+    /// heard. Of a burst only the first one walks along the frames.
+    @inline(__always) private func isHeardLocked(by innermost: Unmanaged<Frame>) -> Bool {
+        owed.contains(.wakeUp) && innermost._withUnsafeGuaranteedRef { $0.run.heardWakeUp }
+    }
 
     /// With the lock held: every run in which another thread's wake-up counts makes a pass before it sleeps, though a
     /// nested one may serve it.

@@ -94,7 +94,7 @@ extension GRunLoop {
             noteEnqueuedLocked()
             return nil
         }
-        if !isCurrent { owed.owe(.news) }
+        if !owed.contains(.news), !isCurrent { owed.owe(.news) }
         return wakeUpLocked()
     }
 
