@@ -28,7 +28,11 @@ typedef struct {
     uint32_t turn;
     /// Used under the Thread Sanitizer only. Then the word is never free.
     pthread_mutex_t *mutex;
+    /// Whose lock it is: nothing here looks into it.
+    void *owner;
 } cgrun_lock;
+/// What Swift has of it (Base/Lock.swift): `Lock`, with the functions that name it as its methods.
+typedef cgrun_lock *cgrun_lock_ref __attribute__((swift_newtype(struct), swift_name("Lock")));
 enum { CGRUN_LOCK_FREE, CGRUN_LOCK_TAKEN };
 /// True if releasing a lock needs a full fence: membarrier(2) is missing, or this is a build for the Thread Sanitizer.
 /// Changes at most once, to true: so a plain read is enough.
@@ -45,13 +49,13 @@ __attribute__((always_inline)) static inline bool cgrun_lock_try(cgrun_lock *loc
         &lock->word, &state, CGRUN_LOCK_TAKEN, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
 }
 
-__attribute__((always_inline)) static inline void cgrun_lock_take(cgrun_lock *lock)
+__attribute__((always_inline, swift_name("Lock.lock(self:)"))) static inline void cgrun_lock_take(cgrun_lock_ref lock)
 {
     if (__builtin_expect(!cgrun_lock_try(lock), false))
         cgrun_lock_wait(lock);
 }
 
-__attribute__((always_inline)) static inline void cgrun_lock_give(cgrun_lock *lock)
+__attribute__((always_inline, swift_name("Lock.unlock(self:)"))) static inline void cgrun_lock_give(cgrun_lock_ref lock)
 {
     if (__builtin_expect(cgrun_lock_needs_fence, false)) {
         cgrun_lock_give_specially(lock);

@@ -4,24 +4,18 @@
 import CGRun
 import Synchronization
 
+typealias Lock = CGRun.Lock
+
 /// A lock that is not recursive. Its memory is never freed, only used for the next lock: a thread that has read an old
-/// guardian may still lock it, and finds then that it is not the right one any more.
-struct Lock: @unchecked Sendable {
-    private struct Cell {
-        /// The first field: its address is the lock's.
-        var lock = cgrun_lock()
-        var owner: UnsafeMutableRawPointer?
-    }
-
-    private let cell: UnsafeMutablePointer<Cell>
-
-    private static let poolLock = Lock()
+/// guardian may still lock it, and finds then that it is not the right one any more. `lock()` and `unlock()` are C.
+extension Lock: @unchecked @retroactive Sendable {
+    private static let poolLock = make()
     /// Guarded by `poolLock`.
     nonisolated(unsafe) private static var pool: [Lock] = []
 
     static func take() -> Lock {
-        guard !Fork.isChild else { return Lock() }
-        return poolLock.withLock { pool.popLast() } ?? Lock()
+        guard !Fork.isChild else { return make() }
+        return poolLock.withLock { pool.popLast() } ?? make()
     }
 
     static func giveBack(_ lock: Lock) {
@@ -31,36 +25,25 @@ struct Lock: @unchecked Sendable {
         poolLock.withLock { pool.append(lock) }
     }
 
-    private init() {
-        cell = .allocate(capacity: 1)
-        cell.initialize(to: Cell())
+    private static func make() -> Lock {
+        let memory = UnsafeMutablePointer<cgrun_lock>.allocate(capacity: 1)
         cgrun_lock_init(memory)
+        return Lock(rawValue: memory)
     }
 
     /// The lock at an ``address``; nil for the two words of a guardian that has none.
     fileprivate init?(at address: UInt) {
-        guard address > Guardian.taken, let cell = UnsafeMutablePointer<Cell>(bitPattern: address) else { return nil }
-        self.cell = cell
+        guard address > Guardian.taken, let memory = UnsafeMutablePointer<cgrun_lock>(bitPattern: address) else {
+            return nil
+        }
+        self.init(rawValue: memory)
     }
 
-    fileprivate var address: UInt { UInt(bitPattern: cell) }
+    fileprivate var address: UInt { UInt(bitPattern: rawValue) }
 
-    private var memory: UnsafeMutablePointer<cgrun_lock> {
-        UnsafeMutableRawPointer(cell).assumingMemoryBound(to: cgrun_lock.self)
-    }
-
-    /// Whose lock this is: nothing here looks into it.
     var owner: UnsafeMutableRawPointer? {
-        get { cell.pointee.owner }
-        nonmutating set { cell.pointee.owner = newValue }
-    }
-
-    @inline(__always) func lock() {
-        cgrun_lock_take(memory)
-    }
-
-    @inline(__always) func unlock() {
-        cgrun_lock_give(memory)
+        get { rawValue.pointee.owner }
+        nonmutating set { rawValue.pointee.owner = newValue }
     }
 
     /// What `body` returns is released by the caller, after the lock: the deinit of a user's object is user code.
