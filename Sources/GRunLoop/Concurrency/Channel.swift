@@ -87,7 +87,7 @@ extension GRunLoop {
         /// What is not ``SendResult/enqueued`` was not taken: an element that is not `Sendable` is let go then.
         ///
         /// Threads: any; not from a signal handler. The corresponding GLib function is `g_async_queue_push`.
-        @inlinable @inline(__always) public func send(_ element: sending Element) -> SendResult {
+        @inlinable @inline(__always) public func send(_ element: consuming sending Element) -> SendResult {
             switch core.begin() {
             case .at(let slot):
                 slot.initializeMemory(as: Element.self, to: element)
@@ -105,7 +105,7 @@ extension GRunLoop {
         ///   the task is cancelled: such a task does not wait.
         ///
         /// Threads: any. There is no corresponding GLib function.
-        @inlinable nonisolated(nonsending) public func send(_ element: sending Element) async -> SendResult {
+        @inlinable nonisolated(nonsending) public func send(_ element: consuming sending Element) async -> SendResult {
             switch core.begin() {
             case .at(let slot):
                 slot.initializeMemory(as: Element.self, to: element)

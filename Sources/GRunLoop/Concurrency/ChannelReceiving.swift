@@ -91,9 +91,14 @@ extension GRunLoop.Channel {
 
     @inlinable static func deliver(_ core: ChannelCore, _ body: (sending Element) -> Void) {
         core.deliver {
-            nonisolated(unsafe) let element = $0.assumingMemoryBound(to: Element.self).move()
-            body(element)
+            body(take($0))
         }
+    }
+
+    /// Moved out, and the caller's alone: what is passed on keeps no second reference.
+    @inlinable static func take(_ slot: UnsafeMutableRawPointer) -> sending Element {
+        nonisolated(unsafe) let element = slot.assumingMemoryBound(to: Element.self).move()
+        return element
     }
 
     @inlinable static func deliverBatch(_ core: ChannelCore, _ body: (borrowing Span<Element>) -> Void) {
