@@ -2,12 +2,17 @@
 // Channels: what is sent arrives, once and in order, in the modes in which it is received.
 
 import CGLib
-import GRunLoop
 import Glibc
 import TestSupport
 import Testing
 
+@testable import GRunLoop
+
 private typealias Channel = GRunLoop.Channel
+
+extension GRunLoop.Channel {
+    fileprivate var sparePieces: Int { core.lock.withLock { core.guarded.spare.pieces.count } }
+}
 
 @Suite("Channels") struct ChannelTests {
     @Test("what was sent is delivered in order, in one pass, and counts as a handled source")
@@ -103,6 +108,32 @@ private typealias Channel = GRunLoop.Channel
                 #expect(sum.value == (0...round).reduce(0) { $0 + 20_000 * ($1 + 1) + 20_000 * 19_999 / 2 })
                 #expect(count.value == 100 * (round + 1))
             }
+        }
+    }
+
+    @Test("a burst takes pieces of memory, is delivered in order, and leaves some that later ones give back")
+    func memoryAfterABurst() async throws {
+        try await onFreshThread { loop in
+            let channel = Channel<Int>()
+            let next = Shared(0)
+            channel.receive(on: loop) { number in
+                next.update {
+                    if $0 == number { $0 += 1 }
+                }
+            }
+            for number in 0..<300_000 { _ = channel.send(number) }
+            loop.run(mode: .default, for: .zero)
+            #expect(next.value == 300_000)
+            #expect((32...128).contains(channel.sparePieces))
+            // One at a time: half as many pieces are kept after each.
+            for number in 300_000..<300_020 {
+                _ = channel.send(number)
+                loop.run(mode: .default, for: .zero)
+            }
+            #expect(next.value == 300_020)
+            #expect(channel.sparePieces <= 1)
+            channel.close()
+            #expect(channel.sparePieces == 0)
         }
     }
 
@@ -211,6 +242,26 @@ private typealias Channel = GRunLoop.Channel
                     + ["6 is next", "6 begins", "6 ends", "2 ends"])
             #expect(loop.run(mode: .default, for: .zero) == .timedOut)
             #expect(trace.lines.isEmpty)
+        }
+    }
+
+    @Test("a run that is nested in the closure of the last element finds nothing, and then what is sent there")
+    func nestedInTheLast() async throws {
+        try await onFreshThread { loop in
+            let channel = Channel<Int>()
+            let found = Shared<[Int]>([])
+            channel.receive(on: loop) { number in
+                found.update { $0.append(number) }
+                guard number == 3 else { return }
+                #expect(loop.run(mode: .default, for: .zero, returningAfterSourceHandled: true) == .timedOut)
+                _ = channel.send(4)
+                #expect(loop.run(mode: .default, for: .zero, returningAfterSourceHandled: true) == .handledSource)
+                #expect(found.value == [1, 2, 3, 4])
+            }
+            for number in 1...3 { _ = channel.send(number) }
+            loop.run(mode: .default, for: .zero)
+            #expect(found.value == [1, 2, 3, 4])
+            #expect(loop.run(mode: .default, for: .zero) == .timedOut)
         }
     }
 

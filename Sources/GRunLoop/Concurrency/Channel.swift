@@ -24,7 +24,7 @@ extension GRunLoop {
     /// if readings.send(reading) == .full { dropped += 1 }
     /// ```
     ///
-    /// One loop receives, by a closure for each element (``receive(on:inModes:_:)``), by one for all that are there
+    /// One loop receives, by a closure for each element (``receive(on:inModes:_:)``), by one for many at once
     /// (``receiveBatches(on:inModes:_:)``), or as a sequence (``elements(on:inModes:)``). What one thread sends arrives
     /// in that order. A burst wakes the loop once, and no element costs an allocation,
     /// unless a task waits for room.

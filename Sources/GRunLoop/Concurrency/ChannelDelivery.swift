@@ -14,12 +14,12 @@ extension ChannelCore {
         _ call: StaticString
     ) -> Bool {
         let isFirst = lock.withLock { () -> Bool in
-            guard self.loop == nil else { return false }
-            self.loop = loop
-            guard state != .closed else { return true }
-            self.source = source
-            mailbox = task
-            isReadByTask = task != nil
+            guard guarded.loop == nil else { return false }
+            guarded.loop = loop
+            guard guarded.state != .closed else { return true }
+            guarded.source = source
+            guarded.mailbox = task
+            guarded.isReadByTask = task != nil
             return true
         }
         guard isFirst else {
@@ -32,12 +32,12 @@ extension ChannelCore {
         }
         for name in names { join(name, of: loop) }
         lock.lock()
-        let tells = self.source != nil && (count > 0 || state == .finishing)
-        if tells { isScheduled = true }
+        let tells = guarded.source != nil && (!guarded.sent.isEmpty || guarded.state == .finishing)
+        if tells { guarded.isScheduled = true }
         lock.unlock()
         if tells { Self.tell(source) }
         // It was closed meanwhile, and does not wait for the end of the loop any more.
-        if lock.withLock({ state == .closed }) { forget(loop) }
+        if lock.withLock({ guarded.state == .closed }) { forget(loop) }
         return true
     }
 
@@ -47,18 +47,18 @@ extension ChannelCore {
     }
 
     var noteJoined: @Sendable (GRunLoop, GRunLoop.Mode) -> Void {
-        { [self] _, _ in lock.withLock { modeCount += 1 } }
+        { [self] _, _ in lock.withLock { guarded.modeCount += 1 } }
     }
 
     var noteLeft: @Sendable (GRunLoop, GRunLoop.Mode) -> Void {
         { [self] _, _ in
-            lock.withLock { modeCount -= 1 }
+            lock.withLock { guarded.modeCount -= 1 }
             hasNews.store(true, ordering: .relaxed)
         }
     }
 
     private func join(_ name: GRunLoop.Mode, of loop: GRunLoop) {
-        guard let source = lock.withLock({ source }) else { return }
+        guard let source = lock.withLock({ guarded.source }) else { return }
         loop.add(source, forMode: name)
         // It may have been told of elements while it was in no mode.
         if source.isSignalled { loop.wakeUp() }
@@ -67,7 +67,7 @@ extension ChannelCore {
     /// Adds the channel to a mode of its loop. Any thread.
     func add(to loop: GRunLoop, forMode name: GRunLoop.Mode) {
         guard !Fork.refuses("add(Channel)") else { return }
-        guard let home = lock.withLock({ self.loop }) else {
+        guard let home = lock.withLock({ guarded.loop }) else {
             return Log.misuse(
                 "add(Channel)", "ignored: nothing receives from the channel yet; call Channel.receive(on:inModes:_:)")
         }
@@ -81,12 +81,12 @@ extension ChannelCore {
     }
 
     func remove(from loop: GRunLoop, forMode name: GRunLoop.Mode) {
-        guard !Fork.refuses("remove(Channel)"), let source = lock.withLock({ source }) else { return }
+        guard !Fork.refuses("remove(Channel)"), let source = lock.withLock({ guarded.source }) else { return }
         loop.remove(source, forMode: name)
     }
 
     func isIn(_ loop: GRunLoop, forMode name: GRunLoop.Mode) -> Bool {
-        guard !Fork.refuses("contains(Channel)"), let source = lock.withLock({ source }) else { return false }
+        guard !Fork.refuses("contains(Channel)"), let source = lock.withLock({ guarded.source }) else { return false }
         return loop.contains(source, forMode: name)
     }
 
@@ -97,78 +97,85 @@ extension ChannelCore {
     @usableFromInline func deliver(_ body: (UnsafeMutableRawPointer) -> Void) {
         guard let (run, slice) = beginDelivery() else { return }
         // In the memory of the channel, not here: a nested run in the closure goes on with it.
-        while next < end {
-            let element = taken.address(next, type)
-            next &+= 1
+        while let element = takeNext() {
+            if !own.hasRest { unsignalLast() }
             body(element)
             if hasNews.load(ordering: .relaxed), !mayGoOn() { break }
-            if next < end, run.turns.slice.isSpent(slice, after: .sources), isCut() { break }
+            if own.hasRest, run.turns.slice.isSpent(slice, after: .sources), isCut() { break }
         }
         endDelivery()
     }
 
-    /// The same with all elements at once, which `body` moves out or destroys.
+    /// The same with the elements of a piece at once, which `body` moves out or destroys.
     @usableFromInline func deliverBatch(_ body: (_ first: UnsafeMutableRawPointer, _ count: Int) -> Void) {
         guard beginDelivery() != nil else { return }
-        // A nested run in the closure must not fill this piece.
-        var batch = Piece()
-        swap(&batch, &taken)
-        let (first, last) = (next, end)
-        next = 0
-        end = 0
-        if first < last { body(batch.address(first, type), last - first) }
-        if taken.room == 0 {
-            swap(&batch, &taken)
-            (next, end) = (last, last)
-        }
-        batch.free()
-        endDelivery()
+        // A nested run in the closure goes on with the next piece, and must not fill this one.
+        guard own.hasRest, let piece = own.pieces.removeFirst() else { return endDelivery() }
+        own.beginPiece(type)
+        if !own.hasRest { unsignalLast() }
+        body(piece.elements(type), piece.count)
+        endDelivery(of: piece)
     }
 
     /// Nil if the channel is closed.
     private func beginDelivery() -> (Run, slice: Nanoseconds)? {
-        guard let loop = self.loop else { return nil }
+        guard let loop = guarded.loop else { return nil }
         lock.lock()
-        guard state != .closed else {
+        guard guarded.state != .closed else {
             lock.unlock()
             return nil
         }
-        busy += 1
-        isScheduled = false
-        let admitted = next == end ? takeBatchLocked() : []
-        // A nested run in the closure finds the rest only if the source is signalled.
-        let signalled = end - next > 1 || count > 0 ? source : nil
-        if signalled != nil { isScheduled = true }
+        guarded.busy += 1
+        let admitted = own.hasRest ? [] : takeBatchLocked()
+        // A nested run in the closure finds what is left only if the source is signalled.
+        own.isSignalled = own.hasRest || !guarded.sent.isEmpty
+        guarded.isScheduled = own.isSignalled
+        let signalled = own.isSignalled ? guarded.source : nil
         lock.unlock()
         signalled?.signal()
         for sender in admitted { sender.resume(.enqueued) }
         return loop.lock.withLock { loop.frame.map { ($0.run, loop.sliceLength) } }
     }
 
+    /// The last element is about to be delivered: for a nested run nothing is left.
+    @inline(__always) private func unsignalLast() {
+        if own.isSignalled { lock.withLock(unsignalLocked) }
+    }
+
+    /// With the lock held, or the signal of an element that comes now would be lost.
+    private func unsignalLocked() {
+        guard !own.hasRest, guarded.sent.isEmpty else { return }
+        own.isSignalled = false
+        guarded.isScheduled = false
+        guarded.source?.clearSignal()
+    }
+
     /// After news: whether the channel is still open, and in the mode that is being run.
     @inline(never) private func mayGoOn() -> Bool {
+        let (state, busy, loop, source) = lock.withLock {
+            (guarded.state, guarded.busy, guarded.loop, guarded.source)
+        }
         // The news are for the outer deliveries, too.
         if busy == 1 { hasNews.store(false, ordering: .relaxed) }
-        guard let loop, let source = lock.withLock({ state == .closed ? nil : self.source }) else { return false }
+        guard state != .closed, let loop, let source else { return false }
         return loop.lock.withLock { loop.frame?.mode.sources[ObjectIdentifier(source)] != nil }
     }
 
-    @inline(never) private func isCut() -> Bool { loop?.isSliceSpent() ?? false }
+    @inline(never) private func isCut() -> Bool { guarded.loop?.isSliceSpent() ?? false }
 
-    private func endDelivery() {
-        if next == end { freeIfLarge() }
+    private func endDelivery(of piece: ChannelPiece? = nil) {
         lock.lock()
-        busy -= 1
-        let isLeft = next < end || count > 0
-        if state == .closed || state == .finishing && !isLeft && busy == 0 {
+        guarded.busy -= 1
+        if let piece { guarded.spare.giveBack(piece) }
+        giveBackUsedLocked()
+        let isLeft = own.hasRest || !guarded.sent.isEmpty
+        if guarded.state == .closed || guarded.state == .finishing && !isLeft && guarded.busy == 0 {
             lock.unlock()
             return close()
         }
-        isScheduled = isLeft
-        let source = source
-        // Without an element left, the signal was for a nested run, and there was none. Cleared under the lock, so that
-        // no new element's signal is lost.
-        if !isLeft { source?.clearSignal() }
+        guarded.isScheduled = isLeft
+        let source = guarded.source
+        if !isLeft { unsignalLocked() }
         lock.unlock()
         if isLeft { source?.signal() }
     }
@@ -179,12 +186,13 @@ extension ChannelCore {
     @usableFromInline func finish() {
         guard !Fork.isChild else { return }
         lock.lock()
-        guard state == .open else { return lock.unlock() }
-        state = .finishing
-        let waiting = senders.removeAll()
-        let isOver = busy == 0 && count == 0 && next == end && source != nil
-        let told = isOver || isScheduled ? nil : source
-        if told != nil { isScheduled = true }
+        guard guarded.state == .open else { return lock.unlock() }
+        guarded.state = .finishing
+        guarded.sent.end()
+        let waiting = guarded.senders.removeAll()
+        let isOver = guarded.busy == 0 && guarded.sent.isEmpty && !own.hasRest && guarded.source != nil
+        let told = isOver || guarded.isScheduled ? nil : guarded.source
+        if told != nil { guarded.isScheduled = true }
         lock.unlock()
         for sender in waiting { sender.resume(.closed) }
         if isOver { close() } else if let told { Self.tell(told) }
@@ -194,15 +202,18 @@ extension ChannelCore {
     @usableFromInline func close() {
         guard !Fork.isChild else { return }
         lock.lock()
-        state = .closed
-        let (source, task, waiting) = (source.take(), mailbox.take(), senders.removeAll())
+        guarded.state = .closed
+        guarded.sent.end()
+        guarded.spare.end()
+        let (source, task) = (guarded.source.take(), guarded.mailbox.take())
+        let waiting = guarded.senders.removeAll()
         hasNews.store(true, ordering: .relaxed)
-        let remains = busy == 0 ? takeRemainsLocked() : nil
+        let remains = guarded.busy == 0 ? takeRemainsLocked() : nil
         lock.unlock()
         for sender in waiting { sender.resume(.closed) }
         if let source {
             source.invalidate()
-            if let loop { forget(loop) }
+            if let loop = guarded.loop { forget(loop) }
         }
         task?.close(.done)
         if let remains { giveUp(remains) }
@@ -212,46 +223,47 @@ extension ChannelCore {
         _ = loop.lock.withLock { loop.waiters.remove(self) }
     }
 
-    private struct Remains {
-        var taken: Piece
-        let next: Int
-        let end: Int
-        var filled: Piece
-        let count: Int
+    /// What is left of a batch, and what was sent since. With the lock held.
+    private func takeRemainsLocked() -> (batch: Own, sent: ChannelPieces) {
+        defer { own = Own() }
+        return (own, guarded.sent.takeAll())
     }
 
-    private func takeRemainsLocked() -> Remains {
-        defer { (taken, next, end, filled, count) = (Piece(), 0, 0, Piece(), 0) }
-        return Remains(taken: taken, next: next, end: end, filled: filled, count: count)
-    }
-
-    private func giveUp(_ remains: consuming Remains) {
-        if remains.next < remains.end {
-            type.giveUp(remains.taken.address(remains.next, type), remains.end - remains.next)
+    private func giveUp(_ remains: (batch: Own, sent: ChannelPieces)) {
+        var (batch, sent) = remains
+        if let piece = batch.pieces.removeFirst(), let next = batch.next, let end = batch.end {
+            if next != end { type.giveUp(next, (end - next) / type.size) }
+            piece.free()
         }
-        if remains.count > 0 { type.giveUp(remains.filled.address(0, type), remains.count) }
-        remains.taken.free()
-        remains.filled.free()
+        giveUp(&batch.pieces)
+        giveUp(&sent)
+    }
+
+    private func giveUp(_ pieces: inout ChannelPieces) {
+        while let piece = pieces.removeFirst() {
+            if piece.count > 0 { type.giveUp(piece.elements(type), piece.count) }
+            piece.free()
+        }
     }
 
     /// Nobody can send any more.
     @usableFromInline func letGo() {
         guard !Fork.isChild else { return }
-        let isReceived = lock.withLock { source != nil && modeCount > 0 }
+        let isReceived = lock.withLock { guarded.source != nil && guarded.modeCount > 0 }
         if isReceived { finish() } else { close() }
     }
 
-    @usableFromInline var isOpen: Bool { !Fork.isChild && lock.withLock { state == .open } }
+    @usableFromInline var isOpen: Bool { !Fork.isChild && lock.withLock { guarded.state == .open } }
 
     /// What was sent and is not delivered yet. A hint, like any such number.
-    @usableFromInline var waiting: Int { Fork.isChild ? 0 : lock.withLock { count } }
+    @usableFromInline var waiting: Int { Fork.isChild ? 0 : lock.withLock { guarded.sent.count } }
 }
 
 extension ChannelCore: AsyncWaiter {
     /// On the loop's thread. A delivery that is on its stack was left for good; a task on another thread still has its
     /// batch, also if its mailbox, which ends with the loop as well, has closed the channel already.
     func loopHasEnded() {
-        lock.withLock { if !isReadByTask { busy = 0 } }
+        lock.withLock { if !guarded.isReadByTask { guarded.busy = 0 } }
         close()
     }
 }

@@ -98,17 +98,16 @@ extension GRunLoop.Channel {
 
     /// The address of the next element, to be moved out; nil if ``refill(isolation:)`` has to look.
     @usableFromInline func next() -> UnsafeMutableRawPointer? {
-        guard isReceiver, core.next < core.end, !core.hasNews.load(ordering: .relaxed), !Task.isCancelled,
+        guard isReceiver, core.own.hasRest, !core.hasNews.load(ordering: .relaxed), !Task.isCancelled,
             !isSliceSpent
         else { return nil }
-        defer { core.next &+= 1 }
-        return core.taken.address(core.next, core.type)
+        return core.takeNext()
     }
 
     /// Off the loop's thread no slice counts.
     private var isSliceSpent: Bool {
         guard loop.isCurrent, let frame = loop.innermost else { return false }
-        return frame._withUnsafeGuaranteedRef { $0.run.turns.slice.isSpent(core.slice, after: .sources) }
+        return frame._withUnsafeGuaranteedRef { $0.run.turns.slice.isSpent(core.own.slice, after: .sources) }
     }
 
     /// Whether there may be an element now; false at the end.
@@ -119,7 +118,7 @@ extension GRunLoop.Channel {
             core.close()
             return false
         }
-        if core.next < core.end {
+        if core.own.hasRest {
             if core.takeNews() { return false }
             // The slice is spent: a job of its own, after whatever else is ready.
             if isSliceSpent { await Task.yield() }
@@ -142,15 +141,15 @@ extension ChannelCore: Invalidatable {
 extension ChannelCore {
     /// A task has had its batch. Returns false if nothing more can come.
     func asksLoop() -> Bool {
-        freeIfLarge()
         lock.lock()
-        busy = 0
-        guard state == .open || state == .finishing && count > 0 else {
+        guarded.busy = 0
+        giveBackUsedLocked()
+        guard guarded.state == .open || guarded.state == .finishing && !guarded.sent.isEmpty else {
             lock.unlock()
             return false
         }
-        isScheduled = count > 0
-        let told = isScheduled ? source : nil
+        guarded.isScheduled = !guarded.sent.isEmpty
+        let told = guarded.isScheduled ? guarded.source : nil
         lock.unlock()
         if let told { Self.tell(told) }
         return true
@@ -159,28 +158,28 @@ extension ChannelCore {
     /// The loop has had its turn. False if the channel was closed.
     func takeForTask() -> Bool {
         lock.lock()
-        guard state != .closed else {
+        guard guarded.state != .closed else {
             lock.unlock()
             return false
         }
-        busy = 1
-        isScheduled = true
+        guarded.busy = 1
+        guarded.isScheduled = true
         let admitted = takeBatchLocked()
         lock.unlock()
         for sender in admitted { sender.resume(.enqueued) }
-        if let loop { slice = loop.lock.withLock { loop.sliceLength } }
+        if let loop = guarded.loop { own.slice = loop.lock.withLock { loop.sliceLength } }
         return true
     }
 
     /// Whether the channel was closed: then the rest of the batch is given up here.
     func takeNews() -> Bool {
         hasNews.store(false, ordering: .relaxed)
-        guard lock.withLock({ state == .closed }) else { return false }
+        guard lock.withLock({ guarded.state == .closed }) else { return false }
         leaveTask()
         close()
         return true
     }
 
     /// The task has no batch any more: what is left of it is for ``close()``.
-    func leaveTask() { lock.withLock { busy = 0 } }
+    func leaveTask() { lock.withLock { guarded.busy = 0 } }
 }

@@ -46,10 +46,11 @@ extension GRunLoop.Channel {
         core.receive(on: loop, inModes: names, onMainActor: { @MainActor in Self.deliver(core, body) })
     }
 
-    /// Has the closure called with all elements that are there, on a loop's thread: one call a pass.
+    /// Has the closure called with the elements that are there, on a loop's thread: one batch a pass.
     ///
-    /// The elements are let go when it returns. What comes meanwhile, and what a nested run delivers, are batches of
-    /// their own. No time slice cuts a batch: ``capacity`` is its limit.
+    /// A batch is all that was there when its turn came, up to 32 KiB of elements; what is beyond comes in further
+    /// passes, between which whatever else is ready has its turn. The elements are let go when the closure returns.
+    /// What comes meanwhile, and what a nested run delivers, are batches of their own.
     ///
     /// - Parameters:
     ///   - loop: whose thread receives.

@@ -82,16 +82,16 @@ extension ChannelCore {
     ) {
         lock.lock()
         sender.wait(continuation)
-        guard state == .open, !sender.isCancelled else {
-            let result: GRunLoop.SendResult = state == .open ? .full : .closed
+        guard guarded.state == .open, !sender.isCancelled else {
+            let result: GRunLoop.SendResult = guarded.state == .open ? .full : .closed
             lock.unlock()
             return sender.resume(result)
         }
-        senders.append(sender)
+        guarded.senders.append(sender)
         // The receiver may have made room since the task looked.
         let admitted = admitSendersLocked()
-        let told = admitted.isEmpty || isScheduled ? nil : source
-        if !admitted.isEmpty { isScheduled = true }
+        let told = admitted.isEmpty || guarded.isScheduled ? nil : guarded.source
+        if !admitted.isEmpty { guarded.isScheduled = true }
         lock.unlock()
         if let told { Self.tell(told) }
         for sender in admitted { sender.resume(.enqueued) }
@@ -102,7 +102,7 @@ extension ChannelCore {
         let wasListed = lock.withLock { () -> Bool in
             sender.isCancelled = true
             guard sender.isListed else { return false }
-            senders.remove(sender)
+            guarded.senders.remove(sender)
             return true
         }
         if wasListed { sender.resume(.full) }

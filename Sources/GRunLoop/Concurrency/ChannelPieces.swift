@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+// The memory of a channel: pieces for some elements each, which go from those who send to the loop, and back.
+//
+// The first piece grows up to 32 KiB, so that a channel that never has much needs little; then others follow. So little
+// is moved under the lock, however long the loop stays away, and the pieces of a burst are filled again in the next one.
+
+/// What a channel must know of its elements.
+@usableFromInline struct ChannelElementType {
+    let size: Int
+    let alignment: Int
+    /// Moves that many elements to memory that holds none.
+    let move: (_ from: UnsafeMutableRawPointer, _ to: UnsafeMutableRawPointer, _ count: Int) -> Void
+    /// Moves that many elements out, to the program's closure for what was not delivered.
+    let giveUp: (_ first: UnsafeMutableRawPointer, _ count: Int) -> Void
+
+    @usableFromInline init(
+        size: Int, alignment: Int,
+        move: @escaping (UnsafeMutableRawPointer, UnsafeMutableRawPointer, Int) -> Void,
+        giveUp: @escaping (UnsafeMutableRawPointer, Int) -> Void
+    ) {
+        self.size = size
+        self.alignment = alignment
+        self.move = move
+        self.giveUp = giveUp
+    }
+}
+
+/// Memory for elements. Whoever has it frees it, or gives it back.
+struct ChannelPiece {
+    private struct Head {
+        let room: Int
+        /// How many elements there are, known once the piece is no longer filled.
+        var count = 0
+        /// The piece behind it.
+        var next: ChannelPiece?
+    }
+
+    private let head: UnsafeMutablePointer<Head>
+
+    init(room: Int, _ type: ChannelElementType) {
+        let memory = UnsafeMutableRawPointer.allocate(
+            byteCount: Self.offset(type) + room * type.size,
+            alignment: max(MemoryLayout<Head>.alignment, type.alignment))
+        head = memory.initializeMemory(as: Head.self, to: Head(room: room))
+    }
+
+    /// It holds no element any more.
+    func free() { head.deallocate() }
+
+    var room: Int { head.pointee.room }
+
+    var count: Int {
+        get { head.pointee.count }
+        nonmutating set { head.pointee.count = newValue }
+    }
+
+    fileprivate var next: ChannelPiece? {
+        get { head.pointee.next }
+        nonmutating set { head.pointee.next = newValue }
+    }
+
+    func elements(_ type: ChannelElementType) -> UnsafeMutableRawPointer {
+        UnsafeMutableRawPointer(head) + Self.offset(type)
+    }
+
+    /// Where the first element stands: behind the head.
+    private static func offset(_ type: ChannelElementType) -> Int {
+        (MemoryLayout<Head>.size + type.alignment - 1) / type.alignment * type.alignment
+    }
+}
+
+/// Pieces in a row.
+struct ChannelPieces {
+    private(set) var first: ChannelPiece?
+    private(set) var last: ChannelPiece?
+    private(set) var count = 0
+
+    var hasSecond: Bool { count > 1 }
+
+    mutating func append(_ piece: ChannelPiece) {
+        piece.next = nil
+        if let last { last.next = piece } else { first = piece }
+        last = piece
+        count += 1
+    }
+
+    mutating func removeFirst() -> ChannelPiece? {
+        guard let piece = first else { return nil }
+        first = piece.next
+        if first == nil { last = nil }
+        count -= 1
+        return piece
+    }
+}
+
+/// What was sent and not taken. Guarded by the channel's lock.
+struct ChannelSent {
+    /// The last one is being filled.
+    private var pieces = ChannelPieces()
+    private(set) var count = 0
+    /// How many of them are in the pieces before the last.
+    private var countBefore = 0
+    /// Where the next element goes, if there is room.
+    private(set) var slot: UnsafeMutableRawPointer?
+    /// How many elements can go there, one behind the other. Zero: it has to be seen why.
+    private(set) var room = 0
+
+    var isEmpty: Bool { count == 0 }
+
+    /// The next element is in its slot.
+    @inline(__always) mutating func commit(_ type: ChannelElementType) {
+        slot = slot.unsafelyUnwrapped + type.size
+        room &-= 1
+        count &+= 1
+    }
+
+    /// Adds a piece: there is no room left in the others.
+    mutating func append(_ piece: ChannelPiece, upTo capacity: Int, _ type: ChannelElementType) {
+        endPiece()
+        pieces.append(piece)
+        slot = piece.elements(type)
+        room = min(piece.room, capacity - count)
+    }
+
+    var hasOnePiece: Bool { pieces.count == 1 }
+
+    /// Moves everything from the only piece to a larger one.
+    mutating func move(to larger: ChannelPiece, upTo capacity: Int, _ type: ChannelElementType) {
+        guard let small = pieces.removeFirst() else { return }
+        pieces.append(larger)
+        type.move(small.elements(type), larger.elements(type), count)
+        small.free()
+        slot = larger.elements(type) + count * type.size
+        room = min(larger.room, capacity) - count
+    }
+
+    mutating func takeAll() -> ChannelPieces {
+        endPiece()
+        defer { self = ChannelSent() }
+        return pieces
+    }
+
+    /// Nothing more is accepted.
+    mutating func end() { room = 0 }
+
+    private mutating func endPiece() {
+        pieces.last?.count = count - countBefore
+        countBefore = count
+    }
+}
+
+/// Pieces that are empty, to be filled again. Guarded by the channel's lock.
+struct ChannelSpare {
+    private(set) var pieces = ChannelPieces()
+    /// How many are kept: as many as the last batches had.
+    private var kept = 1
+    /// What a piece has room for. A channel that never has much needs little.
+    private var room = 0
+
+    private static let firstRoom = 16
+    /// In bytes: of a piece, and of all that are kept.
+    private static let (largest, mostKept) = (1 << 15, 1 << 22)
+
+    mutating func take(upTo capacity: Int, _ type: ChannelElementType) -> ChannelPiece {
+        if room == 0 { room = min(Self.firstRoom, mostRoom(upTo: capacity, type)) }
+        return pieces.removeFirst() ?? ChannelPiece(room: room, type)
+    }
+
+    /// Nil if pieces are as large already as they get.
+    mutating func takeLarger(upTo capacity: Int, _ type: ChannelElementType) -> ChannelPiece? {
+        let most = mostRoom(upTo: capacity, type)
+        guard room < most else { return nil }
+        room = min(room * 2, most)
+        freeAll()
+        return ChannelPiece(room: room, type)
+    }
+
+    private func mostRoom(upTo capacity: Int, _ type: ChannelElementType) -> Int {
+        min(max(1, Self.largest / type.size), capacity)
+    }
+
+    mutating func giveBack(_ piece: ChannelPiece) {
+        guard piece.room == room, pieces.count < kept else { return piece.free() }
+        pieces.append(piece)
+    }
+
+    mutating func noteBatch(of count: Int, _ type: ChannelElementType) {
+        guard count > 0 else { return }
+        kept = min(max(count, kept / 2), max(1, Self.mostKept / (room * type.size)))
+        while pieces.count > kept { pieces.removeFirst()?.free() }
+    }
+
+    /// No piece is kept any more.
+    mutating func end() {
+        kept = 0
+        freeAll()
+    }
+
+    private mutating func freeAll() {
+        while let piece = pieces.removeFirst() { piece.free() }
+    }
+}
