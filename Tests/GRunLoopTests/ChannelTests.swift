@@ -11,7 +11,7 @@ import Testing
 private typealias Channel = GRunLoop.Channel
 
 extension GRunLoop.Channel {
-    fileprivate var sparePieces: Int { core.lock.withLock { core.guarded.spare.pieces.count } }
+    fileprivate var sparePieces: Int { core.guarded.spare.pieces.count }
 }
 
 @Suite("Channels") struct ChannelTests {

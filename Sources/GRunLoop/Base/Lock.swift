@@ -100,7 +100,7 @@ struct Guardian: ~Copyable {
     var bound: Held { Lock(at: word.load(ordering: .relaxed)) }
 
     /// With `lock` held: whether it is the item's.
-    @inline(__always) borrowing func isBound(to lock: Lock) -> Bool {
+    borrowing func isBound(to lock: Lock) -> Bool {
         word.load(ordering: .acquiring) == lock.address
     }
 

@@ -138,7 +138,7 @@ extension ChannelCore {
     }
 
     /// The last element is about to be delivered: for a nested run nothing is left.
-    @inline(__always) private func unsignalLast() {
+    private func unsignalLast() {
         if own.isSignalled { lock.withLock(unsignalLocked) }
     }
 
@@ -151,7 +151,7 @@ extension ChannelCore {
     }
 
     /// After news: whether the channel is still open, and in the mode that is being run.
-    @inline(never) private func mayGoOn() -> Bool {
+    private func mayGoOn() -> Bool {
         let (state, busy, loop, source) = lock.withLock {
             (guarded.state, guarded.busy, guarded.loop, guarded.source)
         }
@@ -161,7 +161,7 @@ extension ChannelCore {
         return loop.lock.withLock { loop.frame?.mode.sources[ObjectIdentifier(source)] != nil }
     }
 
-    @inline(never) private func isCut() -> Bool { guarded.loop?.isSliceSpent() ?? false }
+    private func isCut() -> Bool { guarded.loop?.isSliceSpent() ?? false }
 
     private func endDelivery(of piece: ChannelPiece? = nil) {
         lock.lock()

@@ -99,9 +99,9 @@ struct BlockQueue {
     }
 
     /// The sequence number of the first block that is numbered `start` or later and has not been taken.
-    @inline(__always) func first(from start: UInt64) -> UInt64? { live > 0 ? firstLive(from: start) : nil }
+    func first(from start: UInt64) -> UInt64? { live > 0 ? firstLive(from: start) : nil }
 
-    @inline(never) private func firstLive(from start: UInt64) -> UInt64? {
+    private func firstLive(from start: UInt64) -> UInt64? {
         dropTakenAtHead()
         guard let offset = firstOffset(from: start) else { return nil }
         return entries[slot(offset)].sequence

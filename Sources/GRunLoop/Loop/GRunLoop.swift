@@ -48,7 +48,7 @@ public final class GRunLoop: @unchecked Sendable {
     /// The timers whose closures are on the stack, outermost first. Their runs keep them.
     @exclusivity(unchecked) var firing: [Unmanaged<Timer>] = []
     /// The idle queues whose closures are being called, the innermost last. Each is kept by its frame.
-    @exclusivity(unchecked) var idleCalls: [Unmanaged<IdleQueue>] = []
+    var idleCalls: [Unmanaged<IdleQueue>] = []
     @exclusivity(unchecked) var batch = DescriptorBatch()
     /// Kept across runs: else a program that runs the loop for one source at a time would serve the first kind only.
     var rotation = Rotation()
@@ -173,7 +173,7 @@ public final class GRunLoop: @unchecked Sendable {
 
     /// The current time on the loop's clock.
     @inline(__always) var time: Nanoseconds { virtualTime == nil ? .now() : virtualNow }
-    @inline(never) private var virtualNow: Nanoseconds { virtualTime?.now ?? .now() }
+    private var virtualNow: Nanoseconds { virtualTime?.now ?? .now() }
 
     // MARK: Modes
 

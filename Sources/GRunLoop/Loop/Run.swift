@@ -97,7 +97,7 @@ final class Frame {
     /// The earliest deadline of the outer runs that has not woken anyone yet.
     var nextAncestorDeadline: Nanoseconds { isOutermost ? .never : earliestAncestorDeadline }
 
-    @inline(never) private var earliestAncestorDeadline: Nanoseconds {
+    private var earliestAncestorDeadline: Nanoseconds {
         var earliest = Nanoseconds.never
         forEachAncestor { earliest = min(earliest, $0.alarm) }
         return earliest

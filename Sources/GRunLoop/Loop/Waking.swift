@@ -88,7 +88,7 @@ extension GRunLoop {
 
     /// With the lock held: another thread's wake-up is owed, of which the innermost run and so the outer ones have
     /// heard. Of a burst only the first one walks along the frames.
-    @inline(__always) private func isHeardLocked(by innermost: Unmanaged<Frame>) -> Bool {
+    private func isHeardLocked(by innermost: Unmanaged<Frame>) -> Bool {
         owed.contains(.wakeUp) && innermost._withUnsafeGuaranteedRef { $0.run.heardWakeUp }
     }
 

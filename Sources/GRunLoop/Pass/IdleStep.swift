@@ -6,7 +6,7 @@ import CGRun
 extension GRunLoop {
     /// With the lock held before and after, where we drive: calls idle work if the loop would sleep now. A pass follows
     /// in any case: for what is ready, or for what the work has changed, which no observer has seen yet.
-    @inline(never) func runIdleWorkLocked(_ frame: Frame, _ mode: ModeState) {
+    func runIdleWorkLocked(_ frame: Frame, _ mode: ModeState) {
         var turn: IdleTurn?
         while isAboutToSleepLocked(frame, mode), callIdleWorkLocked(&turn, frame, mode) {}
         owed.owe(.wakeUp)
