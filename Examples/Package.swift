@@ -37,11 +37,15 @@ let package = Package(
         .executableTarget(
             name: "gtk4-checks", dependencies: ["HostChecks", "CGtk4", argumentParser], swiftSettings: strict),
 
+        // All that a daemon waits for, in one loop; in C it is daemon-c.
+        .executableTarget(name: "daemon", dependencies: [loop], swiftSettings: strict),
+
         // Programs in C, which `make test-c` compiles against the installed library as well.
         .executableTarget(name: "hello-timer", dependencies: [cInterface], cSettings: strictC),
         .executableTarget(name: "activity-trace", dependencies: [cInterface], cSettings: strictC),
         .executableTarget(name: "signal-from-thread", dependencies: [cInterface], cSettings: strictC),
         .executableTarget(name: "modal-loop", dependencies: [cInterface], cSettings: strictC),
+        .executableTarget(name: "daemon-c", dependencies: [cInterface], cSettings: strictC),
         .executableTarget(name: "gio-echo", dependencies: [cInterface, glib], cSettings: strictC),
         .executableTarget(name: "gtk3-host", dependencies: [cInterface, "CGtk3"], cSettings: strictC),
         .executableTarget(name: "gtk4-host", dependencies: [cInterface, "CGtk4"], cSettings: strictC),

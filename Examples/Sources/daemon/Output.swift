@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the daemon says: lines, each written at once, also where the output is no terminal.
+
+import Glibc
+
+func say(_ line: String) { write(line, to: STDOUT_FILENO) }
+func complain(_ line: String) { write(line, to: STDERR_FILENO) }
+
+private func write(_ line: String, to descriptor: Int32) {
+    var line = line + "\n"
+    line.withUTF8 { _ = Glibc.write(descriptor, $0.baseAddress, $0.count) }
+}
