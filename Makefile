@@ -53,6 +53,7 @@ test: check-deps lint glib-api
 	scripts/trace-cost
 	scripts/clients
 	scripts/clocks
+	scripts/check-daemon
 	scripts/hosted
 
 build: deps
