@@ -69,35 +69,46 @@ import Testing
             let isBound = item.guardian.bind(to: lock)
             #expect(isBound)
         }
-        first.lock()
-        bind(to: first)
         let isThere = Atomic(false)
         let isOthers = Atomic(false)
         let hasEntered = Atomic(false)
-        let visitor = LoopThread { _ in
-            isThere.store(true, ordering: .releasing)
-            let wasOthers = item.guardian.withLock {
-                defer { hasEntered.store(true, ordering: .releasing) }
-                return isOthers.load(ordering: .acquiring)
-            }
-            #expect(!wasOthers)
-        }
+        let (isTaken, isOver) = (Flag(), Flag())
+        let visitor = Shared<LoopThread?>(nil)
         /// What it sleeps for: the address of the lock's word.
         func sleepsFor() -> String? {
+            guard let visitor = visitor.value else { return nil }
             let call = systemCall(of: visitor.kernelID)
             return isThere.load(ordering: .acquiring) && call.count > 1 ? call[1] : nil
         }
-        #expect(waitUntil { sleepsFor() != nil })
-        let former = sleepsFor()
-        item.guardian.unbind()
-        second.lock()
-        bind(to: second)
-        isOthers.store(true, ordering: .releasing)
-        first.unlock()
+        var (former, holder): (String?, LoopThread?)
+        first.withLock {
+            bind(to: first)
+            visitor.value = LoopThread { _ in
+                isThere.store(true, ordering: .releasing)
+                let wasOthers = item.guardian.withLock {
+                    defer { hasEntered.store(true, ordering: .releasing) }
+                    return isOthers.load(ordering: .acquiring)
+                }
+                #expect(!wasOthers)
+            }
+            #expect(waitUntil { sleepsFor() != nil })
+            former = sleepsFor()
+            item.guardian.unbind()
+            holder = LoopThread { _ in
+                second.withLock {
+                    isTaken.set()
+                    isOver.wait()
+                }
+            }
+            #expect(isTaken.wait())
+            bind(to: second)
+            isOthers.store(true, ordering: .releasing)
+        }
         #expect(waitUntil { hasEntered.load(ordering: .acquiring) || sleepsFor().map { $0 != former } == true })
         isOthers.store(false, ordering: .releasing)
-        second.unlock()
-        visitor.join()
+        isOver.set()
+        holder?.join()
+        visitor.value?.join()
         second.withLock { item.guardian.unbind() }
         Lock.giveBack(first)
         Lock.giveBack(second)

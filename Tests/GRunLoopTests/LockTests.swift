@@ -53,11 +53,11 @@ import Testing
             }
         }
         for round in 0..<rounds {
-            guarded.lock.lock()
-            for _ in 0..<sleepers { go.signal() }
-            // Longer than anybody looks; in some rounds they are just about to sleep.
-            usleep(UInt32(round % 60))
-            guarded.lock.unlock()
+            guarded.lock.withLock {
+                for _ in 0..<sleepers { go.signal() }
+                // Longer than anybody looks; in some rounds they are just about to sleep.
+                usleep(UInt32(round % 60))
+            }
             for _ in 0..<sleepers { done.wait() }
         }
         for thread in threads { thread.join() }
@@ -91,13 +91,13 @@ import Testing
         let end = GRunLoop.now + .seconds(1)
         while GRunLoop.now < end {
             round += 1
-            guarded.lock.lock()
-            wanted.store(round, ordering: .releasing)
-            let number = random.next()
-            // Somewhere in here the other one has looked often enough.
-            for _ in 0..<(number >> 40) % 400 { _ = had.load(ordering: .relaxed) }
-            for line in 0..<8 as Range<UInt64> { memory[Int((number >> (8 + 5 * line)) & 0x3FFF) * 1024] = 1 }
-            guarded.lock.unlock()
+            guarded.lock.withLock {
+                wanted.store(round, ordering: .releasing)
+                let number = random.next()
+                // Somewhere in here the other one has looked often enough.
+                for _ in 0..<(number >> 40) % 400 { _ = had.load(ordering: .relaxed) }
+                for line in 0..<8 as Range<UInt64> { memory[Int((number >> (8 + 5 * line)) & 0x3FFF) * 1024] = 1 }
+            }
             while had.load(ordering: .acquiring) < round {}
         }
         wanted.store(-1, ordering: .releasing)

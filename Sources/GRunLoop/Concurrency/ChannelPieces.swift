@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The memory of a channel: pieces for some elements each, which go from those who send to the loop, and back.
 //
-// The first piece grows up to 32 KiB, so that a channel that never has much needs little; then others follow. So little
-// is moved under the lock, however long the loop stays away, and the pieces of a burst are filled again in the next one.
+// The first piece grows up to 32 KiB, so that a channel that never has much needs little; then others follow. So
+// little is moved under the lock, however long the loop stays away. The pieces of a burst are filled again in the next.
 
 /// What a channel must know of its elements.
 @usableFromInline struct ChannelElementType {
