@@ -46,6 +46,7 @@ final class Counted: Sendable {
     private let count = Atomic(0)
     var value: Int { count.load(ordering: .acquiring) }
     @discardableResult func add() -> Int { count.add(1, ordering: .acquiringAndReleasing).newValue }
+    func change(by amount: Int) -> Int { count.add(amount, ordering: .acquiringAndReleasing).newValue }
     func store(_ value: Int) { count.store(value, ordering: .releasing) }
     func raise(to value: Int) { count.max(value, ordering: .acquiringAndReleasing) }
 }

@@ -20,6 +20,11 @@ final class Consumer: @unchecked Sendable {
     private let sharedSource = Shared<SharedSource?>(nil)
     /// Into which every producer sends. Narrow: it is full at times.
     let channel = GRunLoop.Channel<@Sendable () -> Void>(capacity: 16)
+    let crowds = Crowds()
+    /// Into which every producer enqueues.
+    let idleQueue = GRunLoop.IdleQueue(timePerPass: .microseconds(100))
+    /// What is looked at when no producer is at work, and the loop has come to everything.
+    private let settlements = Shared<[@Sendable () -> Void]>([])
 
     // The loop's thread only.
     private let thread = pthread_self()
@@ -44,6 +49,7 @@ final class Consumer: @unchecked Sendable {
         guard let context = loop.homeContext else { fatalError("a loop with an item has no home context") }
         home = context
         channel.receive(on: loop) { body in body() }
+        loop.add(idleQueue, forMode: .common)
     }
 
     // MARK: Who uses it
@@ -92,6 +98,16 @@ final class Consumer: @unchecked Sendable {
         lanes.update { $0 = [] }
         let source = sharedSource.update { $0.take() }
         source?.end()
+    }
+
+    func settleWhenIdle(_ settle: @escaping @Sendable () -> Void) { settlements.update { $0.append(settle) } }
+
+    func settleAll() {
+        let all = settlements.update { settlements in
+            defer { settlements = [] }
+            return settlements
+        }
+        for settle in all { settle() }
     }
 
     var debts: [String] { allLanes.filter { !$0.isSettled }.map(\.debt) + (sharedSource.value?.debts ?? []) }

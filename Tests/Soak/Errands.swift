@@ -9,13 +9,13 @@ import Glibc
 import TestSupport
 
 /// The callout in which something is done.
-private enum Place: CaseIterable {
+enum Place: CaseIterable {
     case perform, block, job, timer, source, descriptor, callback
 }
 
 extension Producer {
     /// Has `body` called in a callout of the loop, and waits for it. It gets to know whether that is a block.
-    private func visit(
+    func visit(
         _ consumer: Consumer, _ place: Place, _ what: String, _ body: @escaping @Sendable (_ inBlock: Bool) -> Void
     ) {
         let loop = consumer.loop
@@ -59,7 +59,7 @@ extension Producer {
         }
     }
 
-    private var place: Place { dice.pick(Place.allCases) }
+    var place: Place { dice.pick(Place.allCases) }
 
     /// Everything goes on in it.
     func nestRun() {

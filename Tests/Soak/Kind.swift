@@ -5,7 +5,7 @@ import GRunLoop
 
 enum Kind: Int, CaseIterable, Sendable {
     case blockCommon, blockDefault, blockModes, perform, job, mainQueue, callback
-    case signal, child, channel, source, timer, repeating, descriptor, observer, delayed, ordered, endHandler
+    case signal, child, channel, source, timer, repeating, descriptor, observer, delayed, ordered, endHandler, idleWork
 
     var title: String {
         switch self {
@@ -27,6 +27,7 @@ enum Kind: Int, CaseIterable, Sendable {
         case .delayed: "delayed perform"
         case .ordered: "ordered perform"
         case .endHandler: "end handler"
+        case .idleWork: "piece of idle work"
         }
     }
 
@@ -35,6 +36,9 @@ enum Kind: Int, CaseIterable, Sendable {
     /// Whether those of a producer come in its order. Callbacks of GLib's do not where one of them runs a loop that
     /// only looks, as `g_main_context_pending()` does: GLib goes on in the list of that look, behind its first.
     var isOrdered: Bool { self != .callback }
+
+    /// Whether it has its turn in time, and before its loop's end: idle work waits as long as anything else is ready.
+    var isUrgent: Bool { self != .idleWork }
 
     /// The modes in which it may be called; nil: not looked at.
     var modes: Set<GRunLoop.Mode>? {

@@ -48,7 +48,7 @@ final class Lane: @unchecked Sendable {
     }
 
     private func deliver(_ number: Int, _ since: Int64) {
-        consumer.enter(kind, owedSince: since, producer)
+        consumer.enter(kind, owedSince: kind.isUrgent ? since : nanoseconds(), producer)
         let depth = kind.isBlock ? consumer.blockDepth : 0
         while last.count <= depth { last.append(-1) }
         if number < next || ahead.contains(number) {
@@ -65,7 +65,7 @@ final class Lane: @unchecked Sendable {
     // MARK: At the end of a loop, on its thread
 
     /// What was accepted by now is delivered before the end.
-    func require() { required = posted.value }
+    func require() { required = kind.isUrgent ? posted.value : 0 }
     var hasRequired: Bool { delivered.value >= required }
 
     /// What came later was either delivered, in order, or dropped.

@@ -10,7 +10,8 @@ import TestSupport
 extension Producer {
     private enum Way: CaseIterable {
         case async, performAndWake, perform, slowPerforms, job, mainQueue, callback, signal, addTimer,
-            addTolerantTimer, moveTimer, event, addDescriptor, addContext, wakeUp
+            addTolerantTimer, moveTimer, event, addDescriptor, addContext, wakeUp,
+            idleWork, addIdleQueue, idle
     }
 
     /// Until the date. Nobody else gives the loop anything.
@@ -96,6 +97,19 @@ extension Producer {
             }
             loop.add(context: context, forMode: .common)
             g_main_context_unref(context)
+        case .idleWork: consumer.idleQueue.enqueue { answer(.idleWork) }
+        case .addIdleQueue:
+            let queue = GRunLoop.IdleQueue()
+            queue.enqueue { [weak queue] in
+                queue?.invalidate()
+                answer(.idleWork)
+            }
+            loop.add(queue, forMode: .common)
+        case .idle:
+            Task(executorPreference: loop.executor) {
+                try? await loop.idle()
+                answer(.idleWork)
+            }
         case .wakeUp:
             // A block that does not wake, and a signal that does not, wait for this.
             loop.perform(inModes: [.common]) {}

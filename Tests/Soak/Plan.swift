@@ -29,11 +29,13 @@ struct Dice {
 /// One thing that a producer does, with the ledger that goes with it.
 enum Act: CaseIterable {
     case blocks, performs, performAndWait, jobs, mainQueue, callbacks
-    case channels, ownChannel
+    case channels, ownChannel, crowdedChannel
     case signals, sharedSignals, twoLoops
     case oneShots, moved, repeating
     case events, copies, twoOnOne, hangUp, closedWhileWatched, reused, moves
-    case signalsOfProcess, children
+    case signalsOfProcess, signalBursts, children
+    case idleTogether, idle, moveIdleQueue, idleLast, awaitIdleness
+    case conditions, silenceOthers, echo
     case observers, endHandlers
     case nestedRun, privateRun, ambientMode, removals, delayed, foreignRun, detach
     case newLoop, catchUp

@@ -52,6 +52,7 @@ final class Producer {
         case .mainQueue: postToMainQueue()
         case .callbacks: postCallbacks()
         case .channels: sendToAll()
+        case .crowdedChannel: sendInCrowd()
         case .ownChannel: sendThroughItsOwn()
         case .signals: signal()
         case .sharedSignals: signalTogether()
@@ -67,7 +68,16 @@ final class Producer {
         case .reused: reuseNumber()
         case .moves: moveBetweenLoops()
         case .signalsOfProcess: hearSignals()
+        case .signalBursts: hearBursts()
         case .children: waitForChildren()
+        case .idleTogether: idleTogether()
+        case .idle: idle()
+        case .moveIdleQueue: moveIdleQueue()
+        case .idleLast: idleLast()
+        case .awaitIdleness: awaitIdleness()
+        case .conditions: changeConditions()
+        case .silenceOthers: silenceOthers()
+        case .echo: echo()
         case .observers: observe()
         case .endHandlers: takeBackEndHandlers()
         case .nestedRun: nestRun()
@@ -110,9 +120,9 @@ final class Producer {
         waitFor(lane.debt, on: lane.consumer) { lane.backlog < 200 || !lane.consumer.mustDeliver }
     }
 
-    /// Waits until everything of this producer was delivered.
+    /// Waits until everything of this producer was delivered, but what waits for the end of a flood.
     func catchUp() {
-        for lane in main.allLanes where lane.producer == number {
+        for lane in main.allLanes where lane.producer == number && lane.kind.isUrgent {
             waitFor(lane.debt, on: main) { lane.isSettled }
         }
     }

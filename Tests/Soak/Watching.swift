@@ -260,11 +260,12 @@ extension Producer {
 }
 
 /// Bytes that are numbered, from one end to the other.
-private final class Stream: Sendable {
+final class Stream: Sendable {
     private let written = Counted()
     private let taken = Counted()
     private let date = Counted()
 
+    var sent: Int { written.value }
     var received: Int { taken.value }
     var since: Int64 { Int64(date.value) }
     func touch() { date.store(Int(nanoseconds())) }
