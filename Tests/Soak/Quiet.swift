@@ -71,8 +71,8 @@ struct QuietPoints {
     /// Rounds in which everything is used for the first time, and tables get their size.
     static let warmUp = 2
     /// What a round may add, on average. Tables and the store of locks keep the size of the greatest crowd, which grows
-    /// ever more slowly: 9 KB a round at first, 1 KB on average of 70 rounds (`make soak SECONDS=120`). A leak of 48
-    /// bytes a loop is 10 KB: a round makes 200 and more.
+    /// ever more slowly: 9 KB a round at first, 1.2 KB on average of 58 rounds (`make soak SECONDS=120`). A leak of 48
+    /// bytes a loop is 8 KB where nothing else runs: then a round makes 170 loops.
     static let bytesARound = 2048.0
     /// Within this quiet points vary, and tables grow: 165 KB in the first ten rounds, of which half went again.
     private static let slack = 256 * 1024
