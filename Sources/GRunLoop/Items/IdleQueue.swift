@@ -109,7 +109,9 @@ extension GRunLoop {
         public func invalidate() {
             guard !Fork.isChild else { return }
             let held = guardian.lock()
-            let released = endLocked(held) ? takeAllLocked() : []
+            // First: once it is in no loop, the loop's lock guards it no more.
+            let released = takeAllLocked()
+            _ = endLocked(held)
             guardian.unlock(held)
             withExtendedLifetime(released) {}
         }
