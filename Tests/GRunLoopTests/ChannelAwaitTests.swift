@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Channels and tasks: who waits for room, and who receives by for await.
 
-import GRunLoop
 import Glibc
 import TestSupport
 import Testing
+
+@testable import GRunLoop
 
 private typealias Channel = GRunLoop.Channel
 
@@ -227,6 +228,22 @@ private typealias Channel = GRunLoop.Channel
             second = first
             let one = await first.next()
             #expect(nothing == nil && one == 1 && channel.isOpen)
+        }
+    }
+
+    @Test("a sequence of a channel that was closed before ends at once, and leaves nothing with the loop")
+    func closedBefore() async throws {
+        try await withWorker { loop in
+            weak var core: ChannelCore?
+            do {
+                let channel = Channel<Int>()
+                core = channel.core
+                channel.close()
+                var iterator = channel.elements(on: loop).makeAsyncIterator()
+                let nothing = await iterator.next()
+                #expect(nothing == nil && core != nil)
+            }
+            #expect(core == nil)
         }
     }
 

@@ -47,10 +47,8 @@ import Synchronization
         var isScheduled = false
         /// By this the channel is in modes. Nil: nothing receives yet, or the channel is closed.
         var source: GRunLoop.Source?
-        /// The loop that receives, once there is one: for good.
+        /// The loop that receives, once there is one: for good. So the receiver reads it without the lock.
         var loop: GRunLoop?
-        /// How many modes the channel is in.
-        var modeCount = 0
         var senders = ChannelSenders()
         /// How many deliveries are on the stack of the loop's thread; 1 while a task has a batch. Then it is theirs to
         /// give up what is left.
@@ -74,6 +72,11 @@ import Synchronization
 
         /// Elements are left.
         var hasRest: Bool { next != end || pieces.hasSecond }
+
+        /// Elements will be left when the next one has gone.
+        func hasMore(_ type: ChannelElementType) -> Bool {
+            pieces.hasSecond || next != end && next.unsafelyUnwrapped + type.size != end
+        }
 
         /// Goes on with the first piece.
         mutating func beginPiece(_ type: ChannelElementType) {

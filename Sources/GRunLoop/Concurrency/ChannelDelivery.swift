@@ -41,20 +41,13 @@ extension ChannelCore {
         return true
     }
 
-    /// The source that receives: it knows in how many modes it is.
+    /// The source that receives.
     func makeSource(_ perform: @escaping @Sendable () -> Void) -> GRunLoop.Source {
-        GRunLoop.Source(schedule: noteJoined, cancel: noteLeft, perform: perform)
-    }
-
-    var noteJoined: @Sendable (GRunLoop, GRunLoop.Mode) -> Void {
-        { [self] _, _ in lock.withLock { guarded.modeCount += 1 } }
+        GRunLoop.Source(cancel: noteLeft, perform: perform)
     }
 
     var noteLeft: @Sendable (GRunLoop, GRunLoop.Mode) -> Void {
-        { [self] _, _ in
-            lock.withLock { guarded.modeCount -= 1 }
-            hasNews.store(true, ordering: .relaxed)
-        }
+        { [self] _, _ in hasNews.store(true, ordering: .relaxed) }
     }
 
     private func join(_ name: GRunLoop.Mode, of loop: GRunLoop) {
@@ -95,7 +88,7 @@ extension ChannelCore {
     /// Calls `body` with the address of each element that is there now, one by one: it moves the element out. What
     /// comes meanwhile waits for the next pass.
     @usableFromInline func deliver(_ body: (UnsafeMutableRawPointer) -> Void) {
-        guard let (run, slice) = beginDelivery() else { return }
+        guard let (run, slice) = beginDelivery({ $0.hasMore(type) }) else { return }
         // In the memory of the channel, not here: a nested run in the closure goes on with it.
         while let element = takeNext() {
             if !own.hasRest { unsignalLast() }
@@ -108,7 +101,7 @@ extension ChannelCore {
 
     /// The same with the elements of a piece at once, which `body` moves out or destroys.
     @usableFromInline func deliverBatch(_ body: (_ first: UnsafeMutableRawPointer, _ count: Int) -> Void) {
-        guard beginDelivery() != nil else { return }
+        guard beginDelivery({ $0.pieces.hasSecond }) != nil else { return }
         // A nested run in the closure goes on with the next piece, and must not fill this one.
         guard own.hasRest, let piece = own.pieces.removeFirst() else { return endDelivery() }
         own.beginPiece(type)
@@ -118,8 +111,11 @@ extension ChannelCore {
     }
 
     /// Nil if the channel is closed.
-    private func beginDelivery() -> (Run, slice: Nanoseconds)? {
-        guard let loop = guarded.loop else { return nil }
+    ///
+    /// - Parameter leavesRest: whether more is left in the batch when the first element, or piece, has gone.
+    private func beginDelivery(_ leavesRest: (Own) -> Bool) -> (Run, slice: Nanoseconds)? {
+        guard let loop = guarded.loop, let found = loop.lock.withLock({ loop.frame.map { ($0.run, loop.sliceLength) } })
+        else { return nil }
         lock.lock()
         guard guarded.state != .closed else {
             lock.unlock()
@@ -128,13 +124,13 @@ extension ChannelCore {
         guarded.busy += 1
         let admitted = own.hasRest ? [] : takeBatchLocked()
         // A nested run in the closure finds what is left only if the source is signalled.
-        own.isSignalled = own.hasRest || !guarded.sent.isEmpty
+        own.isSignalled = leavesRest(own) || !guarded.sent.isEmpty
         guarded.isScheduled = own.isSignalled
         let signalled = own.isSignalled ? guarded.source : nil
         lock.unlock()
         signalled?.signal()
         for sender in admitted { sender.resume(.enqueued) }
-        return loop.lock.withLock { loop.frame.map { ($0.run, loop.sliceLength) } }
+        return found
     }
 
     /// The last element is about to be delivered: for a nested run nothing is left.
@@ -152,12 +148,12 @@ extension ChannelCore {
 
     /// After news: whether the channel is still open, and in the mode that is being run.
     private func mayGoOn() -> Bool {
-        let (state, busy, loop, source) = lock.withLock {
-            (guarded.state, guarded.busy, guarded.loop, guarded.source)
+        let source = lock.withLock {
+            // The news are for the outer deliveries, too. With the lock held: who closes meanwhile has news again.
+            if guarded.busy == 1 { hasNews.store(false, ordering: .relaxed) }
+            return guarded.source
         }
-        // The news are for the outer deliveries, too.
-        if busy == 1 { hasNews.store(false, ordering: .relaxed) }
-        guard state != .closed, let loop, let source else { return false }
+        guard let source, let loop = guarded.loop else { return false }
         return loop.lock.withLock { loop.frame?.mode.sources[ObjectIdentifier(source)] != nil }
     }
 
@@ -225,8 +221,10 @@ extension ChannelCore {
 
     /// What is left of a batch, and what was sent since. With the lock held.
     private func takeRemainsLocked() -> (batch: Own, sent: ChannelPieces) {
-        defer { own = Own() }
-        return (own, guarded.sent.takeAll())
+        let batch = own
+        // Nor is it written without need: before its first batch a task may be looking whether it has one.
+        if batch.pieces.first != nil { own = Own() }
+        return (batch, guarded.sent.takeAll())
     }
 
     private func giveUp(_ remains: (batch: Own, sent: ChannelPieces)) {
@@ -249,13 +247,13 @@ extension ChannelCore {
     /// Nobody can send any more.
     @usableFromInline func letGo() {
         guard !Fork.isChild else { return }
-        let isReceived = lock.withLock { guarded.source != nil && guarded.modeCount > 0 }
+        let isReceived = lock.withLock { guarded.source?.isInModes == true }
         if isReceived { finish() } else { close() }
     }
 
     @usableFromInline var isOpen: Bool { !Fork.isChild && lock.withLock { guarded.state == .open } }
 
-    /// What was sent and is not delivered yet. A hint, like any such number.
+    /// What was sent and the loop has not taken yet. A hint, like any such number.
     @usableFromInline var waiting: Int { Fork.isChild ? 0 : lock.withLock { guarded.sent.count } }
 }
 

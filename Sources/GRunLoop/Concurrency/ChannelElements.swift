@@ -94,6 +94,8 @@ extension GRunLoop.Channel {
         guard isReceiver, !Fork.isChild else { return }
         core.leaveTask()
         core.close()
+        // The channel does not know of it if it was closed before there was a receiver.
+        mailbox.close(.done)
     }
 
     /// The address of the next element, to be moved out; nil if ``refill(isolation:)`` has to look.

@@ -126,7 +126,7 @@ extension ChannelCore {
         guard !Fork.refuses("Channel.receive") else { return }
         receive(
             on: loop, inModes: names,
-            GRunLoop.Source(schedule: noteJoined, cancel: noteLeft, isolation: isolation, perform: perform))
+            GRunLoop.Source(cancel: noteLeft, isolation: isolation, perform: perform))
     }
 
     @usableFromInline func receive(
@@ -135,7 +135,7 @@ extension ChannelCore {
         guard !Fork.refuses("Channel.receive") else { return }
         receive(
             on: loop, inModes: names,
-            GRunLoop.Source(schedule: noteJoined, cancel: noteLeft, perform: perform))
+            GRunLoop.Source(cancel: noteLeft, perform: perform))
     }
 
     private func receive(on loop: GRunLoop, inModes names: [GRunLoop.Mode], _ source: GRunLoop.Source) {

@@ -135,6 +135,8 @@ extension GRunLoop {
 
         // MARK: For the loop, which holds its own lock
 
+        var isInModes: Bool { lock.withLock { !memberships.isEmpty } }
+
         var signalOrder: UInt64 { lock.withLock { signalNumber } }
 
         /// Clears the signal. Returns nothing that would have to be released.

@@ -42,8 +42,8 @@ public final class GRunLoop: @unchecked Sendable {
     /// An empty queue for the next block step, which need not allocate one.
     var spareBlocks: BlockQueue?
 
-    /// The innermost frame. Not retained: its function owns it. Exclusivity is not checked: every access is under the
-    /// lock, and every stage has some.
+    /// The innermost frame. Not retained: its function owns it. A task that receives on the loop reads it without the
+    /// lock, on the loop's thread.
     var innermost: Unmanaged<Frame>?
     /// The timers whose closures are on the stack, outermost first. Their runs keep them.
     @exclusivity(unchecked) var firing: [Unmanaged<Timer>] = []

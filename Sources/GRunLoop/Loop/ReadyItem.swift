@@ -2,7 +2,7 @@
 // What one pass can service, and the seam by which a test decides between several.
 
 extension GRunLoop {
-    /// The items of stage 10: exactly one is serviced in a pass.
+    /// The items of stage 10: one is serviced in a pass, and descriptors that are ready beside each other in a row.
     package enum ReadyItem {
         /// A wake-up alone: nothing is called.
         case wakeUp
@@ -14,7 +14,7 @@ extension GRunLoop {
         /// only looked for.
         case descriptor(Unmanaged<DescriptorSource>)
 
-        /// In the order in which they take turns.
+        /// In the order in which they take turns. `descriptor` stays the last: by it they are counted.
         enum Kind: Int {
             case wakeUp, mainQueue, timers, descriptor
 

@@ -6,7 +6,7 @@
 ///                 owed when                                              settled when
 ///     wakeUp      wakeUp() or stop() is called, and a run is under way;  a pass serves it
 ///                 an outer run's deadline passes, or it heard a wake-up
-///                 that a nested run has served
+///                 that a nested run has served; idle work was called
 ///     hostWakeUp  the same, and none is; a dispatch leaves wakeUp        the host's next dispatch makes it its wakeUp;
 ///                                                                        a run of ours outside any dispatch drops it
 ///     work        a callback of the host enqueues, signals, makes a run, the host's next dispatch begins
@@ -68,7 +68,7 @@ extension GRunLoop {
     ///
     /// - Parameter reach: a stop is for the innermost run; anything else may be for every run for which it counts now.
     func wakeUpLocked(for reach: Reach = .everyRun) -> Kick? {
-        // The host's next prepare sees it. Where a callout of ours runs a foreign loop, its run counts wake-ups.
+        // Without a frame the host's next prepare sees it. Where a callout of ours runs a foreign loop, its run counts wake-ups.
         if let innermost {
             if reach == .everyRun, !isHeardLocked(by: innermost), !isCurrent { noteHeardLocked() }
             guard innermost._withUnsafeGuaranteedRef({ $0.run.stage.countsWakeUps }) else { return nil }

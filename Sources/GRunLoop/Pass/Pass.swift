@@ -5,10 +5,10 @@
 //   handled · 6 main-queue pre-check · 7 beforeWaiting · 8 wait · 9 afterWaiting · 10 service one live item · 11 blocks
 //   · 12 end checks · exit (once)
 //
-// The stages are never inlined: a profile shows them by name, and what one costs does not depend on its neighbours. Nor
-// are the functions callOut…, in the files of the steps: no closure of a program is called from anywhere else, and none
-// with a lock held. Debuggers and profilers know them by name. What may have no other owner is taken inout and released
-// in there, so that the deinit of what it captured runs without a lock as well (item 177).
+// What is long is never inlined: a profile shows it by name, and what it costs does not depend on its neighbours. Nor
+// are the functions callOut…, in the files of the steps, through which a pass calls the program, without a lock.
+// Debuggers and profilers know them by name. What may have no other owner is taken inout and released in there, so that
+// the deinit of what it captured runs without a lock as well (item 177).
 
 import CGRun
 
