@@ -330,6 +330,85 @@ private final class Goes: Sendable {
         }
     }
 
+    @Test("random queues come and go, fill and empty: the turn is always the one's that has waited longest")
+    func randomTurns() async throws {
+        try await onFreshThread { loop in
+            for seed in 1...20 as ClosedRange<UInt64> {
+                var random = SeededRandom(seed: seed)
+                let called = Shared<Int?>(nil)
+                let queues = (0..<8).map { _ in GRunLoop.IdleQueue() }
+                var isIn = queues.map { _ in false }
+                var expected: [Int] = []
+                for _ in 0..<400 {
+                    let number = Int.random(in: 0..<8, using: &random)
+                    let queue = queues[number]
+                    switch Int.random(in: 0..<10, using: &random) {
+                    case 0, 1, 2, 3:
+                        queue.enqueue {
+                            called.value = number
+                            loop.stop()
+                        }
+                        if isIn[number], !expected.contains(number) { expected.append(number) }
+                    case 4:
+                        queue.removeAll()
+                        expected.removeAll { $0 == number }
+                    case 5:
+                        if isIn[number] {
+                            loop.remove(queue, forMode: "random")
+                            expected.removeAll { $0 == number }
+                        } else {
+                            loop.add(queue, forMode: "random")
+                            if queue.count > 0 { expected.append(number) }
+                        }
+                        isIn[number].toggle()
+                    default:
+                        called.value = nil
+                        let result = loop.run(mode: "random", for: Patience.normal)
+                        #expect(result == (expected.isEmpty ? .finished : .stopped))
+                        #expect(called.value == expected.first, "seed \(seed)")
+                        guard let turn = called.value, !expected.isEmpty else { continue }
+                        expected.removeFirst()
+                        if queues[turn].count > 0 { expected.append(turn) }
+                    }
+                }
+                for queue in queues { queue.invalidate() }
+            }
+        }
+    }
+
+    @Test("what a queue costs does not grow with the number of the others, whether they have work or not")
+    func cost() async throws {
+        try await onFreshThread { loop in
+            /// The processor's time for a hundred turns of one queue.
+            func time() -> Int {
+                let queue = loop.idleQueue()
+                let calls = Counter()
+                @Sendable func again() {
+                    if calls.increment() == 100 { loop.stop() } else { queue.enqueue(again) }
+                }
+                queue.enqueue(again)
+                let start = Int(threadProcessorNanoseconds())
+                #expect(loop.run(for: Patience.normal) == .stopped)
+                queue.invalidate()
+                return Int(threadProcessorNanoseconds()) - start
+            }
+            let alone = (0..<5).map { _ in time() }.min() ?? 0
+            let others = (0..<10_000).map { _ in GRunLoop.IdleQueue() }
+            for other in others {
+                loop.add(other, forMode: .default)
+                // In this mode it has work, which waits.
+                loop.add(other, forMode: "another")
+            }
+            let beside = (0..<5).map { _ in time() }.min() ?? 0
+            #expect(beside < alone * 20, "\(alone) ns, and \(beside) ns beside 10,000")
+            let start = Int(threadProcessorNanoseconds())
+            for other in others { other.enqueue {} }
+            for other in others { other.invalidate() }
+            let each = (Int(threadProcessorNanoseconds()) - start) / others.count
+            #expect(each < alone * 20 / 100, "\(alone / 100) ns a turn, \(each) ns to come and go")
+        }
+    }
+
     @Test("in several modes, and in the common ones: each closure is called once, in the mode that runs first")
     func modes() async throws {
         try await onFreshThread { loop in

@@ -24,7 +24,7 @@ extension GRunLoop: CustomStringConvertible {
                     sources: mode.sources.values.map(\.source), descriptors: mode.descriptors.all,
                     // An array of its own: with shared storage, nothing orders the release of this copy before the next
                     // change (Swift's runtime checks the reference count alone).
-                    observers: mode.observers.map { $0 }, idleQueues: mode.idleQueues.map { $0 },
+                    observers: mode.observers.map { $0 }, idleQueues: mode.idleQueues.all,
                     timers: mode.heap.due(by: .never) + firingTimersLocked(in: mode),
                     blocks: mode.blocks.live, softDeadline: mode.heap.earliest, hardDeadline: mode.heap.wakeUpTime()))
         }
@@ -76,7 +76,7 @@ private struct LoopSnapshot {
             lines += section("sources0", mode.sources.map(\.description).sorted()).map { "    " + $0 }
             lines += section("sources1", mode.descriptors.map(\.description).sorted()).map { "    " + $0 }
             lines += section("observers", mode.observers.map(\.description)).map { "    " + $0 }
-            lines += section("idle queues", mode.idleQueues.map(\.description)).map { "    " + $0 }
+            lines += section("idle queues", mode.idleQueues.map(\.description).sorted()).map { "    " + $0 }
             lines += section("timers", mode.timers.map(\.description)).map { "    " + $0 }
             lines.append(
                 "    soft deadline in: \(deadline(mode.softDeadline)) / hard deadline in: "

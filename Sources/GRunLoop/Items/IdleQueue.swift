@@ -35,7 +35,7 @@ extension GRunLoop {
 
         let guardian = Guardian()
         // Guarded by the guardian.
-        private var places = Places()
+        private var memberships: [IdleMembership] = []
         var isCommonItem = false
         var isValidLocked = true
         /// One of its closures is being called.
@@ -91,7 +91,7 @@ extension GRunLoop {
             guard !Fork.isChild else { return }
             let held = guardian.lock()
             let released = takeAllLocked()
-            places.forEach { $0.noteIdleWork() }
+            noteWorkLocked()
             guardian.unlock(held)
             // After the lock: the deinit of what a closure holds is user code.
             withExtendedLifetime(released) {}
@@ -124,8 +124,14 @@ extension GRunLoop {
 
         /// Whether a closure can be called now may have changed: its modes note it, and a sleep in one of them ends.
         private func noteChangeLocked() -> Kick? {
-            places.forEach { $0.noteIdleWork() }
+            noteWorkLocked()
             return isReadyLocked ? guardian.loop?.owner.wakeUpForIdleWorkLocked() : nil
+        }
+
+        /// The queue has its turns where it has work, and only there.
+        private func noteWorkLocked() {
+            let isReady = isReadyLocked
+            for membership in memberships { membership.mode.noteIdleWork(of: membership, isReady) }
         }
 
         private func takeAllLocked() -> [(@Sendable () -> Void)?] {
@@ -144,7 +150,7 @@ extension GRunLoop {
                 next = 0
             }
             isBusy = true
-            places.forEach { $0.noteIdleWork() }
+            noteWorkLocked()
             return work
         }
 
@@ -189,19 +195,23 @@ extension GRunLoop.IdleQueue: ModeItem {
     static var kind: StaticString { "IdleQueue" }
     var asItem: Item { .idleQueue(self) }
     var homeLocked: Home? { nil }
-    var firstMode: Unmanaged<ModeState>? { places.first }
+    var firstMode: Unmanaged<ModeState>? { memberships.first.map { .passUnretained($0.mode) } }
 
-    func isIn(_ mode: ModeState) -> Bool { places.contains(mode) }
+    func isIn(_ mode: ModeState) -> Bool { memberships.contains { $0.mode === mode } }
 
     func join(_ mode: ModeState, of loop: GRunLoop, _ effects: inout Effects) {
-        places.add(mode)
-        mode.insert(self)
+        let membership = IdleMembership(of: self, in: mode)
+        memberships.append(membership)
+        mode.idleQueues.insert(membership)
+        mode.noteIdleWork(of: membership, isReadyLocked)
         if isReadyLocked { effects.kick.merge(loop.owner.wakeUpForIdleWorkLocked()) }
     }
 
     func leave(_ mode: ModeState, _ effects: inout Effects) {
-        places.remove(mode)
-        mode.remove(self)
+        guard let index = memberships.firstIndex(where: { $0.mode === mode }) else { return }
+        let membership = memberships.remove(at: index)
+        mode.noteIdleWork(of: membership, false)
+        mode.idleQueues.remove(membership)
     }
 }
 
@@ -214,39 +224,5 @@ extension GRunLoop.IdleQueue: CustomStringConvertible {
         let (valid, count) = guardian.withLock { (isValidLocked, countLocked) }
         return "<GRunLoop.IdleQueue \(hexAddress(self))>{valid = \(yesNo(valid)), count = \(count), "
             + "time per pass = \(timePerPass)}"
-    }
-}
-
-// MARK: The queues of a mode
-
-extension ModeState {
-    func insert(_ queue: GRunLoop.IdleQueue) {
-        idleQueues.append(queue)
-        noteIdleWork()
-    }
-
-    func remove(_ queue: GRunLoop.IdleQueue) {
-        idleQueues.removeAll { $0 === queue }
-        noteIdleWork()
-    }
-
-    /// One of the queues has changed.
-    func noteIdleWork() {
-        let has = idleQueues.contains { $0.isReadyLocked }
-        guard has != hasIdleWork else { return }
-        hasIdleWork = has
-        noteObserved()
-    }
-
-    /// The queue whose turn it is, of those that have work; if one is `wanted`, that one.
-    func idleQueue(_ wanted: ObjectIdentifier?) -> GRunLoop.IdleQueue? {
-        idleQueues.first { $0.isReadyLocked && (wanted == nil || ObjectIdentifier($0) == wanted) }
-    }
-
-    /// The turn of all others comes before the queue's next one.
-    func endTurn(of queue: GRunLoop.IdleQueue) {
-        guard idleQueues.last !== queue else { return }
-        idleQueues.removeAll { $0 === queue }
-        idleQueues.append(queue)
     }
 }

@@ -28,10 +28,7 @@ final class ModeState {
     /// Whether stages 7 or 9 have an observer.
     var areWaitsObserved: Bool { !observed.isDisjoint(with: [.beforeWaiting, .afterWaiting]) }
 
-    /// In the order of their turns.
-    var idleQueues: [GRunLoop.IdleQueue] = []
-    /// Whether any of them has work that can be called now.
-    var hasIdleWork = false
+    @exclusivity(unchecked) var idleQueues = IdleQueues()
 
     let blocks = BlockQueue()
 

@@ -119,7 +119,7 @@ extension GRunLoop: ThreadOwned {
     private func emptyLocked(_ mode: ModeState, into remains: inout Remains) {
         remains.sources += mode.sources.values.compactMap { leaveLocked($0.source, mode) }
         let (timers, observers, descriptors) = (mode.heap.all, mode.observers, mode.descriptors.all)
-        let idleQueues = mode.idleQueues
+        let idleQueues = mode.idleQueues.all
         for timer in timers { removeEverywhereLocked(timer) }
         for observer in observers { removeEverywhereLocked(observer) }
         for source in descriptors { removeEverywhereLocked(source) }
