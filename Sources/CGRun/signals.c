@@ -4,18 +4,21 @@
 // A listener is an eventfd. The handler adds 1 to each eventfd of its signal, and that is all: the kernel counts, wakes
 // whoever waits, and loses nothing.
 //
-// What a signal can be in, `count` being how many listen to it:
+// What a signal can be in:
 //
-//              count   its disposition              former
-//   free       0       is not ours                  -
-//   heard      > 0     is our handler               what was there before, to be given back
-//   taken      > 0     is somebody's, who came      what was there before; not given back, since it is not ours to
-//                      after us                     change any more
+//              listeners   its disposition              former
+//   free       none        is not ours                  -
+//   heard      some        is our handler               what was there before, to be given back
+//   taken      some        is somebody's, who came      what was there before; not given back, since it is not ours
+//                          after us                     to change any more
+//   stale      none        is our handler: somebody     what the handler does, so that the signal is not swallowed
+//                          put back a copy that they
+//                          had saved while it was heard
 //
-// free to heard: the first one listens. heard to free: the last one stops, and the former disposition is back. heard to
-// taken: somebody calls sigaction(). taken to heard: another one listens, who is refused as at first. taken to free:
-// the last one stops, and nothing is changed. Whoever changes `count` or a disposition holds the lock of the listeners,
-// which is in Swift. The handler takes no lock: it may run on the thread that has it.
+// free or stale to heard: the first one listens. heard to free: the last one stops, and the former disposition is back.
+// heard to taken: somebody calls sigaction(). taken to heard: another one listens, who is refused as at first. taken to
+// free: the last one stops, and nothing is changed. Whoever changes the listeners or a disposition holds the lock of
+// the listeners, which is in Swift. The handler takes no lock: it may run on the thread that has it.
 //
 // Not signalfd(2): a mask that is set late leaves threads in which the signal kills the process, and one that is set
 // early is inherited by every program that is started, which then ignores SIGTERM.
@@ -29,43 +32,95 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-// Never freed, and always in the list of its signal, where the handler may be: only used for the next one.
 struct cgrun_listener {
     struct cgrun_listener *next;
+    struct cgrun_listener *previous; // not for the handler
     int signal;
-    int event;  // -1: free
-    int inside; // how many handlers are looking at it
+    int event;
 };
 
+// What the handler follows without a lock. What is taken out of here is freed when no handler can have it any more.
 static cgrun_listener *listeners[_NSIG];
-static unsigned counts[_NSIG];
-static struct sigaction former[_NSIG];
+static struct sigaction *former[_NSIG];
 static pid_t process;
 
-// On any thread, at any time: system calls and atomic operations only, and nobody sees another errno.
-static void note_signal(int signal)
+// How many handlers are looking, in the row that was open when they came.
+static int inside[2];
+static unsigned open_row;
+
+static unsigned enter(void)
 {
-    int error = errno;
-    // A forked child has the handler until exec(), and the eventfds are its parent's. Not cgrun_has_forked(), which is
-    // set a moment later, and never after vfork().
-    if (getpid() == __atomic_load_n(&process, __ATOMIC_RELAXED)) {
-        const uint64_t one = 1;
-        for (cgrun_listener *each = __atomic_load_n(&listeners[signal], __ATOMIC_ACQUIRE); each; each = each->next) {
-            // Either whoever stops listening sees that we are inside, or we see that it has stopped.
-            __atomic_fetch_add(&each->inside, 1, __ATOMIC_SEQ_CST);
-            int event = __atomic_load_n(&each->event, __ATOMIC_SEQ_CST);
-            // Not libc's write(), in which pthread_cancel() could end the thread: it would stay inside for ever.
-            if (event >= 0)
-                syscall(SYS_write, event, &one, sizeof one);
-            __atomic_fetch_sub(&each->inside, 1, __ATOMIC_SEQ_CST);
-        }
-    }
-    errno = error;
+    unsigned row = __atomic_load_n(&open_row, __ATOMIC_SEQ_CST);
+    __atomic_fetch_add(&inside[row], 1, __ATOMIC_SEQ_CST);
+    return row;
 }
+
+static void leave(unsigned row) { __atomic_fetch_sub(&inside[row], 1, __ATOMIC_SEQ_CST); }
+
+// After this no handler has anything that was taken out before: each of the rows was empty once. New handlers come into
+// the other row meanwhile, or a flood of signals would never let it end.
+static void wait_for_handlers(void)
+{
+    for (int rows = 0; rows < 2; rows++) {
+        unsigned row = __atomic_fetch_xor(&open_row, 1, __ATOMIC_SEQ_CST);
+        for (int looks = 0; __atomic_load_n(&inside[row], __ATOMIC_SEQ_CST) != 0;)
+            cgrun_lock_relax(&looks);
+    }
+}
+
+static void tell_listeners(int signal)
+{
+    const uint64_t one = 1;
+    unsigned row = enter();
+    for (cgrun_listener *each = __atomic_load_n(&listeners[signal], __ATOMIC_SEQ_CST); each;
+         each = __atomic_load_n(&each->next, __ATOMIC_SEQ_CST))
+        // Not libc's write(), in which pthread_cancel() could end the thread: it would stay inside for ever.
+        syscall(SYS_write, each->event, &one, sizeof one);
+    leave(row);
+}
+
+static void note_signal(int signal, siginfo_t *info, void *context);
 
 static bool is_ours(const struct sigaction *action)
 {
-    return action->sa_handler == note_signal;
+    return action->sa_sigaction == note_signal;
+}
+
+// Nobody listens. Lets the former disposition have the signal, whatever that is: a handler with its mask and its
+// stack, or the end of the process. Ours is back afterwards, as somebody wanted it.
+static void act_as_before(int signal, siginfo_t *info)
+{
+    struct sigaction found;
+    // Otherwise a handler that came after us has called ours, or the last one has stopped just now.
+    if (sigaction(signal, NULL, &found) != 0 || !is_ours(&found))
+        return;
+    unsigned row = enter();
+    struct sigaction before = *__atomic_load_n(&former[signal], __ATOMIC_SEQ_CST);
+    leave(row);
+    sigset_t only, mask;
+    sigemptyset(&only);
+    sigaddset(&only, signal);
+    sigaction(signal, &before, NULL);
+    // To this thread, and as it came; a sandbox may know only the latter.
+    if (syscall(SYS_rt_tgsigqueueinfo, getpid(), syscall(SYS_gettid), signal, info) != 0)
+        raise(signal);
+    pthread_sigmask(SIG_UNBLOCK, &only, &mask);
+    pthread_sigmask(SIG_SETMASK, &mask, NULL);
+    sigaction(signal, &found, NULL);
+}
+
+// On any thread, at any time: system calls and atomic operations only, and nobody sees another errno.
+static void note_signal(int signal, siginfo_t *info, void *context)
+{
+    int error = errno;
+    (void)context;
+    if (!__atomic_load_n(&listeners[signal], __ATOMIC_SEQ_CST))
+        act_as_before(signal, info);
+    // A forked child has the handler until exec(), and the eventfds are its parent's. Not cgrun_has_forked(), which is
+    // set a moment later, and never after vfork().
+    else if (getpid() == __atomic_load_n(&process, __ATOMIC_RELAXED))
+        tell_listeners(signal);
+    errno = error;
 }
 
 static bool is_foreign(const struct sigaction *action)
@@ -78,20 +133,13 @@ static void install(int signal)
     // SA_RESTART: code that knows of no signals must not fail with EINTR. SA_ONSTACK: threads of other languages, as
     // Go's, have small stacks and another one for handlers. All signals wait meanwhile, so that one frame is enough
     // there.
-    struct sigaction ours = {.sa_handler = note_signal, .sa_flags = SA_RESTART | SA_ONSTACK};
+    struct sigaction ours = {.sa_sigaction = note_signal, .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
     sigfillset(&ours.sa_mask);
-    sigaction(signal, &ours, &former[signal]);
-}
-
-static cgrun_listener *free_listener(int signal)
-{
-    for (cgrun_listener *each = listeners[signal]; each; each = each->next)
-        if (each->event < 0)
-            return each;
-    cgrun_listener *made = g_new0(cgrun_listener, 1);
-    *made = (cgrun_listener){.next = listeners[signal], .signal = signal, .event = -1};
-    __atomic_store_n(&listeners[signal], made, __ATOMIC_RELEASE);
-    return made;
+    struct sigaction *found = g_new(struct sigaction, 1), *older = former[signal];
+    sigaction(signal, &ours, found);
+    __atomic_store_n(&former[signal], found, __ATOMIC_SEQ_CST);
+    wait_for_handlers();
+    g_free(older);
 }
 
 cgrun_listener *cgrun_signal_listen(int signal, int event, bool replacing)
@@ -106,24 +154,29 @@ cgrun_listener *cgrun_signal_listen(int signal, int event, bool replacing)
         errno = EBUSY;
         return NULL;
     }
-    cgrun_listener *listener = free_listener(signal);
-    __atomic_store_n(&listener->event, event, __ATOMIC_SEQ_CST);
     __atomic_store_n(&process, getpid(), __ATOMIC_RELAXED);
+    cgrun_listener *listener = g_new(cgrun_listener, 1), *next = listeners[signal];
+    *listener = (cgrun_listener){.next = next, .signal = signal, .event = event};
+    if (next)
+        next->previous = listener;
+    __atomic_store_n(&listeners[signal], listener, __ATOMIC_SEQ_CST);
     if (!is_ours(&found))
         install(signal);
-    counts[signal]++;
     return listener;
 }
 
 void cgrun_signal_stop(cgrun_listener *listener)
 {
     int signal = listener->signal;
+    cgrun_listener *previous = listener->previous, *next = listener->next;
     struct sigaction found;
     // First: what comes from now on is for whoever was there before, and is not swallowed.
-    if (--counts[signal] == 0 && sigaction(signal, NULL, &found) == 0 && is_ours(&found))
-        sigaction(signal, &former[signal], NULL);
-    __atomic_store_n(&listener->event, -1, __ATOMIC_SEQ_CST);
+    if (!previous && !next && sigaction(signal, NULL, &found) == 0 && is_ours(&found))
+        sigaction(signal, former[signal], NULL);
+    if (next)
+        next->previous = previous;
+    __atomic_store_n(previous ? &previous->next : &listeners[signal], next, __ATOMIC_SEQ_CST);
     // A handler that has read the number writes to it; only then may it be closed, and be another file's.
-    for (int looks = 0; __atomic_load_n(&listener->inside, __ATOMIC_SEQ_CST) != 0;)
-        cgrun_lock_relax(&looks);
+    wait_for_handlers();
+    g_free(listener);
 }

@@ -37,6 +37,16 @@ import Testing
         #expect(lines(of: "signals-executed") == ["the same descriptors", "nothing blocked, as before"])
     }
 
+    @Test("what a signal costs does not grow with the sources that have gone")
+    func afterMany() { #expect(lines(of: "signals-after-many") == ["each of them costs", "none that has gone does"]) }
+
+    @Test("a copy of our handler that somebody puts back after the last source does what was given back")
+    func copied() {
+        let child = runChild("signals-copied")
+        #expect(child.output == ["ignored", "theirs: 60", "heard", "theirs: again", "ended a forked child"])
+        #expect(child.signal == SIGTERM, "\(child.errors)")
+    }
+
     @Test("where no descriptor is left that is said, and nothing has changed")
     func limit() { #expect(lines(of: "signals-without-descriptors") == ["limitReached", "default", "heard"]) }
 }

@@ -13,6 +13,8 @@ let signalScenarios: [String: @Sendable () throws -> Void] = [
     "signals-forked": signalsForked,
     "signals-executed": signalsExecuted,
     "signals-without-descriptors": signalsWithoutDescriptors,
+    "signals-after-many": signalsAfterMany,
+    "signals-copied": signalsCopied,
 ]
 
 /// Two loops, each with its thread, and another process that sends as fast as the kernel takes them.
@@ -166,4 +168,92 @@ private func signalsWithoutDescriptors() throws {
     raiseHere(SIGUSR1)
     loop.run(for: .zero)
     say(heard.isSet ? "heard" : "not heard")
+}
+
+/// What a signal costs before thousands of sources and after them.
+private func signalsAfterMany() throws {
+    let signal = queuedSignal(2)
+    var limit = rlimit()
+    getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+    limit.rlim_cur = limit.rlim_max
+    setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+    let first = try GRunLoop.SignalSource(signal) { _, _ in }
+    func cost() -> Int64 {
+        (0..<5).map { _ in
+            let start = threadProcessorNanoseconds()
+            raiseHere(signal, times: 200)
+            return threadProcessorNanoseconds() - start
+        }.min() ?? 0
+    }
+    let before = cost()
+    var many = try (0..<min(10_000, Int(limit.rlim_cur) - 50)).map { _ in
+        try GRunLoop.SignalSource(signal) { _, _ in }
+    }
+    let amid = cost()
+    many.removeAll()
+    let after = cost()
+    say(amid > before * 4 ? "each of them costs" : "no dearer beside \(limit.rlim_cur): \(before) ns, \(amid) ns")
+    say(after < before * 4 ? "none that has gone does" : "\(before) ns, and \(after) ns for 200")
+    withExtendedLifetime(first) {}
+}
+
+nonisolated(unsafe) private var theirValue: Int32 = 0
+
+/// Somebody has saved our handler while a source listened, and puts it back when none does any more.
+private func signalsCopied() throws {
+    func putBackCopy(of signal: Int32) throws {
+        var (saved, other) = (sigaction(), sigaction())
+        let source = try GRunLoop.SignalSource(signal, replacing: true) { _, _ in }
+        sigaction(signal, &other, &saved)
+        sigaction(signal, &saved, nil)
+        source.invalidate()
+        let before = disposition(of: signal)
+        sigaction(signal, &saved, nil)
+        if before == disposition(of: signal) { say("\(signal): not put back") }
+    }
+    signal(SIGUSR1, SIG_IGN)
+    try putBackCopy(of: SIGUSR1)
+    raiseHere(SIGUSR1)
+    say("ignored")
+
+    var theirs = sigaction()
+    theirs.sa_flags = SA_SIGINFO
+    theirs.__sigaction_handler.sa_sigaction = { _, info, _ in
+        theirValue += info?.pointee._sifields._rt.si_sigval.sival_int ?? 0
+    }
+    let queued = queuedSignal(3)
+    sigaction(queued, &theirs, nil)
+    try putBackCopy(of: queued)
+    for value in 1...2 as ClosedRange<Int32> {
+        unblock(queued)
+        errno = 77
+        sigqueue(getpid(), queued, sigval(sival_int: value * 20))
+        _ = waitUntil { theirValue >= value * 20 }
+    }
+    say("theirs: \(theirValue)")
+    // The copy is no foreign handler, and the next source hears of the signal, and gives back what was there before.
+    let heard = Flag()
+    let thread = LoopThread.running()
+    let source = try GRunLoop.SignalSource(queued) { _, _ in heard.set() }
+    try thread.loop.add(source, forMode: .default)
+    raiseHere(queued)
+    say(heard.wait() ? "heard" : "not heard")
+    source.invalidate()
+    raiseHere(queued)
+    say("theirs: \(theirValue > 60 || theirValue == 60 ? "again" : "lost")")
+
+    // By default it is ignored, stops the process, ends it.
+    try putBackCopy(of: SIGWINCH)
+    raiseHere(SIGWINCH)
+    try putBackCopy(of: SIGTERM)
+    let child = fork {
+        unblock(SIGTERM)
+        raise(SIGTERM)
+        return 0
+    }
+    var status: Int32 = 0
+    waitpid(child, &status, 0)
+    say(status == SIGTERM ? "ended a forked child" : "a forked child: \(status)")
+    raiseHere(SIGTERM)
+    say("still alive")
 }
