@@ -129,14 +129,9 @@ private func text(_ outcome: GRunLoop.ChildSource.Outcome) -> String {
 
     @Test("an actor's closure is called and let go where the actor is")
     func ofAnActor() throws {
-        final class Model {
-            let trace: Recorder
-            init(_ trace: Recorder) { self.trace = trace }
-            deinit { trace("let go") }
-        }
         let trace = Recorder()
         let worker = try GRunLoop.Thread(name: "actor's") { here in
-            let model = Model(trace)
+            let model = OfAnActor(trace)
             let source = try? GRunLoop.ChildSource(pid: startShell("exit 4"), isolation: here) { _, outcome in
                 model.trace(text(outcome))
             }
@@ -146,6 +141,27 @@ private func text(_ outcome: GRunLoop.ChildSource.Outcome) -> String {
         #expect(trace.lines == ["exited with 4", "let go"])
         worker.stop()
         worker.join()
+    }
+
+    @Test("what it waits for cannot be changed, and the child is told of all the same")
+    func conditions() async throws {
+        try await onFreshThread { loop in
+            let trace = Recorder()
+            let source = try GRunLoop.ChildSource(pid: startShell("exit 3")) { trace(text($1)) }
+            let messages = capturingLog { source.conditions = [] }.messages
+            #expect(messages.count == 1 && messages.allSatisfy { $0.contains("child source is its own") })
+            try loop.add(source, forMode: .default)
+            #expect(loop.run(for: .seconds(20)) == .finished)
+            #expect(trace.lines == ["exited with 3"])
+        }
+    }
+
+    @Test("a child that a debugger has is waited for without a pass after the other, and told of once it lets go")
+    func debugged() {
+        #expect(
+            runScenario("children-debugged") == [
+                "held", "few passes", "ended by signal 9", "held", "few passes", "awaited: ended by signal 9",
+            ])
     }
 
     @Test("a description names the child")

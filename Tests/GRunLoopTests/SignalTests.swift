@@ -119,7 +119,7 @@ import Testing
         arguments: [
             (SIGCHLD, "ChildSource"), (SIGKILL, "SIGTERM"), (SIGSTOP, "SIGTSTP"), (SIGSEGV, "debug"),
             (SIGBUS, "debug"), (SIGFPE, "debug"), (SIGILL, "debug"), (SIGABRT, "SIGTERM"),
-            (SIGTRAP, "debug"),
+            (SIGTRAP, "debug"), (SIGSYS, "debug"), (SIGTTIN, "SIG_IGN"), (SIGTTOU, "SIG_IGN"),
         ])
     func refused(signal: Int32, remedy: String) {
         let before = disposition(of: signal)
@@ -312,15 +312,10 @@ import Testing
 
     @Test("an actor's closure is called and let go where the actor is")
     func ofAnActor() throws {
-        final class Model {
-            let trace: Recorder
-            init(_ trace: Recorder) { self.trace = trace }
-            deinit { trace("let go") }
-        }
         let signal = queuedSignal(12)
         let trace = Recorder()
         let worker = try GRunLoop.Thread(name: "actor's") { here in
-            let model = Model(trace)
+            let model = OfAnActor(trace)
             let source = try? GRunLoop.SignalSource(signal, isolation: here) { source, count in
                 model.trace("\(count)")
                 source.invalidate()
@@ -332,6 +327,20 @@ import Testing
         #expect(trace.lines == ["1", "let go"])
         worker.stop()
         worker.join()
+    }
+
+    @Test("what it waits for cannot be changed: writable, it would be performed in every pass")
+    func conditions() async throws {
+        try await onFreshThread { loop in
+            let source = try GRunLoop.SignalSource(queuedSignal(20)) { _, _ in }
+            try loop.add(source, forMode: .default)
+            let asDescriptor: GRunLoop.DescriptorSource = source
+            let messages = capturingLog { asDescriptor.conditions = .writable }.messages
+            #expect(messages.count == 1 && messages.allSatisfy { $0.contains("signal source is its own") })
+            #expect(source.conditions == .readable)
+            #expect(loop.run(for: .zero, returningAfterSourceHandled: true) == .timedOut)
+            source.invalidate()
+        }
     }
 
     @Test("a description and a trace name the signal")

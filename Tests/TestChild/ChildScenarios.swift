@@ -12,6 +12,7 @@ let childScenarios: [String: @Sendable () throws -> Void] = [
     "children-without-descriptors": childrenWithoutDescriptors,
     "children-sandboxed-ENOSYS": { try childrenSandboxed(ENOSYS) },
     "children-sandboxed-EPERM": { try childrenSandboxed(EPERM) },
+    "children-debugged": childrenDebugged,
 ]
 
 /// Finished when no child is left in it, also on the main loop, whose common modes never are.
@@ -152,5 +153,70 @@ private func forbidSystemCall(_ number: UInt32, error: Int32) {
             let isDone = control(38, 1, 0, 0, 0) == 0 && control(22, 2, Int(bitPattern: program), 0, 0) == 0
             if !isDone { say("seccomp failed with \(errno)") }
         }
+    }
+}
+
+/// A child that has ended while another process debugs it: it is not reaped before that has looked at it.
+private func childrenDebugged() throws {
+    try withDebuggedChild { child, letGo in
+        let loop = GRunLoop.current
+        let passes = Shared(0)
+        let observer = GRunLoop.Observer(activities: .beforeTimers) { _, _ in passes.value += 1 }
+        let source = try GRunLoop.ChildSource(pid: child) { _, outcome in say((try? "\(outcome.get())") ?? "lost") }
+        loop.add(observer, forMode: mode)
+        try loop.add(source, forMode: mode)
+        loop.run(mode: mode, for: .milliseconds(300))
+        say(passes.value < 50 ? "few passes" : "\(passes.value) passes")
+        letGo()
+        run(loop)
+    }
+    try withDebuggedChild { child, letGo in
+        let worker = try GRunLoop.Thread(name: "awaits")
+        let passes = Shared(0)
+        let observer = GRunLoop.Observer(activities: .beforeTimers) { _, _ in passes.value += 1 }
+        worker.loop.add(observer, forMode: .default)
+        let isOver = Flag()
+        Task {
+            let status = try? await worker.loop.exit(of: child)
+            say("awaited: " + (status.map { "\($0)" } ?? "lost"))
+            isOver.set()
+        }
+        usleep(300_000)
+        say(passes.value < 50 ? "few passes" : "\(passes.value) passes")
+        letGo()
+        _ = isOver.wait()
+        worker.stop()
+        worker.join()
+    }
+}
+
+private func withDebuggedChild(_ body: (pid_t, () -> Void) throws -> Void) throws {
+    typealias Call = @convention(c) (Int, Int, Int, Int, Int) -> Int
+    func look(_ name: String) -> Call { unsafeBitCast(dlsym(nil, name), to: Call.self) }
+    let (prctl, ptrace) = (look("prctl"), look("ptrace"))
+    let (isHeld, mayLetGo) = (Pipe(), Pipe())
+    let child = fork {
+        // Where only a parent may debug: anybody (PR_SET_PTRACER).
+        _ = prctl(0x5961_6D61, -1, 0, 0, 0)
+        while true { pause() }
+    }
+    let debugger = fork {
+        // PTRACE_SEIZE, once the child allows it.
+        for _ in 0..<2000 where ptrace(0x4206, Int(child), 0, 0, 0) == 0 {
+            isHeld.send()
+            while mayLetGo.drain().isEmpty { usleep(1000) }
+            return 0
+        }
+        return 1
+    }
+    for _ in 0..<5000 where isHeld.drain().isEmpty { usleep(1000) }
+    kill(child, SIGKILL)
+    var info = siginfo_t()
+    usleep(50_000)
+    let isNotReapable = waitid(P_PID, id_t(child), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_signo == 0
+    say(isNotReapable ? "held" : "there is no debugging here")
+    try body(child) {
+        mayLetGo.send()
+        reap(debugger)
     }
 }

@@ -152,3 +152,12 @@ final class Monitor: @unchecked Sendable {
         return true
     }
 }
+
+/// What only one actor may touch, and says when it goes.
+public final class OfAnActor {
+    public let trace: Recorder
+
+    public init(_ trace: Recorder) { self.trace = trace }
+
+    deinit { trace("let go") }
+}

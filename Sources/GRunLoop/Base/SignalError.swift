@@ -44,13 +44,18 @@ extension GRunLoop {
                 "one tells of many children, and others in the process wait for theirs; use a ChildSource for each"
             case SIGKILL, SIGSTOP: "no process can handle it; have them send SIGTERM or SIGTSTP"
             case SIGABRT: "abort() ends the process once its handler has returned; end it in order with SIGTERM"
+            case SIGTTIN, SIGTTOU:
+                "a read or write of the terminal in the background would be tried again for ever; ignore it with "
+                    + "SIG_IGN, and the call fails with EIO or goes on"
             case SIGTRAP: "GLib ends the process with it after a fatal message; let the process end, and debug it"
             default: "what has failed would fail again once the handler has returned; let the process end, and debug it"
             }
         }
 
         static func isRefused(_ signal: Int32) -> Bool {
-            [SIGCHLD, SIGKILL, SIGSTOP, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP].contains(signal)
+            [
+                SIGCHLD, SIGKILL, SIGSTOP, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGSYS, SIGABRT, SIGTRAP, SIGTTIN, SIGTTOU,
+            ].contains(signal)
         }
 
         private static func name(of signal: Int32) -> String {
@@ -64,6 +69,9 @@ extension GRunLoop {
             case SIGILL: "SIGILL"
             case SIGABRT: "SIGABRT"
             case SIGTRAP: "SIGTRAP"
+            case SIGSYS: "SIGSYS"
+            case SIGTTIN: "SIGTTIN"
+            case SIGTTOU: "SIGTTOU"
             case SIGHUP: "SIGHUP"
             case SIGINT: "SIGINT"
             case SIGQUIT: "SIGQUIT"

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The end of a child process, as an item.
 
+import Dispatch
+
 extension GRunLoop {
     /// A source that is performed once, when a child process has ended: a ``DescriptorSource`` whose descriptor is its
     /// own.
@@ -50,12 +52,23 @@ extension GRunLoop {
         /// What its handler does as that of a descriptor source.
         static func perform(_ source: DescriptorSource, _ handler: (ChildSource, Outcome) -> Void) {
             let source = unsafeDowncast(source, to: ChildSource.self)
-            // Nothing while a debugger has yet to let go of it.
-            guard let outcome = source.child.reap() else { return }
+            guard let outcome = source.child.reap() else { return source.waitForDebugger() }
             source.invalidate()
             handler(source, outcome)
         }
 
         override var subject: (kind: String, number: Int32) { ("child", pid) }
+        override var ownsDescriptor: Bool { true }
+    }
+}
+
+extension GRunLoop.DescriptorSource {
+    /// A child has ended, but belongs to a debugger until that has looked at it, and its descriptor is readable all the
+    /// while. It is asked again in a moment, which is the clock's whatever the loop's time is, and not in every pass.
+    func waitForDebugger() {
+        change(to: [])
+        DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(50)) { [weak self] in
+            self?.change(to: .readable)
+        }
     }
 }

@@ -81,15 +81,21 @@ extension GRunLoop {
         /// is in; there is none if the kernel watches for the same as before. That the descriptor was closed meanwhile
         /// is logged. Bits that no loop can wait for are dropped.
         ///
+        /// Of a ``SignalSource`` and of a ``ChildSource`` it stays: a change is logged and ignored.
+        ///
         /// Threads: any. The corresponding Core Foundation functions are `CFFileDescriptorEnableCallBacks` and
         /// `CFFileDescriptorDisableCallBacks`, GLib's is `g_source_modify_unix_fd`.
         public var conditions: Conditions {
             get { Fork.isChild ? conditionsLocked : guardian.withLock { conditionsLocked } }
             set {
                 guard !Fork.refuses("DescriptorSource.conditions") else { return }
-                var effects = Effects()
-                guardian.withLock { changeLocked(to: Self.bits(of: newValue), &effects) }
-                effects.carryOut()
+                guard !ownsDescriptor else {
+                    return Log.misuse(
+                        "DescriptorSource.conditions",
+                        "the descriptor of a \(subject.kind) source is its own, and what it waits for stays; add it "
+                            + "and remove it instead")
+                }
+                change(to: newValue)
             }
         }
 
@@ -130,6 +136,12 @@ extension GRunLoop {
         /// Without those that no loop can wait for.
         private static func bits(of conditions: Conditions) -> UInt8 { UInt8(conditions.rawValue & 0x1F) }
 
+        func change(to conditions: Conditions) {
+            var effects = Effects()
+            guardian.withLock { changeLocked(to: Self.bits(of: conditions), &effects) }
+            effects.carryOut()
+        }
+
         private func changeLocked(to bits: UInt8, _ effects: inout Effects) {
             let former = conditionsLocked
             conditionBits = bits
@@ -142,7 +154,8 @@ extension GRunLoop {
         public var isValid: Bool { !Fork.isChild && guardian.withLock { isValidLocked } }
 
         /// Takes the source out of every mode, for good. It is not performed any more, also not for an event that was
-        /// found already. The second time it does nothing.
+        /// found already; where another thread invalidates it, a call whose turn has come may still begin. The second
+        /// time it does nothing.
         ///
         /// Threads: any. The corresponding Core Foundation function is `CFRunLoopSourceInvalidate`.
         public func invalidate() {
@@ -155,6 +168,8 @@ extension GRunLoop {
 
         /// What it waits for, in a trace and in its description.
         var subject: (kind: String, number: Int32) { ("descriptor", descriptor) }
+        /// Whether nobody else knows what its descriptor may be watched for.
+        var ownsDescriptor: Bool { false }
     }
 }
 

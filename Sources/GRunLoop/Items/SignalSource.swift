@@ -28,7 +28,8 @@ extension GRunLoop {
         /// A source that listens to a signal from now on, and may be added to any loop.
         ///
         /// - Parameters:
-        ///   - signal: SIGCHLD, SIGKILL, SIGSTOP, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT and SIGTRAP are refused.
+        ///   - signal: SIGCHLD, SIGKILL, SIGSTOP, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGSYS, SIGABRT,
+        ///     SIGTRAP, SIGTTIN and SIGTTOU are refused.
         ///   - replacing: whether to take the signal over from a handler that somebody in the process has.
         ///   - handler: called on the loop's thread, with how many have come since its last call: at least one. The
         ///     kernel counts each of those that are queued, SIGRTMIN and later; of the others it keeps one at a time.
@@ -60,8 +61,9 @@ extension GRunLoop {
         }
 
         /// Takes the source out of every mode, for good, and stops listening: with the last source of a signal the
-        /// former disposition comes back. It is not performed any more, also not for signals that have come already.
-        /// The second time it does nothing.
+        /// former disposition comes back. It is not performed any more, also not for signals that have come already;
+        /// where another thread invalidates it, a call whose turn has come may still begin. The second time it does
+        /// nothing.
         ///
         /// Threads: any. The corresponding Core Foundation function is `CFRunLoopSourceInvalidate`.
         override public func invalidate() {
@@ -70,5 +72,6 @@ extension GRunLoop {
         }
 
         override var subject: (kind: String, number: Int32) { ("signal", signal) }
+        override var ownsDescriptor: Bool { true }
     }
 }

@@ -28,8 +28,8 @@ typedef gboolean (*GRunSignalSourceFunc) (GRunSignalSource *source,
 
 /**
  * grun_signal_source_new:
- * @signum: the number of the signal; SIGCHLD, SIGKILL, SIGSTOP, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT and
- *   SIGTRAP are refused
+ * @signum: the number of the signal; SIGCHLD, SIGKILL, SIGSTOP, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGSYS,
+ *   SIGABRT, SIGTRAP, SIGTTIN and SIGTTOU are refused
  * @replacing: whether to take the signal over from a handler that somebody in the process has, as Python of SIGINT
  * @func: (scope notified) (closure user_data) (destroy notify): what to call
  * @user_data: (nullable): what to give to @func
