@@ -18,6 +18,11 @@ extension GRunLoop {
     /// never are, as poll() and nanosleep() (signal(7)). Programs that are started inherit nothing, also not that the
     /// signal was ignored. A forked child that does not exec() hears nothing.
     ///
+    /// Swift's backtracer, where `SWIFT_BACKTRACE` enables it, handles SIGQUIT: a source of that needs `replacing`. Who
+    /// saves the disposition while a source listens, and puts it back after the last one has gone, gets what was there
+    /// before the sources. Where a host drives, the signal itself ends its poll, and so observers may be told of one
+    /// more sleep.
+    ///
     /// Threads: any. Core Foundation has nothing of the kind; the corresponding function of libdispatch is
     /// `dispatch_source_create` with `DISPATCH_SOURCE_TYPE_SIGNAL`, GLib's is `g_unix_signal_source_new`.
     public final class SignalSource: DescriptorSource, @unchecked Sendable {
