@@ -249,6 +249,8 @@ private func signalsCopied() throws {
     let child = fork {
         unblock(SIGTERM)
         raise(SIGTERM)
+        // The Thread Sanitizer may keep it until the thread blocks.
+        usleep(100_000)
         return 0
     }
     var status: Int32 = 0

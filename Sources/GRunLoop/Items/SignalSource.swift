@@ -20,8 +20,7 @@ extension GRunLoop {
     ///
     /// Swift's backtracer, where `SWIFT_BACKTRACE` enables it, handles SIGQUIT: a source of that needs `replacing`. Who
     /// saves the disposition while a source listens, and puts it back after the last one has gone, gets what was there
-    /// before the sources. Where a host drives, the signal itself ends its poll, and so observers may be told of one
-    /// more sleep.
+    /// before the sources.
     ///
     /// Threads: any. Core Foundation has nothing of the kind; the corresponding function of libdispatch is
     /// `dispatch_source_create` with `DISPATCH_SOURCE_TYPE_SIGNAL`, GLib's is `g_unix_signal_source_new`.
