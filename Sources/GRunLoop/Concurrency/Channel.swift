@@ -125,8 +125,9 @@ extension GRunLoop {
             return result
         }
 
-        /// Accepts nothing from now on. What was accepted is delivered; then the channel leaves its modes, so that a run
-        /// in one without other items is finished, or the sequence ends. Tasks that wait for room get ``SendResult/closed``. The second time it does nothing.
+        /// Accepts nothing from now on. What was accepted is delivered; then the channel leaves its modes, or the
+        /// sequence ends. A run in a mode without other items is finished then. Tasks that wait for room get
+        /// ``SendResult/closed``. The second time it does nothing.
         ///
         /// Threads: any. There is no corresponding Core Foundation function.
         public func finish() { core.finish() }

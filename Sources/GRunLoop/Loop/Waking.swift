@@ -68,7 +68,8 @@ extension GRunLoop {
     ///
     /// - Parameter reach: a stop is for the innermost run; anything else may be for every run for which it counts now.
     func wakeUpLocked(for reach: Reach = .everyRun) -> Kick? {
-        // Without a frame the host's next prepare sees it. Where a callout of ours runs a foreign loop, its run counts wake-ups.
+        // Where a callout of ours runs a foreign loop, its run counts wake-ups. Without a run the host's next prepare
+        // sees it.
         if let innermost {
             if reach == .everyRun, !isHeardLocked(by: innermost), !isCurrent { noteHeardLocked() }
             guard innermost._withUnsafeGuaranteedRef({ $0.run.stage.countsWakeUps }) else { return nil }
