@@ -84,8 +84,11 @@ private actor Resident {
             _ = GRunLoop.Timer.scheduled(interval: .zero, repeats: false, isolation: here) { _ in
                 model.touch("scheduled")
             }
+            let queue = GRunLoop.IdleQueue()
+            loop.add(queue, forMode: .default)
+            queue.enqueue(isolation: here) { model.touch("idle") }
         }
-        let names = ["descriptor", "later", "observer", "ordered", "scheduled", "source", "timer"]
+        let names = ["descriptor", "idle", "later", "observer", "ordered", "scheduled", "source", "timer"]
         #expect(trace.wait(forCount: names.count))
         #expect(trace.lines.sorted() == names)
         worker.stop()

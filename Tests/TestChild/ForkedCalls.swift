@@ -150,6 +150,11 @@ extension ForkScene {
             silent("Observer.description") { observer.description.contains("valid = No") },
             silent("IdleQueue.init") { _ = GRunLoop.IdleQueue(timePerPass: .seconds(1)) },
             said("IdleQueue.enqueue") { !idleQueue.enqueue {} },
+            said("Isolated.enqueue") { !idleQueue.enqueue { @MainActor in } },
+            said("Isolated.enqueue") {
+                let queue = idleQueue
+                return !isolation.assumeIsolated { queue.enqueue(isolation: $0) {} }
+            },
             said("IdleQueue.count") { idleQueue.count == 0 },
             silent("IdleQueue.removeAll") { idleQueue.removeAll() },
             silent("IdleQueue.isValid") { !idleQueue.isValid },

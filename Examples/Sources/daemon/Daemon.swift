@@ -90,7 +90,7 @@ import Glibc
     /// They are written when there is nothing else to do. While there is they wait, and are not asked for twice.
     private func askForStatistics() {
         guard idle.count == 0 else { return say("busy: the statistics wait, and \(channel.count) values") }
-        idle.enqueue { MainActor.assumeIsolated { self.writeStatistics() } }
+        idle.enqueue { @MainActor in self.writeStatistics() }
     }
 
     private func writeStatistics() {

@@ -45,7 +45,7 @@ extension Home: Belonging {
         guard mayCall else {
             Log.fatal(
                 "a closure that belongs to an actor was called where that actor is not: fire() such a timer on its "
-                    + "loop's thread, or make it with a @Sendable closure")
+                    + "loop's thread, add such a queue to its loop only, or make it with a @Sendable closure")
         }
         // Where libdispatch has the main queue on another thread, the main loop's is not the main actor's.
         if case .mainActor = self { MainActor.preconditionIsolated() }
