@@ -11,14 +11,15 @@
 //   heard      some        is our handler               what was there before, to be given back
 //   taken      some        is somebody's, who came      what was there before; not given back, since it is not ours
 //                          after us                     to change any more
-//   stale      none        is our handler: somebody     what the handler does, so that the signal is not swallowed
+//   stale      none        is our handler: somebody     what the first signal puts back, so that none is swallowed
 //                          put back a copy that they
 //                          had saved while it was heard
 //
 // free or stale to heard: the first one listens. heard to free: the last one stops, and the former disposition is back.
 // heard to taken: somebody calls sigaction(). taken to heard: another one listens, who is refused as at first. taken to
-// free: the last one stops, and nothing is changed. Whoever changes the listeners or a disposition holds the lock of
-// the listeners, which is in Swift. The handler takes no lock: it may run on the thread that has it.
+// free: the last one stops, and nothing is changed. stale to free: a signal comes. Whoever else changes the listeners
+// or a disposition holds the lock of the listeners, which is in Swift. The handler takes no lock: it may run on the
+// thread that has it.
 //
 // Not signalfd(2): a mask that is set late leaves threads in which the signal kills the process, and one that is set
 // early is inherited by every program that is started, which then ignores SIGTERM.
@@ -86,27 +87,33 @@ static bool is_ours(const struct sigaction *action)
     return action->sa_sigaction == note_signal;
 }
 
-// Nobody listens. Lets the former disposition have the signal, whatever that is: a handler with its mask and its
-// stack, or the end of the process. Ours is back afterwards, as somebody wanted it.
+// Whether the kernel has called our handler: it blocks all signals then. Another handler that has saved ours, and calls
+// it, has most likely not.
+static bool is_called_by_kernel(void)
+{
+    sigset_t mask;
+    pthread_sigmask(SIG_BLOCK, NULL, &mask);
+    return sigismember(&mask, SIGINT) && sigismember(&mask, SIGTERM) && sigismember(&mask, SIGCHLD)
+        && sigismember(&mask, SIGUSR2) && sigismember(&mask, SIGALRM);
+}
+
+// Nobody listens. The former disposition takes its place again, whatever that is, and has the signal: it is sent to
+// this thread once more, as it came, and is pending until this handler has returned. On several threads at once the
+// first one puts it back, and each sends its own again.
 static void act_as_before(int signal, siginfo_t *info)
 {
     struct sigaction found;
-    // Otherwise a handler that came after us has called ours, or the last one has stopped just now.
-    if (sigaction(signal, NULL, &found) != 0 || !is_ours(&found))
+    if (!is_called_by_kernel() || sigaction(signal, NULL, &found) != 0)
         return;
-    unsigned row = enter();
-    struct sigaction before = *__atomic_load_n(&former[signal], __ATOMIC_SEQ_CST);
-    leave(row);
-    sigset_t only, mask;
-    sigemptyset(&only);
-    sigaddset(&only, signal);
-    sigaction(signal, &before, NULL);
-    // To this thread, and as it came; a sandbox may know only the latter.
+    if (is_ours(&found)) {
+        unsigned row = enter();
+        struct sigaction before = *__atomic_load_n(&former[signal], __ATOMIC_SEQ_CST);
+        leave(row);
+        sigaction(signal, &before, NULL);
+    }
+    // A sandbox may know only the latter.
     if (syscall(SYS_rt_tgsigqueueinfo, getpid(), syscall(SYS_gettid), signal, info) != 0)
         raise(signal);
-    pthread_sigmask(SIG_UNBLOCK, &only, &mask);
-    pthread_sigmask(SIG_SETMASK, &mask, NULL);
-    sigaction(signal, &found, NULL);
 }
 
 // On any thread, at any time: system calls and atomic operations only, and nobody sees another errno.

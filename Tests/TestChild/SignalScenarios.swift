@@ -231,10 +231,10 @@ private func signalsCopied() throws {
         _ = waitUntil { theirValue >= value * 20 }
     }
     say("theirs: \(theirValue)")
-    // The copy is no foreign handler, and the next source hears of the signal, and gives back what was there before.
+    // Theirs is back for good, and is given back once more.
     let heard = Flag()
     let thread = LoopThread.running()
-    let source = try GRunLoop.SignalSource(queued) { _, _ in heard.set() }
+    let source = try GRunLoop.SignalSource(queued, replacing: true) { _, _ in heard.set() }
     try thread.loop.add(source, forMode: .default)
     raiseHere(queued)
     say(heard.wait() ? "heard" : "not heard")

@@ -213,8 +213,8 @@ public final class GRunLoop: @unchecked Sendable {
 
     /// The date of the first timer of a mode. Tolerances do not count.
     ///
-    /// - Returns: the date; nil if the mode has no timer, or does not exist. A date that has passed: the timer is
-    ///   overdue.
+    /// - Returns: the date; nil if the mode has no timer, or does not exist. ``Mode/common`` stands for others and has
+    ///   none: ask for ``Mode/default``. A date that has passed: the timer is overdue.
     ///
     /// Threads: any. The corresponding Core Foundation function is `CFRunLoopGetNextTimerFireDate`.
     public func nextFireDate(forMode name: Mode) -> Instant? {

@@ -49,8 +49,9 @@ extension GRunLoop {
         ///   - name: shown by debuggers and `top`.
         ///   - stackSize: in bytes. Zero and less mean the system's default; a positive number below 512 KiB means 512
         ///     KiB, which Swift's runtime may need.
-        ///   - setUp: called on the thread before its loop runs, to add what it is to serve. What it makes, and gives
-        ///     to items with the isolation that it is called with, belongs to the thread. Nil: nothing is called.
+        ///   - setUp: called on the thread before its loop runs, to add what it is to serve. Blocks that it enqueues
+        ///     may run before this returns, and must not wait for the caller. What it makes, and gives to items with
+        ///     the isolation that it is called with, belongs to the thread. Nil: nothing is called.
         /// - Throws: ``StartError``, which says what the system has refused.
         ///
         /// Threads: any. The corresponding Foundation methods are `Thread.init(block:)` and `Thread.start()`, GLib's
