@@ -186,7 +186,7 @@ public final class GRunLoop: @unchecked Sendable {
     }
 
     /// With the lock held: the mode of that name, if there is one.
-    @inline(__always) func knownModeLocked(_ name: Mode) -> ModeState? {
+    func knownModeLocked(_ name: Mode) -> ModeState? {
         // The default mode's name is usually the same piece of memory: no hash is needed.
         name == defaultMode.name ? defaultMode : modes[name]
     }
