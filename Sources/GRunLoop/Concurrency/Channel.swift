@@ -26,8 +26,7 @@ extension GRunLoop {
     ///
     /// One loop receives, by a closure for each element (``receive(on:inModes:_:)``), by one for many at once
     /// (``receiveBatches(on:inModes:_:)``), or as a sequence (``elements(on:inModes:)``). What one thread sends arrives
-    /// in that order. A burst wakes the loop once, and no element costs an allocation,
-    /// unless a task waits for room.
+    /// in that order. A burst wakes the loop once, and no element costs an allocation, unless a task waits for room.
     ///
     /// In a pass the channel is a version-0 ``Source``: it is performed in its modes, in stage 5, and counts as a
     /// handled source. A pass delivers what was there when its turn came. After ``GRunLoop/timeSlice`` whatever else is

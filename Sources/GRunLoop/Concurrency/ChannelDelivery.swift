@@ -171,7 +171,7 @@ extension ChannelCore {
         }
         guarded.isScheduled = isLeft
         let source = guarded.source
-        if !isLeft { unsignalLocked() }
+        unsignalLocked()
         lock.unlock()
         if isLeft { source?.signal() }
     }
