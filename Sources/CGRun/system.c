@@ -95,6 +95,18 @@ int cgrun_duplicate_onto(int descriptor, int onto)
     return dup3(descriptor, onto, O_CLOEXEC);
 }
 
+bool cgrun_semaphore_wait(sem_t *semaphore, int64_t until)
+{
+    struct timespec end = { .tv_sec = until / 1000000000, .tv_nsec = until % 1000000000 };
+    int state, result;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+    do
+        result = until == INT64_MAX ? sem_wait(semaphore) : sem_clockwait(semaphore, CLOCK_MONOTONIC, &end);
+    while (result != 0 && errno == EINTR);
+    pthread_setcancelstate(state, NULL);
+    return result == 0;
+}
+
 int cgrun_event_new(void)
 {
     return eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);

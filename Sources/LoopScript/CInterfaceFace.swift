@@ -120,6 +120,7 @@ public final class CInterfaceFace: LoopFace {
         case .mainQueue: .other
         case .descriptor(let source):
             ports.firstIndex(of: OpaquePointer(source.toOpaque())).map(ReadyKind.port) ?? .other
+        case .port: .other
         }
     }
 

@@ -13,8 +13,7 @@ public final class GRunLoopFace: LoopFace {
     private var loop: GRunLoop?
     private var passObserver: GRunLoop.Observer?
     private var sources: [GRunLoop.Source] = []
-    private var ports: [GRunLoop.DescriptorSource] = []
-    private var descriptors: [EventDescriptor] = []
+    private var ports: [ScriptPort] = []
     private var timers: [GRunLoop.Timer] = []
     private var observers: [GRunLoop.Observer] = []
 
@@ -38,13 +37,7 @@ public final class GRunLoopFace: LoopFace {
                     perform: { script.value.performed(source: index) }))
         }
         for index in program.ports.indices {
-            let descriptor = EventDescriptor()
-            descriptors.append(descriptor)
-            ports.append(
-                GRunLoop.DescriptorSource(descriptor: descriptor.descriptor) { _, _ in
-                    descriptor.consume()
-                    script.value.performed(port: index)
-                })
+            ports.append(ScriptPort(index) { script.value.performed(port: index) })
         }
         for (index, spec) in program.timers.enumerated() {
             let length = Duration.nanoseconds(Int64(grid.gapLength)) * spec.intervalGaps
@@ -72,18 +65,18 @@ public final class GRunLoopFace: LoopFace {
         loop = nil
         passObserver = nil
         sources = []
+        for port in ports { port.end() }
         ports = []
         timers = []
         observers = []
-        for descriptor in descriptors { descriptor.closeDescriptor() }
     }
 
-    private static func kind(of item: GRunLoop.ReadyItem, _ ports: [GRunLoop.DescriptorSource]) -> ReadyKind {
+    private static func kind(of item: GRunLoop.ReadyItem, _ ports: [ScriptPort]) -> ReadyKind {
         switch item {
         case .wakeUp: .wakeUp
         case .timers: .timers
         case .mainQueue: .other
-        case .descriptor(let source): ports.firstIndex { source === $0 }.map(ReadyKind.port) ?? .other
+        case .descriptor, .port: ports.firstIndex { $0.isChosen(by: item) }.map(ReadyKind.port) ?? .other
         }
     }
 
@@ -93,8 +86,7 @@ public final class GRunLoopFace: LoopFace {
         let mode = GRunLoopFace.mode(mode)
         switch item {
         case .source(let index): loop?.add(sources[index], forMode: mode)
-        case .port(let index):
-            do { try loop?.add(ports[index], forMode: mode) } catch { fatalError("\(error)") }
+        case .port(let index): if let loop { ports[index].add(to: loop, mode) }
         case .timer(let index): loop?.add(timers[index], forMode: mode)
         case .observer(let index): loop?.add(observers[index], forMode: mode)
         }
@@ -104,7 +96,7 @@ public final class GRunLoopFace: LoopFace {
         let mode = GRunLoopFace.mode(mode)
         switch item {
         case .source(let index): loop?.remove(sources[index], forMode: mode)
-        case .port(let index): loop?.remove(ports[index], forMode: mode)
+        case .port(let index): if let loop { ports[index].remove(from: loop, mode) }
         case .timer(let index): loop?.remove(timers[index], forMode: mode)
         case .observer(let index): loop?.remove(observers[index], forMode: mode)
         }
@@ -115,7 +107,7 @@ public final class GRunLoopFace: LoopFace {
         let mode = GRunLoopFace.mode(mode)
         return switch item {
         case .source(let index): loop.contains(sources[index], forMode: mode)
-        case .port(let index): loop.contains(ports[index], forMode: mode)
+        case .port(let index): ports[index].isIn(loop, mode)
         case .timer(let index): loop.contains(timers[index], forMode: mode)
         case .observer(let index): loop.contains(observers[index], forMode: mode)
         }
@@ -147,7 +139,7 @@ public final class GRunLoopFace: LoopFace {
 
     public func isSignalled(source: Int) -> Bool { sources[source].isSignalled }
 
-    public func makeReady(port: Int) { descriptors[port].makeReady() }
+    public func makeReady(port: Int) { ports[port].makeReady() }
 
     public func setDate(ofTimer timer: Int, to date: UInt64) {
         timers[timer].fireDate = GRunLoopFace.instant(date)

@@ -29,6 +29,7 @@ import Testing
     /// Values only: nothing of a loop is in there.
     private static let values: Set = [
         "Mode", "Activity", "RunResult", "Errors", "SignalError", "ExitStatus", "Context",
+        "PortMessage",
     ]
     /// What needs no look, or cannot be called there, with the reason.
     private static let left = [
@@ -38,7 +39,7 @@ import Testing
         // A job needs a thread that a child does not have.
         "RunOnLoop.run", "ChildExit.exit", "LoopClock.sleep", "LoopClock.sleep", "LoopClock.sleep", "ItemSequence.next",
         "ItemSequence.next", "Thread.waitUntilEnded", "Idle.idle", "Channel.send", "ChannelElements.next",
-        "ChannelElements.next",
+        "ChannelElements.next", "PortSending.send",
         // By Swift's runtime, as enqueueTask.
         "Executor.enqueue",
         // Before anything else, on the main thread.

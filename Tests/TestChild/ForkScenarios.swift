@@ -129,6 +129,7 @@ struct ForkScene {
     let channel = GRunLoop.Channel<Int>()
     let observer = GRunLoop.Observer(activities: .exit) { _, _ in }
     let idleQueue = GRunLoop.IdleQueue()
+    let port = GRunLoop.Port()
     let descriptor: GRunLoop.DescriptorSource
     let signal = try? GRunLoop.SignalSource(SIGUSR2) { _, _ in }
     let child = try? GRunLoop.ChildSource(pid: TestSupport.fork { 0 }) { _, _ in }
@@ -156,6 +157,8 @@ struct ForkScene {
         _ = Unmanaged.passRetained(channel)
         loop.add(observer, forMode: .default)
         loop.add(idleQueue, forMode: .default)
+        _ = port.send(GRunLoop.PortMessage(replyPort: port))
+        loop.add(port, forMode: "never run")
         try? loop.add(descriptor, forMode: .default)
         loop.run(for: .zero)
         source.signal()

@@ -7,7 +7,8 @@ import Glibc
 
 extension ForkScene {
     var calls: [ForkedCall] {
-        loopCalls + runCalls + membershipCalls + itemCalls + isolatedCalls + performCalls + channelCalls + otherCalls
+        loopCalls + runCalls + membershipCalls + itemCalls + isolatedCalls + performCalls + channelCalls + portCalls
+            + otherCalls
     }
 
     /// It is said that nothing can be done.
@@ -230,6 +231,28 @@ extension ForkScene {
             said("Performs.perform") { loop.perform(after: .zero) {} },
             said("Performs.perform") { loop.perform(order: 0, inModes: [mode]) {} },
             said("Performs.cancelPerforms") { loop.cancelPerforms(target: pipe) },
+        ]
+    }
+
+    private var portCalls: [ForkedCall] {
+        [
+            silent("PortSending.init") { _ = GRunLoop.Port() },
+            silent("PortIsolated.init") { _ = GRunLoop.Port { @MainActor _ in } },
+            silent("PortIsolated.init") {
+                MainActor.assumeIsolated { _ = GRunLoop.Port(isolation: MainActor.shared) { _ in } }
+            },
+            said("PortSending.send") { !port.send(GRunLoop.PortMessage()) },
+            said("PortSending.send") { !port.send(GRunLoop.PortMessage(), before: GRunLoop.distantFuture) },
+            silent("PortSending.capacity") { port.capacity == .max },
+            silent("PortSending.count") { port.count == 0 },
+            silent("Port.isValid") { !port.isValid },
+            said("Port.onInvalidation") { port.onInvalidation {} },
+            silent("Port.invalidate") { port.invalidate() },
+            silent("Port.description") { port.description.contains("forked") },
+            said("Membership.add") { loop.add(port, forMode: mode) },
+            said("Membership.remove") { loop.remove(port, forMode: .common) },
+            said("Membership.contains") { !loop.contains(port, forMode: .common) },
+            said("PortMessages.messages") { _ = port.messages(on: loop).makeAsyncIterator() },
         ]
     }
 

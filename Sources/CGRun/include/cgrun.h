@@ -6,6 +6,7 @@
 
 #include <glib.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/epoll.h>
@@ -263,6 +264,10 @@ void cgrun_count_tracing(int change);
 // A plain read, which becomes one comparison with memory; an atomic one becomes a load and a test. A loop is traced by
 // its own thread, which reads what it wrote itself; what other threads change meanwhile decides nothing here.
 __attribute__((no_sanitize("thread"))) static inline bool cgrun_is_tracing(void) { return cgrun_traced_loops != 0; }
+
+/// Waits until a time of CLOCK_MONOTONIC, or for ever. Returns whether the semaphore was signalled. No point at which
+/// pthread_cancel() ends a thread: others know what it waits with.
+bool cgrun_semaphore_wait(sem_t *semaphore, int64_t until);
 
 /// An eventfd that wakes a poll; -1 and errno on failure.
 int cgrun_event_new(void);

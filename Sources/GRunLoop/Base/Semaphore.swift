@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The semaphore by which a thread waits for a loop.
 
+import CGRun
 import Glibc
 
 /// A counting semaphore that needs neither libdispatch nor a descriptor.
@@ -23,4 +24,7 @@ final class Semaphore: @unchecked Sendable {
     func wait() {
         while sem_wait(raw) != 0 && errno == EINTR {}
     }
+
+    /// Until `end` at most. Returns whether it was signalled.
+    func wait(until end: Nanoseconds) -> Bool { cgrun_semaphore_wait(raw, max(0, end)) }
 }

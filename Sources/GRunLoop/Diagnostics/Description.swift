@@ -24,7 +24,7 @@ extension GRunLoop: CustomStringConvertible {
                     sources: mode.sources.values.map(\.source), descriptors: mode.descriptors.all,
                     // An array of its own: with shared storage, nothing orders the release of this copy before the next
                     // change (Swift's runtime checks the reference count alone).
-                    observers: mode.observers.map { $0 }, idleQueues: mode.idleQueues.all,
+                    observers: mode.observers.map { $0 }, idleQueues: mode.idleQueues.all, ports: mode.ports.all,
                     timers: mode.heap.due(by: .never) + firingTimersLocked(in: mode),
                     blocks: mode.blocks.live, softDeadline: mode.heap.earliest, hardDeadline: mode.heap.wakeUpTime()))
         }
@@ -43,6 +43,7 @@ private struct LoopSnapshot {
         let descriptors: [GRunLoop.DescriptorSource]
         let observers: [GRunLoop.Observer]
         let idleQueues: [GRunLoop.IdleQueue]
+        let ports: [GRunLoop.Port]
         let timers: [GRunLoop.Timer]
         let blocks: Int
         let softDeadline: Nanoseconds
@@ -74,7 +75,8 @@ private struct LoopSnapshot {
                 "    common = \(yesNo(mode.isCommon)), epoll = \(mode.epoll), blocks = \(mode.blocks), "
                     + "contexts = [\(mode.contexts.joined(separator: ", "))],")
             lines += section("sources0", mode.sources.map(\.description).sorted()).map { "    " + $0 }
-            lines += section("sources1", mode.descriptors.map(\.description).sorted()).map { "    " + $0 }
+            let version1 = (mode.descriptors.map(\.description) + mode.ports.map(\.description)).sorted()
+            lines += section("sources1", version1).map { "    " + $0 }
             lines += section("observers", mode.observers.map(\.description)).map { "    " + $0 }
             lines += section("idle queues", mode.idleQueues.map(\.description).sorted()).map { "    " + $0 }
             lines += section("timers", mode.timers.map(\.description)).map { "    " + $0 }
@@ -100,6 +102,7 @@ private struct LoopSnapshot {
         case .timer(let timer): timer.description
         case .observer(let observer): observer.description
         case .idleQueue(let queue): queue.description
+        case .port(let port): port.description
         case .context(let context): "<GMainContext \(hexAddress(context))>"
         }
     }

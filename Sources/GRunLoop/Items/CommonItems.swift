@@ -8,6 +8,7 @@ enum Item {
     case timer(GRunLoop.Timer)
     case observer(GRunLoop.Observer)
     case idleQueue(GRunLoop.IdleQueue)
+    case port(GRunLoop.Port)
     case context(OpaquePointer)
 }
 

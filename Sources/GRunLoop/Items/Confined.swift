@@ -31,12 +31,14 @@ enum ConfinedClosure {
     typealias Timer = (GRunLoop.Timer) -> Void
     typealias Block = () -> Void
     typealias Descriptor = (GRunLoop.DescriptorSource, GRunLoop.DescriptorSource.Conditions) -> Void
+    typealias Port = (GRunLoop.PortMessage) -> Void
     typealias Observer = (GRunLoop.Observer, GRunLoop.Activity) -> Void
 
     case timer(Timer)
     case block(Block)
     case descriptor(Descriptor)
     case observer(Observer)
+    case port(Port)
 }
 
 /// Holds a closure of an actor's, and the actor: what that leaves behind when it goes must not be torn down beside a

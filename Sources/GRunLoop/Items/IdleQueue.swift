@@ -35,7 +35,7 @@ extension GRunLoop {
 
         let guardian = Guardian()
         // Guarded by the guardian.
-        private var memberships: [IdleMembership] = []
+        private var turns: [Turn<IdleQueue>] = []
         var isCommonItem = false
         var isValidLocked = true
         /// One of its closures is being called.
@@ -131,7 +131,7 @@ extension GRunLoop {
         /// The queue has its turns where it has work, and only there.
         private func noteWorkLocked() {
             let isReady = isReadyLocked
-            for membership in memberships { membership.mode.noteIdleWork(of: membership, isReady) }
+            for turn in turns { turn.mode.noteIdleWork(of: turn, isReady) }
         }
 
         private func takeAllLocked() -> [(@Sendable () -> Void)?] {
@@ -195,23 +195,40 @@ extension GRunLoop.IdleQueue: ModeItem {
     static var kind: StaticString { "IdleQueue" }
     var asItem: Item { .idleQueue(self) }
     var homeLocked: Home? { nil }
-    var firstMode: Unmanaged<ModeState>? { memberships.first.map { .passUnretained($0.mode) } }
+    var firstMode: Unmanaged<ModeState>? { turns.first.map { .passUnretained($0.mode) } }
 
-    func isIn(_ mode: ModeState) -> Bool { memberships.contains { $0.mode === mode } }
+    func isIn(_ mode: ModeState) -> Bool { turns.contains { $0.mode === mode } }
 
     func join(_ mode: ModeState, of loop: GRunLoop, _ effects: inout Effects) {
-        let membership = IdleMembership(of: self, in: mode)
-        memberships.append(membership)
-        mode.idleQueues.insert(membership)
-        mode.noteIdleWork(of: membership, isReadyLocked)
+        let turn = Turn(of: self, in: mode)
+        turns.append(turn)
+        mode.idleQueues.insert(turn)
+        mode.noteIdleWork(of: turn, isReadyLocked)
         if isReadyLocked { effects.kick.merge(loop.owner.wakeUpForIdleWorkLocked()) }
     }
 
     func leave(_ mode: ModeState, _ effects: inout Effects) {
-        guard let index = memberships.firstIndex(where: { $0.mode === mode }) else { return }
-        let membership = memberships.remove(at: index)
-        mode.noteIdleWork(of: membership, false)
-        mode.idleQueues.remove(membership)
+        guard let index = turns.firstIndex(where: { $0.mode === mode }) else { return }
+        let turn = turns.remove(at: index)
+        mode.noteIdleWork(of: turn, false)
+        mode.idleQueues.remove(turn)
+    }
+}
+
+extension ModeState {
+    /// Whether any idle queue has work that can be called now.
+    var hasIdleWork: Bool { idleQueues.haveWork }
+
+    /// The idle queue whose turn it is; if one is `wanted`, that one. Nil if it has no work.
+    func nextIdleQueue(_ wanted: ObjectIdentifier?) -> GRunLoop.IdleQueue? {
+        (wanted ?? idleQueues.next).flatMap { idleQueues.ifReady($0)?.takeUnretainedValue() }
+    }
+
+    /// Whether one of the queues has work may have changed.
+    func noteIdleWork(of turn: Turn<GRunLoop.IdleQueue>, _ hasWork: Bool) {
+        let had = hasIdleWork
+        idleQueues.note(turn, hasWork)
+        if had != hasIdleWork { noteObserved() }
     }
 }
 

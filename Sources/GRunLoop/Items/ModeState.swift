@@ -28,7 +28,8 @@ final class ModeState {
     /// Whether stages 7 or 9 have an observer.
     var areWaitsObserved: Bool { !observed.isDisjoint(with: [.beforeWaiting, .afterWaiting]) }
 
-    @exclusivity(unchecked) var idleQueues = IdleQueues()
+    @exclusivity(unchecked) var idleQueues = TurnList<GRunLoop.IdleQueue>()
+    @exclusivity(unchecked) var ports = TurnList<GRunLoop.Port>()
 
     let blocks = BlockQueue()
 
@@ -55,7 +56,7 @@ final class ModeState {
 
     /// Whether the mode holds anything that keeps it from being finished, blocks and the main queue apart.
     var hasItems: Bool {
-        !sources.isEmpty || timerCount > 0 || !descriptors.isEmpty || !addedContexts.isEmpty
+        !sources.isEmpty || timerCount > 0 || !descriptors.isEmpty || !addedContexts.isEmpty || !ports.isEmpty
     }
 }
 

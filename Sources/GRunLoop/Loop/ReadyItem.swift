@@ -13,12 +13,14 @@ extension GRunLoop {
         /// One version-1 source. Not counted: user code may be called before its turn, and it may be gone then. It is
         /// only looked for.
         case descriptor(Unmanaged<DescriptorSource>)
+        /// One message of a port. Only its identity, for the same reason.
+        case port(ObjectIdentifier)
 
-        /// In the order in which they take turns. `descriptor` stays the last: by it they are counted.
+        /// In the order in which they take turns. `port` stays the last: by it they are counted.
         enum Kind: Int {
-            case wakeUp, mainQueue, timers, descriptor
+            case wakeUp, mainQueue, timers, descriptor, port
 
-            static var count: Int { descriptor.rawValue + 1 }
+            static var count: Int { port.rawValue + 1 }
         }
 
         var kind: Kind {
@@ -27,6 +29,7 @@ extension GRunLoop {
             case .timers: .timers
             case .mainQueue: .mainQueue
             case .descriptor: .descriptor
+            case .port: .port
             }
         }
     }

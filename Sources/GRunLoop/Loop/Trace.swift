@@ -66,6 +66,8 @@ extension GRunLoop {
             case context
             /// A closure of an idle queue.
             case idleWork
+            /// The handler of a port, or the task that awaits its messages.
+            case port(Port)
 
             /// What was called, in a few words.
             public var description: String {
@@ -78,6 +80,7 @@ extension GRunLoop {
                 case .mainQueue: "main queue"
                 case .context: "context"
                 case .idleWork: "idle work"
+                case .port: "port"
                 }
             }
         }

@@ -13,9 +13,10 @@ struct Kinds: OptionSet {
     static let descriptors = Kinds(rawValue: 1 << 5)
     /// The host's turn: nothing of ours is served.
     static let host = Kinds(rawValue: 1 << 6)
+    static let ports = Kinds(rawValue: 1 << 7)
 
     /// What a wait ends with.
-    static let found: Kinds = [.contexts, .mainQueue, .timers, .descriptors]
+    static let found: Kinds = [.contexts, .mainQueue, .timers, .descriptors, .ports]
 
     init(rawValue: UInt8) {
         self.rawValue = rawValue
@@ -28,13 +29,14 @@ struct Kinds: OptionSet {
         case .mainQueue: self = .mainQueue
         case .timers: self = .timers
         case .descriptor: self = .descriptors
+        case .port: self = .ports
         }
     }
 }
 
 /// Whose turn it is of the kinds of items that are ready: the one after the kind that was chosen last.
 struct Rotation {
-    private var last = GRunLoop.ReadyItem.Kind.descriptor
+    private var last = GRunLoop.ReadyItem.Kind.port
 
     mutating func note(_ kind: GRunLoop.ReadyItem.Kind) { last = kind }
 

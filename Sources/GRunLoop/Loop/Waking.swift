@@ -143,8 +143,8 @@ extension GRunLoop {
         return sleep.kick(self)
     }
 
-    /// With the lock held, a mode has a first descriptor or serves other contexts: a sleep in it, which does not watch
-    /// them, begins again (item 78).
+    /// With the lock held, a mode has a first descriptor, serves other contexts, or a message has come: a sleep in it,
+    /// which does not watch them, begins again (item 78).
     func watchAnewLocked(_ mode: ModeState) -> Kick? {
         sleep.isIn(mode) ? sleep.kick(self) : nil
     }

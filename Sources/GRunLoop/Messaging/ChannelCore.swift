@@ -124,12 +124,13 @@ import Synchronization
     /// Nil if there is room now.
     @inline(never) private func makeRoomLocked() -> Slot? {
         guard guarded.state == .open else { return .closed }
-        guard guarded.sent.count < capacity else { return .full }
+        guard guarded.sent.left(of: capacity) > 0 else { return .full }
         addPieceLocked()
         return nil
     }
 
     private func addPieceLocked() {
+        if guarded.sent.reopen(upTo: capacity) { return }
         if guarded.sent.hasOnePiece, let larger = guarded.spare.takeLarger(upTo: capacity, type) {
             guarded.sent.move(to: larger, upTo: capacity, type)
         } else {
@@ -171,17 +172,58 @@ import Synchronization
 
     /// Returns whether there is one.
     @inline(never) private func takeNextPiece() -> Bool {
-        guard own.pieces.hasSecond, let used = own.pieces.removeFirst() else { return false }
+        own.pieces.hasSecond && lock.withLock(beginNextPieceLocked)
+    }
+
+    private func beginNextPieceLocked() -> Bool {
+        guard let used = own.pieces.removeFirst() else { return false }
         own.beginPiece(type)
-        lock.withLock { guarded.spare.giveBack(used) }
+        guarded.spare.giveBack(used)
         return true
+    }
+
+    // MARK: One by one
+
+    /// As ``commit()``. Returns whether the receiver is to be told.
+    func commitAnswering() -> Bool {
+        guarded.sent.commit(type)
+        let isFirst = !guarded.isScheduled
+        guarded.isScheduled = true
+        lock.unlock()
+        return isFirst
+    }
+
+    /// Moves the next element to `memory`, if there is one. It has counted as waiting until now. Returns whether there
+    /// was one, and whether there are more, of which the receiver need not be told.
+    func takeOne(to memory: UnsafeMutableRawPointer) -> (isTaken: Bool, isLeft: Bool) {
+        lock.lock()
+        if !own.hasRest {
+            giveBackUsedLocked()
+            own.pieces = guarded.sent.takeAllHeld()
+            own.beginPiece(type)
+            guarded.spare.noteBatch(of: own.pieces.count, type)
+        } else if own.next == own.end {
+            _ = beginNextPieceLocked()
+        }
+        let isTaken = own.hasRest
+        if isTaken, let element = own.next {
+            type.move(element, memory, 1)
+            own.next = element + type.size
+            guarded.sent.held -= 1
+        }
+        let admitted = admitSendersLocked()
+        let isLeft = own.hasRest || !guarded.sent.isEmpty
+        guarded.isScheduled = isLeft
+        lock.unlock()
+        for sender in admitted { sender.resume(.enqueued) }
+        return (isTaken, isLeft)
     }
 
     /// With the lock held: what waiting senders hold takes the room, in the order in which they began to wait.
     func admitSendersLocked() -> [ChannelSender] {
         guard !guarded.senders.isEmpty else { return [] }
         var admitted: [ChannelSender] = []
-        while guarded.sent.count < capacity, let sender = guarded.senders.removeFirst() {
+        while guarded.sent.left(of: capacity) > 0, let sender = guarded.senders.removeFirst() {
             if guarded.sent.room == 0 { addPieceLocked() }
             sender.move(to: guarded.sent.slot.unsafelyUnwrapped, type)
             guarded.sent.commit(type)

@@ -224,6 +224,7 @@ extension ChannelCore {
         let batch = own
         // Nor is it written without need: before its first batch a task may be looking whether it has one.
         if batch.pieces.first != nil { own = Own() }
+        guarded.sent.held = 0
         return (batch, guarded.sent.takeAll())
     }
 
@@ -254,7 +255,7 @@ extension ChannelCore {
     @usableFromInline var isOpen: Bool { !Fork.isChild && lock.withLock { guarded.state == .open } }
 
     /// What was sent and the loop has not taken yet. A hint, like any such number.
-    @usableFromInline var waiting: Int { Fork.isChild ? 0 : lock.withLock { guarded.sent.count } }
+    @usableFromInline var waiting: Int { Fork.isChild ? 0 : lock.withLock { guarded.sent.count + guarded.sent.held } }
 }
 
 extension ChannelCore: AsyncWaiter {

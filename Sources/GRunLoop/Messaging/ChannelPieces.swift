@@ -98,6 +98,8 @@ struct ChannelSent {
     /// The last one is being filled.
     private var pieces = ChannelPieces()
     private(set) var count = 0
+    /// How many were taken and count as waiting until they are delivered: a port's.
+    var held = 0
     /// How many of them are in the pieces before the last.
     private var countBefore = 0
     /// Where the next element goes, if there is room.
@@ -114,12 +116,22 @@ struct ChannelSent {
         count &+= 1
     }
 
+    /// How many may still be added.
+    func left(of capacity: Int) -> Int { capacity - count - held }
+
+    /// The last piece was not full, only the channel. Returns whether there is room now.
+    mutating func reopen(upTo capacity: Int) -> Bool {
+        guard let last = pieces.last else { return false }
+        room = min(last.room - (count - countBefore), left(of: capacity))
+        return room > 0
+    }
+
     /// Adds a piece: there is no room left in the others.
     mutating func append(_ piece: ChannelPiece, upTo capacity: Int, _ type: ChannelElementType) {
         endPiece()
         pieces.append(piece)
         slot = piece.elements(type)
-        room = min(piece.room, capacity - count)
+        room = min(piece.room, left(of: capacity))
     }
 
     var hasOnePiece: Bool { pieces.count == 1 }
@@ -131,13 +143,20 @@ struct ChannelSent {
         type.move(small.elements(type), larger.elements(type), count)
         small.free()
         slot = larger.elements(type) + count * type.size
-        room = min(larger.room, capacity) - count
+        room = min(larger.room - count, left(of: capacity))
     }
 
     mutating func takeAll() -> ChannelPieces {
         endPiece()
         defer { self = ChannelSent() }
         return pieces
+    }
+
+    /// The same, and they count until they are delivered.
+    mutating func takeAllHeld() -> ChannelPieces {
+        let all = count
+        defer { held = all }
+        return takeAll()
     }
 
     /// Nothing more is accepted.

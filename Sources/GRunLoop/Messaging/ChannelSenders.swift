@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tasks that wait for room in a channel, in the order in which they began to.
+// Who waits for room in a channel, in the order in which they began to.
 
-/// A task that waits for room, and its element. Guarded by the channel's lock.
+/// A task or a thread that waits for room, and its element. Guarded by the channel's lock.
 @usableFromInline final class ChannelSender: @unchecked Sendable {
     /// The element; nil once the channel has it.
     private var element: UnsafeMutableRawPointer?
-    private var continuation: UnsafeContinuation<GRunLoop.SendResult, Never>?
+    private var waiter: Waiter?
+    /// For a thread.
+    fileprivate private(set) var result = GRunLoop.SendResult.full
     fileprivate var isCancelled = false
 
     fileprivate var next: ChannelSender?
@@ -21,12 +23,23 @@
         type.move(element, slot, 1)
     }
 
-    /// Once, after the lock.
-    func resume(_ result: GRunLoop.SendResult) { continuation.take()?.resume(returning: result) }
-
-    fileprivate func wait(_ continuation: UnsafeContinuation<GRunLoop.SendResult, Never>) {
-        self.continuation = continuation
+    fileprivate enum Waiter {
+        case task(UnsafeContinuation<GRunLoop.SendResult, Never>)
+        case thread(Semaphore)
     }
+
+    /// Once, after the lock.
+    func resume(_ result: GRunLoop.SendResult) {
+        switch waiter.take() {
+        case .task(let continuation): continuation.resume(returning: result)
+        case .thread(let semaphore):
+            self.result = result
+            semaphore.signal()
+        case nil: break
+        }
+    }
+
+    fileprivate func wait(_ waiter: Waiter) { self.waiter = waiter }
 }
 
 /// A list, since a task that is cancelled leaves it from the middle. Guarded by the channel's lock.
@@ -71,17 +84,27 @@ extension ChannelCore {
     nonisolated(nonsending) func wait(toSend element: UnsafeMutableRawPointer) async -> GRunLoop.SendResult {
         let sender = ChannelSender(element)
         return await withTaskCancellationHandler {
-            await withUnsafeContinuation { enqueue(sender, $0) }
+            await withUnsafeContinuation { enqueue(sender, .task($0)) }
         } onCancel: {
             cancel(sender)
         }
     }
 
-    private func enqueue(
-        _ sender: ChannelSender, _ continuation: UnsafeContinuation<GRunLoop.SendResult, Never>
-    ) {
+    /// The same, with the calling thread, until `end` at most.
+    func wait(toSend element: UnsafeMutableRawPointer, until end: Nanoseconds) -> GRunLoop.SendResult {
+        let (sender, semaphore) = (ChannelSender(element), Semaphore())
+        enqueue(sender, .thread(semaphore))
+        // Whoever took it off the list resumes it: this thread, or one that is about to.
+        if !semaphore.wait(until: end) {
+            cancel(sender)
+            _ = semaphore.wait(until: .never)
+        }
+        return sender.result
+    }
+
+    private func enqueue(_ sender: ChannelSender, _ waiter: ChannelSender.Waiter) {
         lock.lock()
-        sender.wait(continuation)
+        sender.wait(waiter)
         guard guarded.state == .open, !sender.isCancelled else {
             let result: GRunLoop.SendResult = guarded.state == .open ? .full : .closed
             lock.unlock()

@@ -63,6 +63,7 @@ extension GRunLoop {
                 case .timer(let timer): _ = joinLocked(timer, modeLocked(name), &effects)
                 case .observer(let observer): _ = joinLocked(observer, modeLocked(name), &effects)
                 case .idleQueue(let queue): _ = joinLocked(queue, modeLocked(name), &effects)
+                case .port(let port): _ = joinLocked(port, modeLocked(name), &effects)
                 case .context(let context): effects.kick.merge(joinLocked(context, modeLocked(name)))
                 }
             }

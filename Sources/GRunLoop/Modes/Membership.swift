@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Timers, observers, idle queues and descriptor sources come and go.
+// Timers, observers, idle queues, descriptor sources and ports come and go.
 
 extension GRunLoop: ItemOwner {}
 
@@ -42,6 +42,15 @@ extension GRunLoop {
         try add(source, to: name, "add(DescriptorSource)")
     }
 
+    /// Adds a port to a mode, or to all common modes. If messages wait, a loop that sleeps in the mode wakes. A port
+    /// that is there already, invalid, or in another loop, is left alone; that it is in another loop is logged. One
+    /// whose handler belongs to an actor that lives on another loop ends the process, with a message.
+    ///
+    /// Threads: any. The corresponding Foundation function is `RunLoop.add(_:forMode:)`.
+    public func add(_ port: Port, forMode name: Mode) {
+        add(port, to: name, "add(Port)")
+    }
+
     /// Removes a timer from a mode, or from all common modes. It stays valid, and keeps its dates.
     ///
     /// Threads: any. The corresponding Core Foundation function is `CFRunLoopRemoveTimer`.
@@ -70,6 +79,13 @@ extension GRunLoop {
         remove(source, from: name, "remove(DescriptorSource)")
     }
 
+    /// Removes a port from a mode, or from all common modes. What was sent waits until it is added again.
+    ///
+    /// Threads: any. The corresponding Foundation function is `RunLoop.remove(_:forMode:)`.
+    public func remove(_ port: Port, forMode name: Mode) {
+        remove(port, from: name, "remove(Port)")
+    }
+
     /// Whether the timer is in the mode; for ``Mode/common``, whether it was added to the common modes as such.
     ///
     /// Threads: any. The corresponding Core Foundation function is `CFRunLoopContainsTimer`.
@@ -96,6 +112,13 @@ extension GRunLoop {
     /// Threads: any. The corresponding Core Foundation function is `CFRunLoopContainsSource`.
     public func contains(_ source: DescriptorSource, forMode name: Mode) -> Bool {
         contains(source, in: name, "contains(DescriptorSource)")
+    }
+
+    /// Whether the port is in the mode; for ``Mode/common``, whether it was added to the common modes as such.
+    ///
+    /// Threads: any. The corresponding Core Foundation function is `CFRunLoopContainsSource`.
+    public func contains(_ port: Port, forMode name: Mode) -> Bool {
+        contains(port, in: name, "contains(Port)")
     }
 
     // MARK: The same for each of them

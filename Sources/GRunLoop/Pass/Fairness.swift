@@ -52,6 +52,7 @@ extension GRunLoop {
         if hasVisibleBlocksLocked(mode) { ready.insert(.blocks) }
         if !mode.signalled.isEmpty { ready.insert(.sources) }
         if mode.heap.earliest <= timeForTimersLocked(mode) { ready.insert(.timers) }
+        if mode.ports.haveWork { ready.insert(.ports) }
         let found = pollLocked(
             frame,
             own: OwnDescriptors(

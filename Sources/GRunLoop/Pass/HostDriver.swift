@@ -126,7 +126,7 @@ extension GRunLoop {
     func leavesLookToHostLocked(_ run: Run, _ mode: ModeState, _ polled: HostState.Polled?) -> Bool {
         if let polled, polled.descriptors || polled.mainQueue { return false }
         return !owed.contains(.wakeUp) && run.turns.served == .other && itemChooser == nil && !mode.areWaitsObserved
-            && mode.heap.earliest > timeForTimersLocked(mode)
+            && !mode.ports.haveWork && mode.heap.earliest > timeForTimersLocked(mode)
     }
 
     // MARK: The frames of the host's run

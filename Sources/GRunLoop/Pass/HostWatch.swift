@@ -109,7 +109,7 @@ extension GRunLoop: HubOwner {
 
     private func hasWorkLocked(_ mode: ModeState) -> Bool {
         if !owed.isDisjoint(with: [.wakeUp, .hostWakeUp]) || mustPassLocked(mode) { return true }
-        if !hostPoll.gone.isEmpty || hasDueTimersLocked(mode) { return true }
+        if !hostPoll.gone.isEmpty || mode.ports.haveWork || hasDueTimersLocked(mode) { return true }
         return (owed.contains(.work) || owed.contains(.news) && !isWaitTold) && hasLeftoversLocked(mode)
     }
 

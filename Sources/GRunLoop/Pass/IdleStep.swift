@@ -21,7 +21,7 @@ extension GRunLoop {
 
     /// Calls one closure. Returns whether another may be called before the next pass.
     private func callIdleWorkLocked(_ turn: inout IdleTurn?, _ frame: Frame, _ mode: ModeState) -> Bool {
-        guard let queue = mode.idleQueues.next(turn?.queue) else { return false }
+        guard let queue = mode.nextIdleQueue(turn?.queue) else { return false }
         var current = turn ?? IdleTurn(of: queue, at: time)
         var work = queue.takeLocked()
         let mayGoOn = current.noteCall()

@@ -133,7 +133,9 @@ extension GRunLoop {
 
     /// Whether anything of the loop's own is ready, without choosing it.
     private func hasReadyLocked(_ run: Run, _ mode: ModeState) -> Bool {
-        if owed.contains(.wakeUp) || mode.heap.earliest <= timeForTimersLocked(mode) { return true }
+        if owed.contains(.wakeUp) || mode.ports.haveWork || mode.heap.earliest <= timeForTimersLocked(mode) {
+            return true
+        }
         if !run.turns.hasAsked { refillBatchLocked(mode) }
         return !batch.isEmpty(in: mode) || servesMainQueueLocked(mode) && MainQueue.isReady
     }
@@ -143,7 +145,9 @@ extension GRunLoop {
     /// epoll is asked before the loop sleeps. Not used where stages 7 or 9 are observed, nor in tests that choose the
     /// item or move the time: they see each wait.
     @inline(__always) func takeFromMemoryLocked(_ run: Run, _ mode: ModeState) -> ReadyItem? {
-        guard owed.contains(.wakeUp) || run.turns.served == .descriptor, servesFromMemoryLocked(run) else { return nil }
+        guard owed.contains(.wakeUp) || run.turns.served == .descriptor || mode.ports.haveWork,
+            servesFromMemoryLocked(run)
+        else { return nil }
         if owed.contains(.wakeUp) {
             // Not noted in `rotation`: beside a thread that wakes the loop for ever, the other kinds would never get a
             // turn.
@@ -154,9 +158,9 @@ extension GRunLoop {
         return takeFetchedLocked(run, mode)
     }
 
-    /// The next item where the last one was a descriptor's event.
+    /// The next item where the last one was a descriptor's event, or a message waits.
     @inline(never) private func takeFetchedLocked(_ run: Run, _ mode: ModeState) -> ReadyItem? {
-        if !run.turns.hasAsked, refillBatchLocked(mode) { run.turns.noteAsked() }
+        if run.turns.served == .descriptor, !run.turns.hasAsked, refillBatchLocked(mode) { run.turns.noteAsked() }
         let now = timeForTimersLocked(mode)
         guard let item = chooseLocked(run, mode, mainQueue: false, mainQueueFirst: false, now: now) else { return nil }
         run.turns.noteFromMemory(1)
@@ -244,7 +248,9 @@ extension GRunLoop {
         // Without a date to compare with, no clock is read.
         let now = hasDatesLocked(frame, mode) ? time : .min
         if !frame.isOutermost { endOuterRunsLocked(frame, at: now) }
-        if owed.contains(.wakeUp) || mode.heap.earliest <= now || batch.first(in: mode) != nil { return .min }
+        if owed.contains(.wakeUp) || mode.ports.haveWork || mode.heap.earliest <= now || batch.first(in: mode) != nil {
+            return .min
+        }
         return min(deadline, mode.heap.wakeUpTime(), frame.nextAncestorDeadline)
     }
 
@@ -267,7 +273,7 @@ extension GRunLoop {
     ) -> ReadyItem? {
         // A chooser is shown everything that is ready at this moment.
         if result.descriptors, batch.isEmpty(in: mode) || itemChooser != nil { fetchLocked(mode) }
-        guard result.mainQueue || mode.heap.earliest <= now || !batch.isEmpty(in: mode) else {
+        guard result.mainQueue || mode.heap.earliest <= now || !batch.isEmpty(in: mode) || mode.ports.haveWork else {
             // The usual case: nothing is ready, or only a wake-up. There is no turn to decide.
             guard owed.contains(.wakeUp) else { return nil }
             rotation.note(.wakeUp)
@@ -290,6 +296,8 @@ extension GRunLoop {
             case .timers where hasTimers && run.turns.mayServe(.timers): return .timers
             case .descriptor where run.turns.mayServe(.descriptors):
                 if let receiver = batch.first(in: mode) { return .descriptor(receiver.source) }
+            case .port where run.turns.mayServe(.ports):
+                if let port = mode.ports.next { return .port(port) }
             default: break
             }
         }
@@ -306,6 +314,7 @@ extension GRunLoop {
         ready += batch.pending(in: mode).compactMap {
             mode.descriptors.receiver(of: $0).map { .descriptor($0.source) }
         }
+        ready += mode.ports.ready.map { .port($0) }
         guard ready.count > 1, let index = itemChooser?(ready), ready.indices.contains(index) else { return nil }
         return ready[index]
     }

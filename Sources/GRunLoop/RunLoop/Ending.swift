@@ -90,6 +90,7 @@ extension GRunLoop: ThreadOwned {
             case .timer(let timer): removeEverywhereLocked(timer)
             case .observer(let observer): removeEverywhereLocked(observer)
             case .idleQueue(let queue): removeEverywhereLocked(queue)
+            case .port(let port): removeEverywhereLocked(port)
             case .descriptor(let source): removeEverywhereLocked(source)
             case .source(let source): remains.released.append(source.ceaseCommon(in: self) as Any)
             case .context: break
@@ -119,12 +120,13 @@ extension GRunLoop: ThreadOwned {
     private func emptyLocked(_ mode: ModeState, into remains: inout Remains) {
         remains.sources += mode.sources.values.compactMap { leaveLocked($0.source, mode) }
         let (timers, observers, descriptors) = (mode.heap.all, mode.observers, mode.descriptors.all)
-        let idleQueues = mode.idleQueues.all
+        let (idleQueues, ports) = (mode.idleQueues.all, mode.ports.all)
         for timer in timers { removeEverywhereLocked(timer) }
         for observer in observers { removeEverywhereLocked(observer) }
         for source in descriptors { removeEverywhereLocked(source) }
         for queue in idleQueues { removeEverywhereLocked(queue) }
-        remains.released += [timers, observers, descriptors, idleQueues] as [Any]
+        for port in ports { removeEverywhereLocked(port) }
+        remains.released += [timers, observers, descriptors, idleQueues, ports] as [Any]
         // The epoll is closed here, not with the mode: a program that holds the loop holds its modes.
         if let epoll = mode.descriptors.end() { remains.descriptors.append(epoll) }
         remains.blocks += mode.blocks.removeAll()

@@ -177,6 +177,7 @@ extension GRunLoop.Trace.Callout {
         case .source: "source"
         case .timer: "timer"
         case .descriptor: "descriptor"
+        case .port: "port"
         case .mainQueue: "main queue"
         case .context: "context"
         case .idleWork: "idle work"

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// What waits behind a port: a channel of messages, which are taken one by one.
+
+final class PortChannel: PortInbox {
+    private let core: ChannelCore
+
+    /// Not changed, and its closures hold nothing.
+    nonisolated(unsafe) private static let type = ChannelElementType(
+        size: MemoryLayout<GRunLoop.PortMessage>.stride, alignment: MemoryLayout<GRunLoop.PortMessage>.alignment,
+        move: { from, to, count in
+            to.moveInitializeMemory(
+                as: GRunLoop.PortMessage.self, from: from.assumingMemoryBound(to: GRunLoop.PortMessage.self),
+                count: count)
+        },
+        giveUp: { first, count in
+            first.assumingMemoryBound(to: GRunLoop.PortMessage.self).deinitialize(count: count)
+        })
+
+    init(capacity: Int) {
+        core = ChannelCore(capacity: capacity, Self.type)
+    }
+
+    func takeNext() -> (message: GRunLoop.PortMessage?, isLeft: Bool) {
+        withUnsafeTemporaryAllocation(of: GRunLoop.PortMessage.self, capacity: 1) { memory in
+            guard let slot = memory.baseAddress else { return (nil, false) }
+            let (isTaken, isLeft) = core.takeOne(to: UnsafeMutableRawPointer(slot))
+            return (isTaken ? slot.move() : nil, isLeft)
+        }
+    }
+
+    func close() { core.close() }
+
+    var capacity: Int { core.capacity }
+    var count: Int { core.waiting }
+
+    func begin() -> PortSlot {
+        switch core.begin() {
+        case .at(let slot): .at(slot.assumingMemoryBound(to: GRunLoop.PortMessage.self))
+        case .full: .full
+        case .closed: .closed
+        }
+    }
+
+    func commit() -> Bool { core.commitAnswering() }
+
+    func send(_ message: consuming GRunLoop.PortMessage, until limit: Nanoseconds) -> Bool {
+        let memory = UnsafeMutablePointer<GRunLoop.PortMessage>.allocate(capacity: 1)
+        memory.initialize(to: message)
+        return end(of: memory, core.wait(toSend: UnsafeMutableRawPointer(memory), until: limit))
+    }
+
+    nonisolated(nonsending) func wait(toSend message: consuming GRunLoop.PortMessage) async -> Bool {
+        let memory = UnsafeMutablePointer<GRunLoop.PortMessage>.allocate(capacity: 1)
+        memory.initialize(to: message)
+        return end(of: memory, await core.wait(toSend: UnsafeMutableRawPointer(memory)))
+    }
+
+    /// What the channel has not taken is let go.
+    private func end(of memory: UnsafeMutablePointer<GRunLoop.PortMessage>, _ result: GRunLoop.SendResult) -> Bool {
+        if result != .enqueued { memory.deinitialize(count: 1) }
+        memory.deallocate()
+        return result == .enqueued
+    }
+}
