@@ -8,8 +8,8 @@ protocol ItemOwner: AnyObject {
     /// The current time on the clock of the calling thread's loop.
     static var timeHere: Nanoseconds { get }
 
-    /// Whether the calling thread is the loop's.
-    var isCurrent: Bool { get }
+    /// Whether the calling thread is the loop's, also in virtual time.
+    var isOfThisThread: Bool { get }
 
     // With the lock held: the item has gone, or has moved.
 

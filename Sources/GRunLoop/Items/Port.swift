@@ -101,7 +101,7 @@ extension GRunLoop {
         }
 
         /// Whether the calling thread is that of the loop that the port is in.
-        var isOnItsLoop: Bool { guardian.withLock { guardian.loop?.owner.isCurrent ?? false } }
+        var isOnItsLoop: Bool { guardian.withLock { guardian.loop?.owner.isOfThisThread ?? false } }
 
         // MARK: Without a lock
 
