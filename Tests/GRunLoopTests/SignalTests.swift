@@ -259,31 +259,33 @@ import Testing
         source.invalidate()
     }
 
-    @Test("no descriptor's number is written to after its source has gone, while signals come on other threads")
+    @Test("a source has gone only when no handler has its descriptor any more: the number may be another file's then")
     func numbersOfOthers() throws {
         let signal = queuedSignal(10)
-        // Keeps the disposition while the others come and go.
-        let first = try GRunLoop.SignalSource(signal) { _, _ in }
-        let isOver = Shared(false)
-        let senders = (0..<3).map { _ in
-            startThread { while !isOver.value { raiseHere(signal) } }
+        let source = try GRunLoop.SignalSource(signal) { _, _ in }
+        // Full, and one that waits for a reader: it holds the handler in its write.
+        let event = source.descriptor
+        var count = UInt64.max - 1
+        #expect(write(event, &count, 8) == 8 && fcntl(event, F_SETFL, 0) == 0)
+        let id = Shared<pid_t>(0)
+        let sender = startThread {
+            id.value = threadID
+            raiseHere(signal)
         }
-        var wrong = 0
-        for _ in 0..<3000 {
-            let source = try GRunLoop.SignalSource(signal) { _, _ in }
-            let number = source.descriptor
-            source.invalidate()
-            // Ours now, and somebody else's number as far as the handler goes.
-            let other = EventDescriptor()
-            dup2(other.descriptor, number)
-            usleep(1)
-            wrong += Int(other.consume())
+        let number = "0x" + String(event, radix: 16)
+        #expect(waitUntil { systemCall(of: id.value).dropFirst().first == number }, "no handler is in its write")
+        let isReleased = Shared(false)
+        let reader = startThread {
+            usleep(50_000)
+            isReleased.value = true
+            var count: UInt64 = 0
+            _ = read(event, &count, 8)
         }
-        isOver.value = true
-        for sender in senders { pthread_join(sender, nil) }
-        first.invalidate()
-        #expect(wrong == 0)
+        source.invalidate()
+        #expect(isReleased.value, "the handler is still in its write")
+        for thread in [sender, reader] { pthread_join(thread, nil) }
         #expect(disposition(of: signal) == "default")
+        withExtendedLifetime(source) {}
     }
 
     @Test("sources that come and go on many threads, while signals come: each that stays is told")
