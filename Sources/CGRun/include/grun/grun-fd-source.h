@@ -110,6 +110,9 @@ GIOCondition grun_fd_source_get_condition (GRunFdSource *source);
  * has begun on the loop's may still have it. One that is added is reported if it holds now, and a sleeping loop
  * notices. It costs one system call for each mode that the source is in, and none if nothing changes.
  *
+ * A #GRunSignalSource or #GRunChildSource that is cast to this type keeps what it waits for: its descriptor is its own.
+ * A change is ignored, with a g_critical().
+ *
  * Threads: any. The corresponding Core Foundation functions are `CFFileDescriptorEnableCallBacks` and
  * `CFFileDescriptorDisableCallBacks`, GLib's is g_source_modify_unix_fd().
  */
