@@ -151,8 +151,8 @@ extension ForkScene {
             silent("Observer.description") { observer.description.contains("valid = No") },
             silent("IdleQueue.init") { _ = GRunLoop.IdleQueue(timePerPass: .seconds(1)) },
             said("IdleQueue.enqueue") { !idleQueue.enqueue {} },
-            said("Isolated.enqueue") { !idleQueue.enqueue { @MainActor in } },
-            said("Isolated.enqueue") {
+            said("IsolatedIdleQueue.enqueue") { !idleQueue.enqueue { @MainActor in } },
+            said("IsolatedIdleQueue.enqueue") {
                 let queue = idleQueue
                 return !isolation.assumeIsolated { queue.enqueue(isolation: $0) {} }
             },
@@ -168,40 +168,44 @@ extension ForkScene {
         [
             said("Isolation.isolation") { _ = loop.isolation },
             silent("Isolation.unownedExecutor") { _ = isolation.unownedExecutor },
-            silent("Isolated.init") { _ = GRunLoop.Source { @MainActor in } },
-            silent("Isolated.init") { _ = GRunLoop.DescriptorSource(descriptor: 0) { @MainActor _, _ in } },
-            silent("Isolated.init") { _ = GRunLoop.Timer(fireAt: .now) { @MainActor _ in } },
-            silent("Isolated.init") { _ = GRunLoop.Timer(interval: .zero, repeats: false) { @MainActor _ in } },
-            silent("Isolated.init") { _ = GRunLoop.Observer(activities: .all) { @MainActor _, _ in } },
-            silent("Isolated.init") { isForked { try GRunLoop.SignalSource(SIGUSR1) { @MainActor _, _ in } } },
-            silent("Isolated.init") { (try? GRunLoop.ChildSource(pid: 0) { @MainActor _, _ in }) == nil },
-            silent("Isolated.init") {
+            silent("IsolatedSource.init") { _ = GRunLoop.Source { @MainActor in } },
+            silent("IsolatedDescriptorSource.init") {
+                _ = GRunLoop.DescriptorSource(descriptor: 0) { @MainActor _, _ in }
+            },
+            silent("IsolatedTimer.init") { _ = GRunLoop.Timer(fireAt: .now) { @MainActor _ in } },
+            silent("IsolatedTimer.init") { _ = GRunLoop.Timer(interval: .zero, repeats: false) { @MainActor _ in } },
+            silent("IsolatedObserver.init") { _ = GRunLoop.Observer(activities: .all) { @MainActor _, _ in } },
+            silent("IsolatedSignalSource.init") {
+                isForked { try GRunLoop.SignalSource(SIGUSR1) { @MainActor _, _ in } }
+            },
+            silent("IsolatedChildSource.init") { (try? GRunLoop.ChildSource(pid: 0) { @MainActor _, _ in }) == nil },
+            silent("IsolatedSignalSource.init") {
                 isolation.assumeIsolated { here in
                     isForked { try GRunLoop.SignalSource(SIGUSR1, isolation: here) { _, _ in } }
                 }
             },
-            silent("Isolated.init") {
+            silent("IsolatedChildSource.init") {
                 isolation.assumeIsolated { (try? GRunLoop.ChildSource(pid: 0, isolation: $0) { _, _ in }) == nil }
             },
-            said("Isolated.scheduled") {
+            said("IsolatedTimer.scheduled") {
                 _ = GRunLoop.Timer.scheduled(interval: .zero, repeats: false) { @MainActor _ in }
             },
-            silent("Isolated.init") { isolation.assumeIsolated { _ = GRunLoop.Source(isolation: $0) {} } },
-            silent("Isolated.init") {
+            silent("IsolatedSource.init") { isolation.assumeIsolated { _ = GRunLoop.Source(isolation: $0) {} } },
+            silent("IsolatedDescriptorSource.init") {
                 isolation.assumeIsolated { _ = GRunLoop.DescriptorSource(descriptor: 0, isolation: $0) { _, _ in } }
             },
-            silent("Isolated.init") {
+            silent("IsolatedTimer.init") {
                 isolation.assumeIsolated { _ = GRunLoop.Timer(fireAt: .now, isolation: $0) { _ in } }
             },
-            silent("Isolated.init") {
+            silent("IsolatedTimer.init") {
                 isolation.assumeIsolated {
                     _ = GRunLoop.Timer(interval: .zero, repeats: false, isolation: $0) { _ in }
                 }
             },
-            silent("Isolated.init") {
+            silent("IsolatedObserver.init") {
                 isolation.assumeIsolated { _ = GRunLoop.Observer(activities: .all, isolation: $0) { _, _ in } }
             },
-            said("Isolated.scheduled") {
+            said("IsolatedTimer.scheduled") {
                 isolation.assumeIsolated {
                     _ = GRunLoop.Timer.scheduled(interval: .zero, repeats: false, isolation: $0) { _ in }
                 }
