@@ -113,12 +113,12 @@ public final class CInterfaceFace: LoopFace {
         for descriptor in descriptors { descriptor.closeDescriptor() }
     }
 
-    private static func kind(of item: GRunLoop.ReadyItem, _ ports: [OpaquePointer]) -> ReadyKind {
+    private static func kind(of item: GRunLoop.ReadyChoice, _ ports: [OpaquePointer]) -> ReadyKind {
         switch item {
-        case .wakeUp: .wakeUp
-        case .timers: .timers
-        case .mainQueue: .other
-        case .descriptor(let source):
+        case .item(.wakeUp): .wakeUp
+        case .item(.timers): .timers
+        case .item(.mainQueue), .item(.port): .other
+        case .item(.descriptor(let source)):
             ports.firstIndex(of: OpaquePointer(source.toOpaque())).map(ReadyKind.port) ?? .other
         case .port: .other
         }

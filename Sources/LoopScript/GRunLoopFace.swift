@@ -71,12 +71,12 @@ public final class GRunLoopFace: LoopFace {
         observers = []
     }
 
-    private static func kind(of item: GRunLoop.ReadyItem, _ ports: [ScriptPort]) -> ReadyKind {
+    private static func kind(of item: GRunLoop.ReadyChoice, _ ports: [ScriptPort]) -> ReadyKind {
         switch item {
-        case .wakeUp: .wakeUp
-        case .timers: .timers
-        case .mainQueue: .other
-        case .descriptor, .port: ports.firstIndex { $0.isChosen(by: item) }.map(ReadyKind.port) ?? .other
+        case .item(.wakeUp): .wakeUp
+        case .item(.timers): .timers
+        case .item(.mainQueue), .item(.port): .other
+        case .item(.descriptor), .port: ports.firstIndex { $0.isChosen(by: item) }.map(ReadyKind.port) ?? .other
         }
     }
 

@@ -70,10 +70,10 @@ enum ScriptPort {
         }
     }
 
-    func isChosen(by item: GRunLoop.ReadyItem) -> Bool {
+    func isChosen(by item: GRunLoop.ReadyChoice) -> Bool {
         switch (self, item) {
-        case (.descriptor(let own, _), .descriptor(let source)): source === own
-        case (.messages(let own), .port(let port)): port == ObjectIdentifier(own)
+        case (.descriptor(let own, _), .item(.descriptor(let source))): source === own
+        case (.messages(let own), .port(let port)): port === own
         default: false
         }
     }

@@ -149,7 +149,7 @@ extension Bench {
 /// What is still to come.
 nonisolated(unsafe) var left = 0
 
-private func countDown() {
+func countDown() {
     left -= 1
     if left == 0 { bench.stop() }
 }

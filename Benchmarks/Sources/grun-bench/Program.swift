@@ -37,6 +37,8 @@ import CGLib
         case "fds-active-1": bench.descriptorsActive(tokens: 1)
         case "mem-fds": bench.descriptorsMemory()
         case "loops": bench.ringOfLoops()
+        case "port-local": bench.portLocal()
+        case "port-burst": bench.portBurst()
         case let name where name.hasPrefix("channel"): bench.channel(name.split(separator: "-"))
         default:
             print("peer=grun case=\(caseName) n=\(n) ns_per_op=NA extra=unsupported")

@@ -131,7 +131,7 @@ extension GRunLoop {
         /// The queue has its turns where it has work, and only there.
         private func noteWorkLocked() {
             let isReady = isReadyLocked
-            for turn in turns { turn.mode.noteIdleWork(of: turn, isReady) }
+            for turn in turns { turn.mode._withUnsafeGuaranteedRef { $0.noteIdleWork(of: turn, isReady) } }
         }
 
         private func takeAllLocked() -> [(@Sendable () -> Void)?] {
@@ -169,14 +169,14 @@ extension GRunLoop {
 /// What a queue may have called before another pass follows.
 struct IdleTurn {
     /// Only its identity: it may go meanwhile.
-    let queue: ObjectIdentifier
+    let queue: Unmanaged<GRunLoop.IdleQueue>
     /// How many closures there were at its beginning: later ones wait for another turn.
     private var left: Int
     private let end: Nanoseconds
 
     /// With the queue's guardian held.
     init(of queue: GRunLoop.IdleQueue, at now: Nanoseconds) {
-        self.queue = ObjectIdentifier(queue)
+        self.queue = .passUnretained(queue)
         let span = Nanoseconds(saturating: queue.timePerPass)
         left = span > 0 ? queue.countLocked : 1
         end = now.addingSaturating(span)
@@ -195,14 +195,14 @@ extension GRunLoop.IdleQueue: ModeItem {
     static var kind: StaticString { "IdleQueue" }
     var asItem: Item { .idleQueue(self) }
     var homeLocked: Home? { nil }
-    var firstMode: Unmanaged<ModeState>? { turns.first.map { .passUnretained($0.mode) } }
+    var firstMode: Unmanaged<ModeState>? { turns.first?.mode }
 
     func isIn(_ mode: ModeState) -> Bool { turns.contains { $0.mode === mode } }
 
     func join(_ mode: ModeState, of loop: GRunLoop, _ effects: inout Effects) {
         let turn = Turn(of: self, in: mode)
         turns.append(turn)
-        mode.idleQueues.insert(turn)
+        mode.idleQueues.insert(self)
         mode.noteIdleWork(of: turn, isReadyLocked)
         if isReadyLocked { effects.kick.merge(loop.owner.wakeUpForIdleWorkLocked()) }
     }
@@ -211,7 +211,7 @@ extension GRunLoop.IdleQueue: ModeItem {
         guard let index = turns.firstIndex(where: { $0.mode === mode }) else { return }
         let turn = turns.remove(at: index)
         mode.noteIdleWork(of: turn, false)
-        mode.idleQueues.remove(turn)
+        mode.idleQueues.remove(self)
     }
 }
 
@@ -220,14 +220,17 @@ extension ModeState {
     var hasIdleWork: Bool { idleQueues.haveWork }
 
     /// The idle queue whose turn it is; if one is `wanted`, that one. Nil if it has no work.
-    func nextIdleQueue(_ wanted: ObjectIdentifier?) -> GRunLoop.IdleQueue? {
-        (wanted ?? idleQueues.next).flatMap { idleQueues.ifReady($0)?.takeUnretainedValue() }
+    func nextIdleQueue(_ wanted: Unmanaged<GRunLoop.IdleQueue>?) -> GRunLoop.IdleQueue? {
+        guard let wanted else { return idleQueues.next?.takeUnretainedValue() }
+        guard idleQueues.contains(wanted) else { return nil }
+        let queue = wanted.takeUnretainedValue()
+        return queue.isReadyLocked ? queue : nil
     }
 
     /// Whether one of the queues has work may have changed.
     func noteIdleWork(of turn: Turn<GRunLoop.IdleQueue>, _ hasWork: Bool) {
         let had = hasIdleWork
-        idleQueues.note(turn, hasWork)
+        idleQueues.note(.passUnretained(turn), hasWork)
         if had != hasIdleWork { noteObserved() }
     }
 }

@@ -18,6 +18,7 @@ protocol ItemOwner: AnyObject {
     func wakeUpIfElsewhereLocked() -> Kick?
     func wakeUpForIdleWorkLocked() -> Kick?
     func watchAnewLocked(_ mode: ModeState) -> Kick?
+    func watchAnewLocked(_ mode: ModeState, _ kick: inout Kick?)
 
     // Without a lock.
 

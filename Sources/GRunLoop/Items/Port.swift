@@ -28,20 +28,19 @@ extension GRunLoop {
     public final class Port: @unchecked Sendable {
         let guardian = Guardian()
         // Guarded by the guardian.
-        private var turns: [Turn<Port>] = []
+        private var turns: [Turn<Port>] = [] {
+            didSet { onlyTurn = turns.count == 1 ? .passUnretained(turns[0]) : nil }
+        }
+        /// The usual case: the port is in one mode.
+        private var onlyTurn: Unmanaged<Turn<Port>>?
         var isCommonItem = false
         var isValidLocked = true
         /// Some have come, and were not all taken.
         private var hasMessages = false
-        /// The task that receives.
-        private var reader = Reader.none
+        /// The task that receives has not asked for the next message.
+        private var isPaused = false
+        private var task: (@Sendable (PortMessage) -> Void)?
         private var invalidationHandlers: [@Sendable () -> Void] = []
-
-        private enum Reader {
-            case none
-            /// Until it asks again nothing is delivered.
-            case has(@Sendable (PortMessage) -> Void, asks: Bool)
-        }
 
         let inbox: any PortInbox
         let confined: Confined?
@@ -74,8 +73,8 @@ extension GRunLoop {
             guard !Fork.isChild else { return }
             let held = guardian.lock()
             let isFirst = endLocked(held)
-            let (handlers, former) = (invalidationHandlers, reader)
-            if isFirst { (invalidationHandlers, reader) = ([], .none) }
+            let (handlers, former) = (invalidationHandlers, task)
+            if isFirst { (invalidationHandlers, task) = ([], nil) }
             guardian.unlock(held)
             guard isFirst else { return }
             inbox.close()
@@ -108,16 +107,18 @@ extension GRunLoop {
         /// Some may have come.
         func noteMessages() {
             let held = guardian.lock()
-            let kick = noteLocked(hasMessages: true)
+            hasMessages = true
+            let kick = noteReadinessLocked()
             guardian.unlock(held)
             kick?.send()
         }
 
-        /// Has messages delivered to a task, if it has asked for one. False if another task receives.
-        func setReader(_ body: @escaping @Sendable (PortMessage) -> Void) -> Bool {
+        /// Has messages delivered to a task, each when it asks for one. False if there is a receiver.
+        func setTask(_ body: @escaping @Sendable (PortMessage) -> Void) -> Bool {
             guardian.withLock {
-                guard case .none = reader, handler == nil else { return false }
-                reader = .has(body, asks: false)
+                guard task == nil, handler == nil else { return false }
+                (task, isPaused) = (body, true)
+                _ = noteReadinessLocked()
                 return true
             }
         }
@@ -125,69 +126,67 @@ extension GRunLoop {
         /// The task wants a message.
         func ask() {
             let held = guardian.lock()
-            var kick: Kick?
-            if case .has(let body, false) = reader {
-                reader = .has(body, asks: true)
-                kick = noteLocked(hasMessages: hasMessages)
-            }
+            isPaused = false
+            let kick = noteReadinessLocked()
             guardian.unlock(held)
             kick?.send()
         }
 
-        /// Takes the next message, and has it handled. Returns whether there was one. What nobody handles is dropped.
-        func deliverNext(_ willCall: () -> Void) -> Bool {
-            let task = handler == nil ? takeReader() : nil
-            let next = inbox.takeNext()
-            if next.isLeft { noteMessages() }
-            guard var message = next.message else {
-                if task != nil { ask() }
-                return false
-            }
+        /// Has a message handled, and lets go of it. What nobody handles is dropped.
+        func deliver(_ taken: inout PortTaken) {
+            guard var message = taken.message.take() else { return }
             message.receivePort = self
-            willCall()
-            if let handler { handler(message) } else { task?(message) }
-            return true
+            if let handler { handler(message) } else { taken.task.take()?(message) }
         }
 
-        /// What was asked for is on its way.
-        private func takeReader() -> (@Sendable (PortMessage) -> Void)? {
-            guardian.withLock {
-                guard case .has(let body, _) = reader else { return nil }
-                reader = .has(body, asks: false)
-                return body
-            }
+        /// After a message was taken: those who waited for its room have it.
+        func admitSenders() {
+            if inbox.admitSenders() { noteMessages() }
         }
 
         // MARK: With the guardian held
 
-        /// Whether a message can be delivered.
-        private var isReadyLocked: Bool {
-            if case .has(_, false) = reader { return false }
-            return hasMessages
+        /// Takes the message whose turn it is. False if there is none, or if a task has not asked for it.
+        func takeLocked(_ taken: inout PortTaken) -> Bool {
+            guard hasMessages, !isPaused else { return false }
+            hasMessages = inbox.takeNext(&taken)
+            if taken.message != nil, let task { (taken.task, isPaused) = (task, true) }
+            // The others come before its next message.
+            eachTurnLocked { $0.ports.note($1, false) }
+            if hasMessages { _ = noteReadinessLocked() }
+            return taken.message != nil
         }
 
-        private func noteLocked(hasMessages: Bool) -> Kick? {
-            self.hasMessages = hasMessages && isValidLocked
+        /// A test has chosen it.
+        func comeFirstLocked(in mode: ModeState) {
+            for turn in turns where turn.mode === mode { mode.ports.listFirst(.passUnretained(turn)) }
+        }
+
+        /// A message can be delivered, or none can: its modes note it, and a sleep in one of them ends.
+        private func noteReadinessLocked() -> Kick? {
+            let isReady = hasMessages && !isPaused && isValidLocked
             var kick: Kick?
-            let isReady = isReadyLocked
-            for turn in turns where turn.isListed != isReady {
-                turn.mode.ports.note(turn, isReady)
-                if isReady { kick.merge(guardian.loop?.owner.watchAnewLocked(turn.mode)) }
+            eachTurnLocked { mode, turn in
+                mode.ports.note(turn, isReady)
+                guard isReady, let loop = guardian.bound?.loop else { return }
+                loop._withUnsafeGuaranteedRef { $0.owner.watchAnewLocked(mode, &kick) }
             }
             return kick
         }
 
-        /// The next message is about to be taken: ``noteMessages()`` follows if there are more.
-        func beginTurnLocked() {
-            _ = noteLocked(hasMessages: false)
+        @inline(__always) private func eachTurnLocked(_ body: (ModeState, Unmanaged<Turn<Port>>) -> Void) {
+            if let onlyTurn { return onlyTurn.inMode(body) }
+            for turn in turns { Unmanaged.passUnretained(turn).inMode(body) }
         }
     }
 }
 
 /// What waits behind a port. Carried out by a channel, which stands above.
 protocol PortInbox: AnyObject, Sendable {
-    /// The message that has waited longest, and whether more wait.
-    func takeNext() -> (message: GRunLoop.PortMessage?, isLeft: Bool)
+    /// Takes the message that has waited longest, if there is one. Returns whether more wait.
+    func takeNext(_ taken: inout PortTaken) -> Bool
+    /// Takes what waits for room. Returns whether anything was taken.
+    func admitSenders() -> Bool
     /// Nothing is accepted any more, and what waits is let go.
     func close()
     var capacity: Int { get }
@@ -203,6 +202,14 @@ protocol PortInbox: AnyObject, Sendable {
     nonisolated(nonsending) func wait(toSend message: consuming GRunLoop.PortMessage) async -> Bool
 }
 
+struct PortTaken: ~Copyable {
+    var message: GRunLoop.PortMessage?
+    /// Who receives it, if that is a task.
+    var task: (@Sendable (GRunLoop.PortMessage) -> Void)?
+    /// Somebody waits for the room.
+    var hasSenders = false
+}
+
 enum PortSlot {
     case at(UnsafeMutablePointer<GRunLoop.PortMessage>)
     case full, closed
@@ -212,24 +219,21 @@ extension GRunLoop.Port: ModeItem {
     static var kind: StaticString { "Port" }
     var asItem: Item { .port(self) }
     var homeLocked: Home? { confined?.home }
-    var firstMode: Unmanaged<ModeState>? { turns.first.map { .passUnretained($0.mode) } }
+    var firstMode: Unmanaged<ModeState>? { turns.first?.mode }
 
     func isIn(_ mode: ModeState) -> Bool { turns.contains { $0.mode === mode } }
 
     func join(_ mode: ModeState, of loop: GRunLoop, _ effects: inout Effects) {
-        let turn = Turn(of: self, in: mode)
-        turns.append(turn)
-        mode.ports.insert(turn)
-        guard isReadyLocked else { return }
-        mode.ports.note(turn, true)
-        effects.kick.merge(loop.owner.watchAnewLocked(mode))
+        turns.append(Turn(of: self, in: mode))
+        mode.ports.insert(self)
+        if hasMessages { effects.kick.merge(noteReadinessLocked()) }
     }
 
     func leave(_ mode: ModeState, _ effects: inout Effects) {
         guard let index = turns.firstIndex(where: { $0.mode === mode }) else { return }
-        let turn = turns.remove(at: index)
-        mode.ports.note(turn, false)
-        mode.ports.remove(turn)
+        mode.ports.note(.passUnretained(turns[index]), false)
+        turns.remove(at: index)
+        mode.ports.remove(self)
     }
 }
 

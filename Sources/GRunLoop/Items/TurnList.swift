@@ -1,75 +1,95 @@
 // SPDX-License-Identifier: Apache-2.0
 // Those of a mode's items that take turns, and whose turn it is.
 
-/// An item in a mode. Both hold it, until the item leaves. It knows its neighbours in the order of turns, so that what
+/// An item in a mode, which the item holds until it leaves. It knows its neighbours in the order of turns, so that what
 /// happens to one item costs the same beside any number of others.
 final class Turn<Member: AnyObject> {
-    let member: Member
+    let member: Unmanaged<Member>
     /// It lives as long as its loop.
-    unowned(unsafe) let mode: ModeState
+    let mode: Unmanaged<ModeState>
 
     // Guarded by the loop's lock. Whoever leaves the mode leaves the list first.
     fileprivate(set) var isListed = false
-    fileprivate unowned(unsafe) var previous: Turn?
-    fileprivate unowned(unsafe) var next: Turn?
+    fileprivate var previous: Unmanaged<Turn>?
+    fileprivate var next: Unmanaged<Turn>?
 
     init(of member: Member, in mode: ModeState) {
-        self.member = member
-        self.mode = mode
+        self.member = .passUnretained(member)
+        self.mode = .passUnretained(mode)
     }
 }
 
 /// Guarded by the loop's lock. Those that have work are listed in the order of their turns: who comes to have some is
 /// the last. One that is being called has none meanwhile, so that all others come before its next turn.
 struct TurnList<Member: AnyObject> {
-    private var turns: [ObjectIdentifier: Turn<Member>] = [:]
-    private unowned(unsafe) var first: Turn<Member>?
-    private unowned(unsafe) var last: Turn<Member>?
+    /// What the mode holds.
+    private var members: [UnsafeMutableRawPointer: Member] = [:]
+    private var first: Unmanaged<Turn<Member>>?
+    private var last: Unmanaged<Turn<Member>>?
 
-    var all: [Member] { turns.values.map(\.member) }
-    var isEmpty: Bool { turns.isEmpty }
+    var all: [Member] { Array(members.values) }
+    var isEmpty: Bool { members.isEmpty }
     var haveWork: Bool { first != nil }
 
-    /// The one whose turn it is. Only its identity: it may go before its turn.
-    var next: ObjectIdentifier? { first.map { ObjectIdentifier($0.member) } }
+    /// The one whose turn it is. Not counted: the mode holds it.
+    var next: Unmanaged<Member>? { first?._withUnsafeGuaranteedRef { $0.member } }
 
     /// All that have work, in the order of their turns. For tests, which choose.
-    var ready: [ObjectIdentifier] {
-        sequence(first: first) { $0?.next }.prefix { $0 != nil }.compactMap { $0.map { ObjectIdentifier($0.member) } }
+    var ready: [Unmanaged<Member>] {
+        sequence(first: first) { $0?._withUnsafeGuaranteedRef { $0.next } }.prefix { $0 != nil }
+            .compactMap { $0?._withUnsafeGuaranteedRef { $0.member } }
     }
 
-    /// The one that is wanted, if it is here still and has work. Not counted: the list holds it.
-    func ifReady(_ wanted: ObjectIdentifier) -> Unmanaged<Member>? {
-        if let first, ObjectIdentifier(first.member) == wanted { return .passUnretained(first.member) }
-        return turns[wanted].flatMap { $0.isListed ? .passUnretained($0.member) : nil }
+    /// Whether it is here still. It may be gone: only its identity counts.
+    func contains(_ wanted: Unmanaged<Member>) -> Bool {
+        next?.toOpaque() == wanted.toOpaque() || members[wanted.toOpaque()] != nil
     }
 
-    mutating func insert(_ turn: Turn<Member>) {
-        turns[ObjectIdentifier(turn.member)] = turn
+    mutating func insert(_ member: Member) {
+        members[Unmanaged.passUnretained(member).toOpaque()] = member
     }
 
     /// Its member has no turn any more.
-    mutating func remove(_ turn: Turn<Member>) {
-        turns[ObjectIdentifier(turn.member)] = nil
+    mutating func remove(_ member: Member) {
+        members[Unmanaged.passUnretained(member).toOpaque()] = nil
     }
 
     /// The member has work from now on, or has none.
-    mutating func note(_ turn: Turn<Member>, _ hasWork: Bool) {
-        guard hasWork != turn.isListed else { return }
-        if hasWork { list(turn) } else { unlist(turn) }
+    @inline(__always) mutating func note(_ turn: Unmanaged<Turn<Member>>, _ hasWork: Bool) {
+        turn._withUnsafeGuaranteedRef {
+            guard hasWork != $0.isListed else { return }
+            $0.isListed = hasWork
+            if hasWork { list(turn, $0) } else { unlist($0) }
+        }
     }
 
-    private mutating func list(_ turn: Turn<Member>) {
-        turn.isListed = true
-        turn.previous = last
-        if let last { last.next = turn } else { first = turn }
+    /// One that has work has the next turn.
+    mutating func listFirst(_ turn: Unmanaged<Turn<Member>>) {
+        turn._withUnsafeGuaranteedRef {
+            unlist($0)
+            $0.next = first
+            if let first { first._withUnsafeGuaranteedRef { $0.previous = turn } } else { last = turn }
+            first = turn
+        }
+    }
+
+    private mutating func list(_ turn: Unmanaged<Turn<Member>>, _ content: Turn<Member>) {
+        content.previous = last
+        if let last { last._withUnsafeGuaranteedRef { $0.next = turn } } else { first = turn }
         last = turn
     }
 
     private mutating func unlist(_ turn: Turn<Member>) {
-        turn.isListed = false
-        if let previous = turn.previous { previous.next = turn.next } else { first = turn.next }
-        if let next = turn.next { next.previous = turn.previous } else { last = turn.previous }
+        let (previous, next) = (turn.previous, turn.next)
+        if let previous { previous._withUnsafeGuaranteedRef { $0.next = next } } else { first = next }
+        if let next { next._withUnsafeGuaranteedRef { $0.previous = previous } } else { last = previous }
         (turn.previous, turn.next) = (nil, nil)
+    }
+}
+
+extension Unmanaged {
+    @inline(__always) func inMode<Member>(_ body: (ModeState, Unmanaged<Turn<Member>>) -> Void)
+    where Instance == Turn<Member> {
+        _withUnsafeGuaranteedRef { $0.mode._withUnsafeGuaranteedRef { body($0, self) } }
     }
 }

@@ -86,7 +86,7 @@ public final class GRunLoop: @unchecked Sendable {
     /// An eventfd to wake sleeps without any context; made at the first of them, -1 before.
     var wakeDescriptor: Int32 = -1
     var tracer: Trace?
-    var itemChooser: (@Sendable ([ReadyItem]) -> Int?)?
+    var itemChooser: (@Sendable ([ReadyChoice]) -> Int?)?
     var cancellables = Cancellables()
     private var destructorRounds: Int32 = 0
 

@@ -13,8 +13,8 @@ extension GRunLoop {
         /// One version-1 source. Not counted: user code may be called before its turn, and it may be gone then. It is
         /// only looked for.
         case descriptor(Unmanaged<DescriptorSource>)
-        /// One message of a port. Only its identity, for the same reason.
-        case port(ObjectIdentifier)
+        /// One message: of the port whose turn it is then.
+        case port
 
         /// In the order in which they take turns. `port` stays the last: by it they are counted.
         enum Kind: Int {
@@ -34,9 +34,15 @@ extension GRunLoop {
         }
     }
 
+    /// What a test is shown of a ready item.
+    package enum ReadyChoice {
+        case item(ReadyItem)
+        case port(Unmanaged<Port>)
+    }
+
     /// For tests that compare with Core Foundation, where the kernel decides: asked with everything that is ready
     /// whenever more than one item is; returns an index, or nil for the loop's own choice. Own thread only.
-    package func setItemChooser(_ chooser: (@Sendable ([ReadyItem]) -> Int?)?) {
+    package func setItemChooser(_ chooser: (@Sendable ([ReadyChoice]) -> Int?)?) {
         itemChooser = chooser
     }
 }

@@ -148,4 +148,8 @@ extension GRunLoop {
     func watchAnewLocked(_ mode: ModeState) -> Kick? {
         sleep.isIn(mode) ? sleep.kick(self) : nil
     }
+
+    func watchAnewLocked(_ mode: ModeState, _ kick: inout Kick?) {
+        if sleep.isIn(mode) { kick.merge(sleep.kick(self)) }
+    }
 }

@@ -124,13 +124,13 @@ import Synchronization
     /// Nil if there is room now.
     @inline(never) private func makeRoomLocked() -> Slot? {
         guard guarded.state == .open else { return .closed }
-        guard guarded.sent.left(of: capacity) > 0 else { return .full }
+        guard guarded.sent.count < capacity else { return .full }
         addPieceLocked()
         return nil
     }
 
     private func addPieceLocked() {
-        if guarded.sent.reopen(upTo: capacity) { return }
+        if guarded.sent.reopen(upTo: capacity, type) { return }
         if guarded.sent.hasOnePiece, let larger = guarded.spare.takeLarger(upTo: capacity, type) {
             guarded.sent.move(to: larger, upTo: capacity, type)
         } else {
@@ -149,7 +149,7 @@ import Synchronization
     /// longer.
     func takeBatchLocked() -> [ChannelSender] {
         giveBackUsedLocked()
-        own.pieces = guarded.sent.takeAll()
+        own.pieces = guarded.sent.takeAll(type)
         own.beginPiece(type)
         guarded.spare.noteBatch(of: own.pieces.count, type)
         return admitSendersLocked()
@@ -172,17 +172,13 @@ import Synchronization
 
     /// Returns whether there is one.
     @inline(never) private func takeNextPiece() -> Bool {
-        own.pieces.hasSecond && lock.withLock(beginNextPieceLocked)
-    }
-
-    private func beginNextPieceLocked() -> Bool {
-        guard let used = own.pieces.removeFirst() else { return false }
+        guard own.pieces.hasSecond, let used = own.pieces.removeFirst() else { return false }
         own.beginPiece(type)
-        guarded.spare.giveBack(used)
+        lock.withLock { guarded.spare.giveBack(used) }
         return true
     }
 
-    // MARK: One by one
+    // MARK: One by one, without a batch: each counts as waiting until it is taken
 
     /// As ``commit()``. Returns whether the receiver is to be told.
     func commitAnswering() -> Bool {
@@ -193,37 +189,29 @@ import Synchronization
         return isFirst
     }
 
-    /// Moves the next element to `memory`, if there is one. It has counted as waiting until now. Returns whether there
-    /// was one, and whether there are more, of which the receiver need not be told.
-    func takeOne(to memory: UnsafeMutableRawPointer) -> (isTaken: Bool, isLeft: Bool) {
+    /// Moves the first element to `memory`, if there is one. Returns whether there was one, whether more are left, of
+    /// which the receiver need not be told, and whether somebody waits for the room: ``admitSenders()`` follows then.
+    func takeOne(to memory: UnsafeMutableRawPointer) -> (isTaken: Bool, isLeft: Bool, hasSenders: Bool) {
         lock.lock()
-        if !own.hasRest {
-            giveBackUsedLocked()
-            own.pieces = guarded.sent.takeAllHeld()
-            own.beginPiece(type)
-            guarded.spare.noteBatch(of: own.pieces.count, type)
-        } else if own.next == own.end {
-            _ = beginNextPieceLocked()
-        }
-        let isTaken = own.hasRest
-        if isTaken, let element = own.next {
-            type.move(element, memory, 1)
-            own.next = element + type.size
-            guarded.sent.held -= 1
-        }
-        let admitted = admitSendersLocked()
-        let isLeft = own.hasRest || !guarded.sent.isEmpty
-        guarded.isScheduled = isLeft
-        lock.unlock()
+        defer { lock.unlock() }
+        let isTaken = !guarded.sent.isEmpty
+        if let used = guarded.sent.takeFirst(to: memory, upTo: capacity, type) { guarded.spare.giveBack(used) }
+        guarded.isScheduled = !guarded.sent.isEmpty
+        return (isTaken, guarded.isScheduled, !guarded.senders.isEmpty)
+    }
+
+    /// Takes what waiting senders hold, as far as there is room. Returns whether any was taken.
+    func admitSenders() -> Bool {
+        let admitted = lock.withLock { admitSendersLocked() }
         for sender in admitted { sender.resume(.enqueued) }
-        return (isTaken, isLeft)
+        return !admitted.isEmpty
     }
 
     /// With the lock held: what waiting senders hold takes the room, in the order in which they began to wait.
     func admitSendersLocked() -> [ChannelSender] {
         guard !guarded.senders.isEmpty else { return [] }
         var admitted: [ChannelSender] = []
-        while guarded.sent.left(of: capacity) > 0, let sender = guarded.senders.removeFirst() {
+        while guarded.sent.count < capacity, let sender = guarded.senders.removeFirst() {
             if guarded.sent.room == 0 { addPieceLocked() }
             sender.move(to: guarded.sent.slot.unsafelyUnwrapped, type)
             guarded.sent.commit(type)

@@ -221,11 +221,17 @@ extension ChannelCore {
 
     /// What is left of a batch, and what was sent since. With the lock held.
     private func takeRemainsLocked() -> (batch: Own, sent: ChannelPieces) {
-        let batch = own
+        var batch = own
         // Nor is it written without need: before its first batch a task may be looking whether it has one.
         if batch.pieces.first != nil { own = Own() }
-        guarded.sent.held = 0
-        return (batch, guarded.sent.takeAll())
+        let taken = guarded.sent.taken
+        let sent = guarded.sent.takeAll(type)
+        guard taken > 0 else { return (batch, sent) }
+        // They are taken one by one, and there is no batch: its rest stands where the first one of that stood.
+        batch.pieces = sent
+        batch.beginPiece(type)
+        batch.next = batch.next.map { $0 + taken * type.size }
+        return (batch, ChannelPieces())
     }
 
     private func giveUp(_ remains: (batch: Own, sent: ChannelPieces)) {
@@ -255,7 +261,7 @@ extension ChannelCore {
     @usableFromInline var isOpen: Bool { !Fork.isChild && lock.withLock { guarded.state == .open } }
 
     /// What was sent and the loop has not taken yet. A hint, like any such number.
-    @usableFromInline var waiting: Int { Fork.isChild ? 0 : lock.withLock { guarded.sent.count + guarded.sent.held } }
+    @usableFromInline var waiting: Int { Fork.isChild ? 0 : lock.withLock { guarded.sent.count } }
 }
 
 extension ChannelCore: AsyncWaiter {

@@ -98,10 +98,8 @@ struct ChannelSent {
     /// The last one is being filled.
     private var pieces = ChannelPieces()
     private(set) var count = 0
-    /// How many were taken and count as waiting until they are delivered: a port's.
-    var held = 0
-    /// How many of them are in the pieces before the last.
-    private var countBefore = 0
+    /// How many of the first piece were taken one by one.
+    private(set) var taken = 0
     /// Where the next element goes, if there is room.
     private(set) var slot: UnsafeMutableRawPointer?
     /// How many elements can go there, one behind the other. Zero: it has to be seen why.
@@ -116,22 +114,19 @@ struct ChannelSent {
         count &+= 1
     }
 
-    /// How many may still be added.
-    func left(of capacity: Int) -> Int { capacity - count - held }
-
-    /// The last piece was not full, only the channel. Returns whether there is room now.
-    mutating func reopen(upTo capacity: Int) -> Bool {
-        guard let last = pieces.last else { return false }
-        room = min(last.room - (count - countBefore), left(of: capacity))
-        return room > 0
-    }
-
     /// Adds a piece: there is no room left in the others.
     mutating func append(_ piece: ChannelPiece, upTo capacity: Int, _ type: ChannelElementType) {
-        endPiece()
+        endPiece(type)
         pieces.append(piece)
         slot = piece.elements(type)
-        room = min(piece.room, left(of: capacity))
+        room = min(piece.room, capacity - count)
+    }
+
+    /// The last piece was not full, only the channel. Returns whether there is room in it now.
+    mutating func reopen(upTo capacity: Int, _ type: ChannelElementType) -> Bool {
+        guard let last = pieces.last else { return false }
+        room = min(last.room - filled(last, type), capacity - count)
+        return room > 0
     }
 
     var hasOnePiece: Bool { pieces.count == 1 }
@@ -140,31 +135,51 @@ struct ChannelSent {
     mutating func move(to larger: ChannelPiece, upTo capacity: Int, _ type: ChannelElementType) {
         guard let small = pieces.removeFirst() else { return }
         pieces.append(larger)
-        type.move(small.elements(type), larger.elements(type), count)
+        type.move(small.elements(type) + taken * type.size, larger.elements(type), count)
         small.free()
+        taken = 0
         slot = larger.elements(type) + count * type.size
-        room = min(larger.room - count, left(of: capacity))
+        room = min(larger.room, capacity) - count
     }
 
-    mutating func takeAll() -> ChannelPieces {
-        endPiece()
+    mutating func takeAll(_ type: ChannelElementType) -> ChannelPieces {
+        endPiece(type)
         defer { self = ChannelSent() }
         return pieces
     }
 
-    /// The same, and they count until they are delivered.
-    mutating func takeAllHeld() -> ChannelPieces {
-        let all = count
-        defer { held = all }
-        return takeAll()
+    /// Moves the first element to `memory`, if there is one. Returns the piece that it was the last of, if another
+    /// follows; the only one is filled again from its start.
+    mutating func takeFirst(
+        to memory: UnsafeMutableRawPointer, upTo capacity: Int, _ type: ChannelElementType
+    ) -> ChannelPiece? {
+        guard count > 0, let piece = pieces.first else { return nil }
+        type.move(piece.elements(type) + taken * type.size, memory, 1)
+        taken += 1
+        count -= 1
+        if pieces.hasSecond {
+            guard taken == piece.count else { return nil }
+            taken = 0
+            return pieces.removeFirst()
+        }
+        if count == 0 {
+            taken = 0
+            slot = piece.elements(type)
+            room = min(piece.room, capacity)
+        }
+        return nil
     }
 
     /// Nothing more is accepted.
     mutating func end() { room = 0 }
 
-    private mutating func endPiece() {
-        pieces.last?.count = count - countBefore
-        countBefore = count
+    private func endPiece(_ type: ChannelElementType) {
+        if let last = pieces.last { last.count = filled(last, type) }
+    }
+
+    /// How many elements were put into the last piece.
+    private func filled(_ last: ChannelPiece, _ type: ChannelElementType) -> Int {
+        slot.map { ($0 - last.elements(type)) / type.size } ?? 0
     }
 }
 

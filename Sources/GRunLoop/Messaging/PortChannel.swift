@@ -20,13 +20,17 @@ final class PortChannel: PortInbox {
         core = ChannelCore(capacity: capacity, Self.type)
     }
 
-    func takeNext() -> (message: GRunLoop.PortMessage?, isLeft: Bool) {
+    func takeNext(_ taken: inout PortTaken) -> Bool {
         withUnsafeTemporaryAllocation(of: GRunLoop.PortMessage.self, capacity: 1) { memory in
-            guard let slot = memory.baseAddress else { return (nil, false) }
-            let (isTaken, isLeft) = core.takeOne(to: UnsafeMutableRawPointer(slot))
-            return (isTaken ? slot.move() : nil, isLeft)
+            guard let slot = memory.baseAddress else { return false }
+            let (isTaken, isLeft, hasSenders) = core.takeOne(to: UnsafeMutableRawPointer(slot))
+            if isTaken { taken.message = slot.move() }
+            taken.hasSenders = hasSenders
+            return isLeft
         }
     }
+
+    func admitSenders() -> Bool { core.admitSenders() }
 
     func close() { core.close() }
 

@@ -21,7 +21,7 @@ extension GRunLoop.Port {
     public func messages(on loop: GRunLoop, inModes names: [GRunLoop.Mode] = [.common]) -> Messages {
         Messages {
             let mailbox = Mailbox<GRunLoop.PortMessage>(of: loop) { older, _ in older }
-            guard !Fork.refuses("Port.messages"), self.setReader({ mailbox.send($0) }) else {
+            guard !Fork.refuses("Port.messages"), self.setTask({ mailbox.send($0) }) else {
                 if !Fork.isChild {
                     Log.misuse(
                         "Port.messages", "ignored: the port has a receiver, and keeps it; make a port for each")

@@ -102,8 +102,8 @@ extension GRunLoop {
             return drainMainQueueLocked()
         case .descriptor(let source):
             return serviceDescriptorLocked(source, frame, mode)
-        case .port(let port):
-            return servicePortLocked(port, frame, mode)
+        case .port:
+            return servicePortLocked(frame, mode)
         }
     }
 

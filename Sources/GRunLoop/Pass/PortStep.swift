@@ -4,19 +4,23 @@
 import CGRun
 
 extension GRunLoop {
-    /// 10. Returns whether a message was handled. The port may have left the mode since it was chosen.
-    func servicePortLocked(_ chosen: ObjectIdentifier, _ frame: Frame, _ mode: ModeState) -> Bool {
-        guard let port = mode.ports.ifReady(chosen) else { return false }
-        port._withUnsafeGuaranteedRef { $0.beginTurnLocked() }
-        unlock(toCall: port, in: frame)
-        let handled = port._withUnsafeGuaranteedRef { callOutToPort($0, of: self) }
-        lock.lock()
-        return handled
+    /// 10. Returns whether a message was handled: a callout before this one may have taken the last.
+    func servicePortLocked(_ frame: Frame, _ mode: ModeState) -> Bool {
+        guard let port = mode.ports.next else { return false }
+        return port._withUnsafeGuaranteedRef { content in
+            var taken = PortTaken()
+            guard content.takeLocked(&taken) else { return false }
+            unlock(toCall: port, in: frame)
+            if taken.hasSenders { content.admitSenders() }
+            callOutToPort(content, &taken, of: self)
+            lock.lock()
+            return true
+        }
     }
 }
 
-@inline(never) func callOutToPort(_ port: GRunLoop.Port, of loop: GRunLoop) -> Bool {
-    let handled = port.deliverNext { loop.trace(.port(port)) }
+@inline(never) func callOutToPort(_ port: GRunLoop.Port, _ taken: inout PortTaken, of loop: GRunLoop) {
+    loop.trace(.port(port))
+    port.deliver(&taken)
     cgrun_keep_frame()
-    return handled
 }

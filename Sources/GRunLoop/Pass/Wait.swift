@@ -155,7 +155,16 @@ extension GRunLoop {
             run.turns.noteFromMemory(4)
             return .wakeUp
         }
+        if run.turns.served != .descriptor, mode.heap.earliest == .never { return takeMessageLocked(run, mode) }
         return takeFetchedLocked(run, mode)
+    }
+
+    /// A message, where nothing else is known to be ready.
+    @inline(never) private func takeMessageLocked(_ run: Run, _ mode: ModeState) -> ReadyItem? {
+        guard mode.ports.haveWork else { return nil }
+        rotation.note(.port)
+        run.turns.noteFromMemory(1)
+        return .port
     }
 
     /// The next item where the last one was a descriptor's event, or a message waits.
@@ -296,8 +305,7 @@ extension GRunLoop {
             case .timers where hasTimers && run.turns.mayServe(.timers): return .timers
             case .descriptor where run.turns.mayServe(.descriptors):
                 if let receiver = batch.first(in: mode) { return .descriptor(receiver.source) }
-            case .port where run.turns.mayServe(.ports):
-                if let port = mode.ports.next { return .port(port) }
+            case .port where mode.ports.haveWork && run.turns.mayServe(.ports): return .port
             default: break
             }
         }
@@ -306,17 +314,22 @@ extension GRunLoop {
 
     /// The item that a test chooses of several; nil leaves the choice to the loop.
     private func chosenLocked(_ mode: ModeState, mainQueue: Bool, hasTimers: Bool) -> ReadyItem? {
-        var ready: [ReadyItem] = []
-        if owed.contains(.wakeUp) { ready.append(.wakeUp) }
-        if mainQueue { ready.append(.mainQueue) }
-        if hasTimers { ready.append(.timers) }
+        var ready: [ReadyChoice] = []
+        if owed.contains(.wakeUp) { ready.append(.item(.wakeUp)) }
+        if mainQueue { ready.append(.item(.mainQueue)) }
+        if hasTimers { ready.append(.item(.timers)) }
         _ = batch.dropOrphans(of: mode)
         ready += batch.pending(in: mode).compactMap {
-            mode.descriptors.receiver(of: $0).map { .descriptor($0.source) }
+            mode.descriptors.receiver(of: $0).map { .item(.descriptor($0.source)) }
         }
         ready += mode.ports.ready.map { .port($0) }
         guard ready.count > 1, let index = itemChooser?(ready), ready.indices.contains(index) else { return nil }
-        return ready[index]
+        switch ready[index] {
+        case .item(let item): return item
+        case .port(let port):
+            port._withUnsafeGuaranteedRef { $0.comeFirstLocked(in: mode) }
+            return .port
+        }
     }
 
     /// The contexts of the run's mode as they are now, as far as no other thread owns them.
