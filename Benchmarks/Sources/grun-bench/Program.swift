@@ -25,6 +25,7 @@ import CGLib
         case "pingpong": bench.pingPong()
         case "wake-latency": bench.wakeLatency()
         case "main-queue": bench.mainQueue()
+        case "idle-work": bench.idleWork()
         case "timers-create", "mem-timers": bench.timersCreate()
         case "timers-fire": bench.timersFire()
         case "timers-fire-tolerance": bench.timersFire(tolerance: .milliseconds(1))
