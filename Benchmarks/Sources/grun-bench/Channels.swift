@@ -2,10 +2,12 @@
 // Messages from threads to a loop, through a channel. A case is "channel-" and what is different: the producers (2, 8),
 // "objects", "batches", "await" (for await on the loop's executor), "bounded" (1,024 may wait, and the producers are
 // tasks), "tasks" (the same without a limit), "stream" (AsyncStream in the channel's place), "checked" (each producer's
-// are in order, and none is lost: or the program ends).
+// are in order, and none is lost: or the program ends). "objects-alone": what the objects themselves cost, without a
+// channel and without a loop.
 
 import BenchSupport
 import GRunLoop
+import Glibc
 
 private protocol Message: Sendable {
     init(_ number: Int)
@@ -82,6 +84,32 @@ extension Bench {
         bench_join()
     }
 
+    /// One thread makes them into an array, and hands that over; another lets go of them.
+    func objectsAlone() {
+        let handOver = HandOver()
+        let cpu = bench_cpu()
+        let time = measure {
+            onOtherThread { bench in
+                var made: [Object] = []
+                made.reserveCapacity(HandOver.most)
+                for number in 0..<bench.n {
+                    made.append(Object(number))
+                    if made.count == HandOver.most { handOver.exchange(&made, gives: true) }
+                }
+                handOver.exchange(&made, gives: true)
+            }
+            var found: [Object] = []
+            while left > 0 {
+                handOver.exchange(&found, gives: false)
+                for index in found.indices { count &+= found[index].number | 1 }
+                left -= found.count
+                found.removeAll(keepingCapacity: true)
+            }
+        }
+        report(time, "cpu_ns:\(shown(Double(bench_cpu() - cpu) / Double(n)))")
+        bench_join()
+    }
+
     private func stream<Element: Message>(_ producers: Int, _ each: Int, _ type: Element.Type) {
         let (stream, continuation) = AsyncStream.makeStream(of: Element.self)
         read(stream)
@@ -107,5 +135,33 @@ extension Bench {
             drive()
         }
         report(time, "cpu_ns:\(shown(Double(bench_cpu() - cpu) / Double(n)))")
+    }
+}
+
+/// An array that changes places between two threads, under a mutex: full to the one, empty to the other.
+private final class HandOver: @unchecked Sendable {
+    static let most = 20_000
+    private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
+    private let changed = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
+    private var objects: [Object] = []
+
+    init() {
+        pthread_mutex_init(mutex, nil)
+        pthread_cond_init(changed, nil)
+    }
+
+    deinit {
+        pthread_cond_destroy(changed)
+        pthread_mutex_destroy(mutex)
+        changed.deallocate()
+        mutex.deallocate()
+    }
+
+    func exchange(_ own: inout [Object], gives: Bool) {
+        pthread_mutex_lock(mutex)
+        while objects.isEmpty != gives { pthread_cond_wait(changed, mutex) }
+        swap(&objects, &own)
+        pthread_cond_signal(changed)
+        pthread_mutex_unlock(mutex)
     }
 }

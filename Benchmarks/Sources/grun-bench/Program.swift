@@ -40,6 +40,7 @@ import CGLib
         case "loops": bench.ringOfLoops()
         case "port-local": bench.portLocal()
         case "port-burst": bench.portBurst()
+        case "objects-alone": bench.objectsAlone()
         case let name where name.hasPrefix("channel"): bench.channel(name.split(separator: "-"))
         default:
             print("peer=grun case=\(caseName) n=\(n) ns_per_op=NA extra=unsupported")
