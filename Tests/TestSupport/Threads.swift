@@ -183,13 +183,16 @@ public func threadProcessorNanoseconds() -> Int64 {
 
 // Whoever waits for ever calls poll(), which newer architectures do not have, and else ppoll().
 #if arch(x86_64)
-    private let (numberOfPoll, numberOfPpoll) = ("7", "271")
+    private let (numberOfPoll, numberOfRestart, numberOfPpoll) = ("7", "219", "271")
 #else
-    private let (numberOfPoll, numberOfPpoll) = ("none", "73")
+    private let (numberOfPoll, numberOfRestart, numberOfPpoll) = ("none", "none", "73")
 #endif
 
-/// Whether a system call is one that waits for descriptors.
-private func isPoll(_ call: [String]) -> Bool { call.first == numberOfPoll || call.first == numberOfPpoll }
+/// Whether a system call is one that waits for descriptors. A poll() that a signal has ended which another thread took
+/// is begun again by the kernel, with the number of restart_syscall() and the same arguments.
+private func isPoll(_ call: [String]) -> Bool {
+    [numberOfPoll, numberOfRestart, numberOfPpoll].contains(call.first ?? "")
+}
 
 /// Whether it is one that waits for them without a limit: `poll(records, count, -1)` or `ppoll(records, count, NULL,
 /// ...)`.
