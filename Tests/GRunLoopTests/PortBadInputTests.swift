@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ports that are misused, ended at the worst moment, or flooded.
+
+import Glibc
+import TestSupport
+import Testing
+
+@testable import GRunLoop
+
+private typealias Port = GRunLoop.Port
+private typealias Message = GRunLoop.PortMessage
+
+@Suite("Ports, misused", .serialized) struct PortBadInputTests {
+    @Test("a port is in one loop at a time: a second one is refused, with a message")
+    func twoLoops() async throws {
+        try await onFreshThread { loop in
+            let port = Port()
+            loop.add(port, forMode: .default)
+            LoopThread { other in
+                let logged = capturingLog { other.add(port, forMode: .default) }.messages
+                #expect(logged.contains { $0.contains("this Port is in another run loop") })
+                #expect(!other.contains(port, forMode: .default))
+            }.join()
+            #expect(loop.contains(port, forMode: .default))
+        }
+    }
+
+    @Test("invalidated in its own handler it delivers nothing more, and the rest is let go")
+    func invalidatedInside() async throws {
+        try await onFreshThread { loop in
+            let (box, count) = (Shared<Port?>(nil), Counter())
+            weak var carried: Port?
+            do {
+                let reply = Port()
+                carried = reply
+                let port = Port { _ in
+                    count.increment()
+                    box.value?.invalidate()
+                    #expect(box.value?.send(Message()) == false)
+                }
+                box.value = port
+                loop.add(port, forMode: .default)
+                for _ in 0..<3 { _ = port.send(Message(replyPort: reply)) }
+            }
+            loop.run(for: .seconds(10))
+            #expect(count.value == 1 && carried == nil)
+            box.value = nil
+        }
+    }
+
+    @Test("who waits for room is told when the port becomes invalid")
+    func invalidatedWhileFull() {
+        let (port, isWaiting) = (Port(capacity: 1), Flag())
+        _ = port.send(Message())
+        let threads = (0..<4).map { _ in
+            LoopThread { _ in
+                isWaiting.set()
+                #expect(!port.send(Message(), before: GRunLoop.distantFuture))
+            }
+        }
+        #expect(isWaiting.wait())
+        usleep(20_000)
+        port.invalidate()
+        for thread in threads { thread.join() }
+    }
+
+    @Test("a message to oneself comes in the next pass; other items have their turn, and timers keep time")
+    func toOneself() async throws {
+        try await onFreshThread(timeSlice: .milliseconds(4)) { loop in
+            let (box, messages, fires, blocks) = (Shared<Port?>(nil), Counter(), Counter(), Counter())
+            let port = Port { _ in
+                messages.increment()
+                _ = box.value?.send(Message())
+            }
+            box.value = port
+            loop.add(port, forMode: .default)
+            _ = port.send(Message())
+            loop.add(
+                GRunLoop.Timer(interval: .milliseconds(2), repeats: true) { _ in
+                    fires.increment()
+                    loop.async { blocks.increment() }
+                    if fires.value == 20 { loop.stop() }
+                }, forMode: .default)
+            #expect(loop.run(for: .seconds(30)) == .stopped)
+            #expect(fires.value == 20 && blocks.value >= 19 && messages.value > 20)
+            port.invalidate()
+        }
+    }
+
+    @Test("two ports that are never empty take turns, and so does a descriptor beside them")
+    func turns() async throws {
+        try await onFreshThread(timeSlice: .milliseconds(4)) { loop in
+            let (counts, event) = (Shared([0, 0, 0]), EventDescriptor())
+            @Sendable func note(_ index: Int) {
+                counts.update { $0[index] += 1 }
+                if counts.value.reduce(0, +) == 3000 { loop.stop() }
+            }
+            let ports = (0..<2).map { index in
+                Port { message in
+                    note(index)
+                    _ = message.receivePort?.send(Message())
+                }
+            }
+            for port in ports {
+                loop.add(port, forMode: .default)
+                _ = port.send(Message())
+            }
+            event.makeReady()
+            let source = GRunLoop.DescriptorSource(descriptor: event.descriptor) { _, _ in note(2) }
+            try loop.add(source, forMode: .default)
+            #expect(loop.run(for: .seconds(30)) == .stopped)
+            // Messages are in memory, of which up to 64 are served before the kernel is asked again.
+            #expect(counts.value[0] > 1000 && counts.value[1] > 1000 && counts.value[2] > 20, "\(counts.value)")
+            for port in ports { port.invalidate() }
+        }
+    }
+
+    @Test("a run that a handler begins goes on with the next message")
+    func nested() async throws {
+        try await onFreshThread { loop in
+            let trace = Recorder()
+            let port = Port { message in
+                trace("begin \(message.id)")
+                if message.id == 1 { loop.run(mode: .default, for: .zero, returningAfterSourceHandled: true) }
+                trace("end \(message.id)")
+            }
+            loop.add(port, forMode: .default)
+            for id: UInt32 in 1...3 { _ = port.send(Message(id: id)) }
+            loop.run(mode: .default, for: .zero, returningAfterSourceHandled: true)
+            #expect(trace.lines == ["begin 1", "begin 2", "end 2", "end 1"])
+        }
+    }
+
+    @Test("the sender's thread, and the port that a message carries, may be gone when it comes")
+    func senderIsGone() async throws {
+        try await onFreshThread { loop in
+            let (found, box) = (Shared<[Bool]>([]), Shared<Port?>(nil))
+            let port = Port { message in
+                let reply = message.replyPort
+                found.value = [reply?.isValid == true, reply?.send(Message(id: 9)) == true]
+                found.update { $0.append(message.components.first?.port?.isValid == true) }
+            }
+            loop.add(port, forMode: .default)
+            let other = Port()
+            LoopThread { loop in
+                let own = Port()
+                loop.add(own, forMode: .default)
+                box.value = own
+                #expect(port.send(Message([.port(other)], replyPort: own)))
+            }.join()
+            other.invalidate()
+            #expect(loop.run(mode: .default, for: .zero, returningAfterSourceHandled: true) == .handledSource)
+            // The port left the loop that has ended, and takes messages for another.
+            #expect(found.value == [true, true, false] && box.value?.count == 1)
+            if let own = box.value { loop.add(own, forMode: .default) }
+            #expect(loop.run(mode: .default, for: .zero, returningAfterSourceHandled: true) == .handledSource)
+        }
+    }
+
+    @Test("eight threads, a small port, a million messages: each comes once, in order per thread", .timeLimit(.minutes(2)))
+    func storm() async throws {
+        let each = sanitizer == nil ? 20_000 : 2_000
+        try await onFreshThread(timeSlice: .milliseconds(4)) { loop in
+            let next = Shared([UInt32](repeating: 0, count: 8))
+            let left = Counter()
+            let port = Port(capacity: 64) { message in
+                let sender = Int(message.components.first?.bytes?.first ?? 255)
+                next.update {
+                    #expect($0[sender] == message.id)
+                    $0[sender] = message.id + 1
+                }
+                if left.increment() == 8 * each { loop.stop() }
+            }
+            loop.add(port, forMode: .default)
+            let threads = (0..<8).map { sender in
+                LoopThread { _ in
+                    for id in 0..<UInt32(each) {
+                        #expect(port.send(Message(id: id, [.bytes([UInt8(sender)])]), before: GRunLoop.distantFuture))
+                    }
+                }
+            }
+            #expect(loop.run(for: .seconds(100)) == .stopped)
+            for thread in threads { thread.join() }
+            #expect(next.value == [UInt32](repeating: UInt32(each), count: 8) && port.count == 0)
+        }
+    }
+
+    @Test("messages of many sizes of queue, and a backlog, are let go when nobody takes them")
+    func letGo() {
+        for count in [0, 1, 15, 16, 17, 1000, 5000] {
+            let (port, reply) = (Port(), Shared<Port?>(Port()))
+            weak let carried = reply.value
+            for _ in 0..<count { _ = port.send(Message(replyPort: reply.value)) }
+            LoopThread { loop in
+                loop.add(port, forMode: .default)
+                for _ in 0..<(count / 2) { loop.run(mode: .default, for: .zero, returningAfterSourceHandled: true) }
+                #expect(port.count == count - count / 2)
+                port.invalidate()
+            }.join()
+            reply.value = nil
+            #expect(carried == nil, "\(count)")
+        }
+    }
+}
+
+@Suite("Ports, for await") struct PortAwaitTests {
+    @Test("messages come to a task one by one, in order; what it has not asked for waits in the port")
+    func messages() async throws {
+        try await withWorker { loop in
+            let port = Port(capacity: 4)
+            let messages = port.messages(on: loop)
+            var iterator = messages.makeAsyncIterator()
+            for id: UInt32 in 1...4 { #expect(await port.send(Message(id: id))) }
+            let sender = Task { for id: UInt32 in 5...200 { #expect(await port.send(Message(id: id))) } }
+            for id: UInt32 in 1...200 { #expect(await iterator.next()?.id == id) }
+            await sender.value
+            port.invalidate()
+            #expect(await iterator.next() == nil)
+        }
+    }
+
+    @Test("a port has one receiver; cancelling it invalidates the port, and a task that waits for room is told")
+    func end() async throws {
+        try await withWorker { loop in
+            let port = Port(capacity: 1)
+            let task = Task {
+                var count = 0
+                for await _ in port.messages(on: loop) { count += 1 }
+                return count
+            }
+            #expect(await port.send(Message()))
+            while port.count > 0 { await Task.yield() }
+            task.cancel()
+            #expect(await task.value <= 1)
+            #expect(!port.isValid)
+            #expect(await !port.send(Message()))
+
+            let other = Port { _ in }
+            var (iterator, logged) = capturingLog { other.messages(on: loop).makeAsyncIterator() }
+            #expect(await iterator.next() == nil)
+            #expect(logged.contains { $0.contains("the port has a receiver") } && other.isValid)
+        }
+    }
+}
