@@ -157,7 +157,7 @@ private typealias Message = GRunLoop.PortMessage
         }
     }
 
-    @Test("eight threads, a small port, a million messages: each comes once, in order per thread", .timeLimit(.minutes(2)))
+    @Test("eight threads, a small port, many messages: each comes once, in order per thread", .timeLimit(.minutes(2)))
     func storm() async throws {
         let each = sanitizer == nil ? 20_000 : 2_000
         try await onFreshThread(timeSlice: .milliseconds(4)) { loop in

@@ -8,8 +8,9 @@ import TestSupport
 import XCTest
 
 final class HostPortTests: MainThreadTestCase {
-    private func port(_ mode: GRunLoop.Mode = .default, _ handler: @escaping @Sendable (UInt32) -> Void) -> GRunLoop.Port
-    {
+    private func port(
+        _ mode: GRunLoop.Mode = .default, _ handler: @escaping @Sendable (UInt32) -> Void
+    ) -> GRunLoop.Port {
         let port = GRunLoop.Port { message in handler(message.id) }
         loop.add(port, forMode: mode)
         addTeardownBlock { port.invalidate() }
