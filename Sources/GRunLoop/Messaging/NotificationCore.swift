@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+// A notification queue: what waits, who observes, and how both come together without user code under the lock.
+//
+// Names are the program's: to compare or to hash two runs its code. So a name is hashed before the lock is taken. What
+// may be the same is found by the hash, compared without the lock, and if others have come meanwhile, those are, too,
+// before the lock is held and nothing new is there.
+
+import CGRun
+
+/// The program's ``GRunLoop/NotificationQueue`` holds it, and so does each turn that waits in a mode.
+final class NotificationCore<Name: Hashable & Sendable, Payload: Sendable>: @unchecked Sendable {
+    typealias Notification = GRunLoop.Notification<Name, Payload>
+
+    /// Somebody who observes. Guarded by the queue's lock; what it holds goes without it.
+    final class Observer: @unchecked Sendable {
+        struct Content {
+            let name: Name?
+            let sender: (any AnyObject & Sendable)?
+            let senderAddress: UInt
+            let body: @Sendable (Notification) -> Void
+
+            /// Without a lock.
+            func wants(_ notification: Notification) -> Bool {
+                (senderAddress == 0 || senderAddress == notification.senderAddress)
+                    && (name.map { $0 == notification.name } ?? true)
+            }
+        }
+
+        /// Nil once it is cancelled.
+        var content: Content?
+
+        init(
+            _ name: Name?, _ sender: (any AnyObject & Sendable)?, _ senderAddress: UInt,
+            _ body: @escaping @Sendable (Notification) -> Void
+        ) {
+            content = Content(name: name, sender: sender, senderAddress: senderAddress, body: body)
+        }
+    }
+
+    let loop: GRunLoop
+    private let lock = Lock.take()
+    // Guarded by the lock.
+    private var waiting: [UInt64: Notification] = [:]
+    private var lines = NotificationLines()
+    /// In the order in which they were added.
+    private var observers: [Observer] = []
+    private var isEnded = false
+
+    init(on loop: GRunLoop) {
+        self.loop = loop
+    }
+
+    deinit {
+        Lock.giveBack(lock)
+    }
+
+    var count: Int { lock.withLock { waiting.count } }
+
+    // MARK: What waits. Any thread
+
+    func enqueue(
+        _ notification: Notification, _ style: GRunLoop.PostingStyle, _ coalescing: GRunLoop.Coalescing,
+        _ names: [GRunLoop.Mode]
+    ) -> Bool {
+        let key = NotificationKey(hash: notification.name.hashValue, sender: notification.senderAddress)
+        lock.lock()
+        let taken = takeSameLocked(notification, key, coalescing)
+        let isAccepted = !isEnded
+        if isAccepted { waiting[lines.add(key, style, names, of: self)] = notification }
+        unlock(andCarryOut: lines.takeChanges())
+        // After the lock: the deinits of names, senders and payloads are user code.
+        withExtendedLifetime(taken) {}
+        return isAccepted && !loop.isDead
+    }
+
+    func dequeue(_ notification: Notification, _ coalescing: GRunLoop.Coalescing) -> Int {
+        let hash = coalescing.contains(.onName) ? notification.name.hashValue : 0
+        let key = NotificationKey(hash: hash, sender: notification.senderAddress)
+        lock.lock()
+        let taken = takeSameLocked(notification, key, coalescing)
+        unlock(andCarryOut: lines.takeChanges())
+        return withExtendedLifetime(taken) { taken.same.count }
+    }
+
+    /// What was taken out, and what was only looked at: to be let go after the lock.
+    private struct Taken {
+        var same: [Notification] = []
+        var seen: [Notification] = []
+    }
+
+    /// With the lock held before and after, not between: takes out what is the same.
+    private func takeSameLocked(
+        _ notification: Notification, _ key: NotificationKey, _ coalescing: GRunLoop.Coalescing
+    ) -> Taken {
+        var taken = Taken()
+        var same: [UInt64] = []
+        var last: UInt64 = 0
+        while true {
+            let found = lines.alike(key, coalescing, after: last)
+            guard !found.isEmpty else { break }
+            last = lines.last
+            // Senders are the same by their address alone.
+            guard coalescing.contains(.onName) else {
+                same = found
+                break
+            }
+            let candidates = found.compactMap { number in waiting[number].map { (number, $0) } }
+            lock.unlock()
+            for (number, candidate) in candidates where candidate.name == notification.name { same.append(number) }
+            taken.seen += candidates.map(\.1)
+            lock.lock()
+        }
+        // Others may have taken some of them meanwhile.
+        taken.same = same.compactMap(takeLocked)
+        return taken
+    }
+
+    private func takeLocked(_ number: UInt64) -> Notification? {
+        lines.remove(number)
+        return waiting.removeValue(forKey: number)
+    }
+
+    private func unlock(andCarryOut changes: NotificationLines.Changes) {
+        lock.unlock()
+        for turn in changes.ended { turn.end() }
+        guard !changes.begun.isEmpty else { return }
+        for turn in changes.begun { turn.begin(on: loop) }
+        // Its thread has ended before it had them: nobody else tells.
+        if loop.isDead { end() }
+    }
+
+    // MARK: Who observes. Any thread
+
+    func add(_ observer: Observer) {
+        lock.withLock { observers.append(observer) }
+    }
+
+    func remove(_ observer: Observer) {
+        let content = lock.withLock {
+            observers.removeAll { $0 === observer }
+            return observer.content.take()
+        }
+        withExtendedLifetime(content) {}
+    }
+
+    // MARK: Posting. The loop's thread
+
+    func postNow(
+        _ notification: Notification, _ coalescing: GRunLoop.Coalescing, _ names: [GRunLoop.Mode]
+    ) -> Bool {
+        guard loop.isCurrent else {
+            Log.misuse(
+                "NotificationQueue.enqueue",
+                "ignored: what is posted now is posted on the loop's own thread, and this is another one; use .asap")
+            return false
+        }
+        _ = dequeue(notification, coalescing)
+        if let mode = loop.currentMode, modesServed(in: mode).isDisjoint(with: names) { return false }
+        post(notification)
+        return true
+    }
+
+    /// The modes whose notifications a run in this one posts.
+    private func modesServed(in mode: GRunLoop.Mode) -> Set<GRunLoop.Mode> {
+        loop.lock.withLock { loop.commonModes.contains(mode) } ? [mode, .common] : [mode]
+    }
+
+    private func post(_ notification: Notification) {
+        for observer in lock.withLock({ observers }) {
+            // Each is looked at when its turn comes: it may be cancelled by then.
+            guard let content = lock.withLock({ observer.content }), content.wants(notification) else { continue }
+            callOutToNotificationObserver { content.body(notification) }
+        }
+    }
+}
+
+extension NotificationCore: NotificationServer {
+    func serve(_ turn: NotificationTurn.ID, at activity: GRunLoop.Activity) {
+        let modes = modesServed(in: loop.currentMode ?? turn.line.mode)
+        let start = loop.time
+        let slice = loop.lock.withLock { loop.sliceLength }
+        // What comes meanwhile waits for another pass.
+        guard let last = lock.withLock({ lines.begin(turn) ? lines.last : nil }) else { return }
+        while let notification = takeNext(turn.line.style, modes, upTo: last) {
+            post(notification)
+            // One a pass.
+            if turn.line.style == .whenIdle { return }
+            // A run that ends has no other pass.
+            if activity != .exit, loop.time - start >= slice { break }
+        }
+        // For what the observers have changed; and with nothing left the mode may be finished.
+        loop.wakeUp()
+    }
+
+    private func takeNext(
+        _ style: GRunLoop.PostingStyle, _ modes: Set<GRunLoop.Mode>, upTo last: UInt64
+    ) -> Notification? {
+        lock.lock()
+        let notification = lines.first(style, modes, upTo: last).flatMap(takeLocked)
+        // What is left has another turn: in a run that is nested in an observer, or in the next pass.
+        for mode in modes { lines.seeToTurn(of: NotificationTurn.Line(mode: mode, style: style), of: self) }
+        unlock(andCarryOut: lines.takeChanges())
+        return notification
+    }
+
+    func end() {
+        lock.lock()
+        isEnded = true
+        let (released, turns) = (waiting, lines.turns)
+        (waiting, lines) = ([:], NotificationLines())
+        lock.unlock()
+        for turn in turns { turn.end() }
+        withExtendedLifetime(released) {}
+    }
+}
+
+@inline(never) private func callOutToNotificationObserver(_ body: () -> Void) {
+    body()
+    cgrun_keep_frame()
+}

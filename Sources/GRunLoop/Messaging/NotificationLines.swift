@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+// What waits in a notification queue, by number: in the order in which it came, for each mode and style. And who may be
+// the same as another.
+//
+// It knows no name, only its hash: so no user code runs here, and the queue's lock may be held.
+
+/// What a notification is found by.
+struct NotificationKey: Hashable {
+    let hash: Int
+    /// The address of the sender; 0 if there is none.
+    let sender: UInt
+}
+
+/// Guarded by the queue's lock. Costs the same beside any number of others that wait.
+struct NotificationLines {
+    typealias Line = NotificationTurn.Line
+
+    /// What is to be done after the lock.
+    struct Changes {
+        var begun: [NotificationTurn] = []
+        var ended: [NotificationTurn] = []
+    }
+
+    private struct Entry {
+        let key: NotificationKey
+        let style: GRunLoop.PostingStyle
+        let modes: [GRunLoop.Mode]
+    }
+
+    /// Those that wait for a mode.
+    private struct Waiting {
+        /// In ascending order, from `next` on. Those that were taken elsewhere are still there.
+        var numbers: [UInt64] = []
+        var next = 0
+        /// How many have not been taken.
+        var count = 0
+        /// Nil while none waits.
+        var turn: NotificationTurn?
+    }
+
+    /// The number of what came last; 0 at first.
+    private(set) var last: UInt64 = 0
+    private var entries: [UInt64: Entry] = [:]
+    private var byHash: [Int: Set<UInt64>] = [:]
+    private var bySender: [UInt: Set<UInt64>] = [:]
+    private var lines: [Line: Waiting] = [:]
+    private var lastTurn: UInt64 = 0
+    private var changes = Changes()
+
+    var turns: [NotificationTurn] { lines.values.compactMap(\.turn) }
+
+    mutating func takeChanges() -> Changes {
+        defer { changes = Changes() }
+        return changes
+    }
+
+    /// Returns its number.
+    mutating func add(
+        _ key: NotificationKey, _ style: GRunLoop.PostingStyle, _ names: [GRunLoop.Mode],
+        of server: some NotificationServer
+    ) -> UInt64 {
+        last += 1
+        let modes = names.count > 1 ? Array(Set(names)) : names
+        entries[last] = Entry(key: key, style: style, modes: modes)
+        byHash[key.hash, default: []].insert(last)
+        bySender[key.sender, default: []].insert(last)
+        for mode in modes {
+            let line = Line(mode: mode, style: style)
+            lines[line, default: Waiting()].numbers.append(last)
+            lines[line]?.count += 1
+            seeToTurn(of: line, of: server)
+        }
+        return last
+    }
+
+    mutating func remove(_ number: UInt64) {
+        guard let entry = entries.removeValue(forKey: number) else { return }
+        Self.remove(number, from: &byHash, entry.key.hash)
+        Self.remove(number, from: &bySender, entry.key.sender)
+        for mode in entry.modes { noteTaken(from: Line(mode: mode, style: entry.style)) }
+    }
+
+    private static func remove<Key>(_ number: UInt64, from sets: inout [Key: Set<UInt64>], _ key: Key) {
+        sets[key]?.remove(number)
+        if sets[key]?.isEmpty == true { sets[key] = nil }
+    }
+
+    private mutating func noteTaken(from line: Line) {
+        guard var waiting = lines.removeValue(forKey: line) else { return }
+        waiting.count -= 1
+        if waiting.count == 0 {
+            if let turn = waiting.turn { changes.ended.append(turn) }
+            return
+        }
+        // Or what is enqueued and coalesced again and again, for a mode that never runs, would grow for ever.
+        if waiting.numbers.count - waiting.next > 2 * waiting.count + 16 || waiting.next > waiting.numbers.count / 2 {
+            waiting.numbers = waiting.numbers[waiting.next...].filter { entries[$0] != nil }
+            waiting.next = 0
+        }
+        lines[line] = waiting
+    }
+
+    /// Which of those that came after `first` may be the same: of the same hash, of the same sender.
+    func alike(_ key: NotificationKey, _ coalescing: GRunLoop.Coalescing, after first: UInt64) -> [UInt64] {
+        if coalescing.contains(.onName) {
+            let found = (byHash[key.hash] ?? []).filter { $0 > first }
+            guard coalescing.contains(.onSender) else { return Array(found) }
+            return found.filter { entries[$0]?.key.sender == key.sender }
+        }
+        guard coalescing.contains(.onSender) else { return [] }
+        return (bySender[key.sender] ?? []).filter { $0 > first }
+    }
+
+    // MARK: Turns
+
+    /// A turn has come. Returns false if it is none any more: it was over just before.
+    mutating func begin(_ id: NotificationTurn.ID) -> Bool {
+        guard let turn = lines[id.line]?.turn, turn.id.number == id.number else { return false }
+        lines[id.line]?.turn = nil
+        changes.ended.append(turn)
+        return true
+    }
+
+    /// The number of the one that came first and waits for one of the modes; nil if none is as old as `last`.
+    mutating func first(_ style: GRunLoop.PostingStyle, _ modes: Set<GRunLoop.Mode>, upTo last: UInt64) -> UInt64? {
+        let first = modes.compactMap { firstNumber(of: Line(mode: $0, style: style)) }.min()
+        return first.flatMap { $0 <= last ? $0 : nil }
+    }
+
+    private mutating func firstNumber(of line: Line) -> UInt64? {
+        guard var waiting = lines.removeValue(forKey: line) else { return nil }
+        defer { lines[line] = waiting }
+        while waiting.next < waiting.numbers.count {
+            let number = waiting.numbers[waiting.next]
+            if entries[number] != nil { return number }
+            waiting.next += 1
+        }
+        return nil
+    }
+
+    /// Those that wait have a turn.
+    mutating func seeToTurn(of line: Line, of server: some NotificationServer) {
+        guard let waiting = lines[line], waiting.count > 0, waiting.turn == nil else { return }
+        lastTurn += 1
+        let turn = NotificationTurn(.init(line: line, number: lastTurn), of: server)
+        lines[line]?.turn = turn
+        changes.begun.append(turn)
+    }
+}

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+// Notification queues: who observes, what is kept for how long, threads, and the end of the loop.
+
+import GRunLoop
+import TestSupport
+import Testing
+
+@Suite("Notification queues: who observes") struct NotificationObservationTests {
+    @Test("an observer is called for its name and its sender, or for all")
+    func filters() async throws {
+        try await onFreshThread { loop in
+            let trace = Recorder()
+            let queue = TextQueue(on: loop)
+            let (one, two) = (Sender(), Sender())
+            let observations = [
+                queue.observe("a", sender: one) { trace("a of one: \($0.payload)") },
+                queue.observe("a") { trace("a: \($0.payload)") },
+                queue.observe(sender: one) { trace("one: \($0.payload)") },
+                queue.observe { trace("all: \($0.payload)") },
+            ]
+            queue.enqueue("a", 1, sender: one, .now)
+            queue.enqueue("a", 2, sender: two, .now)
+            queue.enqueue("b", 3, sender: one, .now)
+            queue.enqueue("b", 4, .now)
+            #expect(
+                trace.lines == [
+                    "a of one: 1", "a: 1", "one: 1", "all: 1", "a: 2", "all: 2", "one: 3", "all: 3", "all: 4",
+                ])
+            withExtendedLifetime(observations) {}
+        }
+    }
+
+    @Test("one that is cancelled while another is called is not called any more; one that is added is from the next on")
+    func changes() async throws {
+        try await onFreshThread { loop in
+            for style in [GRunLoop.PostingStyle.now, .asap, .whenIdle] {
+                let trace = Recorder()
+                let queue = TextQueue(on: loop)
+                let others = Shared<[GRunLoop.Observation]>([])
+                let added = Shared<GRunLoop.Observation?>(nil)
+                let first = queue.observe {
+                    trace("first \($0.payload)")
+                    for other in others.value { other.cancel() }
+                    if added.value == nil { added.value = queue.observe { trace("added \($0.payload)") } }
+                }
+                others.value = [queue.observe { _ in trace("cancelled") }, first]
+                let last = queue.observe { trace("last \($0.payload)") }
+                for payload in 1...2 { queue.enqueue("a", payload, style, []) }
+                loop.run(for: Patience.normal)
+                #expect(trace.lines == ["first 1", "last 1", "last 2", "added 2"])
+                others.value = []
+                withExtendedLifetime((first, last)) {}
+            }
+        }
+    }
+
+    @Test("letting go of the observation cancels it, and lets the closure go, without a lock")
+    func lettingGo() async throws {
+        try await onFreshThread { loop in
+            let trace = Recorder()
+            let queue = TextQueue(on: loop)
+            let witness = Witness { trace("gone, \(queue.count) wait") }
+            var observation: GRunLoop.Observation? = queue.observe { [witness] _ in withExtendedLifetime(witness) {} }
+            queue.enqueue("a", .now)
+            _ = consume witness
+            observation?.cancel()
+            #expect(trace.take() == ["gone, 0 wait"])
+            observation?.cancel()
+            observation = queue.observe { _ in trace("called") }
+            observation = nil
+            queue.enqueue("a", .now)
+            #expect(trace.lines.isEmpty)
+            withExtendedLifetime(observation) {}
+        }
+    }
+
+    @Test("a closure of an actor's is called and let go on the actor")
+    func isolated() async throws {
+        try await onFreshThread { loop in
+            let trace = Recorder()
+            let queue = TextQueue(on: loop)
+            let observation = Shared<GRunLoop.Observation?>(nil)
+            loop.isolation.assumeIsolated { here in
+                let own = OfAnActor(trace)
+                observation.value = queue.observe("a", isolation: here) { own.trace("\($0.name) \($0.payload)") }
+            }
+            queue.enqueue("a", 1, .now)
+            queue.enqueue("a", 2, .asap)
+            queue.enqueue("b", 3, .asap)
+            #expect(loop.runUntilAsleep() == .stopped)
+            #expect(trace.take() == ["a 1", "a 2"])
+            // From another thread it is brought back.
+            onPlainThread { observation.value?.cancel() }
+            #expect(trace.lines.isEmpty)
+            #expect(loop.runUntilAsleep() == .stopped)
+            #expect(trace.lines == ["let go"])
+        }
+    }
+}
+
+@Suite("Notification queues: life") struct NotificationQueueLifeTests {
+    @Test("what waits keeps the queue: it is posted though the program has let go of that")
+    func keptByWhatWaits() async throws {
+        try await onFreshThread { loop in
+            let trace = Recorder()
+            var queue: TextQueue? = TextQueue(on: loop)
+            let observation = queue?.record(trace)
+            queue?.enqueue("idle", .whenIdle)
+            queue?.enqueue("asap", .asap)
+            queue = nil
+            #expect(loop.run(for: Patience.normal) == .finished)
+            #expect(trace.lines == ["asap", "idle"])
+            withExtendedLifetime((observation, queue)) {}
+        }
+    }
+
+    @Test("a queue in which nothing waits goes, and so does a notification that was posted, taken out or coalesced")
+    func nothingIsKept() async throws {
+        try await onFreshThread { loop in
+            let trace = Recorder()
+            var queue: GRunLoop.NotificationQueue<String, Witness>? = .init(on: loop)
+            let observation = queue?.observe { _ in }
+            let enqueue = { [trace] (name: String, style: GRunLoop.PostingStyle) in
+                // The lock of the queue and that of the loop are free then.
+                let inUse = queue
+                let witness = Witness {
+                    trace("\(name) goes, \(inUse?.count ?? 0)")
+                    _ = loop.description
+                }
+                _ = queue?.enqueue(.init(name: name, payload: witness), style: style)
+            }
+            enqueue("posted", .asap)
+            #expect(loop.run(for: Patience.normal) == .finished)
+            #expect(trace.take() == ["posted goes, 0"])
+            enqueue("taken out", .whenIdle)
+            let probe = GRunLoop.Notification(name: "taken out", payload: Witness {})
+            #expect(queue?.dequeue(matching: probe) == 1)
+            #expect(trace.take() == ["taken out goes, 0"])
+            enqueue("coalesced", .whenIdle)
+            enqueue("coalesced", .asap)
+            #expect(trace.take() == ["coalesced goes, 1"])
+            #expect(loop.run(for: Patience.normal) == .finished)
+            #expect(trace.take() == ["coalesced goes, 0"])
+            // Of what it has observed, the closure goes with the queue.
+            let last = Witness { trace("queue goes") }
+            let second = queue?.observe { [last] _ in withExtendedLifetime(last) {} }
+            _ = consume last
+            queue = nil
+            #expect(trace.lines == ["queue goes"])
+            withExtendedLifetime((observation, second)) {}
+        }
+    }
+
+    @Test("at the end of the loop's thread what waits is let go, without a lock; later nothing is accepted")
+    func loopEnds() async throws {
+        try await onFreshThread { _ in
+            let trace = Recorder()
+            let made = Shared<GRunLoop.NotificationQueue<String, Witness>?>(nil)
+            let thread = LoopThread { loop in
+                let queue = GRunLoop.NotificationQueue<String, Witness>(on: loop)
+                made.value = queue
+                for (name, style) in [("asap", GRunLoop.PostingStyle.asap), ("idle", .whenIdle)] {
+                    let witness = Witness { trace("\(name) goes, \(queue.count) wait") }
+                    queue.enqueue(.init(name: name, payload: witness), style: style, inModes: ["never", .common])
+                }
+                #expect(queue.count == 2)
+            }
+            thread.join()
+            #expect(Set(trace.take()) == ["asap goes, 0 wait", "idle goes, 0 wait"])
+            let queue = try #require(made.value)
+            for style in [GRunLoop.PostingStyle.now, .asap, .whenIdle] {
+                #expect(!queue.enqueue(.init(name: "late", payload: Witness { trace("late goes") }), style: style))
+                #expect(trace.take() == ["late goes"])
+            }
+            #expect(queue.count == 0)
+            // An empty one is let go with the loop as well.
+            let loop = thread.loop
+            #expect(!TextQueue(on: loop).enqueue("a", .asap))
+        }
+    }
+
+    @Test("now is for the loop's own thread: elsewhere it is a misuse, and nothing is done")
+    func nowElsewhere() async throws {
+        try await onFreshThread { loop in
+            let trace = Recorder()
+            let queue = TextQueue(on: loop)
+            let observation = queue.record(trace)
+            queue.enqueue("a", 1, .asap)
+            let messages = Shared<[String]>([])
+            onPlainThread {
+                let (isPosted, said) = capturingLog { queue.enqueue("a", 2, .now) }
+                #expect(!isPosted)
+                messages.value = said
+            }
+            #expect(
+                messages.value == [
+                    "critical: GRunLoop.NotificationQueue.enqueue: ignored: what is posted now is posted on the loop's "
+                        + "own thread, and this is another one; use .asap"
+                ])
+            #expect(loop.run(for: Patience.normal) == .finished)
+            #expect(trace.lines == ["a 1"])
+            withExtendedLifetime(observation) {}
+        }
+    }
+
+    @Test("from eight threads each notification is posted once, in the order of its thread; of equal ones the last")
+    func threads() async throws {
+        try await onFreshThread { _ in
+            let thread = LoopThread.running()
+            let queue = TextQueue(on: thread.loop)
+            let got = Shared<[String: [Int]]>([:])
+            let observation = queue.observe { notification in
+                got.update { $0[notification.name, default: []].append(notification.payload) }
+            }
+            let each = 500
+            let producers = (0..<8).map { number in
+                startThread {
+                    for payload in 1...each {
+                        queue.enqueue("own \(number)", payload, payload % 3 == 0 ? .whenIdle : .asap, [])
+                        queue.enqueue("same", payload, payload % 2 == 0 ? .whenIdle : .asap)
+                        if payload % 5 == 0 { queue.enqueue("out", payload, .asap) }
+                        if payload % 7 == 0 { queue.dequeue(matching: .init(name: "out", payload: 0)) }
+                    }
+                }
+            }
+            for producer in producers { join(producer) }
+            #expect(waitUntil { queue.count == 0 && thread.loop.isWaiting })
+            thread.finish()
+            let posted = got.value
+            for number in 0..<8 {
+                let payloads = posted["own \(number)"] ?? []
+                for style in [true, false] {
+                    #expect(payloads.filter { ($0 % 3 == 0) == style } == (1...each).filter { ($0 % 3 == 0) == style })
+                }
+            }
+            // Of two that wait at once neither is left, so that the very last one is always posted.
+            #expect(posted["same"]?.last == each)
+            #expect((posted["same"]?.count ?? 0) <= 8 * each)
+            withExtendedLifetime(observation) {}
+        }
+    }
+
+    @Test("two threads that enqueue the same leave one")
+    func sameFromTwoThreads() async throws {
+        try await onFreshThread { loop in
+            let queue = TextQueue(on: loop)
+            for round in 0..<200 {
+                let threads = (0..<2).map { number in
+                    startThread { queue.enqueue("same", number, .asap, .onName, ["never"]) }
+                }
+                for thread in threads { join(thread) }
+                #expect(queue.count == 1, "round \(round)")
+            }
+            #expect(queue.dequeue(matching: .init(name: "same", payload: 0)) == 1)
+        }
+    }
+}

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// Notification queues while a host drives.
+
+import CGLib
+import GRunLoop
+import TestSupport
+import XCTest
+
+final class HostNotificationTests: MainThreadTestCase {
+    private typealias Queue = GRunLoop.NotificationQueue<String, Void>
+
+    private func observed(_ trace: Recorder) -> Queue {
+        let queue = Queue(on: loop)
+        let observation = queue.observe { trace($0.name) }
+        addTeardownBlock { observation.cancel() }
+        return queue
+    }
+
+    /// item 223: what is asap is posted when the host is about to sleep, before what is for idleness, which comes one a
+    /// pass; nothing is left to the host after that
+    func testOrder() {
+        let trace = Recorder()
+        let queue = observed(trace)
+        freshHostedRun()
+        settleHost()
+        for number in 1...2 { queue.enqueue(.init(name: "idle \(number)"), style: .whenIdle) }
+        for number in 1...2 { queue.enqueue(.init(name: "asap \(number)"), style: .asap) }
+        observe(trace, .default, [.beforeTimers])
+        settleHost()
+        XCTAssertEqual(trace.take().filter { $0 != "beforeTimers" }, ["asap 1", "asap 2", "idle 1", "idle 2"])
+        XCTAssertEqual(settleHost(), 0)
+        XCTAssertEqual(queue.count, 0)
+        // Between two that wait for idleness everything else has its turn.
+        for number in 1...3 { queue.enqueue(.init(name: "idle \(number)"), style: .whenIdle) }
+        settleHost()
+        let lines = trace.take()
+        for number in 1...3 {
+            guard let index = lines.firstIndex(of: "idle \(number)") else { return XCTFail("not posted: \(lines)") }
+            XCTAssertEqual(lines[index - 1], "beforeTimers")
+        }
+    }
+
+    /// item 223: under a host the current mode is the ambient one, in each of its callbacks
+    func testModes() throws {
+        let trace = Recorder()
+        let queue = observed(trace)
+        inHostCallback {
+            XCTAssertTrue(queue.enqueue(.init(name: "default"), style: .now))
+            XCTAssertTrue(queue.enqueue(.init(name: "common"), style: .now, inModes: [.common]))
+            XCTAssertFalse(queue.enqueue(.init(name: "private"), style: .now, inModes: ["private"]))
+            queue.enqueue(.init(name: "asap"), style: .asap)
+        }
+        XCTAssertEqual(trace.take().prefix(2), ["default", "common"])
+        settleHost()
+        _ = trace.take()
+        try loop.withAmbientMode(.tracking) {
+            queue.enqueue(.init(name: "default"), style: .asap)
+            queue.enqueue(.init(name: "tracking"), style: .asap, inModes: [.tracking])
+            queue.enqueue(.init(name: "common"), style: .whenIdle, inModes: [.common])
+            settleHost()
+            XCTAssertEqual(trace.take(), ["tracking", "common"])
+        }
+        settleHost()
+        XCTAssertEqual(trace.take(), ["default"])
+    }
+
+    /// A host that sleeps is woken from another thread, for either style
+    func testWakes() {
+        let trace = Recorder()
+        let queue = observed(trace)
+        for style in [GRunLoop.PostingStyle.asap, .whenIdle] {
+            settleHost()
+            whenAsleep { queue.enqueue(.init(name: "other thread"), style: style) }
+            iterateHost { trace.lines.count == 1 }
+            XCTAssertEqual(trace.take(), ["other thread"])
+        }
+        // The pass that follows what was posted is nobody else's.
+        settleHost()
+    }
+
+    /// One that enqueues itself keeps no source of the host's from being served, whatever its priority
+    func testEndless() {
+        for style in [GRunLoop.PostingStyle.asap, .whenIdle] {
+            let queue = Queue(on: loop)
+            let posted = Counter()
+            let observation = queue.observe { notification in
+                posted.increment()
+                queue.enqueue(notification, style: style)
+            }
+            let rounds = Counter()
+            let foreign = GLibSource.idle(nil, priority: Int32.max - 1) { rounds.increment() < 5 }
+            let late = GLibSource.timeout(nil, milliseconds: 5) {
+                rounds.increment()
+                return false
+            }
+            queue.enqueue(.init(name: "again"), style: style)
+            iterateHost { rounds.value >= 6 && posted.value > 3 }
+            XCTAssertEqual(queue.dequeue(matching: .init(name: "again")), 1)
+            XCTAssertLessThan(settleHost(), 10_000)
+            for source in [foreign, late] { source.destroy() }
+            withExtendedLifetime(observation) {}
+        }
+    }
+
+    /// A closure of the main actor's is called by the main loop
+    @MainActor func testMainActor() {
+        let trace = Recorder()
+        let queue = Queue(on: .main)
+        var count = 0
+        let observation = queue.observe("a") { @MainActor notification in
+            count += 1
+            trace(notification.name)
+        }
+        queue.enqueue(.init(name: "a"), style: .now)
+        queue.enqueue(.init(name: "a"), style: .asap)
+        settleHost()
+        XCTAssertEqual(count, 2)
+        XCTAssertEqual(trace.lines, ["a", "a"])
+        withExtendedLifetime(observation) {}
+    }
+}
