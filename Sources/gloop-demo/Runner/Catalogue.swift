@@ -31,6 +31,7 @@ enum Catalogue {
         KeepAliveThread.scenario,
         IdleWork.scenario,
         IdleQueue.scenario,
+        NotificationQueue.scenario,
         Transaction.scenario,
         AutoreleaseOrder.scenario,
         EventRelay.scenario,

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// Scenario notification-queue: what is posted now, as soon as possible and when idle, and what only once.
+
+import GRunLoop
+
+/// A document whose changes ask for a layout and for being saved. However many there are in a pass, the layout is done
+/// once, before the loop sleeps, and the document is saved when nothing else is to be done. What nobody needs any more
+/// is taken out. In another mode it all waits. Another thread's notification wakes the loop.
+enum NotificationQueue {
+    private enum Name {
+        case warning, layout, save, index
+    }
+
+    private final class Document: Sendable {
+        let title: String
+        init(_ title: String) { self.title = title }
+    }
+
+    static let scenario = Scenario(
+        "notification-queue", "A notification queue: now, as soon as possible, when idle; and equal ones only once.",
+        expected: """
+            default  | warning           | posted before enqueue returned
+            default  | block             | ten changes
+            default  | observer          | the loop is about to sleep
+            default  | layout of letter  | for change 10, and for no other
+            default  | layout of report  | another sender: not the same
+            default  | block             | enqueued by the layout: comes before what is for idleness
+            default  | save              | change 10
+            default  | index             | the next pass
+            default  | returned finished
+            dragging | timer             | 1 waits
+            dragging | returned finished
+            default  | layout of letter  | it has waited for its mode
+            default  | returned finished
+            default  | save              | another thread's: the loop slept, and was woken
+            default  | returned stopped
+            """, body: run)
+
+    private static func run(_ log: Recorder) {
+        // A thread of its own has no other items in its default mode.
+        WorkerThread { follow(log) }.join()
+    }
+
+    private static func follow(_ log: Recorder) {
+        let loop = GRunLoop.current
+        let queue = GRunLoop.NotificationQueue<Name, String>(on: loop)
+        let (letter, report) = (Document("letter"), Document("report"))
+        let observations = [
+            queue.observe(.warning) { log.line("default", "warning", $0.payload) },
+            queue.observe(.layout) { notification in
+                let title = (notification.sender as? Document)?.title ?? "nothing"
+                log.line("default", "layout of \(title)", notification.payload)
+                guard notification.sender === report else { return }
+                loop.perform {
+                    log.line("default", "block", "enqueued by the layout: comes before what is for idleness")
+                }
+            },
+            queue.observe(.save) { log.line("default", "save", $0.payload) },
+            queue.observe(.index) { log.line("default", "index", $0.payload) },
+        ]
+        defer { for observation in observations { observation.cancel() } }
+
+        queue.enqueue(.init(name: .warning, payload: "posted before enqueue returned"), style: .now)
+        loop.perform {
+            log.line("default", "block", "ten changes")
+            for number in 1...10 {
+                queue.enqueue(.init(name: .save, payload: "change \(number)"), style: .whenIdle)
+                let text = "for change \(number), and for no other"
+                queue.enqueue(.init(name: .layout, sender: letter, payload: text), style: .asap)
+            }
+            queue.enqueue(.init(name: .layout, sender: report, payload: "another sender: not the same"), style: .asap)
+            queue.enqueue(.init(name: .index, payload: "the next pass"), style: .whenIdle)
+            queue.enqueue(.init(name: .warning, payload: "never"), style: .asap)
+            queue.dequeue(matching: .init(name: .warning, payload: ""), coalescing: .onName)
+        }
+        let observer = GRunLoop.Observer(activities: .beforeWaiting, repeats: false) { _, _ in
+            log.line("default", "observer", "the loop is about to sleep")
+        }
+        loop.add(observer, forMode: .default)
+        // What waits is all that keeps the mode from being finished.
+        queue.enqueue(.init(name: .index, payload: "never"), style: .whenIdle)
+        log.line("default", "returned \(loop.run(for: .patience))")
+
+        let dragging: GRunLoop.Mode = "notification-queue.dragging"
+        queue.enqueue(.init(name: .layout, sender: letter, payload: "it has waited for its mode"), style: .asap)
+        loop.add(
+            GRunLoop.Timer(interval: .milliseconds(2), repeats: false) { _ in
+                log.line("dragging", "timer", "\(queue.count) waits")
+            }, forMode: dragging)
+        log.line("dragging", "returned \(loop.run(mode: dragging, for: .patience))")
+        log.line("default", "returned \(loop.run(for: .patience))")
+
+        let kept = GRunLoop.Source {}
+        loop.add(kept, forMode: .default)
+        let stops = queue.observe(.save) { _ in loop.stop() }
+        let thread = WorkerThread {
+            guard wait(until: { loop.isWaiting }) else { return loop.stop() }
+            let text = "another thread's: the loop slept, and was woken"
+            queue.enqueue(.init(name: .save, payload: text), style: .asap)
+        }
+        log.line("default", "returned \(loop.run(for: .patience))")
+        thread.join()
+        stops.cancel()
+    }
+}
