@@ -46,9 +46,22 @@ enum Probe {
                 exit(1)
             }
         }
+        let queue = useNotifications()
+        while queue.count > 0 { loop.run(mode: .default, for: .milliseconds(1)) }
         print("ready")
         fflush(nil)
         loop.run(mode: .default, for: .seconds(60))
+        withExtendedLifetime(queue) {}
+    }
+
+    /// A queue that was in use, in which nothing waits once the current loop has run.
+    private static func useNotifications() -> GRunLoop.NotificationQueue<String, Void> {
+        let queue = GRunLoop.NotificationQueue<String, Void>(on: .current)
+        for mode in [GRunLoop.Mode.default, .common] {
+            queue.enqueue(.init(name: "asap"), style: .asap, coalescing: [], inModes: [mode])
+            queue.enqueue(.init(name: "idle"), style: .whenIdle, coalescing: [], inModes: [mode])
+        }
+        return queue
     }
 
     /// Passes that poll, in a mode that holds one timer far away.
@@ -101,8 +114,10 @@ enum Probe {
         loop.add(GRunLoop.Timer(interval: .seconds(3600), repeats: true) { _ in }, forMode: .common)
         try? loop.add(GRunLoop.DescriptorSource(descriptor: ends[0]) { _, _ in }, forMode: .common)
         loop.add(GRunLoop.Source {}, forMode: .common)
+        let queue = useNotifications()
         let host = g_main_loop_new(nil, 0)
         g_timeout_add_seconds(60, { _ in exit(0) }, nil)
+        while queue.count > 0 { g_main_context_iteration(nil, 1) }
         print("ready")
         fflush(nil)
         g_main_loop_run(host)

@@ -130,6 +130,8 @@ struct ForkScene {
     let observer = GRunLoop.Observer(activities: .exit) { _, _ in }
     let idleQueue = GRunLoop.IdleQueue()
     let port = GRunLoop.Port()
+    let notifications: GRunLoop.NotificationQueue<String, Void>
+    let observation: GRunLoop.Observation
     let descriptor: GRunLoop.DescriptorSource
     let signal = try? GRunLoop.SignalSource(SIGUSR2) { _, _ in }
     let child = try? GRunLoop.ChildSource(pid: TestSupport.fork { 0 }) { _, _ in }
@@ -143,6 +145,8 @@ struct ForkScene {
 
     init() {
         descriptor = GRunLoop.DescriptorSource(descriptor: pipe.readEnd) { _, _ in }
+        notifications = .init(on: loop)
+        observation = notifications.observe { _ in }
         thread = try? GRunLoop.Thread(name: "other")
         executor = loop.executor
         isolation = loop.isolation
@@ -159,6 +163,7 @@ struct ForkScene {
         loop.add(idleQueue, forMode: .default)
         _ = port.send(GRunLoop.PortMessage(replyPort: port))
         loop.add(port, forMode: "never run")
+        notifications.enqueue(.init(name: "a"), style: .whenIdle)
         try? loop.add(descriptor, forMode: .default)
         loop.run(for: .zero)
         source.signal()

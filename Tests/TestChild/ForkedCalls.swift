@@ -8,7 +8,7 @@ import Glibc
 extension ForkScene {
     var calls: [ForkedCall] {
         loopCalls + runCalls + membershipCalls + itemCalls + isolatedCalls + performCalls + channelCalls + portCalls
-            + otherCalls
+            + notificationCalls + otherCalls
     }
 
     /// It is said that nothing can be done.
@@ -42,7 +42,7 @@ extension ForkScene {
             said("GRunLoop.allModes") { loop.allModes.isEmpty },
             said("GRunLoop.homeContext") { loop.homeContext == nil },
             said("GRunLoop.nextFireDate") { loop.nextFireDate(forMode: .default) == nil },
-            said("AmbientModes.currentMode") { loop.currentMode == nil },
+            said("CurrentMode.currentMode") { loop.currentMode == nil },
             said("AmbientModes.ambientMode") { loop.ambientMode == .default },
             said("AmbientModes.push") { _ = try loop.push(ambientMode: mode) },
             said("PushedMode.pop") { ambient?.pop() },
@@ -292,6 +292,27 @@ extension ForkScene {
             said("ChannelElements.makeAsyncIterator") {
                 _ = GRunLoop.Channel<Int>().elements(on: loop).makeAsyncIterator()
             },
+        ]
+    }
+
+    private var notificationCalls: [ForkedCall] {
+        [
+            silent("Notification.init") { _ = GRunLoop.Notification(name: "a", payload: 1) },
+            silent("Notification.init") { _ = GRunLoop.Notification(name: "a") },
+            silent("Notification.init") { GRunLoop.Coalescing(rawValue: 1) == .onName },
+            silent("NotificationQueue.init") { _ = GRunLoop.NotificationQueue<String, Void>(on: loop) },
+            silent("NotificationQueue.loop") { notifications.loop === loop },
+            said("NotificationQueue.enqueue") { !notifications.enqueue(.init(name: "b"), style: .asap) },
+            said("NotificationQueue.dequeue") { notifications.dequeue(matching: .init(name: "a")) == 0 },
+            said("NotificationQueue.count") { notifications.count == 0 },
+            said("NotificationObserving.observe") { _ = notifications.observe { _ in } },
+            said("NotificationObserving.observe") { _ = notifications.observe { @MainActor _ in } },
+            said("NotificationObserving.observe") {
+                isolation.assumeIsolated { [notifications] here in
+                    _ = notifications.observe(isolation: here) { _ in }
+                }
+            },
+            silent("NotificationObserving.cancel") { observation.cancel() },
         ]
     }
 
