@@ -12,7 +12,7 @@ final class NotificationCore<Name: Hashable & Sendable, Payload: Sendable>: @unc
     typealias Notification = GRunLoop.Notification<Name, Payload>
 
     /// Somebody who observes. Guarded by the queue's lock; what it holds goes without it.
-    final class Observer: @unchecked Sendable {
+    private final class Observer {
         struct Content {
             let name: Name?
             let sender: (any AnyObject & Sendable)?
@@ -26,14 +26,13 @@ final class NotificationCore<Name: Hashable & Sendable, Payload: Sendable>: @unc
             }
         }
 
+        let number: UInt64
         /// Nil once it is cancelled.
         var content: Content?
 
-        init(
-            _ name: Name?, _ sender: (any AnyObject & Sendable)?, _ senderAddress: UInt,
-            _ body: @escaping @Sendable (Notification) -> Void
-        ) {
-            content = Content(name: name, sender: sender, senderAddress: senderAddress, body: body)
+        init(_ number: UInt64, _ content: Content) {
+            self.number = number
+            self.content = content
         }
     }
 
@@ -44,6 +43,7 @@ final class NotificationCore<Name: Hashable & Sendable, Payload: Sendable>: @unc
     private var lines = NotificationLines()
     /// In the order in which they were added.
     private var observers: [Observer] = []
+    private var lastObserver: UInt64 = 0
     private var isEnded = false
 
     init(on loop: GRunLoop) {
@@ -131,16 +131,28 @@ final class NotificationCore<Name: Hashable & Sendable, Payload: Sendable>: @unc
 
     // MARK: Who observes. Any thread
 
-    func add(_ observer: Observer) {
-        lock.withLock { observers.append(observer) }
+    /// Returns a number, which is not 0.
+    func addObserver(
+        _ name: Name?, _ sender: (any AnyObject & Sendable)?, _ senderAddress: UInt,
+        _ body: @escaping @Sendable (Notification) -> Void
+    ) -> UInt64 {
+        let content = Observer.Content(name: name, sender: sender, senderAddress: senderAddress, body: body)
+        return lock.withLock {
+            lastObserver += 1
+            observers.append(Observer(lastObserver, content))
+            return lastObserver
+        }
     }
 
-    func remove(_ observer: Observer) {
-        let content = lock.withLock {
-            observers.removeAll { $0 === observer }
-            return observer.content.take()
+    /// Returns false if it was removed before.
+    func removeObserver(_ number: UInt64) -> Bool {
+        // Released after the lock: who observes, and what it holds.
+        let removed = lock.withLock { () -> (Observer, Observer.Content?)? in
+            guard let index = observers.firstIndex(where: { $0.number == number }) else { return nil }
+            let observer = observers.remove(at: index)
+            return (observer, observer.content.take())
         }
-        withExtendedLifetime(content) {}
+        return removed != nil
     }
 
     // MARK: Posting. The loop's thread

@@ -18,7 +18,10 @@ extension GRunLoop.NotificationQueue {
         _ name: Name? = nil, sender: (any AnyObject & Sendable)? = nil,
         _ body: @escaping @Sendable (GRunLoop.Notification<Name, Payload>) -> Void
     ) -> GRunLoop.Observation {
-        observe(name, sender: sender, senderAddress: address(of: sender), body)
+        guard !Fork.refuses("NotificationQueue.observe") else { return GRunLoop.Observation {} }
+        let number = core.addObserver(name, sender, address(of: sender), body)
+        // Weakly: who observes does not keep what it observes, and the closure goes with that.
+        return GRunLoop.Observation { [weak core] in _ = core?.removeObserver(number) }
     }
 
     /// The same with a closure that belongs to the actor that the caller is on, which must live on the queue's loop:
@@ -53,7 +56,7 @@ extension GRunLoop.NotificationQueue {
         _ name: Name?, _ sender: (any AnyObject & Sendable)?, _ posted: Posted, _ confined: Confined
     ) -> GRunLoop.Observation {
         confined.home.belonging.require(loop, for: "observation of a NotificationQueue")
-        return observe(name, sender: sender, senderAddress: address(of: sender)) { notification in
+        return observe(name, sender: sender) { @Sendable notification in
             posted.notification = notification
             confined.block()
         }
@@ -66,19 +69,6 @@ extension GRunLoop.NotificationQueue {
 
         func take(_ body: (GRunLoop.Notification<Name, Payload>) -> Void) {
             if let notification = notification.take() { body(notification) }
-        }
-    }
-
-    func observe(
-        _ name: Name?, sender: (any AnyObject & Sendable)?, senderAddress: UInt,
-        _ body: @escaping @Sendable (GRunLoop.Notification<Name, Payload>) -> Void
-    ) -> GRunLoop.Observation {
-        guard !Fork.refuses("NotificationQueue.observe") else { return GRunLoop.Observation {} }
-        let observer = NotificationCore<Name, Payload>.Observer(name, sender, senderAddress, body)
-        core.add(observer)
-        // Weakly: who observes does not keep what it observes, and the closure goes with that.
-        return GRunLoop.Observation { [weak core, weak observer] in
-            if let core, let observer { core.remove(observer) }
         }
     }
 }

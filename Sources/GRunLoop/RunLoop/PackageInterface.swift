@@ -77,6 +77,32 @@ extension GRunLoop {
     package var trace: Trace? { tracer }
 }
 
+// MARK: Notifications whose senders are addresses, and who observes by number
+
+extension GRunLoop.Notification {
+    /// Of a sender that is known by its address, and not kept; 0 is none.
+    package init(name: Name, senderAt address: UInt, payload: Payload) {
+        self.init(name: name, senderAddress: address, payload: payload)
+    }
+
+    /// The address of the sender; 0 if there is none.
+    package var addressOfSender: UInt { senderAddress }
+}
+
+extension GRunLoop.NotificationQueue {
+    /// ``observe(_:sender:_:)`` for a caller that keeps a number, which is not 0. The closure is kept until it is
+    /// removed, or the queue goes. 0 in a forked child.
+    package func addNumberedObserver(
+        _ name: Name?, senderAt address: UInt,
+        _ body: @escaping @Sendable (GRunLoop.Notification<Name, Payload>) -> Void
+    ) -> UInt64 {
+        Fork.refuses("NotificationQueue.observe") ? 0 : core.addObserver(name, nil, address, body)
+    }
+
+    /// ``GRunLoop/Observation/cancel()`` by the number; false if it was removed before.
+    package func removeObserver(numbered number: UInt64) -> Bool { !Fork.isChild && core.removeObserver(number) }
+}
+
 // MARK: What a task awaits
 
 extension GRunLoop {
