@@ -17,6 +17,7 @@ private enum Types {
     static let observer = boxed("GRunObserver")
     static let idleQueue = boxed("GRunIdleQueue")
     static let channel = boxed("GRunChannel")
+    static let notificationQueue = boxed("GRunNotificationQueue")
     static let thread = boxed("GRunThread")
 
     static let activity = registered {
@@ -39,6 +40,22 @@ private enum Types {
             table(
                 "GRUN_SEND_RESULT_", sendResults.map { (gint($0.rawValue), $1) },
                 GEnumValue.init(value:value_name:value_nick:)))
+    }
+
+    static let postingStyle = registered {
+        g_enum_register_static(
+            "GRunPostingStyle",
+            table(
+                "GRUN_POSTING_STYLE_", postingStyles.map { (gint($0.rawValue), $1) },
+                GEnumValue.init(value:value_name:value_nick:)))
+    }
+
+    static let coalescing = registered {
+        g_flags_register_static(
+            "GRunCoalescing",
+            table(
+                "GRUN_COALESCING_", coalescings.map { ($0.rawValue, $1) },
+                GFlagsValue.init(value:value_name:value_nick:)))
     }
 
     static let error = registered {
@@ -70,6 +87,20 @@ private enum Types {
         [
             (GRUN_SEND_RESULT_ENQUEUED, "GRUN_SEND_RESULT_ENQUEUED"),
             (GRUN_SEND_RESULT_FULL, "GRUN_SEND_RESULT_FULL"), (GRUN_SEND_RESULT_CLOSED, "GRUN_SEND_RESULT_CLOSED"),
+        ]
+    }
+
+    private static var postingStyles: [(GRunPostingStyle, String)] {
+        [
+            (GRUN_POSTING_STYLE_WHEN_IDLE, "GRUN_POSTING_STYLE_WHEN_IDLE"),
+            (GRUN_POSTING_STYLE_ASAP, "GRUN_POSTING_STYLE_ASAP"), (GRUN_POSTING_STYLE_NOW, "GRUN_POSTING_STYLE_NOW"),
+        ]
+    }
+
+    private static var coalescings: [(GRunCoalescing, String)] {
+        [
+            (GRUN_COALESCING_NONE, "GRUN_COALESCING_NONE"), (GRUN_COALESCING_ON_NAME, "GRUN_COALESCING_ON_NAME"),
+            (GRUN_COALESCING_ON_SENDER, "GRUN_COALESCING_ON_SENDER"),
         ]
     }
 
@@ -119,10 +150,13 @@ private enum Types {
 @c @implementation public func grun_observer_get_type() -> GType { Types.observer }
 @c @implementation public func grun_idle_queue_get_type() -> GType { Types.idleQueue }
 @c @implementation public func grun_channel_get_type() -> GType { Types.channel }
+@c @implementation public func grun_notification_queue_get_type() -> GType { Types.notificationQueue }
 @c @implementation public func grun_thread_get_type() -> GType { Types.thread }
 @c @implementation public func grun_activity_get_type() -> GType { Types.activity }
 @c @implementation public func grun_result_get_type() -> GType { Types.result }
 @c @implementation public func grun_send_result_get_type() -> GType { Types.sendResult }
+@c @implementation public func grun_posting_style_get_type() -> GType { Types.postingStyle }
+@c @implementation public func grun_coalescing_get_type() -> GType { Types.coalescing }
 @c @implementation public func grun_error_get_type() -> GType { Types.error }
 @c @implementation public func grun_error_quark() -> GQuark { Types.quark }
 

@@ -89,6 +89,14 @@ typedef struct _GRunIdleQueue GRunIdleQueue;
 typedef struct _GRunChannel GRunChannel;
 
 /**
+ * GRunNotificationQueue:
+ *
+ * Notifications that are posted later, and of equal ones only the last. The corresponding Foundation class is
+ * `NSNotificationQueue`.
+ */
+typedef struct _GRunNotificationQueue GRunNotificationQueue;
+
+/**
  * GRunThread:
  *
  * A thread that does nothing but run its loop. The corresponding Foundation class is `NSThread`.
@@ -176,6 +184,36 @@ typedef enum
 } GRunSendResult;
 
 /**
+ * GRunPostingStyle:
+ * @GRUN_POSTING_STYLE_WHEN_IDLE: when the loop has nothing else to do at all, one notification a pass
+ * @GRUN_POSTING_STYLE_ASAP: when the loop is about to sleep, or its run ends
+ * @GRUN_POSTING_STYLE_NOW: before the call returns; on the loop's own thread only
+ *
+ * When a notification queue posts. `NSPostingStyle`, with the same values.
+ */
+typedef enum
+{
+  GRUN_POSTING_STYLE_WHEN_IDLE = 1,
+  GRUN_POSTING_STYLE_ASAP = 2,
+  GRUN_POSTING_STYLE_NOW = 3
+} GRunPostingStyle;
+
+/**
+ * GRunCoalescing:
+ * @GRUN_COALESCING_NONE: none
+ * @GRUN_COALESCING_ON_NAME: those of the same name
+ * @GRUN_COALESCING_ON_SENDER: those of the same sender, or of none if it has none
+ *
+ * Which notifications that wait are the same as another one. `NSNotificationCoalescing`, with the same values.
+ */
+typedef enum /*< flags >*/
+{
+  GRUN_COALESCING_NONE = 0,
+  GRUN_COALESCING_ON_NAME = 1 << 0,
+  GRUN_COALESCING_ON_SENDER = 1 << 1
+} GRunCoalescing;
+
+/**
  * GRUN_ERROR:
  *
  * The domain of the errors of this library: see #GRunError.
@@ -244,6 +282,14 @@ GType grun_send_result_get_type (void) G_GNUC_CONST;
 #define GRUN_TYPE_SEND_RESULT (grun_send_result_get_type ())
 
 GRUN_AVAILABLE_IN_1_0
+GType grun_posting_style_get_type (void) G_GNUC_CONST;
+#define GRUN_TYPE_POSTING_STYLE (grun_posting_style_get_type ())
+
+GRUN_AVAILABLE_IN_1_0
+GType grun_coalescing_get_type (void) G_GNUC_CONST;
+#define GRUN_TYPE_COALESCING (grun_coalescing_get_type ())
+
+GRUN_AVAILABLE_IN_1_0
 GType grun_error_get_type (void) G_GNUC_CONST;
 #define GRUN_TYPE_ERROR (grun_error_get_type ())
 
@@ -282,6 +328,10 @@ GType grun_idle_queue_get_type (void) G_GNUC_CONST;
 GRUN_AVAILABLE_IN_1_0
 GType grun_channel_get_type (void) G_GNUC_CONST;
 #define GRUN_TYPE_CHANNEL (grun_channel_get_type ())
+
+GRUN_AVAILABLE_IN_1_0
+GType grun_notification_queue_get_type (void) G_GNUC_CONST;
+#define GRUN_TYPE_NOTIFICATION_QUEUE (grun_notification_queue_get_type ())
 
 GRUN_AVAILABLE_IN_1_0
 GType grun_thread_get_type (void) G_GNUC_CONST;

@@ -19,6 +19,7 @@
 #include <grun/grun-timer.h>
 #include <grun/grun-observer.h>
 #include <grun/grun-idle-queue.h>
+#include <grun/grun-notification-queue.h>
 #include <grun/grun-perform.h>
 #include <grun/grun-thread.h>
 #include <grun/grun-virtual-time.h>

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// swift-format-ignore-file: AlwaysUseLowerCamelCase
+// <grun/grun-notification-queue.h>
+
+public import CGRun
+import GRunLoop
+
+typealias CNotification = GRunLoop.Notification<String, Bytes?>
+typealias CNotificationQueue = GRunLoop.NotificationQueue<String, Bytes?>
+
+/// A reference to what a notification says.
+final class Bytes: @unchecked Sendable {
+    let pointer: OpaquePointer
+
+    init(_ pointer: OpaquePointer) { self.pointer = g_bytes_ref(pointer) }
+
+    deinit { g_bytes_unref(pointer) }
+}
+
+@c @implementation
+public func grun_notification_queue_new(_ loop: OpaquePointer?) -> OpaquePointer? {
+    Call.of { call in call.loop(loop).map { retained(CNotificationQueue(on: $0)) } }
+}
+
+private let isQueue: StaticString = "queue != NULL"
+
+extension Call {
+    fileprivate func notificationQueue(_ pointer: OpaquePointer?) -> CNotificationQueue? { object(pointer, isQueue) }
+
+    fileprivate func notificationName(_ name: UnsafePointer<CChar>?) -> String? {
+        required(name, "name != NULL").flatMap(validated)
+    }
+
+    fileprivate func validated(_ name: UnsafePointer<CChar>) -> String? {
+        required(String(validatingCString: name), "g_utf8_validate (name, -1, NULL)")
+    }
+
+    fileprivate func style(_ style: GRunPostingStyle) -> GRunLoop.PostingStyle? {
+        let known: GRunLoop.PostingStyle? =
+            switch style {
+            case GRUN_POSTING_STYLE_WHEN_IDLE: .whenIdle
+            case GRUN_POSTING_STYLE_ASAP: .asap
+            case GRUN_POSTING_STYLE_NOW: .now
+            default: nil
+            }
+        return required(known, "style is a GRunPostingStyle")
+    }
+}
+
+private func address(_ sender: gpointer?) -> UInt { UInt(bitPattern: sender) }
+
+@c @implementation
+public func grun_notification_queue_ref(_ queue: OpaquePointer?) -> OpaquePointer? {
+    Call.of { $0.retain(queue, isQueue) }
+}
+
+@c @implementation
+public func grun_notification_queue_unref(_ queue: OpaquePointer?) { Call.of { $0.release(queue, isQueue) } }
+
+@c @implementation
+public func grun_notification_queue_enqueue(
+    _ queue: OpaquePointer?, _ name: UnsafePointer<CChar>?, _ sender: gpointer?, _ data: OpaquePointer?,
+    _ style: GRunPostingStyle, _ coalescing: GRunCoalescing, _ modes: UnsafePointer<UnsafePointer<CChar>?>?
+) -> gboolean {
+    Call.of { call in
+        guard let queue = call.notificationQueue(queue), let name = call.notificationName(name),
+            let style = call.style(style), let modes = modes == nil ? [.default] : call.modes(modes)
+        else { return false }
+        let notification = CNotification(name: name, senderAt: address(sender), payload: data.map(Bytes.init))
+        return queue.enqueue(
+            notification, style: style, coalescing: .init(rawValue: UInt(coalescing.rawValue)), inModes: modes)
+    }.gboolean
+}
+
+@c @implementation
+public func grun_notification_queue_dequeue(
+    _ queue: OpaquePointer?, _ name: UnsafePointer<CChar>?, _ sender: gpointer?, _ coalescing: GRunCoalescing
+) -> guint {
+    Call.of { call in
+        guard let queue = call.notificationQueue(queue), let name = call.notificationName(name) else { return 0 }
+        let notification = CNotification(name: name, senderAt: address(sender), payload: nil)
+        return guint(
+            clamping: queue.dequeue(
+                matching: notification, coalescing: .init(rawValue: UInt(coalescing.rawValue))))
+    }
+}
+
+@c @implementation
+public func grun_notification_queue_get_length(_ queue: OpaquePointer?) -> guint {
+    Call.of { guint(clamping: $0.notificationQueue(queue)?.count ?? 0) }
+}
+
+@c @implementation
+public func grun_notification_queue_add_func(
+    _ queue: OpaquePointer?, _ name: UnsafePointer<CChar>?, _ sender: gpointer?, _ function: GRunNotificationFunc?,
+    _ data: gpointer?, _ notify: GDestroyNotify?
+) -> guint64 {
+    Call.of { call in
+        guard let queue = call.notificationQueue(queue), let function = call.function(function) else { return 0 }
+        var wanted: String?
+        if let name {
+            guard let text = call.validated(name) else { return 0 }
+            wanted = text
+        }
+        let closure = Closure(function, data, notify)
+        let number = queue.addNumberedObserver(wanted, senderAt: address(sender)) { notification in
+            notification.name.withCString { name in
+                let sender = gpointer(bitPattern: notification.addressOfSender)
+                closure.function(name, sender, notification.payload?.pointer, closure.data)
+            }
+        }
+        return guint64(number)
+    }
+}
+
+@c @implementation
+public func grun_notification_queue_remove_func(_ queue: OpaquePointer?, _ id: guint64) -> gboolean {
+    Call.of { $0.notificationQueue(queue)?.removeObserver(numbered: UInt64(id)) ?? false }.gboolean
+}
