@@ -23,6 +23,9 @@ final class Consumer: @unchecked Sendable {
     let crowds = Crowds()
     /// Into which every producer enqueues.
     let idleQueue = GRunLoop.IdleQueue(timePerPass: .microseconds(100))
+    /// The same; the name is the producer's number.
+    let notifications: GRunLoop.NotificationQueue<Int, @Sendable () -> Void>
+    private let observation: GRunLoop.Observation
     /// What is looked at when no producer is at work, and the loop has come to everything.
     private let settlements = Shared<[@Sendable () -> Void]>([])
 
@@ -43,6 +46,8 @@ final class Consumer: @unchecked Sendable {
         self.isMain = isMain
         self.isHosted = isHosted
         loop = isMain ? GRunLoop.main : GRunLoop.current
+        notifications = .init(on: loop)
+        observation = notifications.observe { $0.payload() }
         // Neither mode is ever finished.
         let keeper = loop.keepAlive(.common)
         loop.add(keeper, forMode: .soak)

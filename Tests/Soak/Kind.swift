@@ -5,7 +5,8 @@ import GRunLoop
 
 enum Kind: Int, CaseIterable, Sendable {
     case blockCommon, blockDefault, blockModes, perform, job, mainQueue, callback
-    case signal, child, channel, source, timer, repeating, descriptor, observer, delayed, ordered, endHandler, idleWork
+    case signal, child, channel, source, timer, repeating, descriptor, observer, delayed, ordered, endHandler, idleWork,
+        notification
 
     var title: String {
         switch self {
@@ -28,6 +29,7 @@ enum Kind: Int, CaseIterable, Sendable {
         case .ordered: "ordered perform"
         case .endHandler: "end handler"
         case .idleWork: "piece of idle work"
+        case .notification: "notification"
         }
     }
 
@@ -37,8 +39,9 @@ enum Kind: Int, CaseIterable, Sendable {
     /// only looks, as `g_main_context_pending()` does: GLib goes on in the list of that look, behind its first.
     var isOrdered: Bool { self != .callback }
 
-    /// Whether it has its turn in time, and before its loop's end: idle work waits as long as anything else is ready.
-    var isUrgent: Bool { self != .idleWork }
+    /// Whether it has its turn in time, and before its loop's end: what comes before a sleep waits as long as anything
+    /// else is ready.
+    var isUrgent: Bool { self != .idleWork && self != .notification }
 
     /// The modes in which it may be called; nil: not looked at.
     var modes: Set<GRunLoop.Mode>? {

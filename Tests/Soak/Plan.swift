@@ -35,6 +35,7 @@ enum Act: CaseIterable {
     case events, copies, twoOnOne, hangUp, closedWhileWatched, reused, moves
     case signalsOfProcess, signalBursts, children
     case idleTogether, idle, moveIdleQueue, idleLast, awaitIdleness
+    case notifyTogether, notify
     case conditions, silenceOthers, echo
     case observers, endHandlers
     case nestedRun, privateRun, ambientMode, removals, delayed, foreignRun, detach

@@ -75,6 +75,8 @@ final class Producer {
         case .moveIdleQueue: moveIdleQueue()
         case .idleLast: idleLast()
         case .awaitIdleness: awaitIdleness()
+        case .notifyTogether: notifyTogether()
+        case .notify: notify()
         case .conditions: changeConditions()
         case .silenceOthers: silenceOthers()
         case .echo: echo()
