@@ -24,11 +24,13 @@ OBJECTS = {
     "GRunObserver*": "good.observer",
     "GRunIdleQueue*": "good.idle_queue",
     "GRunChannel*": "good.channel",
+    "GRunNotificationQueue*": "good.notification_queue",
     "GRunThread*": "good.thread",
 }
 GOOD = OBJECTS | {
     "GMainContext*": "good.context",
     "GError**": "&good.error",
+    "GBytes*": "NULL",
     "gpointer": "NULL",
     "GDestroyNotify": "NULL",
     "GRunFunc": "on_call",
@@ -40,12 +42,15 @@ GOOD = OBJECTS | {
     "GRunTimerFunc": "on_timer",
     "GRunObserverFunc": "on_observer",
     "GRunChannelFunc": "on_message",
+    "GRunNotificationFunc": "on_notification",
     "GRunThreadSetUpFunc": "on_loop",
     "GRunVirtualTimeFunc": "on_loop",
     "const char*": '"bad"',
     "const char* const*": "good_modes",
     "GIOCondition": "G_IO_IN",
     "GRunActivity": "GRUN_ACTIVITY_ALL",
+    "GRunPostingStyle": "GRUN_POSTING_STYLE_ASAP",
+    "GRunCoalescing": "GRUN_COALESCING_NONE",
     "gboolean": "FALSE",
     "gint": "1",
     "guint": "1",
@@ -65,13 +70,16 @@ NUMBERS = {
     "gboolean": [("-1", 0), ("2", 0)],
     "GIOCondition": [("0", 0), ("(GIOCondition)-1", 0)],
     "GRunActivity": [("0", 0), ("(GRunActivity)-1", 0)],
+    "GRunPostingStyle": [("0", 1), ("4", 1), ("(GRunPostingStyle)-1", 1)],
+    "GRunCoalescing": [("4", 0), ("(GRunCoalescing)-1", 0)],
 }
 SYMBOLS = {"GRunSource*": "source", "GRunFdSource*": "fd_source", "GRunSignalSource*": "signal_source",
            "GRunChildSource*": "child_source", "GRunTimer*": "timer", "GRunObserver*": "observer",
            "GRunIdleQueue*": "idle_queue"}
 RELEASES = {"char*": "g_free", "char**": "g_strfreev", "GPtrArray*": "g_clear_array"} | {
     kind: "grun_%s_unref" % symbol
-    for kind, symbol in [*SYMBOLS.items(), ("GRunThread*", "thread"), ("GRunChannel*", "channel")]
+    for kind, symbol in [*SYMBOLS.items(), ("GRunThread*", "thread"), ("GRunChannel*", "channel"),
+                         ("GRunNotificationQueue*", "notification_queue")]
 }
 
 
@@ -129,7 +137,7 @@ def cases(arguments, index):
         if others:
             receive = "grun_channel_receive (%s, good.other_loop, GRUN_MODE_DEFAULT, on_message, NULL, NULL);"
             yield GOOD[kind], None, receive % GOOD[kind], {}
-    elif kind in OBJECTS and kind != "GRunThread*":
+    elif kind in OBJECTS and kind not in ("GRunThread*", "GRunNotificationQueue*"):
         symbol = SYMBOLS[kind]
         yield GOOD[kind], 0, "grun_%s_invalidate (%s);" % (symbol, GOOD[kind]), {}
         if any(each.type == "GRunLoop*" for each in arguments) and kind != "GRunSource*":
@@ -179,6 +187,10 @@ static gboolean on_observer(GRunObserver *observer, GRunActivity activity, gpoin
     return TRUE;
 }
 static void on_message(gpointer message, gpointer data) { (void)message; (void)data; }
+static void on_notification(const char *name, gpointer sender, GBytes *bytes, gpointer data)
+{
+    (void)name; (void)sender; (void)bytes; (void)data;
+}
 static void on_loop(GRunLoop *loop, gpointer data) { (void)loop; (void)data; }
 static inline void g_clear_array(GPtrArray *array) { if (array) g_ptr_array_unref(array); }
 
@@ -202,6 +214,7 @@ typedef struct {
     GRunObserver *observer;
     GRunIdleQueue *idle_queue;
     GRunChannel *channel;
+    GRunNotificationQueue *notification_queue;
     GRunThread *thread;
     GMainContext *context;
     GError *error;
@@ -220,6 +233,7 @@ static Good make(void)
     good.observer = grun_observer_new(GRUN_ACTIVITY_EXIT, TRUE, 0, on_observer, NULL, NULL);
     good.idle_queue = grun_idle_queue_new(0);
     good.channel = grun_channel_new(1, NULL);
+    good.notification_queue = grun_notification_queue_new(good.loop);
     // Stopped, so that whoever joins it does not wait.
     good.thread = grun_thread_new("bad", NULL, NULL, NULL);
     grun_thread_stop(good.thread);
@@ -247,6 +261,7 @@ static void drop(Good *good)
     grun_idle_queue_unref(good->idle_queue);
     grun_channel_close(good->channel);
     grun_channel_unref(good->channel);
+    grun_notification_queue_unref(good->notification_queue);
     grun_thread_join(good->thread);
     grun_thread_unref(good->thread);
     g_main_context_unref(good->context);

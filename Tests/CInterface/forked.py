@@ -28,7 +28,7 @@ SILENT_FUNCTIONS = {
     "grun_observer_does_repeat", "grun_observer_get_order", "grun_thread_copy_name", "grun_thread_get_loop",
     "grun_loop_remove_end_func", "grun_idle_queue_get_time_per_pass", "grun_idle_queue_remove_all",
     "grun_channel_finish", "grun_channel_close", "grun_channel_is_open",
-    "grun_channel_get_capacity", "grun_channel_get_count",
+    "grun_channel_get_capacity", "grun_channel_get_count", "grun_notification_queue_remove_func",
 }
 
 HEAD = """// Written by forked.py.
@@ -71,6 +71,10 @@ static gboolean on_observer(GRunObserver *observer, GRunActivity activity, gpoin
     return TRUE;
 }
 static void on_message(gpointer message, gpointer data) { (void)message; (void)data; }
+static void on_notification(const char *name, gpointer sender, GBytes *bytes, gpointer data)
+{
+    (void)name; (void)sender; (void)bytes; (void)data;
+}
 static void on_loop(GRunLoop *loop, gpointer data) { (void)loop; (void)data; }
 
 static const char *good_modes[] = {"bad", "worse", NULL};
@@ -85,6 +89,7 @@ static struct {
     GRunObserver *observer;
     GRunIdleQueue *idle_queue;
     GRunChannel *channel;
+    GRunNotificationQueue *notification_queue;
     GRunThread *thread;
     GMainContext *context;
     GError *error;
@@ -143,6 +148,7 @@ static void set_up(void)
     good.observer = grun_observer_new(GRUN_ACTIVITY_EXIT, TRUE, 0, on_observer, NULL, NULL);
     good.idle_queue = grun_idle_queue_new(0);
     good.thread = grun_thread_new("other", NULL, NULL, NULL);
+    good.notification_queue = grun_notification_queue_new(good.loop);
     good.channel = grun_channel_new(1, NULL);
     grun_channel_receive(good.channel, good.loop, GRUN_MODE_DEFAULT, on_message, NULL, NULL);
     good.context = g_main_context_new();

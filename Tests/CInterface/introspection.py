@@ -166,6 +166,26 @@ class IdleWork(OnOwnThread):
         self.assertFalse(queue.enqueue(lambda: None))
 
 
+class Notifications(OnOwnThread):
+    def test_asap_before_idle_and_once(self):
+        posted = []
+        queue = GRun.NotificationQueue.new(self.loop)
+        added = queue.add_func(None, None, lambda name, sender, data: posted.append((name, data and data.get_data())))
+        both = GRun.Coalescing.ON_NAME | GRun.Coalescing.ON_SENDER
+        idle, asap, now = GRun.PostingStyle.WHEN_IDLE, GRun.PostingStyle.ASAP, GRun.PostingStyle.NOW
+        for number in range(3):
+            self.assertTrue(queue.enqueue("save", None, GLib.Bytes.new(b"%d" % number), idle, both, [PRIVATE]))
+            self.assertTrue(queue.enqueue("layout", None, None, asap, both, [PRIVATE]))
+        self.assertEqual(queue.get_length(), 2)
+        self.assertTrue(queue.enqueue("warning", None, None, now, both, None))
+        self.assertEqual(self.loop.run_in_mode(PRIVATE, 60, False), GRun.Result.FINISHED)
+        self.assertEqual(posted, [("warning", None), ("layout", None), ("save", b"2")])
+        queue.enqueue("save", None, None, idle, both, [PRIVATE])
+        self.assertEqual(queue.dequeue("save", None, both), 1)
+        self.assertTrue(queue.remove_func(added))
+        self.assertFalse(queue.remove_func(added))
+
+
 class Modes(OnOwnThread):
     def test_an_item_waits_for_its_mode(self):
         calls = []

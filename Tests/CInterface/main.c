@@ -87,6 +87,7 @@ int main(int count, char **arguments)
     add("/signal-source", check_signal_source);
     add("/child-source", check_child_source);
     add("/channel", check_channel);
+    add("/notification-queue", check_notification_queue);
     add("/timer", check_timer);
     add("/observer", check_observer);
     add("/idle-queue", check_idle_queue);

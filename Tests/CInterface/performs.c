@@ -299,6 +299,8 @@ void check_types(void)
         grun_idle_queue_unref);
     CHECK_BOXED(grun_channel_get_type(), "GRunChannel", grun_channel_new(1, NULL), grun_channel_ref,
         grun_channel_unref);
+    CHECK_BOXED(grun_notification_queue_get_type(), "GRunNotificationQueue", grun_notification_queue_new(count.loop),
+        grun_notification_queue_ref, grun_notification_queue_unref);
     GRunThread *thread = grun_thread_new("types", NULL, NULL, NULL);
     GRunThread *same = grun_thread_ref(thread);
     CHECK_BOXED(grun_thread_get_type(), "GRunThread", thread, grun_thread_ref, grun_thread_unref);
@@ -307,6 +309,8 @@ void check_types(void)
     grun_thread_unref(same);
 
     check_value(grun_send_result_get_type(), GRUN_SEND_RESULT_FULL, "full");
+    check_value(grun_posting_style_get_type(), GRUN_POSTING_STYLE_WHEN_IDLE, "when-idle");
+    check_value(grun_coalescing_get_type(), GRUN_COALESCING_ON_SENDER, "on-sender");
     check_value(grun_activity_get_type(), GRUN_ACTIVITY_BEFORE_WAITING, "before-waiting");
     check_value(grun_result_get_type(), GRUN_RESULT_HANDLED_SOURCE, "handled-source");
     check_value(grun_error_get_type(), GRUN_ERROR_LOOP_ENDED, "loop-ended");

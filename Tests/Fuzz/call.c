@@ -114,6 +114,18 @@ static void take(Call *call, unsigned index)
     case ARGUMENT_MESSAGE:
         value->p = random_chance(4) ? NULL : messages_new();
         break;
+    case ARGUMENT_SENDER:
+        value->p = random_sender();
+        break;
+    case ARGUMENT_BYTES:
+        value->p = random_chance(30) ? NULL : random_bytes();
+        break;
+    case ARGUMENT_STYLE:
+        value->i = random_chance(90) ? (gint64)random_below(3) + 1 : (gint64)(guint32)random_next() >> random_below(32);
+        break;
+    case ARGUMENT_COALESCING:
+        value->i = random_chance(90) ? (gint64)random_below(4) : (gint64)(guint32)random_next() >> random_below(32);
+        break;
     case ARGUMENT_UNDELIVERED:
         value->f = (GCallback)messages_take;
         break;

@@ -163,6 +163,7 @@ gboolean fuzz_on_GRunTimerFunc(GRunTimer *timer, gpointer user_data);
 gboolean fuzz_on_GRunObserverFunc(GRunObserver *observer, GRunActivity activity, gpointer user_data);
 void fuzz_on_GRunScheduleFunc(GRunSource *source, GRunLoop *loop, const char *mode, gpointer user_data);
 void fuzz_on_GRunChannelFunc(gpointer message, gpointer user_data);
+void fuzz_on_GRunNotificationFunc(const char *name, gpointer sender, GBytes *data, gpointer user_data);
 void fuzz_on_GRunThreadSetUpFunc(GRunLoop *loop, gpointer user_data);
 void fuzz_on_GRunVirtualTimeFunc(GRunLoop *loop, gpointer user_data);
 
@@ -223,6 +224,16 @@ void fuzz_on_GRunScheduleFunc(GRunSource *source, GRunLoop *loop, const char *mo
 void fuzz_on_GRunChannelFunc(gpointer message, gpointer user_data)
 {
     messages_take(message);
+    call(user_data, NULL, NULL, 0);
+}
+
+void fuzz_on_GRunNotificationFunc(const char *name, gpointer sender, GBytes *data, gpointer user_data)
+{
+    if (!g_utf8_validate(name, -1, NULL))
+        fuzz_fail("a notification has the name %s", name);
+    if (data != NULL && g_bytes_get_size(data) > 64)
+        fuzz_fail("a notification has %zu bytes", g_bytes_get_size(data));
+    (void)sender;
     call(user_data, NULL, NULL, 0);
 }
 

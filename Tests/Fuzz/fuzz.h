@@ -15,7 +15,7 @@
 
 typedef enum {
     KIND_LOOP, KIND_SOURCE, KIND_FD_SOURCE, KIND_SIGNAL_SOURCE, KIND_CHILD_SOURCE, KIND_TIMER, KIND_OBSERVER,
-    KIND_IDLE_QUEUE, KIND_CHANNEL, KIND_THREAD, KIND_CONTEXT,
+    KIND_IDLE_QUEUE, KIND_CHANNEL, KIND_NOTIFICATION_QUEUE, KIND_THREAD, KIND_CONTEXT,
     KINDS
 } Kind;
 
@@ -42,6 +42,10 @@ typedef enum {
     ARGUMENT_ACTIVITIES,
     ARGUMENT_MESSAGE,
     ARGUMENT_UNDELIVERED,
+    ARGUMENT_SENDER,
+    ARGUMENT_BYTES,
+    ARGUMENT_STYLE,
+    ARGUMENT_COALESCING,
 } ArgumentType;
 
 typedef struct {
@@ -179,6 +183,8 @@ gdouble random_seconds(void);
 gint64 random_date(GRunLoop *loop);
 const char *random_mode(void);
 const char *random_name(void);
+gpointer random_sender(void);
+GBytes *random_bytes(void);
 const char *const *random_modes(void);
 
 // MARK: Objects

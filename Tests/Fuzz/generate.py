@@ -23,6 +23,7 @@ KINDS = {
     "GRunObserver*": "OBSERVER",
     "GRunIdleQueue*": "IDLE_QUEUE",
     "GRunChannel*": "CHANNEL",
+    "GRunNotificationQueue*": "NOTIFICATION_QUEUE",
     "GRunThread*": "THREAD",
     "GMainContext*": "CONTEXT",
 }
@@ -37,6 +38,7 @@ FUNCTIONS = {
     "GRunTimerFunc": "gboolean (GRunTimer *, gpointer)",
     "GRunObserverFunc": "gboolean (GRunObserver *, GRunActivity, gpointer)",
     "GRunChannelFunc": "void (gpointer, gpointer)",
+    "GRunNotificationFunc": "void (const char *, gpointer, GBytes *, gpointer)",
     "GRunThreadSetUpFunc": "void (GRunLoop *, gpointer)",
     "GRunVirtualTimeFunc": "void (GRunLoop *, gpointer)",
 }
@@ -47,6 +49,8 @@ ARGUMENTS = {
     "const char* const*": "MODES",
     "gpointer user_data": "DATA",
     "gpointer message": "MESSAGE",
+    "gpointer sender": "SENDER",
+    "GBytes*": "BYTES",
     "GDestroyNotify undelivered": "UNDELIVERED",
     "GDestroyNotify": "NOTIFY",
     "GError**": "ERROR",
@@ -64,6 +68,8 @@ ARGUMENTS = {
     "gdouble seconds": "SECONDS",
     "GIOCondition": "CONDITION",
     "GRunActivity": "ACTIVITIES",
+    "GRunPostingStyle": "STYLE",
+    "GRunCoalescing": "COALESCING",
 }
 NUMBERS = {"gboolean", "gint", "guint", "gint64", "gdouble", "GIOCondition", "GRunActivity", "GRunResult",
            "GRunSendResult", "GQuark"}
@@ -127,7 +133,7 @@ def argument(symbol, name, kind, node):
     known = ARGUMENTS.get(f"{kind} {name}", ARGUMENTS.get(kind))
     if known is None:
         fail(f"{symbol}: what is an argument {kind} {name}? See generate.py")
-    pointers = ["MODE", "NAME", "MODES", "DATA", "MESSAGE", "ERROR"]
+    pointers = ["MODE", "NAME", "MODES", "DATA", "MESSAGE", "SENDER", "BYTES", "ERROR"]
     field = "p" if known in pointers else {"NOTIFY": "f", "UNDELIVERED": "f", "SECONDS": "d"}.get(known, "i")
     return f'{{"{name}", ARGUMENT_{known}, 0, NULL, false}}', field
 
@@ -139,7 +145,7 @@ def result(symbol, node):
         return "NONE", "0", None
     if kind in KINDS:
         return "NEW" if transfer == "full" else "BORROWED", f"KIND_{KINDS[kind]}", "p"
-    if symbol in ("grun_loop_add_end_func", "grun_loop_push_ambient_mode"):
+    if symbol in ("grun_loop_add_end_func", "grun_loop_push_ambient_mode", "grun_notification_queue_add_func"):
         return "ID", "0", "i"
     if kind in NUMBERS:
         return "NUMBER", "0", "d" if kind == "gdouble" else "i"
@@ -197,7 +203,8 @@ def print_function(symbol, node):
     elif "call" in scopes:
         scope = "CALL"
     elif "notified" in scopes:
-        is_kept = how not in ("NONE", "NUMBER", "ID") or symbol == "grun_channel_receive"
+        is_kept = how not in ("NONE", "NUMBER", "ID") or symbol in (
+            "grun_channel_receive", "grun_notification_queue_add_func")
         scope = "MANY" if is_kept else "ONCE"
     elif scopes:
         fail(f"{symbol}: a function of scope {scopes}. See generate.py")

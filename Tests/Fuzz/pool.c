@@ -13,7 +13,7 @@ static atomic_uint labels[KINDS];
 
 const char *const kind_names[KINDS] = {
     "loop", "source", "fd_source", "signal_source", "child_source", "timer", "observer", "idle_queue", "channel",
-    "thread", "context"};
+    "notification_queue", "thread", "context"};
 
 static uint64_t references(uint64_t counts) { return counts >> 32; }
 static uint64_t users(uint64_t counts) { return counts & 0xffffffff; }
@@ -108,6 +108,8 @@ gpointer pool_ref(Kind kind, gpointer object)
         return grun_idle_queue_ref(object);
     case KIND_CHANNEL:
         return grun_channel_ref(object);
+    case KIND_NOTIFICATION_QUEUE:
+        return grun_notification_queue_ref(object);
     case KIND_THREAD:
         return grun_thread_ref(object);
     case KIND_CONTEXT:
@@ -147,6 +149,9 @@ void pool_unref(Kind kind, gpointer object)
         break;
     case KIND_CHANNEL:
         grun_channel_unref(object);
+        break;
+    case KIND_NOTIFICATION_QUEUE:
+        grun_notification_queue_unref(object);
         break;
     case KIND_THREAD:
         grun_thread_unref(object);
@@ -200,7 +205,7 @@ void pool_drop_all(void)
     // Threads first: what they call could still put something here.
     static const Kind order[] = {
         KIND_THREAD, KIND_SOURCE, KIND_FD_SOURCE, KIND_SIGNAL_SOURCE, KIND_CHILD_SOURCE, KIND_TIMER, KIND_OBSERVER,
-        KIND_IDLE_QUEUE, KIND_CHANNEL, KIND_CONTEXT, KIND_LOOP};
+        KIND_IDLE_QUEUE, KIND_CHANNEL, KIND_NOTIFICATION_QUEUE, KIND_CONTEXT, KIND_LOOP};
     for (unsigned at = 0; at < G_N_ELEMENTS(order); at++)
         for (unsigned index = 0; index < SLOTS; index++) {
             Slot *slot = &slots[order[at]][index];

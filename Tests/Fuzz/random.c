@@ -141,3 +141,19 @@ const char *const *random_modes(void)
     static const char *const *const lists[LISTS] = {none, two, same, broken, empty, many};
     return random_chance(10) ? NULL : lists[random_below(LISTS)];
 }
+
+// Few enough that notifications are the same as others.
+gpointer random_sender(void)
+{
+    static char senders[2];
+    return random_chance(30) ? NULL : &senders[random_below(2)];
+}
+
+GBytes *random_bytes(void)
+{
+    static gsize made[3];
+    unsigned size = random_below(3);
+    if (g_once_init_enter(&made[size]))
+        g_once_init_leave(&made[size], (gsize)g_bytes_new("bytes", size));
+    return (GBytes *)made[size];
+}

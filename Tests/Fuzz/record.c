@@ -65,6 +65,8 @@ static void write_value(Entry *entry, const Call *call, unsigned index)
     case ARGUMENT_FUNCTION:
     case ARGUMENT_NOTIFY:
     case ARGUMENT_MESSAGE:
+    case ARGUMENT_SENDER:
+    case ARGUMENT_BYTES:
     case ARGUMENT_UNDELIVERED:
     case ARGUMENT_ERROR:
         entry->values[index].tag = value->p == NULL ? '0' : 'p';
