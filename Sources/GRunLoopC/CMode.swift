@@ -208,3 +208,22 @@ public func grun_loop_contains_channel(
 ) -> gboolean {
     Call.of(loop, { $0.channel(channel) }, mode, otherwise: false) { $0.contains($1, forMode: $2) }.gboolean
 }
+
+// MARK: Ports
+
+@c @implementation
+public func grun_loop_add_port(_ loop: OpaquePointer?, _ port: OpaquePointer?, _ mode: UnsafePointer<CChar>?) {
+    Call.of(loop, { $0.port(port) }, mode, otherwise: ()) { $0.add($1, forMode: $2) }
+}
+
+@c @implementation
+public func grun_loop_remove_port(_ loop: OpaquePointer?, _ port: OpaquePointer?, _ mode: UnsafePointer<CChar>?) {
+    Call.of(loop, { $0.port(port) }, mode, otherwise: ()) { $0.remove($1, forMode: $2) }
+}
+
+@c @implementation
+public func grun_loop_contains_port(
+    _ loop: OpaquePointer?, _ port: OpaquePointer?, _ mode: UnsafePointer<CChar>?
+) -> gboolean {
+    Call.of(loop, { $0.port(port) }, mode, otherwise: false) { $0.contains($1, forMode: $2) }.gboolean
+}

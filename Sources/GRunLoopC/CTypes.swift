@@ -18,6 +18,8 @@ private enum Types {
     static let idleQueue = boxed("GRunIdleQueue")
     static let channel = boxed("GRunChannel")
     static let notificationQueue = boxed("GRunNotificationQueue")
+    static let port = boxed("GRunPort")
+    static let portMessage = boxed("GRunPortMessage")
     static let thread = boxed("GRunThread")
 
     static let activity = registered {
@@ -151,6 +153,8 @@ private enum Types {
 @c @implementation public func grun_idle_queue_get_type() -> GType { Types.idleQueue }
 @c @implementation public func grun_channel_get_type() -> GType { Types.channel }
 @c @implementation public func grun_notification_queue_get_type() -> GType { Types.notificationQueue }
+@c @implementation public func grun_port_get_type() -> GType { Types.port }
+@c @implementation public func grun_port_message_get_type() -> GType { Types.portMessage }
 @c @implementation public func grun_thread_get_type() -> GType { Types.thread }
 @c @implementation public func grun_activity_get_type() -> GType { Types.activity }
 @c @implementation public func grun_result_get_type() -> GType { Types.result }

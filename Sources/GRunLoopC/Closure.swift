@@ -5,7 +5,7 @@ import CGRun
 import GRunLoop
 
 /// Lets go of the data when the last closure that holds it goes: of a timer or an observer when that is invalidated
-/// (items 138 and 154), of a source when the source itself goes (98), of a block after it was called or dropped. No
+/// (items 138 and 154), of a source or a port when that itself goes (98), of a block after it was called or dropped. No
 /// lock is held then.
 class Closure<Function>: @unchecked Sendable {
     let function: Function

@@ -25,6 +25,8 @@ OBJECTS = {
     "GRunIdleQueue*": "good.idle_queue",
     "GRunChannel*": "good.channel",
     "GRunNotificationQueue*": "good.notification_queue",
+    "GRunPort*": "good.port",
+    "GRunPortMessage*": "good.port_message",
     "GRunThread*": "good.thread",
 }
 GOOD = OBJECTS | {
@@ -43,6 +45,8 @@ GOOD = OBJECTS | {
     "GRunObserverFunc": "on_observer",
     "GRunChannelFunc": "on_message",
     "GRunNotificationFunc": "on_notification",
+    "GRunPortFunc": "on_port_message",
+    "GBytes*": "good.bytes",
     "GRunThreadSetUpFunc": "on_loop",
     "GRunVirtualTimeFunc": "on_loop",
     "const char*": '"bad"',
@@ -56,6 +60,7 @@ GOOD = OBJECTS | {
     "guint": "1",
     "gint64": "1",
     "guint64": "1",
+    "guint32": "1",
     "gdouble": "0.0",
 }
 # Bad values of each type, and how many criticals they leave: None is any number up to one.
@@ -65,6 +70,7 @@ NUMBERS = {
     ],
     "gint64": [("G_MAXINT64", 0), ("G_MININT64", 0), ("0", 0), ("-1", 0)],
     "guint64": [("G_MAXUINT64", 0), ("0", 0)],
+    "guint32": [("G_MAXUINT32", 0), ("0", 0)],
     "gint": [("G_MAXINT", 0), ("G_MININT", None), ("0", 0), ("-1", None)],
     "guint": [("G_MAXUINT", None), ("0", None)],
     "gboolean": [("-1", 0), ("2", 0)],
@@ -75,11 +81,11 @@ NUMBERS = {
 }
 SYMBOLS = {"GRunSource*": "source", "GRunFdSource*": "fd_source", "GRunSignalSource*": "signal_source",
            "GRunChildSource*": "child_source", "GRunTimer*": "timer", "GRunObserver*": "observer",
-           "GRunIdleQueue*": "idle_queue"}
-RELEASES = {"char*": "g_free", "char**": "g_strfreev", "GPtrArray*": "g_clear_array"} | {
+           "GRunIdleQueue*": "idle_queue", "GRunPort*": "port"}
+RELEASES = {"char*": "g_free", "char**": "g_strfreev", "GPtrArray*": "g_clear_array", "GBytes*": "g_bytes_unref"} | {
     kind: "grun_%s_unref" % symbol
     for kind, symbol in [*SYMBOLS.items(), ("GRunThread*", "thread"), ("GRunChannel*", "channel"),
-                         ("GRunNotificationQueue*", "notification_queue")]
+                         ("GRunNotificationQueue*", "notification_queue"), ("GRunPortMessage*", "port_message")]
 }
 
 
@@ -137,7 +143,7 @@ def cases(arguments, index):
         if others:
             receive = "grun_channel_receive (%s, good.other_loop, GRUN_MODE_DEFAULT, on_message, NULL, NULL);"
             yield GOOD[kind], None, receive % GOOD[kind], {}
-    elif kind in OBJECTS and kind not in ("GRunThread*", "GRunNotificationQueue*"):
+    elif kind in SYMBOLS:
         symbol = SYMBOLS[kind]
         yield GOOD[kind], 0, "grun_%s_invalidate (%s);" % (symbol, GOOD[kind]), {}
         if any(each.type == "GRunLoop*" for each in arguments) and kind != "GRunSource*":
@@ -191,6 +197,7 @@ static void on_notification(const char *name, gpointer sender, GBytes *bytes, gp
 {
     (void)name; (void)sender; (void)bytes; (void)data;
 }
+static void on_port_message(GRunPortMessage *message, gpointer data) { (void)message; (void)data; }
 static void on_loop(GRunLoop *loop, gpointer data) { (void)loop; (void)data; }
 static inline void g_clear_array(GPtrArray *array) { if (array) g_ptr_array_unref(array); }
 
@@ -215,6 +222,9 @@ typedef struct {
     GRunIdleQueue *idle_queue;
     GRunChannel *channel;
     GRunNotificationQueue *notification_queue;
+    GRunPort *port;
+    GRunPortMessage *port_message;
+    GBytes *bytes;
     GRunThread *thread;
     GMainContext *context;
     GError *error;
@@ -234,6 +244,11 @@ static Good make(void)
     good.idle_queue = grun_idle_queue_new(0);
     good.channel = grun_channel_new(1, NULL);
     good.notification_queue = grun_notification_queue_new(good.loop);
+    good.port = grun_port_new(1, on_port_message, NULL, NULL);
+    good.bytes = g_bytes_new("bytes", 5);
+    good.port_message = grun_port_message_new(1);
+    grun_port_message_add_bytes(good.port_message, good.bytes);
+    grun_port_message_add_port(good.port_message, good.port);
     // Stopped, so that whoever joins it does not wait.
     good.thread = grun_thread_new("bad", NULL, NULL, NULL);
     grun_thread_stop(good.thread);
@@ -262,6 +277,10 @@ static void drop(Good *good)
     grun_channel_close(good->channel);
     grun_channel_unref(good->channel);
     grun_notification_queue_unref(good->notification_queue);
+    grun_port_invalidate(good->port);
+    grun_port_unref(good->port);
+    grun_port_message_unref(good->port_message);
+    g_bytes_unref(good->bytes);
     grun_thread_join(good->thread);
     grun_thread_unref(good->thread);
     g_main_context_unref(good->context);

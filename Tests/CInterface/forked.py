@@ -29,6 +29,7 @@ SILENT_FUNCTIONS = {
     "grun_loop_remove_end_func", "grun_idle_queue_get_time_per_pass", "grun_idle_queue_remove_all",
     "grun_channel_finish", "grun_channel_close", "grun_channel_is_open",
     "grun_channel_get_capacity", "grun_channel_get_count", "grun_notification_queue_remove_func",
+    "grun_port_get_capacity", "grun_port_get_count", "grun_port_message_get_id",
 }
 
 HEAD = """// Written by forked.py.
@@ -75,6 +76,7 @@ static void on_notification(const char *name, gpointer sender, GBytes *bytes, gp
 {
     (void)name; (void)sender; (void)bytes; (void)data;
 }
+static void on_port_message(GRunPortMessage *message, gpointer data) { (void)message; (void)data; }
 static void on_loop(GRunLoop *loop, gpointer data) { (void)loop; (void)data; }
 
 static const char *good_modes[] = {"bad", "worse", NULL};
@@ -90,6 +92,9 @@ static struct {
     GRunIdleQueue *idle_queue;
     GRunChannel *channel;
     GRunNotificationQueue *notification_queue;
+    GRunPort *port;
+    GRunPortMessage *port_message;
+    GBytes *bytes;
     GRunThread *thread;
     GMainContext *context;
     GError *error;
@@ -150,6 +155,11 @@ static void set_up(void)
     good.thread = grun_thread_new("other", NULL, NULL, NULL);
     good.notification_queue = grun_notification_queue_new(good.loop);
     good.channel = grun_channel_new(1, NULL);
+    good.port = grun_port_new(1, on_port_message, NULL, NULL);
+    good.bytes = g_bytes_new("bytes", 5);
+    good.port_message = grun_port_message_new(1);
+    grun_port_message_add_bytes(good.port_message, good.bytes);
+    grun_port_message_add_port(good.port_message, good.port);
     grun_channel_receive(good.channel, good.loop, GRUN_MODE_DEFAULT, on_message, NULL, NULL);
     good.context = g_main_context_new();
     grun_loop_add_source(good.loop, good.source, GRUN_MODE_COMMON);
@@ -159,6 +169,7 @@ static void set_up(void)
     grun_loop_add_timer(good.loop, good.timer, GRUN_MODE_DEFAULT);
     grun_loop_add_observer(good.loop, good.observer, GRUN_MODE_DEFAULT);
     grun_loop_add_idle_queue(good.loop, good.idle_queue, GRUN_MODE_DEFAULT);
+    grun_loop_add_port(good.loop, good.port, GRUN_MODE_DEFAULT);
     have_the_lock_taken();
 }
 

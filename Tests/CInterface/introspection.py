@@ -186,6 +186,34 @@ class Notifications(OnOwnThread):
         self.assertFalse(queue.remove_func(added))
 
 
+class Ports(OnOwnThread):
+    def test_message(self):
+        came = []
+
+        def take(message):
+            came.append((message.get_id(), message.get_bytes(0).get_data(), message.get_reply_port()))
+
+        port, reply = GRun.Port.new(2, take), GRun.Port.new(1, None)
+        self.loop.add_port(port, PRIVATE)
+        message = GRun.PortMessage.new(7)
+        message.add_bytes(GLib.Bytes.new(b"hello"))
+        message.add_port(reply)
+        message.set_reply_port(reply)
+        self.assertIsNone(message.get_bytes(1))
+        self.assertIsNone(message.get_receive_port())
+        self.assertTrue(port.send(message) and port.send_before(message, 0))
+        self.assertFalse(port.send(message))
+        for _ in range(2):
+            self.assertEqual(self.loop.run_in_mode(PRIVATE, 60, True), GRun.Result.HANDLED_SOURCE)
+        self.assertEqual([each[:2] for each in came], [(7, b"hello")] * 2)
+        self.assertTrue(came[0][2].is_valid())
+        notices = []
+        port.on_invalidation(lambda: notices.append(port.is_valid()))
+        port.invalidate()
+        self.assertEqual(notices, [False])
+        self.assertFalse(port.send(message))
+
+
 class Modes(OnOwnThread):
     def test_an_item_waits_for_its_mode(self):
         calls = []

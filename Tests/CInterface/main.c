@@ -88,6 +88,7 @@ int main(int count, char **arguments)
     add("/child-source", check_child_source);
     add("/channel", check_channel);
     add("/notification-queue", check_notification_queue);
+    add("/port", check_port);
     add("/timer", check_timer);
     add("/observer", check_observer);
     add("/idle-queue", check_idle_queue);

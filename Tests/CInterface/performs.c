@@ -301,6 +301,9 @@ void check_types(void)
         grun_channel_unref);
     CHECK_BOXED(grun_notification_queue_get_type(), "GRunNotificationQueue", grun_notification_queue_new(count.loop),
         grun_notification_queue_ref, grun_notification_queue_unref);
+    CHECK_BOXED(grun_port_get_type(), "GRunPort", grun_port_new(1, NULL, NULL, NULL), grun_port_ref, grun_port_unref);
+    CHECK_BOXED(grun_port_message_get_type(), "GRunPortMessage", grun_port_message_new(1), grun_port_message_ref,
+        grun_port_message_unref);
     GRunThread *thread = grun_thread_new("types", NULL, NULL, NULL);
     GRunThread *same = grun_thread_ref(thread);
     CHECK_BOXED(grun_thread_get_type(), "GRunThread", thread, grun_thread_ref, grun_thread_unref);

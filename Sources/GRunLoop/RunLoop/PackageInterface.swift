@@ -157,6 +157,61 @@ extension GRunLoop {
     }
 }
 
+// MARK: What a port carries
+
+extension GRunLoop.PortMessage.Component {
+    /// Bytes that an object keeps in their place: they are not copied on the way.
+    package static func bytes(_ bytes: UnsafeRawBufferPointer, keptBy keeper: any AnyObject & Sendable) -> Self {
+        Self(storage: .kept(keeper, Memory(bytes: bytes)))
+    }
+
+    /// Who keeps the bytes in their place; nil of an array and of a port.
+    package var keeper: (any AnyObject & Sendable)? {
+        if case .kept(let keeper, _) = storage { keeper } else { nil }
+    }
+}
+
+extension GRunLoop.PortMessage {
+    /// A message as an object, which threads may build, read and send at the same time: what C holds. Not in a forked
+    /// child, which may find it locked.
+    package final class Shared: @unchecked Sendable {
+        package let id: UInt32
+        package let receivePort: GRunLoop.Port?
+        private let guardian = Guardian()
+        // Guarded by the guardian.
+        private var components: [Component]
+        private var lockedReplyPort: GRunLoop.Port?
+
+        package init(_ message: GRunLoop.PortMessage) {
+            (id, receivePort) = (message.id, message.receivePort)
+            (components, lockedReplyPort) = (message.components, message.replyPort)
+        }
+
+        /// What is sent: as it is now, and received nowhere yet.
+        package var value: GRunLoop.PortMessage {
+            guardian.withLock { GRunLoop.PortMessage(id: id, components, replyPort: lockedReplyPort) }
+        }
+
+        package var count: Int { guardian.withLock { components.count } }
+
+        /// Nil if there are not so many.
+        package func component(at index: Int) -> Component? {
+            guardian.withLock { components.indices.contains(index) ? components[index] : nil }
+        }
+
+        package func append(_ component: Component) { guardian.withLock { components.append(component) } }
+
+        package var replyPort: GRunLoop.Port? {
+            get { guardian.withLock { lockedReplyPort } }
+            set {
+                // The former one is let go without the lock.
+                var port = newValue
+                guardian.withLock { swap(&lockedReplyPort, &port) }
+            }
+        }
+    }
+}
+
 // MARK: One copy
 
 extension GRunLoop {

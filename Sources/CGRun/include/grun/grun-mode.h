@@ -464,6 +464,58 @@ gboolean grun_loop_contains_channel (GRunLoop *loop,
                                      GRunChannel *channel,
                                      const char *mode);
 
+/* Ports */
+
+/**
+ * grun_loop_add_port:
+ * @loop: a loop
+ * @port: a port
+ * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
+ *
+ * Adds a port to a mode, or to every common mode. The loop takes a reference. If messages wait, a loop that sleeps in
+ * the mode wakes. Adding it again does nothing, nor does adding an invalid one; one that is in another loop is refused
+ * by a g_critical().
+ *
+ * Threads: any. The corresponding Foundation function is `-[NSRunLoop addPort:forMode:]`, Core Foundation's is
+ * `CFRunLoopAddSource`.
+ */
+GRUN_AVAILABLE_IN_1_0
+void grun_loop_add_port (GRunLoop *loop,
+                         GRunPort *port,
+                         const char *mode);
+
+/**
+ * grun_loop_remove_port:
+ * @loop: a loop
+ * @port: a port
+ * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
+ *
+ * Takes a port out of a mode, or out of every common mode. What was sent waits until it is added again. Without effect
+ * on one that is not there.
+ *
+ * Threads: any. The corresponding Foundation function is `-[NSRunLoop removePort:forMode:]`, Core Foundation's is
+ * `CFRunLoopRemoveSource`.
+ */
+GRUN_AVAILABLE_IN_1_0
+void grun_loop_remove_port (GRunLoop *loop,
+                            GRunPort *port,
+                            const char *mode);
+
+/**
+ * grun_loop_contains_port:
+ * @loop: a loop
+ * @port: a port
+ * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
+ *
+ * Threads: any. The corresponding Core Foundation function is `CFRunLoopContainsSource`.
+ *
+ * Returns: whether the port is in the mode; for %GRUN_MODE_COMMON, whether it was added to the common modes as such
+ */
+GRUN_AVAILABLE_IN_1_0
+gboolean grun_loop_contains_port (GRunLoop *loop,
+                                  GRunPort *port,
+                                  const char *mode);
+
 G_END_DECLS
 
 #endif

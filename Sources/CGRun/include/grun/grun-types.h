@@ -97,6 +97,18 @@ typedef struct _GRunChannel GRunChannel;
 typedef struct _GRunNotificationQueue GRunNotificationQueue;
 
 /**
+ * GRunPort:
+ * Brings messages from any thread to a loop, whose thread handles them. The corresponding Foundation class is `NSPort`,
+ * Core Foundation's type is `CFMachPort`.
+typedef struct _GRunPort GRunPort;
+
+/**
+ * GRunPortMessage:
+ * What a port carries: a number, bytes and ports, and where to answer. The corresponding Foundation class is
+ * `NSPortMessage`.
+typedef struct _GRunPortMessage GRunPortMessage;
+
+/**
  * GRunThread:
  *
  * A thread that does nothing but run its loop. The corresponding Foundation class is `NSThread`.
@@ -332,6 +344,14 @@ GType grun_channel_get_type (void) G_GNUC_CONST;
 GRUN_AVAILABLE_IN_1_0
 GType grun_notification_queue_get_type (void) G_GNUC_CONST;
 #define GRUN_TYPE_NOTIFICATION_QUEUE (grun_notification_queue_get_type ())
+
+GRUN_AVAILABLE_IN_1_0
+GType grun_port_get_type (void) G_GNUC_CONST;
+#define GRUN_TYPE_PORT (grun_port_get_type ())
+
+GRUN_AVAILABLE_IN_1_0
+GType grun_port_message_get_type (void) G_GNUC_CONST;
+#define GRUN_TYPE_PORT_MESSAGE (grun_port_message_get_type ())
 
 GRUN_AVAILABLE_IN_1_0
 GType grun_thread_get_type (void) G_GNUC_CONST;
