@@ -12,8 +12,7 @@ public final class CInterfaceFace: LoopFace {
     private var loop: OpaquePointer?
     private var passObserver: OpaquePointer?
     private var sources: [OpaquePointer] = []
-    private var ports: [OpaquePointer] = []
-    private var descriptors: [EventDescriptor] = []
+    private var ports: [ScriptPortC] = []
     private var timers: [OpaquePointer] = []
     private var observers: [OpaquePointer] = []
 
@@ -23,12 +22,10 @@ public final class CInterfaceFace: LoopFace {
     private final class Item {
         let callouts: any ScriptCallouts
         let index: Int
-        let descriptor: EventDescriptor?
 
-        init(_ callouts: any ScriptCallouts, _ index: Int, _ descriptor: EventDescriptor? = nil) {
+        init(_ callouts: any ScriptCallouts, _ index: Int) {
             self.callouts = callouts
             self.index = index
-            self.descriptor = descriptor
         }
 
         /// Owned by the item of the loop, which gives it back by `release`.
@@ -60,16 +57,7 @@ public final class CInterfaceFace: LoopFace {
                     }, Item(callouts, index).data, Item.release))
         }
         for index in program.ports.indices {
-            let descriptor = EventDescriptor()
-            descriptors.append(descriptor)
-            ports.append(
-                grun_fd_source_new(
-                    descriptor.descriptor, G_IO_IN,
-                    { _, _, data in
-                        Item.of(data).descriptor?.consume()
-                        Item.of(data).callouts.performed(port: Item.of(data).index)
-                        return 1
-                    }, Item(callouts, index, descriptor).data, Item.release))
+            ports.append(ScriptPortC(index) { callouts.performed(port: index) })
         }
         for (index, spec) in program.timers.enumerated() {
             let interval = Double(grid.gapLength) * Double(spec.intervalGaps) / 1e9
@@ -107,20 +95,17 @@ public final class CInterfaceFace: LoopFace {
         loop = nil
         grun_observer_unref(passObserver)
         sources.forEach(grun_source_unref)
-        ports.forEach(grun_fd_source_unref)
+        for port in ports { port.release() }
         timers.forEach(grun_timer_unref)
         observers.forEach(grun_observer_unref)
-        for descriptor in descriptors { descriptor.closeDescriptor() }
     }
 
-    private static func kind(of item: GRunLoop.ReadyChoice, _ ports: [OpaquePointer]) -> ReadyKind {
+    private static func kind(of item: GRunLoop.ReadyChoice, _ ports: [ScriptPortC]) -> ReadyKind {
         switch item {
         case .item(.wakeUp): .wakeUp
         case .item(.timers): .timers
         case .item(.mainQueue), .item(.port): .other
-        case .item(.descriptor(let source)):
-            ports.firstIndex(of: OpaquePointer(source.toOpaque())).map(ReadyKind.port) ?? .other
-        case .port: .other
+        case .item(.descriptor), .port: ports.firstIndex { $0.isChosen(by: item) }.map(ReadyKind.port) ?? .other
         }
     }
 
@@ -130,7 +115,7 @@ public final class CInterfaceFace: LoopFace {
         let mode = Self.mode(mode)
         switch item {
         case .source(let index): grun_loop_add_source(loop, sources[index], mode)
-        case .port(let index): Self.mustSucceed { grun_loop_add_fd_source(loop, ports[index], mode, $0) }
+        case .port(let index): ports[index].add(to: loop, mode)
         case .timer(let index): grun_loop_add_timer(loop, timers[index], mode)
         case .observer(let index): grun_loop_add_observer(loop, observers[index], mode)
         }
@@ -140,7 +125,7 @@ public final class CInterfaceFace: LoopFace {
         let mode = Self.mode(mode)
         switch item {
         case .source(let index): grun_loop_remove_source(loop, sources[index], mode)
-        case .port(let index): grun_loop_remove_fd_source(loop, ports[index], mode)
+        case .port(let index): ports[index].remove(from: loop, mode)
         case .timer(let index): grun_loop_remove_timer(loop, timers[index], mode)
         case .observer(let index): grun_loop_remove_observer(loop, observers[index], mode)
         }
@@ -151,7 +136,7 @@ public final class CInterfaceFace: LoopFace {
         let mode = Self.mode(mode)
         return switch item {
         case .source(let index): grun_loop_contains_source(loop, sources[index], mode) != 0
-        case .port(let index): grun_loop_contains_fd_source(loop, ports[index], mode) != 0
+        case .port(let index): ports[index].isIn(loop, mode)
         case .timer(let index): grun_loop_contains_timer(loop, timers[index], mode) != 0
         case .observer(let index): grun_loop_contains_observer(loop, observers[index], mode) != 0
         }
@@ -160,7 +145,7 @@ public final class CInterfaceFace: LoopFace {
     public func invalidate(_ item: ItemID) {
         switch item {
         case .source(let index): grun_source_invalidate(sources[index])
-        case .port(let index): grun_fd_source_invalidate(ports[index])
+        case .port(let index): ports[index].invalidate()
         case .timer(let index): grun_timer_invalidate(timers[index])
         case .observer(let index): grun_observer_invalidate(observers[index])
         }
@@ -169,7 +154,7 @@ public final class CInterfaceFace: LoopFace {
     public func isValid(_ item: ItemID) -> Bool {
         switch item {
         case .source(let index): grun_source_is_valid(sources[index]) != 0
-        case .port(let index): grun_fd_source_is_valid(ports[index]) != 0
+        case .port(let index): ports[index].isValid
         case .timer(let index): grun_timer_is_valid(timers[index]) != 0
         case .observer(let index): grun_observer_is_valid(observers[index]) != 0
         }
@@ -183,7 +168,7 @@ public final class CInterfaceFace: LoopFace {
 
     public func isSignalled(source: Int) -> Bool { grun_source_is_signalled(sources[source]) != 0 }
 
-    public func makeReady(port: Int) { descriptors[port].makeReady() }
+    public func makeReady(port: Int) { ports[port].makeReady() }
 
     public func setDate(ofTimer timer: Int, to date: UInt64) {
         grun_timer_set_next_fire_date(timers[timer], Self.microseconds(date))
@@ -263,7 +248,7 @@ public final class CInterfaceFace: LoopFace {
 
     private static func nanoseconds(_ date: gint64) -> Int64? { date < 0 ? nil : Int64(date) * 1000 }
 
-    private static func mustSucceed(_ body: (UnsafeMutablePointer<UnsafeMutablePointer<GError>?>) -> gboolean) {
+    static func mustSucceed(_ body: (UnsafeMutablePointer<UnsafeMutablePointer<GError>?>) -> gboolean) {
         var error: UnsafeMutablePointer<GError>?
         if body(&error) == 0 {
             fatalError(error.map { String(cString: $0.pointee.message) } ?? "an error without a text")
