@@ -29,6 +29,7 @@ enum Catalogue {
         Signals.scenario,
         Children.scenario,
         KeepAliveThread.scenario,
+        Ports.scenario,
         IdleWork.scenario,
         IdleQueue.scenario,
         NotificationQueue.scenario,
