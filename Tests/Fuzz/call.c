@@ -129,6 +129,12 @@ static void take(Call *call, unsigned index)
     case ARGUMENT_UNDELIVERED:
         value->f = (GCallback)messages_take;
         break;
+    case ARGUMENT_INDEX:
+        value->i = random_chance(80) ? random_below(4) : random_integer(0, G_MAXUINT);
+        break;
+    case ARGUMENT_BYTES:
+        value->p = bytes_any();
+        break;
     case ARGUMENT_ERROR:
         if (random_chance(10))
             call->error = g_error_new_literal(GRUN_ERROR, GRUN_ERROR_SYSTEM, "set before");
@@ -216,6 +222,14 @@ static void use_result(Call *call)
             function->arguments[function->count - 1].type != ARGUMENT_ERROR) {
             fuzz_fail("%s returns nothing, and does not say why", function->name);
         }
+        break;
+    case RESULT_FOUND:
+        if (pointer != NULL)
+            pool_add(function->result_kind, pointer);
+        break;
+    case RESULT_BYTES:
+        if (pointer != NULL)
+            g_bytes_unref(pointer);
         break;
     case RESULT_BORROWED:
         // Of a context of another thread's loop nobody knows how long it lives.

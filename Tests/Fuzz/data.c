@@ -164,6 +164,7 @@ gboolean fuzz_on_GRunObserverFunc(GRunObserver *observer, GRunActivity activity,
 void fuzz_on_GRunScheduleFunc(GRunSource *source, GRunLoop *loop, const char *mode, gpointer user_data);
 void fuzz_on_GRunChannelFunc(gpointer message, gpointer user_data);
 void fuzz_on_GRunNotificationFunc(const char *name, gpointer sender, GBytes *data, gpointer user_data);
+void fuzz_on_GRunPortFunc(GRunPortMessage *message, gpointer user_data);
 void fuzz_on_GRunThreadSetUpFunc(GRunLoop *loop, gpointer user_data);
 void fuzz_on_GRunVirtualTimeFunc(GRunLoop *loop, gpointer user_data);
 
@@ -235,6 +236,11 @@ void fuzz_on_GRunNotificationFunc(const char *name, gpointer sender, GBytes *dat
         fuzz_fail("a notification has %zu bytes", g_bytes_get_size(data));
     (void)sender;
     call(user_data, NULL, NULL, 0);
+void fuzz_on_GRunPortFunc(GRunPortMessage *message, gpointer user_data)
+    g_autoptr(GRunPort) port = grun_port_message_get_receive_port(message);
+    if (port == NULL)
+        fuzz_fail("a message was received by no port");
+    call(user_data, (Kind[]){KIND_PORT_MESSAGE, KIND_PORT}, (gpointer[]){message, port}, 2);
 }
 
 void fuzz_on_GRunThreadSetUpFunc(GRunLoop *loop, gpointer user_data)

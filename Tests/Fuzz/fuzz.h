@@ -16,6 +16,7 @@
 typedef enum {
     KIND_LOOP, KIND_SOURCE, KIND_FD_SOURCE, KIND_SIGNAL_SOURCE, KIND_CHILD_SOURCE, KIND_TIMER, KIND_OBSERVER,
     KIND_IDLE_QUEUE, KIND_CHANNEL, KIND_NOTIFICATION_QUEUE, KIND_THREAD, KIND_CONTEXT,
+    KIND_IDLE_QUEUE, KIND_CHANNEL, KIND_PORT, KIND_PORT_MESSAGE, KIND_THREAD, KIND_CONTEXT,
     KINDS
 } Kind;
 
@@ -46,6 +47,7 @@ typedef enum {
     ARGUMENT_BYTES,
     ARGUMENT_STYLE,
     ARGUMENT_COALESCING,
+    ARGUMENT_INDEX,
 } ArgumentType;
 
 typedef struct {
@@ -62,11 +64,13 @@ typedef enum {
     RESULT_ID,
     RESULT_TYPE,
     RESULT_NEW,       // an object, with a reference for the caller
+    RESULT_FOUND,     // the same, or NULL
     RESULT_BORROWED,  // an object that belongs to somebody else
     RESULT_STRING,
     RESULT_CONSTANT,
     RESULT_STRINGS,
     RESULT_CONTEXTS,
+    RESULT_BYTES,
 } ResultType;
 
 typedef enum { SCOPE_NONE, SCOPE_CALL, SCOPE_ONCE, SCOPE_MANY } Scope;
@@ -256,6 +260,15 @@ Parcel *messages_new(void);
 void messages_settle(Parcel *parcel, bool is_accepted);
 void messages_take(gpointer message);
 void messages_check_all(void);
+
+// MARK: What ports carry
+
+void bytes_make(void);
+GBytes *bytes_any(void);
+void bytes_check(GBytes *bytes);      // that it is one of ours
+void bytes_check_all(void);           // that nobody has any of them any more
+void ports_carry(GRunPort *port);     // a message has it: it is invalidated at the end
+void ports_drop_all(void);
 
 // MARK: Host
 

@@ -24,6 +24,8 @@ KINDS = {
     "GRunIdleQueue*": "IDLE_QUEUE",
     "GRunChannel*": "CHANNEL",
     "GRunNotificationQueue*": "NOTIFICATION_QUEUE",
+    "GRunPort*": "PORT",
+    "GRunPortMessage*": "PORT_MESSAGE",
     "GRunThread*": "THREAD",
     "GMainContext*": "CONTEXT",
 }
@@ -39,6 +41,7 @@ FUNCTIONS = {
     "GRunObserverFunc": "gboolean (GRunObserver *, GRunActivity, gpointer)",
     "GRunChannelFunc": "void (gpointer, gpointer)",
     "GRunNotificationFunc": "void (const char *, gpointer, GBytes *, gpointer)",
+    "GRunPortFunc": "void (GRunPortMessage *, gpointer)",
     "GRunThreadSetUpFunc": "void (GRunLoop *, gpointer)",
     "GRunVirtualTimeFunc": "void (GRunLoop *, gpointer)",
 }
@@ -61,7 +64,10 @@ ARGUMENTS = {
     "gint": "INT",
     "guint id": "ID",
     "guint64 id": "ID",
+    "guint index": "INDEX",
     "guint": "UINT",
+    "guint32": "UINT",
+    "GBytes*": "BYTES",
     "gint64 fire_date": "DATE",
     "gint64 limit": "DATE",
     "gint64": "INT64",
@@ -71,7 +77,7 @@ ARGUMENTS = {
     "GRunPostingStyle": "STYLE",
     "GRunCoalescing": "COALESCING",
 }
-NUMBERS = {"gboolean", "gint", "guint", "gint64", "gdouble", "GIOCondition", "GRunActivity", "GRunResult",
+NUMBERS = {"gboolean", "gint", "guint", "guint32", "gint64", "gdouble", "GIOCondition", "GRunActivity", "GRunResult",
            "GRunSendResult", "GQuark"}
 
 # What may not be called with just anything, by contract: the rule, which is in rules.c, and why.
@@ -90,11 +96,15 @@ RULES = {
     "grun_loop_perform_and_wait": ("wait_for_loop", "waits for another thread, which may wait for this one"),
     "grun_thread_new": ("new_thread", "the system has only so many"),
     "grun_thread_join": ("join", "waits for a thread that nobody has stopped, or that waits for this one"),
+    "grun_port_send_before": ("send_before", "waits for as long as it is told, which may be for ever"),
+    "grun_port_message_add_port": ("carry_port", "a port that waits in its own queue holds itself"),
+    "grun_port_message_set_reply_port": ("carry_port", "the same"),
 }
 # What must hold after a call, beside what holds of all: in rules.c.
 CHECKS = {
     "grun_loop_perform_and_wait": "performed_once",
     "grun_channel_send": "sent",
+    "grun_port_message_get_bytes": "bytes",
 }
 # Documented messages that nothing here causes: one of them is a finding.
 UNEXPECTED = {
@@ -134,11 +144,12 @@ def argument(symbol, name, kind, node):
     if known is None:
         fail(f"{symbol}: what is an argument {kind} {name}? See generate.py")
     pointers = ["MODE", "NAME", "MODES", "DATA", "MESSAGE", "SENDER", "BYTES", "ERROR"]
+    pointers = ["MODE", "NAME", "MODES", "DATA", "MESSAGE", "ERROR", "BYTES"]
     field = "p" if known in pointers else {"NOTIFY": "f", "UNDELIVERED": "f", "SECONDS": "d"}.get(known, "i")
     return f'{{"{name}", ARGUMENT_{known}, 0, NULL, false}}', field
 
 
-def result(symbol, node):
+def result(symbol, node, throws):
     """How the result is used, its kind, and where it is put."""
     kind, transfer = type_of(node), node.get("transfer-ownership")
     if kind == "void":
@@ -146,11 +157,15 @@ def result(symbol, node):
     if kind in KINDS:
         return "NEW" if transfer == "full" else "BORROWED", f"KIND_{KINDS[kind]}", "p"
     if symbol in ("grun_loop_add_end_func", "grun_loop_push_ambient_mode", "grun_notification_queue_add_func"):
+        # Without an error that says why not there may be none.
+        full = "FOUND" if node.get("nullable") == "1" and not throws else "NEW"
+        return full if transfer == "full" else "BORROWED", f"KIND_{KINDS[kind]}", "p"
+    if symbol in ("grun_loop_add_end_func", "grun_loop_push_ambient_mode"):
         return "ID", "0", "i"
     if kind in NUMBERS:
         return "NUMBER", "0", "d" if kind == "gdouble" else "i"
     how = {("char*", "full"): "STRING", ("const char*", "none"): "CONSTANT", ("char**", "full"): "STRINGS",
-           ("GPtrArray*", "container"): "CONTEXTS"}.get((kind, transfer))
+           ("GPtrArray*", "container"): "CONTEXTS", ("GBytes*", "full"): "BYTES"}.get((kind, transfer))
     if how is None:
         fail(f"{symbol}: what is a result {kind}, transfer {transfer}? See generate.py")
     return how, "0", "p"
@@ -189,7 +204,7 @@ def print_function(symbol, node):
             passed.append(f"call->values[{index}].p")
         else:
             passed.append(f"({kind})call->values[{index}].{field}")
-    how, kind, field = result(symbol, node.find(CORE + "return-value"))
+    how, kind, field = result(symbol, node.find(CORE + "return-value"), node.get("throws") == "1")
     cast = {"p": "(gpointer)", "i": "(gint64)", "d": ""}.get(field)
     call = f"{symbol} ({', '.join(passed)});"
     print(f"static void perform_{symbol} (Call *call)\n{{")

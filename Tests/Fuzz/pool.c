@@ -14,6 +14,7 @@ static atomic_uint labels[KINDS];
 const char *const kind_names[KINDS] = {
     "loop", "source", "fd_source", "signal_source", "child_source", "timer", "observer", "idle_queue", "channel",
     "notification_queue", "thread", "context"};
+    "port", "port_message", "thread", "context"};
 
 static uint64_t references(uint64_t counts) { return counts >> 32; }
 static uint64_t users(uint64_t counts) { return counts & 0xffffffff; }
@@ -110,6 +111,10 @@ gpointer pool_ref(Kind kind, gpointer object)
         return grun_channel_ref(object);
     case KIND_NOTIFICATION_QUEUE:
         return grun_notification_queue_ref(object);
+    case KIND_PORT:
+        return grun_port_ref(object);
+    case KIND_PORT_MESSAGE:
+        return grun_port_message_ref(object);
     case KIND_THREAD:
         return grun_thread_ref(object);
     case KIND_CONTEXT:
@@ -152,6 +157,11 @@ void pool_unref(Kind kind, gpointer object)
         break;
     case KIND_NOTIFICATION_QUEUE:
         grun_notification_queue_unref(object);
+    case KIND_PORT:
+        grun_port_unref(object);
+        break;
+    case KIND_PORT_MESSAGE:
+        grun_port_message_unref(object);
         break;
     case KIND_THREAD:
         grun_thread_unref(object);
@@ -191,6 +201,9 @@ static void invalidate(Kind kind, gpointer object)
     case KIND_CHANNEL:
         grun_channel_close(object);
         break;
+    case KIND_PORT:
+        grun_port_invalidate(object);
+        break;
     case KIND_THREAD:
         grun_thread_stop(object);
         grun_thread_join(object);
@@ -206,6 +219,7 @@ void pool_drop_all(void)
     static const Kind order[] = {
         KIND_THREAD, KIND_SOURCE, KIND_FD_SOURCE, KIND_SIGNAL_SOURCE, KIND_CHILD_SOURCE, KIND_TIMER, KIND_OBSERVER,
         KIND_IDLE_QUEUE, KIND_CHANNEL, KIND_NOTIFICATION_QUEUE, KIND_CONTEXT, KIND_LOOP};
+        KIND_IDLE_QUEUE, KIND_CHANNEL, KIND_PORT, KIND_PORT_MESSAGE, KIND_CONTEXT, KIND_LOOP};
     for (unsigned at = 0; at < G_N_ELEMENTS(order); at++)
         for (unsigned index = 0; index < SLOTS; index++) {
             Slot *slot = &slots[order[at]][index];

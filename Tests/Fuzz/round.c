@@ -104,10 +104,12 @@ static void *close_account(void *unused)
     wait_for_threads(threads_before + 2);
     // What the last callbacks have put there.
     pool_drop_all();
+    ports_drop_all();
     keeper_stop();
     owners_drop_all();
     data_check_all();
     messages_check_all();
+    bytes_check_all();
     descriptors_close();
     children_end();
     wait_for_threads(threads_before + 1);
@@ -160,6 +162,7 @@ void round_play(void)
     // Where one thread makes all calls, they are the same each time.
     atomic_store(&threads_left, the_round.threads + the_round.main_takes_part == 1 ? 0 : 6);
     descriptors_open();
+    bytes_make();
     keeper_start();
     owners_add(grun_loop_get_main(), OWNER_MAIN, 0);
     record->threads = the_round.threads;

@@ -115,6 +115,20 @@ bool rule_join(Call *call)
     return true;
 }
 
+// Where there is no room and nobody makes any, until the date.
+bool rule_send_before(Call *call)
+{
+    call->values[2].i = MIN(call->values[2].i, g_get_monotonic_time() + random_below(3000));
+    return true;
+}
+
+bool rule_carry_port(Call *call)
+{
+    if (call->values[0].p != NULL && call->values[1].p != NULL)
+        ports_carry(call->values[1].p);
+    return true;
+}
+
 void check_performed_once(Call *call)
 {
     if (call->criticals > 0 || call->datum == NULL)
@@ -126,3 +140,9 @@ void check_performed_once(Call *call)
 }
 
 void check_sent(Call *call) { messages_settle(call->values[1].p, call->result.i == GRUN_SEND_RESULT_ENQUEUED); }
+
+void check_bytes(Call *call)
+{
+    if (call->result.p != NULL)
+        bytes_check(call->result.p);
+}

@@ -12,8 +12,11 @@ bool rule_virtual_time(Call *call);
 bool rule_wait_for_loop(Call *call);
 bool rule_new_thread(Call *call);
 bool rule_join(Call *call);
+bool rule_send_before(Call *call);
+bool rule_carry_port(Call *call);
 
 void check_performed_once(Call *call);
 void check_sent(Call *call);
+void check_bytes(Call *call);
 
 #endif
