@@ -20,6 +20,8 @@ final class Consumer: @unchecked Sendable {
     private let sharedSource = Shared<SharedSource?>(nil)
     /// Into which every producer sends. Narrow: it is full at times.
     let channel = GRunLoop.Channel<@Sendable () -> Void>(capacity: 16)
+    /// The same by messages: in two modes, and narrower.
+    let port = Consumer.makePort()
     let crowds = Crowds()
     /// Into which every producer enqueues.
     let idleQueue = GRunLoop.IdleQueue(timePerPass: .microseconds(100))
@@ -55,6 +57,8 @@ final class Consumer: @unchecked Sendable {
         home = context
         channel.receive(on: loop) { body in body() }
         loop.add(idleQueue, forMode: .common)
+        loop.add(port, forMode: .common)
+        loop.add(port, forMode: .soak)
     }
 
     // MARK: Who uses it

@@ -7,6 +7,8 @@ enum Kind: Int, CaseIterable, Sendable {
     case blockCommon, blockDefault, blockModes, perform, job, mainQueue, callback
     case signal, child, channel, source, timer, repeating, descriptor, observer, delayed, ordered, endHandler, idleWork,
         notification
+    case port
+    case signal, child, channel, source, timer, repeating, descriptor, observer, delayed, ordered, endHandler, idleWork
 
     var title: String {
         switch self {
@@ -20,6 +22,7 @@ enum Kind: Int, CaseIterable, Sendable {
         case .signal: "signal source"
         case .child: "child source"
         case .channel: "element of a channel"
+        case .port: "message of a port"
         case .source: "source"
         case .timer: "timer"
         case .repeating: "repeating timer"

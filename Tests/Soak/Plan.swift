@@ -30,6 +30,7 @@ struct Dice {
 enum Act: CaseIterable {
     case blocks, performs, performAndWait, jobs, mainQueue, callbacks
     case channels, ownChannel, crowdedChannel
+    case ports, ownPort, replyPorts, movePort, awaitPort
     case signals, sharedSignals, twoLoops
     case oneShots, moved, repeating
     case events, copies, twoOnOne, hangUp, closedWhileWatched, reused, moves

@@ -33,8 +33,9 @@ final class Worker: @unchecked Sendable {
         // For longer than its users wait for what they are owed: they can say what that is.
         waitFor("letting go of \(consumer.name)", on: consumer, patience: Settings.patience * 3) { consumer.isUnused }
         endIt()
-        // What it has left is in the queue, which no loop has any more.
+        // What it has left is in the queue and the port, which no loop has any more.
         consumer.idleQueue.invalidate()
+        consumer.port.invalidate()
         for lane in consumer.allLanes { lane.balanceOfEnded() }
         consumer.forget()
     }
