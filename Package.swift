@@ -73,7 +73,8 @@ let package = Package(
         .testTarget(
             name: "GRunLoopTests",
             dependencies: [
-                "GRunLoop", "TestSupport", "CGLib", "grun-test-child", "grun-async-main-child", "grun-lock-check",
+                "GRunLoop", "GRunLoopC", "TestSupport", "CGLib", "grun-test-child", "grun-async-main-child",
+                "grun-lock-check",
             ],
             swiftSettings: strict),
         // XCTest, because its tests run on the process's real main thread.
