@@ -2,7 +2,7 @@
 // What a port carries.
 
 extension GRunLoop {
-    /// A message to a ``Port``: a number, data and ports, and where to answer.
+    /// A message to a ``Port``: a number, data and ports, and where a reply is to go.
     ///
     /// The bytes are not copied on the way: the receiver has the array that was sent.
     ///
@@ -46,18 +46,24 @@ extension GRunLoop {
             }
         }
 
-        /// What the message means: for sender and receiver to agree on. The corresponding Foundation property is
-        /// `msgid`.
+        /// What the message means: for sender and receiver to agree on.
+        ///
+        /// Threads: any. The corresponding Foundation property is `PortMessage.msgid`.
         public var id: UInt32
 
-        /// Bytes and ports, in their order. The corresponding Foundation property is `components`.
+        /// Bytes and ports, in their order.
+        ///
+        /// Threads: any. The corresponding Foundation property is `PortMessage.components`.
         public var components: [Component]
 
-        /// Where the sender wants its answer, nil if nowhere. The corresponding Foundation property is `sendPort`.
+        /// Where the sender wants a reply, nil if nowhere.
+        ///
+        /// Threads: any. The corresponding Foundation property is `PortMessage.sendPort`.
         public var replyPort: Port?
 
-        /// The port through which the message came; nil until it is delivered. The corresponding Foundation property is
-        /// `receivePort`.
+        /// The port through which the message came; nil until it is delivered.
+        ///
+        /// Threads: any. The corresponding Foundation property is `PortMessage.receivePort`.
         public internal(set) var receivePort: Port?
 
         /// A message that can be sent, any number of times.
