@@ -45,7 +45,7 @@ extension GRunLoop.Port {
     ///   - limit: until when to wait for room, on the system's clock. A date that has passed: not at all.
     /// - Returns: true if the message waits to be delivered; false if the port is full or invalid.
     ///
-    /// Threads: any; not from a signal handler, and not in a task, which ``send(_:)`` suspends. The corresponding
+    /// Threads: any; not from a signal handler, and not in a task, which ``send(_:)-9rfm7`` suspends. The corresponding
     /// Foundation function is `Port.send(before:msgid:components:from:reserved:)`.
     @available(*, noasync, message: "it blocks the thread; await send(_:)")
     public func send(_ message: consuming GRunLoop.PortMessage, before limit: GRunLoop.Instant) -> Bool {
