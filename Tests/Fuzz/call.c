@@ -117,7 +117,7 @@ static void take(Call *call, unsigned index)
     case ARGUMENT_SENDER:
         value->p = random_sender();
         break;
-    case ARGUMENT_BYTES:
+    case ARGUMENT_CONTENT:
         value->p = random_chance(30) ? NULL : random_bytes();
         break;
     case ARGUMENT_STYLE:

@@ -236,7 +236,10 @@ void fuzz_on_GRunNotificationFunc(const char *name, gpointer sender, GBytes *dat
         fuzz_fail("a notification has %zu bytes", g_bytes_get_size(data));
     (void)sender;
     call(user_data, NULL, NULL, 0);
+}
+
 void fuzz_on_GRunPortFunc(GRunPortMessage *message, gpointer user_data)
+{
     g_autoptr(GRunPort) port = grun_port_message_get_receive_port(message);
     if (port == NULL)
         fuzz_fail("a message was received by no port");

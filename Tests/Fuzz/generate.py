@@ -53,6 +53,7 @@ ARGUMENTS = {
     "gpointer user_data": "DATA",
     "gpointer message": "MESSAGE",
     "gpointer sender": "SENDER",
+    "GBytes* data": "CONTENT",
     "GBytes*": "BYTES",
     "GDestroyNotify undelivered": "UNDELIVERED",
     "GDestroyNotify": "NOTIFY",
@@ -67,7 +68,6 @@ ARGUMENTS = {
     "guint index": "INDEX",
     "guint": "UINT",
     "guint32": "UINT",
-    "GBytes*": "BYTES",
     "gint64 fire_date": "DATE",
     "gint64 limit": "DATE",
     "gint64": "INT64",
@@ -143,8 +143,7 @@ def argument(symbol, name, kind, node):
     known = ARGUMENTS.get(f"{kind} {name}", ARGUMENTS.get(kind))
     if known is None:
         fail(f"{symbol}: what is an argument {kind} {name}? See generate.py")
-    pointers = ["MODE", "NAME", "MODES", "DATA", "MESSAGE", "SENDER", "BYTES", "ERROR"]
-    pointers = ["MODE", "NAME", "MODES", "DATA", "MESSAGE", "ERROR", "BYTES"]
+    pointers = ["MODE", "NAME", "MODES", "DATA", "MESSAGE", "SENDER", "CONTENT", "BYTES", "ERROR"]
     field = "p" if known in pointers else {"NOTIFY": "f", "UNDELIVERED": "f", "SECONDS": "d"}.get(known, "i")
     return f'{{"{name}", ARGUMENT_{known}, 0, NULL, false}}', field
 
@@ -155,12 +154,10 @@ def result(symbol, node, throws):
     if kind == "void":
         return "NONE", "0", None
     if kind in KINDS:
-        return "NEW" if transfer == "full" else "BORROWED", f"KIND_{KINDS[kind]}", "p"
-    if symbol in ("grun_loop_add_end_func", "grun_loop_push_ambient_mode", "grun_notification_queue_add_func"):
         # Without an error that says why not there may be none.
         full = "FOUND" if node.get("nullable") == "1" and not throws else "NEW"
         return full if transfer == "full" else "BORROWED", f"KIND_{KINDS[kind]}", "p"
-    if symbol in ("grun_loop_add_end_func", "grun_loop_push_ambient_mode"):
+    if symbol in ("grun_loop_add_end_func", "grun_loop_push_ambient_mode", "grun_notification_queue_add_func"):
         return "ID", "0", "i"
     if kind in NUMBERS:
         return "NUMBER", "0", "d" if kind == "gdouble" else "i"

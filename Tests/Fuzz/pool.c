@@ -13,8 +13,7 @@ static atomic_uint labels[KINDS];
 
 const char *const kind_names[KINDS] = {
     "loop", "source", "fd_source", "signal_source", "child_source", "timer", "observer", "idle_queue", "channel",
-    "notification_queue", "thread", "context"};
-    "port", "port_message", "thread", "context"};
+    "notification_queue", "port", "port_message", "thread", "context"};
 
 static uint64_t references(uint64_t counts) { return counts >> 32; }
 static uint64_t users(uint64_t counts) { return counts & 0xffffffff; }
@@ -157,6 +156,7 @@ void pool_unref(Kind kind, gpointer object)
         break;
     case KIND_NOTIFICATION_QUEUE:
         grun_notification_queue_unref(object);
+        break;
     case KIND_PORT:
         grun_port_unref(object);
         break;
@@ -218,8 +218,8 @@ void pool_drop_all(void)
     // Threads first: what they call could still put something here.
     static const Kind order[] = {
         KIND_THREAD, KIND_SOURCE, KIND_FD_SOURCE, KIND_SIGNAL_SOURCE, KIND_CHILD_SOURCE, KIND_TIMER, KIND_OBSERVER,
-        KIND_IDLE_QUEUE, KIND_CHANNEL, KIND_NOTIFICATION_QUEUE, KIND_CONTEXT, KIND_LOOP};
-        KIND_IDLE_QUEUE, KIND_CHANNEL, KIND_PORT, KIND_PORT_MESSAGE, KIND_CONTEXT, KIND_LOOP};
+        KIND_IDLE_QUEUE, KIND_CHANNEL, KIND_NOTIFICATION_QUEUE, KIND_PORT, KIND_PORT_MESSAGE, KIND_CONTEXT,
+        KIND_LOOP};
     for (unsigned at = 0; at < G_N_ELEMENTS(order); at++)
         for (unsigned index = 0; index < SLOTS; index++) {
             Slot *slot = &slots[order[at]][index];

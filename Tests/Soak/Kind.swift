@@ -6,9 +6,7 @@ import GRunLoop
 enum Kind: Int, CaseIterable, Sendable {
     case blockCommon, blockDefault, blockModes, perform, job, mainQueue, callback
     case signal, child, channel, source, timer, repeating, descriptor, observer, delayed, ordered, endHandler, idleWork,
-        notification
-    case port
-    case signal, child, channel, source, timer, repeating, descriptor, observer, delayed, ordered, endHandler, idleWork
+        notification, port
 
     var title: String {
         switch self {

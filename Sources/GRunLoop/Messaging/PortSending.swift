@@ -27,6 +27,7 @@ extension GRunLoop.Port {
     /// `Port.send(before:msgid:components:from:reserved:)` with a date that has passed.
     public func send(_ message: consuming GRunLoop.PortMessage) -> Bool {
         guard !Fork.refuses("Port.send") else { return false }
+        message.receivePort = nil
         switch inbox.begin() {
         case .at(let slot):
             slot.initialize(to: message)
@@ -50,6 +51,7 @@ extension GRunLoop.Port {
     @available(*, noasync, message: "it blocks the thread; await send(_:)")
     public func send(_ message: consuming GRunLoop.PortMessage, before limit: GRunLoop.Instant) -> Bool {
         guard !Fork.refuses("Port.send") else { return false }
+        message.receivePort = nil
         switch inbox.begin() {
         case .at(let slot):
             slot.initialize(to: message)
@@ -71,6 +73,7 @@ extension GRunLoop.Port {
     /// Threads: any. Otherwise it is ``send(_:before:)``.
     nonisolated(nonsending) public func send(_ message: consuming GRunLoop.PortMessage) async -> Bool {
         guard !Fork.refuses("Port.send") else { return false }
+        message.receivePort = nil
         switch inbox.begin() {
         case .at(let slot):
             slot.initialize(to: message)

@@ -98,14 +98,18 @@ typedef struct _GRunNotificationQueue GRunNotificationQueue;
 
 /**
  * GRunPort:
+ *
  * Brings messages from any thread to a loop, whose thread handles them. The corresponding Foundation class is `NSPort`,
  * Core Foundation's type is `CFMachPort`.
+ */
 typedef struct _GRunPort GRunPort;
 
 /**
  * GRunPortMessage:
+ *
  * What a port carries: a number, bytes and ports, and where to answer. The corresponding Foundation class is
  * `NSPortMessage`.
+ */
 typedef struct _GRunPortMessage GRunPortMessage;
 
 /**
