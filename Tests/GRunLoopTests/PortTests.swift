@@ -216,6 +216,12 @@ private func pass(_ loop: GRunLoop, _ mode: GRunLoop.Mode = .default) -> GRunLoo
             #expect(notices.value == 2)
             do { Port().onInvalidation { notices.increment() } }
             #expect(notices.value == 3)
+            do {
+                let other = Port()
+                other.onInvalidation { notices.increment() }
+                other.invalidate()
+            }
+            #expect(notices.value == 4)
         }
     }
 
