@@ -103,7 +103,7 @@ private typealias Message = GRunLoop.PortMessage
             }
             for port in ports {
                 loop.add(port, forMode: .default)
-                _ = port.send(Message())
+                for _ in 0..<100 { _ = port.send(Message()) }
             }
             event.makeReady()
             let source = GRunLoop.DescriptorSource(descriptor: event.descriptor) { _, _ in note(2) }
