@@ -46,12 +46,14 @@ enum Probe {
                 exit(1)
             }
         }
-        let queue = useNotifications()
-        while queue.count > 0 { loop.run(mode: .default, for: .milliseconds(1)) }
+        let (queue, ports) = (useNotifications(), usePorts())
+        while queue.count > 0 || ports.contains(where: { $0.count > 0 }) {
+            loop.run(mode: .default, for: .milliseconds(1))
+        }
         print("ready")
         fflush(nil)
         loop.run(mode: .default, for: .seconds(60))
-        withExtendedLifetime(queue) {}
+        withExtendedLifetime((queue, ports)) {}
     }
 
     /// A queue that was in use, in which nothing waits once the current loop has run.
@@ -62,6 +64,16 @@ enum Probe {
             queue.enqueue(.init(name: "idle"), style: .whenIdle, coalescing: [], inModes: [mode])
         }
         return queue
+    }
+
+    /// A hundred ports that were in use.
+    private static func usePorts() -> [GRunLoop.Port] {
+        let ports = (0..<100).map { _ in GRunLoop.Port { _ in } }
+        for port in ports {
+            GRunLoop.current.add(port, forMode: .common)
+            _ = port.send(GRunLoop.PortMessage(id: 1))
+        }
+        return ports
     }
 
     /// Passes that poll, in a mode that holds one timer far away.
@@ -114,10 +126,10 @@ enum Probe {
         loop.add(GRunLoop.Timer(interval: .seconds(3600), repeats: true) { _ in }, forMode: .common)
         try? loop.add(GRunLoop.DescriptorSource(descriptor: ends[0]) { _, _ in }, forMode: .common)
         loop.add(GRunLoop.Source {}, forMode: .common)
-        let queue = useNotifications()
+        let (queue, ports) = (useNotifications(), usePorts())
         let host = g_main_loop_new(nil, 0)
         g_timeout_add_seconds(60, { _ in exit(0) }, nil)
-        while queue.count > 0 { g_main_context_iteration(nil, 1) }
+        while queue.count > 0 || ports.contains(where: { $0.count > 0 }) { g_main_context_iteration(nil, 1) }
         print("ready")
         fflush(nil)
         g_main_loop_run(host)
