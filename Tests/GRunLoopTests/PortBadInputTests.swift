@@ -64,6 +64,37 @@ private typealias Message = GRunLoop.PortMessage
         for thread in threads { thread.join() }
     }
 
+    @Test("item 240: nobody overtakes a sender that waits, not even between a message's leaving and its handler")
+    func overtaken() async throws {
+        try await onFreshThread { loop in
+            let (ids, results) = (Shared<[UInt32]>([]), Shared<[Bool]>([]))
+            let port = Port(capacity: 1) { message in ids.update { $0.append(message.id) } }
+            let isWaiting = Flag()
+            do {
+                // The loop has the last reference to it, and lets it go when it has taken the other port's message.
+                let atEnd = Witness { results.update { $0.append(port.send(Message(id: 3))) } }
+                let first = Port { message in
+                    message.receivePort?.invalidate()
+                    withExtendedLifetime(atEnd) {}
+                }
+                loop.add(first, forMode: .default)
+                _ = first.send(Message())
+            }
+            loop.add(port, forMode: .default)
+            #expect(port.send(Message(id: 1)))
+            let sender = LoopThread { _ in
+                isWaiting.set()
+                #expect(port.send(Message(id: 2), before: GRunLoop.distantFuture))
+            }
+            #expect(isWaiting.wait())
+            #expect(waitUntil { threadState(sender.kernelID) == "S" })
+            loop.after(.milliseconds(50)) { loop.stop() }
+            #expect(loop.run(for: .seconds(30)) == .stopped)
+            sender.join()
+            #expect(results.value == [false] && ids.value == [1, 2])
+        }
+    }
+
     @Test("a message to oneself comes in the next pass; other items have their turn, and timers keep time")
     func toOneself() async throws {
         try await onFreshThread(timeSlice: .milliseconds(4)) { loop in

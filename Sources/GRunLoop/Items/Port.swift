@@ -139,11 +139,6 @@ extension GRunLoop {
             if let handler { handler(message) } else { taken.task.take()?(message) }
         }
 
-        /// After a message was taken: those who waited for its room have it.
-        func admitSenders() {
-            if inbox.admitSenders() { noteMessages() }
-        }
-
         // MARK: With the guardian held
 
         /// Takes the message whose turn it is. False if there is none, or if a task has not asked for it.
@@ -185,8 +180,8 @@ extension GRunLoop {
 protocol PortInbox: AnyObject, Sendable {
     /// Takes the message that has waited longest, if there is one. Returns whether more wait.
     func takeNext(_ taken: inout PortTaken) -> Bool
-    /// Takes what waits for room. Returns whether anything was taken.
-    func admitSenders() -> Bool
+    /// Those whose messages have taken the room go on.
+    func resumeSenders()
     /// Nothing is accepted any more, and what waits is let go.
     func close()
     var capacity: Int { get }
@@ -206,8 +201,8 @@ struct PortTaken: ~Copyable {
     var message: GRunLoop.PortMessage?
     /// Who receives it, if that is a task.
     var task: (@Sendable (GRunLoop.PortMessage) -> Void)?
-    /// Somebody waits for the room.
-    var hasSenders = false
+    /// Somebody who waited has the room, and is to be told.
+    var hasAdmitted = false
 }
 
 enum PortSlot {

@@ -50,6 +50,8 @@ import Synchronization
         /// The loop that receives, once there is one: for good. So the receiver reads it without the lock.
         var loop: GRunLoop?
         var senders = ChannelSenders()
+        /// Senders that have got the room of an element that was taken alone, and are still to be told.
+        var admitted: [ChannelSender] = []
         /// How many deliveries are on the stack of the loop's thread; 1 while a task has a batch. Then it is theirs to
         /// give up what is left.
         var busy = 0
@@ -190,21 +192,25 @@ import Synchronization
     }
 
     /// Moves the first element to `memory`, if there is one. Returns whether there was one, whether more are left, of
-    /// which the receiver need not be told, and whether somebody waits for the room: ``admitSenders()`` follows then.
-    func takeOne(to memory: UnsafeMutableRawPointer) -> (isTaken: Bool, isLeft: Bool, hasSenders: Bool) {
+    /// which the receiver need not be told, and whether somebody waited for the room: ``resumeSenders()`` follows then.
+    func takeOne(to memory: UnsafeMutableRawPointer) -> (isTaken: Bool, isLeft: Bool, hasAdmitted: Bool) {
         lock.lock()
         defer { lock.unlock() }
         let isTaken = !guarded.sent.isEmpty
         if let used = guarded.sent.takeFirst(to: memory, upTo: capacity, type) { guarded.spare.giveBack(used) }
+        // At once: the room is theirs, and who comes now must not overtake them.
+        if !guarded.senders.isEmpty { guarded.admitted += admitSendersLocked() }
         guarded.isScheduled = !guarded.sent.isEmpty
-        return (isTaken, guarded.isScheduled, !guarded.senders.isEmpty)
+        return (isTaken, guarded.isScheduled, !guarded.admitted.isEmpty)
     }
 
-    /// Takes what waiting senders hold, as far as there is room. Returns whether any was taken.
-    func admitSenders() -> Bool {
-        let admitted = lock.withLock { admitSendersLocked() }
+    /// Lets those go on whose elements have taken the room.
+    func resumeSenders() {
+        let admitted = lock.withLock {
+            defer { guarded.admitted = [] }
+            return guarded.admitted
+        }
         for sender in admitted { sender.resume(.enqueued) }
-        return !admitted.isEmpty
     }
 
     /// With the lock held: what waiting senders hold takes the room, in the order in which they began to wait.

@@ -23,14 +23,14 @@ final class PortChannel: PortInbox {
     func takeNext(_ taken: inout PortTaken) -> Bool {
         withUnsafeTemporaryAllocation(of: GRunLoop.PortMessage.self, capacity: 1) { memory in
             guard let slot = memory.baseAddress else { return false }
-            let (isTaken, isLeft, hasSenders) = core.takeOne(to: UnsafeMutableRawPointer(slot))
+            let (isTaken, isLeft, hasAdmitted) = core.takeOne(to: UnsafeMutableRawPointer(slot))
             if isTaken { taken.message = slot.move() }
-            taken.hasSenders = hasSenders
+            taken.hasAdmitted = hasAdmitted
             return isLeft
         }
     }
 
-    func admitSenders() -> Bool { core.admitSenders() }
+    func resumeSenders() { core.resumeSenders() }
 
     func close() { core.close() }
 

@@ -11,7 +11,7 @@ extension GRunLoop {
             var taken = PortTaken()
             guard content.takeLocked(&taken) else { return false }
             unlock(toCall: port, in: frame)
-            if taken.hasSenders { content.admitSenders() }
+            if taken.hasAdmitted { content.inbox.resumeSenders() }
             callOutToPort(content, &taken, of: self)
             lock.lock()
             return true
