@@ -95,6 +95,31 @@ private typealias Message = GRunLoop.PortMessage
         }
     }
 
+    @Test("a message that was received and is sent again does not hold the port that it came through")
+    func sentAgain() async throws {
+        try await onFreshThread { loop in
+            let found = Shared<Message?>(nil)
+            weak var gone: Port?
+            do {
+                let port = Port { message in found.value = message }
+                gone = port
+                loop.add(port, forMode: .default)
+                for _ in 0..<3 {
+                    #expect(port.send(found.value ?? Message()))
+                    loop.run(mode: .default, for: .zero, returningAfterSourceHandled: true)
+                    #expect(found.value?.receivePort === port)
+                }
+                #expect(found.value.map { port.send($0) } == true)
+                loop.remove(port, forMode: .default)
+                found.value = nil
+            }
+            // What the pass has kept.
+            loop.keepAlive()
+            loop.run(mode: .default, for: .zero, returningAfterSourceHandled: false)
+            #expect(gone == nil)
+        }
+    }
+
     @Test("a message to oneself comes in the next pass; other items have their turn, and timers keep time")
     func toOneself() async throws {
         try await onFreshThread(timeSlice: .milliseconds(4)) { loop in
