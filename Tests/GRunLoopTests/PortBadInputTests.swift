@@ -275,6 +275,28 @@ private typealias Message = GRunLoop.PortMessage
         }
     }
 
+    @Test("a port that is invalid, or becomes so just then, ends the sequence at once, and is let go")
+    func invalidBefore() async throws {
+        try await withWorker { loop in
+            var (gone, threads): ([Weak<Port>], [pthread_t]) = ([], [])
+            for round in 0..<200 {
+                let port = Port()
+                gone.append(Weak(port))
+                if round.isMultiple(of: 2) {
+                    port.invalidate()
+                    let logged = capturingLog { port.messages(on: loop).makeAsyncIterator() }.messages
+                    #expect(logged.isEmpty)
+                } else {
+                    threads.append(startThread { port.invalidate() })
+                }
+                var iterator = port.messages(on: loop).makeAsyncIterator()
+                #expect(await iterator.next() == nil)
+            }
+            for thread in threads { pthread_join(thread, nil) }
+            #expect(gone.allSatisfy { $0.object == nil })
+        }
+    }
+
     @Test("a port has one receiver; cancelling it invalidates the port, and a task that waits for room is told")
     func end() async throws {
         try await withWorker { loop in

@@ -117,6 +117,8 @@ extension GRunLoop {
         func setTask(_ body: @escaping @Sendable (PortMessage) -> Void) -> Bool {
             guardian.withLock {
                 guard task == nil, handler == nil else { return false }
+                // The task holds the port, and invalidating it was to end that.
+                guard isValidLocked else { return true }
                 (task, isPaused) = (body, true)
                 _ = noteReadinessLocked()
                 return true

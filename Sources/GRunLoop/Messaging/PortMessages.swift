@@ -29,8 +29,9 @@ extension GRunLoop.Port {
                 mailbox.close(.done)
                 return Messages.Iterator(mailbox)
             }
-            self.onInvalidation { [weak mailbox] in mailbox?.close(.done) }
             mailbox.open(for: self)
+            // After that: of a port that is invalid the mailbox is closed at once, and must let go of it.
+            self.onInvalidation { [weak mailbox] in mailbox?.close(.done) }
             for name in names { loop.add(self, forMode: name) }
             return Messages.Iterator(mailbox) { self.ask() }
         }
