@@ -46,6 +46,21 @@ import Testing
         }
     }
 
+    @Test("moved on it delivers every message that waits, also those that come at its end")
+    func messages() {
+        GRunLoop.withVirtualTime { time in
+            let ids = Shared<[UInt32]>([])
+            let port = GRunLoop.Port { message in ids.update { $0.append(message.id) } }
+            time.loop.add(port, forMode: .default)
+            for id: UInt32 in 1...3 { _ = port.send(GRunLoop.PortMessage(id: id)) }
+            time.advance(by: .zero)
+            #expect(ids.value == [1, 2, 3])
+            time.loop.after(.seconds(1)) { for id: UInt32 in 4...6 { _ = port.send(GRunLoop.PortMessage(id: id)) } }
+            time.advance(by: .seconds(1))
+            #expect(ids.value == [1, 2, 3, 4, 5, 6])
+        }
+    }
+
     @Test("a timer an hour away fires when the test says so, at its date")
     func anHour() {
         let real = GRunLoop.now

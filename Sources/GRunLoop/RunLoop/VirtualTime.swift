@@ -128,7 +128,8 @@ extension GRunLoop {
     fileprivate func isReady(in name: Mode) -> Bool {
         lock.withLock {
             guard let mode = modes[name] else { return false }
-            return owed.contains(.wakeUp) || hasLeftoversLocked(mode) || mode.heap.earliest <= time
+            return owed.contains(.wakeUp) || hasLeftoversLocked(mode) || mode.ports.haveWork
+                || mode.heap.earliest <= time
         }
     }
 }
