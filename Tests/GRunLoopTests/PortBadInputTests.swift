@@ -2,6 +2,7 @@
 // Ports that are misused, ended at the worst moment, or flooded.
 
 import Glibc
+import Synchronization
 import TestSupport
 import Testing
 
@@ -9,6 +10,16 @@ import Testing
 
 private typealias Port = GRunLoop.Port
 private typealias Message = GRunLoop.PortMessage
+
+/// Where two threads meet.
+private final class Meeting: Sendable {
+    private let count = Atomic(0)
+
+    func meet() {
+        count.add(1, ordering: .acquiringAndReleasing)
+        while count.load(ordering: .acquiring) < 2 { sched_yield() }
+    }
+}
 
 @Suite("Ports, misused", .serialized) struct PortBadInputTests {
     @Test("a port is in one loop at a time: a second one is refused, with a message")
@@ -46,6 +57,30 @@ private typealias Message = GRunLoop.PortMessage
             #expect(count.value == 1 && carried == nil)
             box.value = nil
         }
+    }
+
+    @Test("item 243: two threads invalidate a port at once, and who asked for it is told once")
+    func invalidatedTwice() {
+        let worker = LoopThread.running()
+        let told = Counter()
+        let ports = (0..<(sanitizer == nil ? 5000 : 1000)).map { _ in
+            let port = Port()
+            port.onInvalidation { told.increment() }
+            worker.loop.add(port, forMode: .default)
+            return port
+        }
+        let arrived = ports.map { _ in Meeting() }
+        let threads = (0..<2).map { _ in
+            LoopThread { _ in
+                for (port, arrived) in zip(ports, arrived) {
+                    arrived.meet()
+                    port.invalidate()
+                }
+            }
+        }
+        for thread in threads { thread.join() }
+        #expect(told.value == ports.count)
+        worker.finish()
     }
 
     @Test("who waits for room is told when the port becomes invalid")

@@ -72,9 +72,11 @@ extension GRunLoop {
         public func invalidate() {
             guard !Fork.isChild else { return }
             let held = guardian.lock()
-            let isFirst = endLocked(held)
+            let isFirst = isValidLocked
+            // First: once it is in no loop, the loop's lock guards it no more.
             let (handlers, former) = (invalidationHandlers, task)
             if isFirst { (invalidationHandlers, task) = ([], nil) }
+            _ = endLocked(held)
             guardian.unlock(held)
             guard isFirst else { return }
             inbox.close()
