@@ -28,7 +28,6 @@ extension GRunLoop.Port {
     public func send(_ message: consuming GRunLoop.PortMessage) -> Bool {
         guard !Fork.refuses("Port.send") else { return false }
         message.receivePort = nil
-        message.receivePort = nil
         switch inbox.begin() {
         case .at(let slot):
             slot.initialize(to: message)
@@ -53,7 +52,6 @@ extension GRunLoop.Port {
     public func send(_ message: consuming GRunLoop.PortMessage, before limit: GRunLoop.Instant) -> Bool {
         guard !Fork.refuses("Port.send") else { return false }
         message.receivePort = nil
-        message.receivePort = nil
         switch inbox.begin() {
         case .at(let slot):
             slot.initialize(to: message)
@@ -75,7 +73,6 @@ extension GRunLoop.Port {
     /// Threads: any. Otherwise it is ``send(_:before:)``.
     nonisolated(nonsending) public func send(_ message: consuming GRunLoop.PortMessage) async -> Bool {
         guard !Fork.refuses("Port.send") else { return false }
-        message.receivePort = nil
         message.receivePort = nil
         switch inbox.begin() {
         case .at(let slot):
