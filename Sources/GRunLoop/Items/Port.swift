@@ -173,7 +173,7 @@ extension GRunLoop {
             return kick
         }
 
-        @inline(__always) private func eachTurnLocked(_ body: (ModeState, Unmanaged<Turn<Port>>) -> Void) {
+        private func eachTurnLocked(_ body: (ModeState, Unmanaged<Turn<Port>>) -> Void) {
             if let onlyTurn { return onlyTurn.inMode(body) }
             for turn in turns { Unmanaged.passUnretained(turn).inMode(body) }
         }

@@ -55,7 +55,7 @@ struct TurnList<Member: AnyObject> {
     }
 
     /// The member has work from now on, or has none.
-    @inline(__always) mutating func note(_ turn: Unmanaged<Turn<Member>>, _ hasWork: Bool) {
+    mutating func note(_ turn: Unmanaged<Turn<Member>>, _ hasWork: Bool) {
         turn._withUnsafeGuaranteedRef {
             guard hasWork != $0.isListed else { return }
             $0.isListed = hasWork
@@ -88,7 +88,7 @@ struct TurnList<Member: AnyObject> {
 }
 
 extension Unmanaged {
-    @inline(__always) func inMode<Member>(_ body: (ModeState, Unmanaged<Turn<Member>>) -> Void)
+    func inMode<Member>(_ body: (ModeState, Unmanaged<Turn<Member>>) -> Void)
     where Instance == Turn<Member> {
         _withUnsafeGuaranteedRef { $0.mode._withUnsafeGuaranteedRef { body($0, self) } }
     }

@@ -160,7 +160,7 @@ extension GRunLoop {
     }
 
     /// A message, where nothing else is known to be ready.
-    @inline(never) private func takeMessageLocked(_ run: Run, _ mode: ModeState) -> ReadyItem? {
+    private func takeMessageLocked(_ run: Run, _ mode: ModeState) -> ReadyItem? {
         guard mode.ports.haveWork else { return nil }
         rotation.note(.port)
         run.turns.noteFromMemory(1)
