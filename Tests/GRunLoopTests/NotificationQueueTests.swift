@@ -203,6 +203,42 @@ final class Sender: Sendable {}
         }
     }
 
+    @Test("an observer that enqueues an equal before each sleep does not keep it from being posted")
+    func coalescedInEachPass() async throws {
+        try await onFreshThread { loop in
+            let (queue, posted, passes) = (TextQueue(on: loop), Counter(), Counter())
+            let observation = queue.observe { _ in
+                if posted.increment() == 3 { loop.stop() }
+            }
+            loop.keepAlive()
+            loop.on(.beforeWaiting) { _ in
+                if passes.increment() > 100 { loop.stop() }
+                queue.enqueue("layout", .asap)
+            }
+            #expect(loop.run(for: Patience.normal) == .stopped)
+            #expect(posted.value == 3 && passes.value <= 6)
+            withExtendedLifetime(observation) {}
+        }
+    }
+
+    @Test("what comes while one is posted waits for the next pass, also where both wait for different modes")
+    func onePassForAllModes() async throws {
+        try await onFreshThread { loop in
+            let trace = Recorder()
+            let queue = TextQueue(on: loop)
+            let observation = queue.observe {
+                trace($0.name)
+                if $0.name == "a" { queue.enqueue("c", .asap, [], [.common]) }
+            }
+            queue.enqueue("a", .asap)
+            queue.enqueue("b", .asap, [], [.common])
+            trace.observe(loop, .default, [.beforeTimers])
+            #expect(loop.run(for: Patience.normal) == .finished)
+            #expect(trace.lines == ["beforeTimers", "a", "b", "beforeTimers", "c"])
+            withExtendedLifetime(observation) {}
+        }
+    }
+
     @Test("one that enqueues itself in any style keeps nobody from being served", arguments: [true, false])
     func endless(_ isAsap: Bool) async throws {
         try await onFreshThread(timeSlice: .milliseconds(4)) { loop in

@@ -295,6 +295,30 @@ private final class Meeting: Sendable {
 }
 
 @Suite("Ports, for await") struct PortAwaitTests {
+    @Test("a message that the task has not taken is let go without a lock: what it holds may end the wait itself")
+    func letGo() async throws {
+        try await withWorker { loop in
+            for _ in 0..<20 {
+                let (port, isOver) = (Port(), Flag())
+                let task = Task {
+                    for await _ in port.messages(on: loop) {}
+                }
+                do {
+                    let reply = Port()
+                    reply.onInvalidation {
+                        port.invalidate()
+                        task.cancel()
+                        isOver.set()
+                    }
+                    #expect(await port.send(Message(replyPort: reply)))
+                }
+                port.invalidate()
+                await task.value
+                #expect(isOver.wait())
+            }
+        }
+    }
+
     @Test("messages come to a task one by one, in order; what it has not asked for waits in the port")
     func messages() async throws {
         try await withWorker { loop in

@@ -109,12 +109,13 @@ actor Mailbox<Element: Sendable>: SerialExecutor, AsyncWaiter {
     /// Ends the mailbox: takes the item out of the loop, and resumes the waiting task. The first reason counts.
     nonisolated func close(_ reason: End) {
         guard !Fork.isChild else { return }
-        let (waiting, item) = lock.withLock { () -> (UnownedJob?, (any Invalidatable)?) in
-            guard end == nil else { return (nil, nil) }
+        // The element goes after the lock, too: it may hold what is the program's.
+        let (waiting, item, element) = lock.withLock { () -> (UnownedJob?, (any Invalidatable)?, Element?) in
+            guard end == nil else { return (nil, nil, nil) }
             end = reason
-            pending = nil
-            return (reader.take(), watched.take())
+            return (reader.take(), watched.take(), pending.take())
         }
+        withExtendedLifetime(element) {}
         item?.invalidate()
         if item != nil { forget() }
         guard let waiting else { return }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a timer, an observer and a descriptor source have in common: each is in one loop at a time, and in any number of
-// its modes.
+// What timers, observers, descriptor sources, idle queues and ports have in common: each is in one loop at a time, and
+// in any number of its modes.
 
 protocol Invalidatable: AnyObject, Sendable {
     /// Takes the item out of every mode, for good. Any thread.

@@ -58,7 +58,8 @@ extension GRunLoop {
 
         /// Where the sender wants a reply, nil if nowhere.
         ///
-        /// Threads: any. The corresponding Foundation property is `PortMessage.sendPort`.
+        /// Threads: any. In a message that was received the corresponding Foundation property is
+        /// `PortMessage.sendPort`, in one to be sent `receivePort`.
         public var replyPort: Port?
 
         /// The port through which the message came; nil until it is delivered.

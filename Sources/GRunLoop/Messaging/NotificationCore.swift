@@ -122,9 +122,9 @@ final class NotificationCore<Name: Hashable & Sendable, Payload: Sendable>: @unc
 
     private func unlock(andCarryOut changes: NotificationLines.Changes) {
         lock.unlock()
-        for turn in changes.ended { turn.end() }
-        guard !changes.begun.isEmpty else { return }
+        // First: in between the mode would be finished.
         for turn in changes.begun { turn.begin(on: loop) }
+        for turn in changes.ended { turn.end() }
         // Its thread has ended before it had them: nobody else tells.
         if loop.isDead { end() }
     }
@@ -192,7 +192,7 @@ extension NotificationCore: NotificationServer {
         let start = loop.time
         let slice = loop.lock.withLock { loop.sliceLength }
         // What comes meanwhile waits for another pass.
-        guard let last = lock.withLock({ lines.begin(turn) ? lines.last : nil }) else { return }
+        guard let last = lock.withLock({ lines.begin(turn, modes) ? lines.last : nil }) else { return }
         while let notification = takeNext(turn.line.style, modes, upTo: last) {
             post(notification)
             // One a pass.

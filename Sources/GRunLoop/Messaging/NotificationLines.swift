@@ -44,12 +44,19 @@ struct NotificationLines {
     private var byHash: [Int: Set<UInt64>] = [:]
     private var bySender: [UInt: Set<UInt64>] = [:]
     private var lines: [Line: Waiting] = [:]
+    /// In which nothing waits, unless something has come since.
+    private var emptied: Set<Line> = []
     private var lastTurn: UInt64 = 0
     private var changes = Changes()
 
     var turns: [NotificationTurn] { lines.values.compactMap(\.turn) }
 
     mutating func takeChanges() -> Changes {
+        // Not at once: what takes the place of an equal keeps its turn, which may come in this pass.
+        for line in emptied where lines[line]?.count == 0 {
+            if let turn = lines.removeValue(forKey: line)?.turn { changes.ended.append(turn) }
+        }
+        emptied = []
         defer { changes = Changes() }
         return changes
     }
@@ -89,8 +96,8 @@ struct NotificationLines {
         guard var waiting = lines.removeValue(forKey: line) else { return }
         waiting.count -= 1
         if waiting.count == 0 {
-            if let turn = waiting.turn { changes.ended.append(turn) }
-            return
+            emptied.insert(line)
+            (waiting.numbers, waiting.next) = ([], 0)
         }
         // Or what is enqueued and coalesced again and again, for a mode that never runs, would grow for ever.
         if waiting.numbers.count - waiting.next > 2 * waiting.count + 16 || waiting.next > waiting.numbers.count / 2 {
@@ -113,11 +120,12 @@ struct NotificationLines {
 
     // MARK: Turns
 
-    /// A turn has come. Returns false if it is none any more: it was over just before.
-    mutating func begin(_ id: NotificationTurn.ID) -> Bool {
-        guard let turn = lines[id.line]?.turn, turn.id.number == id.number else { return false }
-        lines[id.line]?.turn = nil
-        changes.ended.append(turn)
+    /// A turn has come, and is that of all `modes`. Returns false if it is none any more: it was over just before.
+    mutating func begin(_ id: NotificationTurn.ID, _ modes: Set<GRunLoop.Mode>) -> Bool {
+        guard lines[id.line]?.turn?.id.number == id.number else { return false }
+        for mode in modes.union([id.line.mode]) {
+            if let turn = lines[Line(mode: mode, style: id.line.style)]?.turn.take() { changes.ended.append(turn) }
+        }
         return true
     }
 

@@ -19,9 +19,9 @@ extension GRunLoop {
     /// Whoever ``observe(_:sender:_:)``s the queue is called, on the loop's thread, in the order in which they were
     /// added. A queue has observers of its own: there is no centre that all share.
     ///
-    /// In a pass, what is ``PostingStyle/asap`` is posted at ``Activity/beforeWaiting``, behind the observers of any
-    /// ``Observer/order``, or at ``Activity/exit``, in the order in which it was enqueued. Another pass follows, which
-    /// finds what that has changed. What is enqueued meanwhile waits for it; so does the rest once
+    /// In a pass, what is ``PostingStyle/asap`` is posted at ``Activity/beforeWaiting``, behind the observers of a
+    /// lower ``Observer/order`` than `.max`, or at ``Activity/exit``, in the order in which it was enqueued. Another
+    /// pass follows, which finds what that has changed. What is enqueued meanwhile waits for it; so does the rest once
     /// ``GRunLoop/timeSlice`` is used up. What is ``PostingStyle/whenIdle`` is work of an ``IdleQueue``: one
     /// notification a pass, after everything else. So a notification that enqueues itself again keeps the loop awake,
     /// but keeps nobody from being served. A run that is nested in an observer goes on with what waits.
@@ -53,8 +53,8 @@ extension GRunLoop {
         ///     nothing is done.
         ///   - coalescing: what is the same. An empty one: nothing is.
         ///   - names: the modes in which it is posted; ``Mode/common`` is each of the common modes. If a run is under
-        ///     way in another mode, what was to be posted now is not posted at all. With an empty list it waits until
-        ///     it is taken out.
+        ///     way in another mode, what was to be posted now is not posted at all. With an empty list what is to
+        ///     come later waits until it is taken out.
         /// - Returns: whether it was posted, or waits. False if it was let go: the mode is another one, the thread is
         ///   another one, or the loop's thread has ended.
         ///

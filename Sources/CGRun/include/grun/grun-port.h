@@ -265,7 +265,8 @@ void grun_port_message_add_port (GRunPortMessage *message,
  *
  * Says where to answer.
  *
- * Threads: any. The corresponding Foundation property is `NSPortMessage.sendPort`.
+ * Threads: any. The corresponding Foundation property is `NSPortMessage.sendPort` of a message that was received, and
+ * `receivePort` of one to be sent.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_port_message_set_reply_port (GRunPortMessage *message,
@@ -324,7 +325,8 @@ GRunPort *grun_port_message_get_port (GRunPortMessage *message,
  * grun_port_message_get_reply_port:
  * @message: a message
  *
- * Threads: any. The corresponding Foundation property is `NSPortMessage.sendPort`.
+ * Threads: any. The corresponding Foundation property is `NSPortMessage.sendPort` of a message that was received, and
+ * `receivePort` of one to be sent.
  *
  * Returns: (transfer full) (nullable): where the sender wants its answer; %NULL: nowhere
  */
