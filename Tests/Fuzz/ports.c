@@ -20,7 +20,8 @@ void bytes_make(void)
 {
     for (unsigned index = 0; index < BYTES; index++) {
         gsize size = index * index * 1000;
-        bytes[index] = g_bytes_new_with_free_func(g_malloc0(size + 1), size, free_bytes, NULL);
+        gpointer content = g_malloc0(size + 1);
+        bytes[index] = g_bytes_new_with_free_func(content, size, free_bytes, content);
     }
 }
 

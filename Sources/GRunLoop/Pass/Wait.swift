@@ -155,12 +155,13 @@ extension GRunLoop {
             run.turns.noteFromMemory(4)
             return .wakeUp
         }
-        if run.turns.served != .descriptor, mode.heap.earliest == .never { return takeMessageLocked(run) }
+        if run.turns.served != .descriptor, mode.heap.earliest == .never { return takeMessageLocked(run, mode) }
         return takeFetchedLocked(run, mode)
     }
 
     /// A message, where nothing else is known to be ready.
-    private func takeMessageLocked(_ run: Run) -> ReadyItem {
+    private func takeMessageLocked(_ run: Run, _ mode: ModeState) -> ReadyItem? {
+        guard mode.ports.haveWork else { return nil }
         rotation.note(.port)
         run.turns.noteFromMemory(1)
         return .port
