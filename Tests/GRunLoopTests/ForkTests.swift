@@ -29,17 +29,18 @@ import Testing
     /// Values only: nothing of a loop is in there.
     private static let values: Set = [
         "Mode", "Activity", "RunResult", "Errors", "SignalError", "ExitStatus", "Context",
-        "PortMessage",
+        "PortMessage", "MessageData", "MessageErrors",
     ]
     /// What needs no look, or cannot be called there, with the reason.
     private static let left = [
         // Of values.
         "Trace.description", "Trace.description", "DescriptorSource.init", "DescriptorSource.description",
-        "Thread.description",
+        "Thread.description", "MessagePortMessage.descriptorCount", "MessagePortMessage.takeDescriptors",
+        "RemoteMessagePort.descriptorCount", "RemoteMessagePort.takeDescriptors",
         // A job needs a thread that a child does not have.
         "RunOnLoop.run", "ChildExit.exit", "LoopClock.sleep", "LoopClock.sleep", "LoopClock.sleep", "ItemSequence.next",
         "ItemSequence.next", "Thread.waitUntilEnded", "Idle.idle", "Channel.send", "ChannelElements.next",
-        "ChannelElements.next", "PortSending.send",
+        "ChannelElements.next", "PortSending.send", "MessageRequests.send", "MessageRequests.request",
         // By Swift's runtime, as enqueueTask.
         "Executor.enqueue",
         // Before anything else, on the main thread.

@@ -130,6 +130,9 @@ struct ForkScene {
     let observer = GRunLoop.Observer(activities: .exit) { _, _ in }
     let idleQueue = GRunLoop.IdleQueue()
     let port = GRunLoop.Port()
+    let messagePort: GRunLoop.MessagePort
+    let remotePort: GRunLoop.RemoteMessagePort
+    let reply = Shared<GRunLoop.MessagePort.Reply?>(nil)
     let notifications: GRunLoop.NotificationQueue<String, Void>
     let observation: GRunLoop.Observation
     let descriptor: GRunLoop.DescriptorSource
@@ -144,6 +147,11 @@ struct ForkScene {
     let context: OpaquePointer
 
     init() {
+        let name = RuntimeDirectory.newName()
+        do {
+            messagePort = try GRunLoop.MessagePort(name) { [reply] message in reply.value = message.reply }
+            remotePort = try GRunLoop.RemoteMessagePort.lookUp(name)
+        } catch { fatalError("\(error)") }
         descriptor = GRunLoop.DescriptorSource(descriptor: pipe.readEnd) { _, _ in }
         notifications = .init(on: loop)
         observation = notifications.observe { _ in }
@@ -165,7 +173,11 @@ struct ForkScene {
         loop.add(port, forMode: "never run")
         notifications.enqueue(.init(name: "a"), style: .whenIdle)
         try? loop.add(descriptor, forMode: .default)
-        loop.run(for: .zero)
+        try? loop.add(messagePort, forMode: .default)
+        // Nobody answers: it is the child that is to try.
+        while reply.value == nil {
+            _ = try? remotePort.request(1, sendTimeout: .zero, receiveTimeout: .milliseconds(1))
+        }
         source.signal()
         Parking.lock(loop, with: pipe.writeEnd)
     }

@@ -8,6 +8,7 @@ import Glibc
 extension ForkScene {
     var calls: [ForkedCall] {
         loopCalls + runCalls + membershipCalls + itemCalls + isolatedCalls + performCalls + channelCalls + portCalls
+            + messagePortCalls
             + notificationCalls + otherCalls
     }
 
@@ -236,6 +237,54 @@ extension ForkScene {
             said("Performs.perform") { loop.perform(order: 0, inModes: [mode]) {} },
             said("Performs.cancelPerforms") { loop.cancelPerforms(target: pipe) },
         ]
+    }
+
+    private var messagePortCalls: [ForkedCall] {
+        [
+            silent("MessagePort.init") { refusesForked { _ = try GRunLoop.MessagePort("a") { _ in } } },
+            silent("MessagePort.init") { refusesForked { _ = try GRunLoop.MessagePort(answering: "a") { _ in nil } } },
+            silent("MessagePortIsolated.init") {
+                refusesForked { _ = try GRunLoop.MessagePort("a") { @MainActor _ in } }
+            },
+            silent("MessagePortIsolated.init") {
+                refusesForked { _ = try GRunLoop.MessagePort(answering: "a") { @MainActor _ in nil } }
+            },
+            silent("MessagePortIsolated.init") {
+                MainActor.assumeIsolated {
+                    (try? GRunLoop.MessagePort("a", isolation: MainActor.shared) { _ in }) == nil
+                }
+            },
+            silent("MessagePortIsolated.init") {
+                MainActor.assumeIsolated {
+                    (try? GRunLoop.MessagePort(answering: "a", isolation: MainActor.shared) { _ in nil }) == nil
+                }
+            },
+            silent("MessagePort.name") { messagePort.name == nil },
+            silent("MessagePort.setName") { refusesForked { try messagePort.setName("a") } },
+            silent("MessagePort.isValid") { !messagePort.isValid },
+            said("MessagePort.onInvalidation") { messagePort.onInvalidation {} },
+            silent("MessagePort.invalidate") { messagePort.invalidate() },
+            said("MessagePortMessage.send") { try reply.value?.send() == false },
+            silent("RemoteMessagePort.lookUp") { refusesForked { _ = try GRunLoop.RemoteMessagePort.lookUp("a") } },
+            silent("RemoteMessagePort.isValid") { !remotePort.isValid },
+            said("RemoteMessagePort.onInvalidation") { remotePort.onInvalidation {} },
+            said("MessageRequests.send") { refusesInvalid { try remotePort.send(1) } },
+            said("MessageRequests.request") {
+                refusesInvalid { _ = try remotePort.request(1, sendTimeout: .zero, receiveTimeout: .zero) }
+            },
+            silent("RemoteMessagePort.invalidate") { remotePort.invalidate() },
+            silent("RemoteMessagePort.description") { remotePort.description.contains("forked") },
+        ]
+    }
+
+    private func refusesForked(_ body: () throws -> Void) -> Bool {
+        do { try body() } catch { return error as? GRunLoop.MessagePortError == .forked }
+        return false
+    }
+
+    private func refusesInvalid(_ body: () throws -> Void) -> Bool {
+        do { try body() } catch { return error as? GRunLoop.MessageRequestError == .isInvalid }
+        return false
     }
 
     private var portCalls: [ForkedCall] {

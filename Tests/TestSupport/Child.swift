@@ -30,8 +30,11 @@ extension String {
 }
 
 /// Runs a scenario of `grun-test-child`, or of another program that lies beside the tests' own executable.
+///
+/// - Parameter runtime: its XDG_RUNTIME_DIR; nil if it has none.
 public func runChild(
-    _ scenario: String, of program: String = "grun-test-child", timeout: Duration = Patience.normal * 2
+    _ scenario: String, of program: String = "grun-test-child", sharing runtime: String? = nil,
+    timeout: Duration = Patience.normal * 2
 ) -> ChildOutcome {
     let output = pipeForChild()
     let errors = pipeForChild()
@@ -45,7 +48,7 @@ public func runChild(
     var arguments = [strdup(path), strdup(scenario), nil]
     defer { for argument in arguments { free(argument) } }
     // Where a crash is what is expected, nobody wants to read about it.
-    var environment = childEnvironment()
+    var environment = childEnvironment(runtime)
     defer { for variable in environment { free(variable) } }
     let child = spawn(path, &actions, &arguments, &environment)
     close(output.write)
@@ -96,8 +99,9 @@ public func directoryOfExecutable() -> String {
     return path.split(separator: "/").dropLast().reduce("") { $0 + "/" + $1 }
 }
 
-private func childEnvironment() -> [UnsafeMutablePointer<CChar>?] {
+private func childEnvironment(_ runtime: String?) -> [UnsafeMutablePointer<CChar>?] {
     var variables: [UnsafeMutablePointer<CChar>?] = [strdup("SWIFT_BACKTRACE=enable=no")]
+    if let runtime { variables.append(strdup("XDG_RUNTIME_DIR=" + runtime)) }
     let names = [
         "PATH", "HOME", "LD_LIBRARY_PATH", "TSAN_OPTIONS", "ASAN_OPTIONS", "LSAN_OPTIONS", "G_SLICE", "GRUN_SANITIZER",
         "GRUN_STRESS_JOBS",

@@ -12,6 +12,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/timerfd.h>
+#include <sys/types.h>
 #include <time.h>
 
 G_BEGIN_DECLS
@@ -249,6 +250,70 @@ int cgrun_child_wait(int child, bool reaps, int *status);
 
 /// Whether the kernel forgets how children end, since SIGCHLD is ignored or SA_NOCLDWAIT is set.
 bool cgrun_children_are_discarded(void);
+
+// MARK: Message ports
+
+// Sockets, locks and directories of message ports are closed in a forked child at once. By its copies a name would stay
+// taken, and peers would wait for whoever is gone.
+
+/// Closes what one of the functions below has returned.
+void cgrun_kept_close(int descriptor);
+
+/// The environment's XDG_RUNTIME_DIR, NULL if there is none.
+const char *cgrun_runtime_directory(void);
+/// The name of a port's file in the directory; with ".lock" behind it, that of its lock.
+enum { CGRUN_PORT_FILE = 33 };
+void cgrun_port_file(const char *name, char *file);
+/// A descriptor of its own for the same directory. -1 and errno on failure: each of these.
+int cgrun_port_directory(int directory);
+/// Takes the lock of a file. EWOULDBLOCK: somebody has it. It is freed by closing, and never unlinked.
+int cgrun_port_lock(int directory, const char *file);
+/// Listens as that file, in the place of what is there. With its lock taken only.
+int cgrun_port_listen(int directory, const char *file);
+/// With its lock taken only.
+void cgrun_port_unlink(int directory, const char *file);
+/// The next peer. EAGAIN: there is none; EPERM: another user's, which was refused.
+int cgrun_port_accept(int listener);
+/// A socket that is not connected.
+int cgrun_port_socket(void);
+/// Connects it. ENOENT, ECONNREFUSED: nobody is there; EAGAIN: too many wait to be let in; EPERM: it is another user's.
+bool cgrun_port_connect(int socket, int directory, const char *file);
+
+/// What each packet begins with. Both ends are on one machine: native order.
+typedef struct {
+    uint32_t magic;
+    uint8_t version, kind;
+    uint16_t flags;
+    int32_t id;
+    uint32_t conversation;
+    uint64_t length;
+} cgrun_packet;
+/// "GRUN", how a packet is made, and the bit of one whose bytes are in memory, the first of its descriptors.
+enum { CGRUN_PACKET_MAGIC = 0x4E555247, CGRUN_PACKET_VERSION = 1, CGRUN_PACKET_IN_MEMORY = 1 };
+/// Most bytes in a packet, without its header, and most descriptors.
+enum { CGRUN_PACKET_INLINE = 1 << 16, CGRUN_PACKET_DESCRIPTORS = 17 };
+
+// Called with a lock held: none of these is a point at which pthread_cancel() ends a thread.
+
+/// Sends a packet with copies of the descriptors, without waiting. Returns 0 or errno. EAGAIN: the kernel's queue is
+/// full.
+int cgrun_packet_send(
+    int socket, const cgrun_packet *packet, const void *bytes, size_t size, const int *descriptors, unsigned count);
+/// Receives one without waiting, and at most CGRUN_PACKET_DESCRIPTORS. 0 is the end; -1 and errno on failure, of which
+/// EBADMSG is a packet that is too large, and EMFILE one for whose descriptors there is no number left.
+ssize_t cgrun_packet_receive(int socket, void *bytes, size_t size, int *descriptors, unsigned *count);
+/// Whether the other end is there, or something that it has sent.
+bool cgrun_packet_is_connected(int socket);
+/// Waits until a packet may find room; or only for that time.
+void cgrun_packet_wait(int socket, bool for_room, int64_t nanoseconds);
+/// No more packets, in either direction: also for those who wait for some in a poll.
+void cgrun_packet_shut(int socket);
+
+/// Memory with these bytes, which nobody can change any more. -1 and errno on failure.
+int cgrun_memory_new(const void *bytes, size_t size);
+/// The bytes of memory that somebody has sent. NULL and errno: EBADMSG if it could change under us.
+const void *cgrun_memory_map(int memory, uint64_t size);
+void cgrun_memory_unmap(const void *bytes, uint64_t size);
 
 // MARK: Small things
 

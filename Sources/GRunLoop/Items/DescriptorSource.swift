@@ -170,6 +170,8 @@ extension GRunLoop {
         var subject: (kind: String, number: Int32) { ("descriptor", descriptor) }
         /// Whether nobody else knows what its descriptor may be watched for.
         var ownsDescriptor: Bool { false }
+        /// Whether it may be added to a mode. If not it says why.
+        var canBeAdded: Bool { true }
     }
 }
 

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// Why a message port cannot be had, and why a message has no answer.
+
+import CGRun
+import Glibc
+
+extension GRunLoop {
+    /// Why a message port cannot be made, named or found. Nothing has changed then.
+    ///
+    /// In Core Foundation the function returns NULL, or false.
+    public enum MessagePortError: Error, Hashable, Sendable, CustomStringConvertible {
+        /// The name is empty, longer than 128 bytes of UTF-8, or has a NUL.
+        case invalidName(String)
+        /// A port has this name already, in this process or in another one.
+        case taken(String)
+        /// No port has this name.
+        case notFound(String)
+        /// `XDG_RUNTIME_DIR` is not set, or not to an absolute path.
+        case noRuntimeDirectory
+        /// The directory for the names is not this user's, or others may enter it.
+        case unsafeDirectory(path: String)
+        /// What has the name is another user's.
+        case notPermitted(String)
+        /// The port is invalid.
+        case invalidPort
+        /// The process or the system has no descriptor or memory left (`EMFILE`, `ENFILE`, `ENOMEM`).
+        case limitReached(errno: Int32)
+        /// The directory for the names cannot be made, read or written.
+        case system(errno: Int32, path: String)
+        /// This process was forked and did not exec().
+        case forked
+
+        /// What is wrong and what to do, as one sentence. Threads: any.
+        public var description: String {
+            switch self {
+            case .invalidName(let name):
+                "\(Self.quoted(name)) cannot be the name of a message port; take 1 to \(PortName.longest) bytes of "
+                    + "UTF-8 without a NUL, as org.example.clock"
+            case .taken(let name):
+                "a message port is named \(Self.quoted(name)) already; invalidate that one, end its process, or take "
+                    + "another name"
+            case .notFound(let name):
+                "no message port is named \(Self.quoted(name)); start its process, which must run as the same user and "
+                    + "with the same XDG_RUNTIME_DIR, and look again"
+            case .noRuntimeDirectory:
+                "XDG_RUNTIME_DIR is not set to an absolute path, where the names of message ports are; log in by a "
+                    + "session manager, or set it to a directory of yours with mode 0700"
+            case .unsafeDirectory(let path):
+                "\(path) must be a directory of this user's with mode 0700, or others could take names and read "
+                    + "messages; mend it by chown and chmod"
+            case .notPermitted(let name):
+                "what is named \(Self.quoted(name)) is another user's, and message ports are for processes of one "
+                    + "user; remove it, or use D-Bus"
+            case .invalidPort: "the message port is invalid, and cannot be named any more; make another one"
+            case .limitReached(let errno):
+                "no descriptor or memory is left for a message port (\(errorMessage(errno))); close some or raise the "
+                    + "limit"
+            case .system(let errno, let path):
+                "the names of message ports cannot be used in \(path) (\(errorMessage(errno))); mend that, or set "
+                    + "XDG_RUNTIME_DIR to a directory of yours with mode 0700"
+            case .forked: "\(Fork.reason). \(Fork.remedy)"
+            }
+        }
+
+        private static func quoted(_ name: String) -> String {
+            let shown = name.utf8.count > 2 * PortName.longest ? String(name.prefix(PortName.longest)) + "..." : name
+            return shown.debugDescription
+        }
+
+        init(errno: Int32, path: String) {
+            self =
+                switch errno {
+                case EMFILE, ENFILE, ENOMEM, ENOBUFS: .limitReached(errno: errno)
+                default: .system(errno: errno, path: path)
+                }
+        }
+    }
+
+    /// Why a message was not sent, or has no answer.
+    ///
+    /// The corresponding results of Core Foundation are those of `CFMessagePortSendRequest`.
+    public enum MessageRequestError: Error, Hashable, Sendable, CustomStringConvertible {
+        /// The kernel's queue was full until the limit. The message was not sent.
+        case sendTimeout
+        /// There was no answer until the limit. One that comes later is dropped.
+        case receiveTimeout
+        /// The port was invalid already.
+        case isInvalid
+        /// The message cannot be sent: it has more than 1,610,612,736 bytes or more than 16 descriptors (`EMSGSIZE`),
+        /// one of them is not open (`EBADF`), memory or descriptors are used up; or the reply mode cannot run
+        /// (`EINVAL`).
+        case transportError(errno: Int32)
+        /// The port has become invalid since, as when its process has ended.
+        case becameInvalid
+        /// Whoever had the message let go of it without an answer.
+        case unanswered
+        /// The task was cancelled.
+        case cancelled
+        /// The loop's thread has ended.
+        case loopEnded
+
+        /// The number in Core Foundation, from -1 to -5, and less than that where Core Foundation has none. Threads:
+        /// any.
+        public var code: Int32 {
+            switch self {
+            case .sendTimeout: -1
+            case .receiveTimeout: -2
+            case .isInvalid: -3
+            case .transportError: -4
+            case .becameInvalid: -5
+            case .unanswered: -6
+            case .cancelled: -7
+            case .loopEnded: -8
+            }
+        }
+
+        /// What is wrong and what to do, as one sentence. Threads: any.
+        public var description: String {
+            switch self {
+            case .sendTimeout:
+                "the message was not sent until its limit, since the port's queue is full: its process is busy or does "
+                    + "not run the port's mode; send less often or wait longer"
+            case .receiveTimeout:
+                "no answer came until the limit; wait longer, and see that the port's process runs the mode that the "
+                    + "port is in"
+            case .isInvalid: "the message port is invalid; look it up again"
+            case .transportError(let errno):
+                "the message cannot be sent or received (\(errorMessage(errno)))"
+            case .becameInvalid: "the message port has become invalid, as its process has ended; look it up again"
+            case .unanswered: "who received the message let go of it without an answer"
+            case .cancelled: "the task was cancelled"
+            case .loopEnded: "\(LoopEndedError())"
+            }
+        }
+    }
+}

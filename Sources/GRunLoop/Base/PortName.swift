@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// The names of message ports: files in a directory of the user's.
+//
+// A name is owned by whoever holds the lock on its lock file, which is never unlinked. Only that one unlinks and binds
+// the socket beside it. So the name of an owner that was killed can be taken, and that of one that is just starting
+// cannot.
+
+import CGRun
+import Glibc
+import Synchronization
+
+/// A name that a port can have, and the file that stands for it.
+struct PortName: Sendable {
+    static let longest = 128
+
+    let text: String
+    /// A hash: a name may have a slash, and more bytes than a file's name.
+    let file: [CChar]
+
+    init(_ text: String) throws(GRunLoop.MessagePortError) {
+        guard !text.isEmpty, text.utf8.count <= Self.longest, !text.utf8.contains(0) else { throw .invalidName(text) }
+        self.text = text
+        var file = [CChar](repeating: 0, count: Int(CGRUN_PORT_FILE))
+        cgrun_port_file(text, &file)
+        self.file = file
+    }
+
+    /// Connects a socket. False if too many wait to be let in.
+    func connect(_ socket: MessageSocket) throws(GRunLoop.MessagePortError) -> Bool {
+        let directory = try PortDirectory.open(makes: false, for: self)
+        guard !cgrun_port_connect(socket.descriptor, directory.descriptor, file) else { return true }
+        switch errno {
+        case EAGAIN: return false
+        case ENOENT, ECONNREFUSED, ENOTSOCK, EPROTOTYPE: throw .notFound(text)
+        case EPERM, EACCES: throw .notPermitted(text)
+        case let error: throw .init(errno: error, path: directory.path)
+        }
+    }
+}
+
+/// The directory of the names, as it is now.
+private struct PortDirectory: ~Copyable {
+    let path: String
+    let descriptor: Int32
+
+    static func open(makes: Bool, for name: PortName) throws(GRunLoop.MessagePortError) -> PortDirectory {
+        guard let runtime = cgrun_runtime_directory().map({ String(cString: $0) }), runtime.hasPrefix("/") else {
+            throw .noRuntimeDirectory
+        }
+        let path = runtime + "/grun-ports"
+        let outer = Glibc.open(runtime, O_DIRECTORY | O_CLOEXEC)
+        guard outer >= 0 else { throw .init(errno: errno, path: runtime) }
+        defer { close(outer) }
+        guard isPrivate(outer) else { throw .unsafeDirectory(path: runtime) }
+        if makes, mkdirat(outer, "grun-ports", 0o700) != 0, errno != EEXIST { throw .init(errno: errno, path: path) }
+        let descriptor = openat(outer, "grun-ports", O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW)
+        guard descriptor >= 0 else {
+            switch errno {
+            case ENOENT where !makes: throw .notFound(name.text)
+            case ENOTDIR, ELOOP: throw .unsafeDirectory(path: path)
+            case let error: throw .init(errno: error, path: path)
+            }
+        }
+        let directory = PortDirectory(path: path, descriptor: descriptor)
+        guard isPrivate(descriptor) else { throw .unsafeDirectory(path: path) }
+        return directory
+    }
+
+    deinit { close(descriptor) }
+
+    private static func isPrivate(_ directory: Int32) -> Bool {
+        var status = stat()
+        return fstat(directory, &status) == 0 && status.st_uid == geteuid() && status.st_mode & 0o777 == 0o700
+    }
+}
+
+/// A name that is ours, and the socket that listens by it, until ``release()`` or until this goes. Threads: any.
+final class PortClaim: @unchecked Sendable {
+    let name: PortName
+    /// Closed with the object: others may wait for it until then.
+    let listener: Int32
+    private let lockFile: Int32
+    private let directory: Int32
+    private let isReleased = Atomic(false)
+
+    init(_ name: PortName) throws(GRunLoop.MessagePortError) {
+        let directory = try PortDirectory.open(makes: true, for: name)
+        lockFile = cgrun_port_lock(directory.descriptor, name.file)
+        guard lockFile >= 0 else {
+            throw errno == EWOULDBLOCK ? .taken(name.text) : .init(errno: errno, path: directory.path)
+        }
+        listener = cgrun_port_listen(directory.descriptor, name.file)
+        guard listener >= 0 else {
+            let error = errno
+            cgrun_kept_close(lockFile)
+            throw .init(errno: error, path: directory.path)
+        }
+        self.directory = cgrun_port_directory(directory.descriptor)
+        guard self.directory >= 0 else {
+            let error = errno
+            cgrun_port_unlink(directory.descriptor, name.file)
+            cgrun_kept_close(listener)
+            cgrun_kept_close(lockFile)
+            throw .init(errno: error, path: directory.path)
+        }
+        self.name = name
+    }
+
+    deinit {
+        guard !Fork.isChild else { return }
+        release()
+        cgrun_kept_close(listener)
+    }
+
+    /// The next peer's socket. Nil and errno if there is none.
+    func accept() -> MessageSocket? { MessageSocket(cgrun_port_accept(listener)) }
+
+    /// Gives the name up: it can be taken at once, and who is not let in yet is turned away.
+    func release() {
+        guard !isReleased.exchange(true, ordering: .relaxed) else { return }
+        cgrun_port_unlink(directory, name.file)
+        cgrun_packet_shut(listener)
+        cgrun_kept_close(directory)
+        cgrun_kept_close(lockFile)
+    }
+}

@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: Apache-2.0
+// Message ports: what another process finds by a name.
+
+import CGRun
+import Glibc
+
+extension GRunLoop {
+    /// Receives messages from processes of the same user, which find it by its name, and answers them: a
+    /// ``DescriptorSource`` whose descriptor is its own.
+    ///
+    /// ```swift
+    /// let port = try GRunLoop.MessagePort("org.example.clock") { message in
+    ///     try? message.reply?.send(GRunLoop.MessageData("12:00".utf8))
+    /// }
+    /// try GRunLoop.main.add(port, forMode: .default)
+    /// ```
+    ///
+    /// A ``RemoteMessagePort`` is the other side. Messages wait in the kernel while no mode of the port's is run, and
+    /// come one a pass; of one sender in the order in which they were sent. A connection that comes or goes may be a
+    /// pass without a message. A handler may answer later, by keeping ``Message/reply``.
+    ///
+    /// A name belongs to one port of the user's at a time. It is free again when the port is invalidated, when nobody
+    /// holds it any more, and when the process ends, however that happens. The names are in `$XDG_RUNTIME_DIR`: see
+    /// `SECURITY.md` for who is let in. A forked child has neither the name nor the connections.
+    ///
+    /// A port is in one loop at a time, and in any number of its modes. It is served by up to 4,096 senders at a time;
+    /// more are turned away.
+    ///
+    /// Threads: any. The corresponding Core Foundation type is a local `CFMessagePort`.
+    public final class MessagePort: DescriptorSource, @unchecked Sendable {
+        private let watch: MessageWatch
+        private let lock = Lock.take()
+        private var state = State()
+
+        /// Guarded by the lock.
+        private struct State {
+            var isValid = true
+            var claim: PortClaim?
+            var connections: [UInt64: MessageConnection] = [:]
+            /// The listener is ``listening``.
+            var lastNumber = MessagePort.listening
+            var handler: (@Sendable (Message) -> Void)?
+            var invalidationHandlers: [@Sendable () -> Void] = []
+        }
+
+        private static let listening: UInt64 = 0
+        private static let mostConnections = 4096
+        /// How many comings and goings without a message are one call of the loop's: it looks again in the next pass.
+        private static let mostLooks = 64
+
+        /// A port with a name, which can be found at once: what is sent before it is in a loop waits.
+        ///
+        /// - Parameters:
+        ///   - name: 1 to 128 bytes of UTF-8 without a NUL. Nil makes a port without a name: see ``setName(_:)``.
+        ///   - handler: called on the loop's thread with each message. It is let go of when the port is invalidated.
+        /// - Throws: ``MessagePortError``; ``MessagePortError/taken(_:)`` if a port of this or another process has the
+        ///   name, where Core Foundation returns the existing one of this process.
+        ///
+        /// Threads: any. The corresponding Core Foundation function is `CFMessagePortCreateLocal`.
+        public convenience init(
+            _ name: String?, handler: @escaping @Sendable (Message) -> Void
+        ) throws(MessagePortError) {
+            try self.init(name, confined: nil) { source, _ in Self.perform(source) }
+            keep(handler)
+        }
+
+        /// A port whose handler returns the answer to each message, as Core Foundation's does.
+        ///
+        /// - Parameters:
+        ///   - name: see ``init(_:handler:)``.
+        ///   - handler: called on the loop's thread with each message. Nil is an answer without data. What it returns
+        ///     for a message that wants no answer is dropped. It is let go of when the port is invalidated.
+        /// - Throws: ``MessagePortError``.
+        ///
+        /// Threads: any. The corresponding Core Foundation function is `CFMessagePortCreateLocal`.
+        public convenience init(
+            answering name: String?, handler: @escaping @Sendable (Message) -> MessageData?
+        ) throws(MessagePortError) {
+            try self.init(name) { Self.answer($0, handler($0)) }
+        }
+
+        init(
+            _ name: String?, confined: Confined?,
+            _ handler: @escaping @Sendable (DescriptorSource, Conditions) -> Void
+        ) throws(MessagePortError) {
+            if Fork.isChild { throw .forked }
+            // There may be no loop yet.
+            cgrun_watch_fork()
+            let name = try name.map { text throws(MessagePortError) in try PortName(text) }
+            watch = try MessageWatch()
+            super.init(watch.epoll, .readable, confined: confined, handler)
+            if let name { try take(name) }
+        }
+
+        deinit {
+            if !Fork.isChild { end() }
+            Lock.giveBack(lock)
+        }
+
+        /// Before it is in a loop.
+        private func keep(_ handler: @escaping @Sendable (Message) -> Void) {
+            lock.withLock { state.handler = handler }
+        }
+
+        static func answer(_ message: Message, _ data: MessageData?) {
+            guard let reply = message.reply else { return }
+            do throws(MessageRequestError) { try reply.send(data ?? []) } catch {
+                Log.warning("a message port's answer was not sent: \(error)")
+            }
+        }
+
+        // MARK: Its name
+
+        /// The name by which the port is found; nil if it has none, and after its end.
+        ///
+        /// Threads: any. The corresponding Core Foundation function is `CFMessagePortGetName`.
+        public var name: String? { Fork.isChild ? nil : lock.withLock { state.claim?.name.text } }
+
+        /// Gives the port another name, or its first one. Who has found it by the former one stays connected. The name
+        /// that it has already is no error.
+        ///
+        /// - Parameter name: 1 to 128 bytes of UTF-8 without a NUL.
+        /// - Throws: ``MessagePortError``. Then it has the name that it had.
+        ///
+        /// Threads: any. The corresponding Core Foundation function is `CFMessagePortSetName`.
+        public func setName(_ name: String) throws(MessagePortError) {
+            guard !Fork.isChild else { throw .forked }
+            let wanted = try PortName(name)
+            guard isValid else { throw .invalidPort }
+            if self.name != name { try take(wanted) }
+        }
+
+        private func take(_ name: PortName) throws(MessagePortError) {
+            let claim = try PortClaim(name)
+            let error = watch.add(claim.listener, Self.listening)
+            guard error == 0 else { throw .limitReached(errno: error) }
+            // Who has come by the former name is let in before that is given up.
+            acceptAll()
+            let former = lock.withLock { () -> PortClaim? in
+                guard state.isValid else { return claim }
+                defer { state.claim = claim }
+                return state.claim
+            }
+            if let former {
+                watch.remove(former.listener)
+                former.release()
+            }
+            if former === claim { throw .invalidPort }
+        }
+
+        // MARK: Its end
+
+        /// False from the call of ``invalidate()`` on. Threads: any. The corresponding Core Foundation function is
+        /// `CFMessagePortIsValid`.
+        override public var isValid: Bool { !Fork.isChild && lock.withLock { state.isValid } }
+
+        /// Gives up the name, ends all connections, tells those that asked for it, lets go of the handler, and takes
+        /// the port out of every mode, in this order and for good. Who waits for an answer gets
+        /// ``MessageRequestError/becameInvalid``. A handler that is running goes on. The second time it does nothing.
+        ///
+        /// Threads: any. The corresponding Core Foundation function is `CFMessagePortInvalidate`.
+        override public func invalidate() {
+            guard !Fork.isChild else { return }
+            if end() { super.invalidate() }
+        }
+
+        /// Has the closure called once, when the port becomes invalid: on the thread that invalidates it or lets go of
+        /// it. By then its name is free, and its handler is still there. Several are called in the order in which they
+        /// were given; on a port that is invalid already it is called at once.
+        ///
+        /// The closure must not hold the port: that would keep it.
+        ///
+        /// Threads: any. The corresponding Core Foundation function is `CFMessagePortSetInvalidationCallBack`.
+        public func onInvalidation(_ body: @escaping @Sendable () -> Void) {
+            guard !Fork.refuses("MessagePort.onInvalidation") else { return }
+            let isValid = lock.withLock {
+                if state.isValid { state.invalidationHandlers.append(body) }
+                return state.isValid
+            }
+            if !isValid { body() }
+        }
+
+        @discardableResult private func end() -> Bool {
+            let ended = lock.withLock { () -> State? in
+                guard state.isValid else { return nil }
+                let ended = state
+                state = State()
+                state.isValid = false
+                return ended
+            }
+            guard let ended else { return false }
+            ended.claim?.release()
+            for connection in ended.connections.values { connection.end() }
+            for handler in ended.invalidationHandlers { handler() }
+            return true
+        }
+
+        // MARK: On the loop's thread
+
+        private static func perform(_ source: DescriptorSource) {
+            let port = unsafeDowncast(source, to: MessagePort.self)
+            // None: another thread has invalidated the port just now.
+            if let handler = port.lock.withLock({ port.state.handler }) { perform(source, handler) }
+        }
+
+        /// What its handler does as that of a descriptor source.
+        static func perform(_ source: DescriptorSource, _ handler: (Message) -> Void) {
+            unsafeDowncast(source, to: MessagePort.self).handleNext(handler)
+        }
+
+        private func handleNext(_ handler: (Message) -> Void) {
+            for _ in 0..<Self.mostLooks {
+                guard let ready = watch.next() else { return }
+                if ready.number == Self.listening {
+                    acceptAll()
+                } else if let connection = lock.withLock({ state.connections[ready.number] }) {
+                    if ready.isWritable { connection.sendWaiting() }
+                    if ready.isReadable, receive(by: connection, handler) { return }
+                }
+            }
+        }
+
+        /// Returns whether a message was handled.
+        private func receive(by connection: MessageConnection, _ handler: (Message) -> Void) -> Bool {
+            switch connection.socket.receive() {
+            case .nothing: return false
+            case .packet(let packet) where packet.kind == .request || packet.kind == .oneWay:
+                let reply = packet.kind == .request ? Reply(to: packet, by: connection) : nil
+                handler(Message(packet, reply))
+                return true
+            case .packet, .end: break
+            case .lost(let errno):
+                Log.warning(
+                    "a message to a message port was lost, and its sender is told, since no descriptor or memory is "
+                        + "left (\(errorMessage(errno))); close some or raise the limit")
+            }
+            drop(connection)
+            return false
+        }
+
+        private func drop(_ connection: MessageConnection) {
+            watch.remove(connection.socket.descriptor)
+            connection.end()
+            _ = lock.withLock { state.connections.removeValue(forKey: connection.number) }
+        }
+
+        private func acceptAll() {
+            guard let claim = lock.withLock({ state.claim }) else { return }
+            for _ in 0..<Self.mostLooks {
+                guard let socket = claim.accept() else {
+                    switch errno {
+                    // Another user's, or one that has gone.
+                    case EPERM, ECONNABORTED: continue
+                    case EMFILE, ENFILE, ENOMEM, ENOBUFS: return waitForDescriptors(claim)
+                    default: return
+                    }
+                }
+                admit(socket)
+            }
+        }
+
+        private func admit(_ socket: MessageSocket) {
+            let connection = lock.withLock { () -> MessageConnection? in
+                guard state.isValid, state.connections.count < Self.mostConnections else { return nil }
+                state.lastNumber += 1
+                let connection = MessageConnection(state.lastNumber, socket, watch)
+                state.connections[state.lastNumber] = connection
+                return connection
+            }
+            if let connection, watch.add(socket.descriptor, connection.number) != 0 { drop(connection) }
+        }
+
+        /// Who comes cannot be let in, and would be told of in every pass. It is tried again in a moment: by a timer of
+        /// the loop's, which takes no descriptor, as those of libdispatch do.
+        private func waitForDescriptors(_ claim: PortClaim) {
+            watch.pause(claim.listener, Self.listening)
+            let loop = ThreadLoops.current
+            let timer = Timer(interval: .milliseconds(50), repeats: false) { [watch] _ in
+                watch.change(claim.listener, Self.listening, alsoWhenWritable: false)
+            }
+            for mode in loop.allModes where loop.contains(self, forMode: mode) { loop.add(timer, forMode: mode) }
+        }
+
+        /// How many are let in.
+        var connectionCount: Int { lock.withLock { state.connections.count } }
+
+        override var subject: (kind: String, number: Int32) { ("message port", descriptor) }
+        override var ownsDescriptor: Bool { true }
+        override var canBeAdded: Bool {
+            guard name == nil, isValid else { return true }
+            Log.misuse(
+                "add(DescriptorSource)",
+                "a message port without a name is not added, since nobody can find it; call setName() first")
+            return false
+        }
+    }
+}

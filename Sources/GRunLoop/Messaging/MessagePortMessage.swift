@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a message port receives, and how it is answered.
+
+extension GRunLoop.MessagePort {
+    /// A message from another process, or from this one.
+    ///
+    /// Threads: any. Core Foundation hands its parts to the `CFMessagePortCallBack`.
+    public struct Message: Sendable {
+        /// What the message means: for both sides to agree on.
+        public let id: Int32
+        /// The bytes, none if none were sent. They can be kept.
+        public let data: GRunLoop.MessageData
+        /// By what the sender gets an answer; nil if it wants none.
+        public let reply: Reply?
+        private let descriptors: ReceivedDescriptors?
+
+        init(_ packet: IncomingPacket, _ reply: Reply?) {
+            id = packet.id
+            data = packet.data
+            descriptors = packet.descriptors
+            self.reply = reply
+        }
+
+        /// How many descriptors came with it, and were not taken. Threads: any.
+        public var descriptorCount: Int { descriptors?.count ?? 0 }
+
+        /// The descriptors that came with it, close-on-exec and in the order in which they were sent: the caller's from
+        /// now on, who closes them. The second time there are none. What nobody takes is closed with the message.
+        ///
+        /// Threads: any. Core Foundation has nothing of the kind; GLib's function is
+        /// `g_unix_fd_message_steal_fds`.
+        public func takeDescriptors() -> [Int32] { descriptors?.take() ?? [] }
+    }
+
+    /// The answer to a message that wants one: now, or later, from any thread, and once.
+    ///
+    /// If it is let go of without an answer, the one who asked gets ``GRunLoop/MessageRequestError/unanswered``.
+    ///
+    /// Threads: any. In Core Foundation the `CFMessagePortCallBack` returns the answer.
+    public final class Reply: @unchecked Sendable {
+        private let connection: MessageConnection
+        private let id: Int32
+        private let conversation: UInt32
+        private let lock = Lock.take()
+        private var isSent = false
+
+        init(to packet: IncomingPacket, by connection: MessageConnection) {
+            self.connection = connection
+            id = packet.id
+            conversation = packet.conversation
+        }
+
+        deinit {
+            guard !Fork.isChild else { return }
+            if !isSent, let packet = try? OutgoingPacket(.unanswered, id: id, conversation: conversation, [], []) {
+                _ = connection.answer(packet)
+            }
+            Lock.giveBack(lock)
+        }
+
+        /// Answers. The second time it is logged, and nothing is sent.
+        ///
+        /// - Parameters:
+        ///   - data: up to 1,610,612,736 bytes. None is an answer without data.
+        ///   - descriptors: up to 16, which the receiver gets copies of. They stay the caller's.
+        /// - Returns: whether it is on its way: false if the one who asked has gone or the port is invalid; or if the
+        ///   one who asks does not take its answers, and 16 MiB or 1,024 of them wait: then the connection is ended.
+        /// - Throws: ``GRunLoop/MessageRequestError/transportError(errno:)``; another answer can be tried.
+        ///
+        /// Threads: any; it does not wait. There is no corresponding Core Foundation function.
+        @discardableResult public func send(
+            _ data: GRunLoop.MessageData = [], descriptors: [Int32] = []
+        ) throws(GRunLoop.MessageRequestError) -> Bool {
+            guard !Fork.refuses("MessagePort.Reply.send") else { return false }
+            let packet = try OutgoingPacket(.reply, id: id, conversation: conversation, data, descriptors)
+            try packet.keep()
+            guard lock.withLock({ take() }) else {
+                Log.misuse(
+                    "MessagePort.Reply.send",
+                    "this message was answered before; each has one answer, so this is ignored")
+                return false
+            }
+            return connection.answer(packet)
+        }
+
+        private func take() -> Bool {
+            defer { isSent = true }
+            return !isSent
+        }
+    }
+}

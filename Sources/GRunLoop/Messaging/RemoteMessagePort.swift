@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: Apache-2.0
+// The other side of a message port: found by its name, it sends and asks.
+
+import CGRun
+import Glibc
+
+extension GRunLoop {
+    /// A ``MessagePort`` of another process, or of this one, to which messages are sent.
+    ///
+    /// ```swift
+    /// let clock = try GRunLoop.RemoteMessagePort.lookUp("org.example.clock")
+    /// let answer = try clock.request(1, [], sendTimeout: .seconds(1), receiveTimeout: .seconds(1))
+    /// ```
+    ///
+    /// All that look up a name in a process share one connection, and one object while somebody holds it. Messages
+    /// of one thread come in the order in which they were sent. Answers are matched with their requests, also of
+    /// several threads; one that comes too late is dropped.
+    ///
+    /// Nothing of it is in a loop but while a request waits, and it needs one descriptor. That the other side has gone
+    /// is noticed by who waits for an answer, by the next message and by ``isValid``.
+    ///
+    /// Threads: any. The corresponding Core Foundation type is a remote `CFMessagePort`.
+    public final class RemoteMessagePort: @unchecked Sendable {
+        /// What an answer brings.
+        public struct Answer: Sendable {
+            /// The bytes, none if none were sent. They can be kept.
+            public let data: MessageData
+            private let descriptors: ReceivedDescriptors?
+
+            init(_ data: MessageData = [], _ descriptors: ReceivedDescriptors? = nil) {
+                self.data = data
+                self.descriptors = descriptors
+            }
+
+            /// How many descriptors came with it, and were not taken. Threads: any.
+            public var descriptorCount: Int { descriptors?.count ?? 0 }
+
+            /// The descriptors that came with it: see ``GRunLoop/MessagePort/Message/takeDescriptors()``. Threads: any.
+            public func takeDescriptors() -> [Int32] { descriptors?.take() ?? [] }
+        }
+
+        /// The name by which it was looked up. It stays, also if the port itself gets another one.
+        ///
+        /// Threads: any. The corresponding Core Foundation function is `CFMessagePortGetName`.
+        public let name: String
+
+        private let portName: PortName
+        let socket: MessageSocket
+        private let lock = Lock.take()
+        private var state = State()
+
+        /// Guarded by the lock.
+        private struct State {
+            var isValid = true
+            /// False while too many others wait to be let in.
+            var isConnected = false
+            var lastConversation: UInt32 = 0
+            var exchanges = MessageExchanges()
+            /// One for each loop that has waited here.
+            var readers: [MessageReader] = []
+            var invalidationHandlers: [@Sendable () -> Void] = []
+        }
+
+        /// Those that are valid, by their names.
+        private struct Known {
+            weak var port: RemoteMessagePort?
+        }
+        private static let knownLock = Lock.take()
+        /// Guarded by that lock.
+        nonisolated(unsafe) private static var known: [String: Known] = [:]
+
+        /// Finds the port that has a name, and connects to it.
+        ///
+        /// - Parameter name: 1 to 128 bytes of UTF-8 without a NUL.
+        /// - Returns: the port: the same one as before, as long as that is valid and somebody holds it.
+        /// - Throws: ``MessagePortError``; ``MessagePortError/notFound(_:)`` if no port has the name.
+        ///
+        /// Threads: any; it does not wait. The corresponding Core Foundation function is `CFMessagePortCreateRemote`.
+        public static func lookUp(_ name: String) throws(MessagePortError) -> RemoteMessagePort {
+            if Fork.isChild { throw .forked }
+            let portName = try PortName(name)
+            if let found = knownLock.withLock({ known[name]?.port }), found.isValid { return found }
+            let port = try RemoteMessagePort(portName)
+            // Another thread may have been quicker. What is not used goes after the lock.
+            let found = knownLock.withLock { () -> RemoteMessagePort? in
+                let found = known[name]?.port
+                if found?.isOpen != true { known[name] = Known(port: port) }
+                return found
+            }
+            return found.map { $0.isOpen ? $0 : port } ?? port
+        }
+
+        private init(_ name: PortName) throws(MessagePortError) {
+            cgrun_watch_fork()
+            guard let socket = MessageSocket() else { throw .limitReached(errno: errno) }
+            self.socket = socket
+            self.name = name.text
+            portName = name
+            state.isConnected = try name.connect(socket)
+        }
+
+        deinit {
+            if !Fork.isChild {
+                Self.forget(name)
+                socket.end()
+                for handler in state.invalidationHandlers { handler() }
+            }
+            Lock.giveBack(lock)
+        }
+
+        private static func forget(_ name: String) {
+            knownLock.withLock {
+                if let entry = known[name], entry.port == nil { known[name] = nil }
+            }
+        }
+
+        // MARK: Its end
+
+        /// False once the other side has gone and what it has sent was received, and from the call of ``invalidate()``
+        /// on. It asks the kernel, and invalidates a port whose other side has gone.
+        ///
+        /// Threads: any. The corresponding Core Foundation function is `CFMessagePortIsValid`.
+        public var isValid: Bool {
+            guard !Fork.isChild else { return false }
+            let (isValid, isConnected) = lock.withLock { (state.isValid, state.isConnected) }
+            guard isValid, isConnected, !socket.isConnected else { return isValid }
+            invalidate()
+            return false
+        }
+
+        /// Ends the connection: who waits for an answer gets ``MessageRequestError/becameInvalid``, and those that
+        /// asked for it are told. What was sent is still delivered. The second time it does nothing.
+        ///
+        /// Threads: any. The corresponding Core Foundation function is `CFMessagePortInvalidate`.
+        public func invalidate() {
+            guard !Fork.isChild else { return }
+            let (ended, exchanges) = lock.withLock { () -> (State, [MessageExchange]) in
+                let exchanges = state.exchanges.giveUpAll(.becameInvalid)
+                defer {
+                    state = State()
+                    state.isValid = false
+                }
+                return (state, exchanges)
+            }
+            guard ended.isValid else { return }
+            socket.end()
+            for exchange in exchanges { exchange.progress() }
+            for reader in ended.readers { reader.invalidate() }
+            for handler in ended.invalidationHandlers { handler() }
+        }
+
+        /// Has the closure called once, when the port becomes invalid: on the thread that notices it. Several are
+        /// called in the order in which they were given; on a port that is invalid already it is called at once.
+        ///
+        /// The closure must not hold the port: that would keep it.
+        ///
+        /// Threads: any. The corresponding Core Foundation function is `CFMessagePortSetInvalidationCallBack`.
+        public func onInvalidation(_ body: @escaping @Sendable () -> Void) {
+            guard !Fork.refuses("RemoteMessagePort.onInvalidation") else { return }
+            let isValid = lock.withLock {
+                if state.isValid { state.invalidationHandlers.append(body) }
+                return state.isValid
+            }
+            if !isValid { body() }
+        }
+
+        // MARK: Exchanges
+
+        /// A message to be sent. `progress` is called without a lock, on any thread, each time that it gets on while
+        /// somebody waits for it.
+        func prepare(
+            _ kind: PacketKind, _ id: Int32, _ data: MessageData, _ descriptors: [Int32],
+            progress: @escaping @Sendable () -> Void
+        ) throws(MessageRequestError) -> MessageExchange {
+            let (isValid, conversation) = lock.withLock { () -> (Bool, UInt32) in
+                state.lastConversation &+= 1
+                return (state.isValid, state.lastConversation)
+            }
+            guard isValid else { throw .isInvalid }
+            return MessageExchange(
+                try OutgoingPacket(kind, id: id, conversation: conversation, data, descriptors), progress: progress)
+        }
+
+        /// Sends it, or has it wait for its turn.
+        func start(_ exchange: MessageExchange) throws(MessageRequestError) {
+            connect()
+            let result = lock.withLock { () -> Result<(moved: [MessageExchange], isGone: Bool), MessageRequestError> in
+                guard state.isValid else { return .failure(.isInvalid) }
+                state.exchanges.append(exchange)
+                let sent = sendLocked()
+                guard case .sending(let packet) = exchange.stage else { return .success(sent) }
+                // It waits, and the descriptors are the caller's again as soon as this returns.
+                do throws(MessageRequestError) { try packet.keep() } catch { state.exchanges.give(up: exchange, error) }
+                return .success(sent)
+            }
+            // Who asks looks for itself.
+            let (moved, isGone) = try result.get()
+            note(moved.filter { $0 !== exchange }, isGone)
+        }
+
+        private var isOpen: Bool { lock.withLock { state.isValid } }
+
+        func stage(of exchange: MessageExchange) -> MessageExchange.Stage { lock.withLock { exchange.stage } }
+
+        /// Nothing more is expected of it, unless it is done. Returns how it ended.
+        @discardableResult func giveUp(
+            _ exchange: MessageExchange, _ error: MessageRequestError
+        ) -> MessageExchange.Outcome {
+            lock.withLock {
+                state.exchanges.give(up: exchange, error)
+                guard case .done(let outcome) = exchange.stage else { return .failure(error) }
+                return outcome
+            }
+        }
+
+        /// Sends what waits to be sent, as far as there is room. Any thread.
+        func send() {
+            connect()
+            let (moved, isGone) = lock.withLock { sendLocked() }
+            note(moved, isGone)
+        }
+
+        private func sendLocked() -> (moved: [MessageExchange], isGone: Bool) {
+            state.isConnected ? state.exchanges.send(by: socket) : ([], false)
+        }
+
+        private func note(_ moved: [MessageExchange], _ isGone: Bool) {
+            if isGone { invalidate() }
+            for exchange in moved { exchange.progress() }
+            watchForRoom()
+        }
+
+        /// Tries again to be let in.
+        private func connect() {
+            guard lock.withLock({ state.isValid && !state.isConnected }) else { return }
+            do throws(MessagePortError) {
+                guard try portName.connect(socket) else { return }
+                let readers = lock.withLock {
+                    state.isConnected = true
+                    return state.readers
+                }
+                for reader in readers { reader.noteConnected() }
+            } catch { invalidate() }
+        }
+
+        /// Waits with the thread, for a moment or until there may be room.
+        func waitForRoom(_ span: Nanoseconds) {
+            let isConnected = lock.withLock { state.isConnected }
+            cgrun_packet_wait(socket.descriptor, isConnected, isConnected ? span : min(span, 1_000_000))
+        }
+
+        /// Has the loops on which somebody waits tell of room, while something waits for that.
+        func watchForRoom() {
+            // Another thread may have changed it since: who changes it last has it right.
+            while true {
+                let (isBlocked, readers) = lock.withLock { (state.exchanges.isBlocked, state.readers) }
+                for reader in readers { reader.watchForRoom(isBlocked) }
+                if readers.isEmpty || lock.withLock({ state.exchanges.isBlocked }) == isBlocked { return }
+            }
+        }
+
+        /// Receives one answer, and those before it that are too late.
+        func receive() {
+            while true {
+                switch socket.receive() {
+                case .nothing: return
+                case .packet(let packet) where packet.kind == .reply || packet.kind == .unanswered:
+                    let outcome: MessageExchange.Outcome =
+                        packet.kind == .reply
+                        ? .success(Answer(packet.data, packet.descriptors)) : .failure(.unanswered)
+                    guard let exchange = lock.withLock({ state.exchanges.answer(packet.conversation, outcome) }) else {
+                        continue
+                    }
+                    return exchange.progress()
+                case .lost(let errno):
+                    Log.warning(
+                        "an answer of message port \(name.debugDescription) was lost, since no descriptor or memory is "
+                            + "left (\(errorMessage(errno))); close some or raise the limit")
+                    return invalidate()
+                case .packet, .end: return invalidate()
+                }
+            }
+        }
+
+        // MARK: Who waits
+
+        /// What waits on a loop, of which there is one.
+        func reader(on loop: GRunLoop) -> MessageReader? {
+            lock.withLock {
+                if let reader = state.readers.first(where: { $0.loop === loop }) { return reader }
+                guard state.isValid else { return nil }
+                state.readers.removeAll { $0.loop.isDead }
+                let reader = MessageReader(of: self, on: loop, isConnected: state.isConnected)
+                state.readers.append(reader)
+                return reader
+            }
+        }
+    }
+}
+
+extension GRunLoop.RemoteMessagePort: CustomStringConvertible {
+    /// Its name and whether it is valid, for reading. The format may change.
+    ///
+    /// Threads: any. The corresponding Core Foundation function is `CFCopyDescription`.
+    public var description: String {
+        guard !Fork.isChild else { return "<GRunLoop.RemoteMessagePort \(hexAddress(self))>{forked}" }
+        return "<GRunLoop.RemoteMessagePort \(hexAddress(self))>{valid = \(yesNo(isValid)), name = \(name)}"
+    }
+}

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+// To send to a message port and to ask it: on a loop, with a thread, or with a task.
+
+import CGRun
+import Glibc
+
+extension GRunLoop.RemoteMessagePort {
+    /// Sends a message and waits for the answer. Meanwhile the calling thread's loop is run in a mode, again and again
+    /// until a source was handled: its other items go on, and so does a ``GRunLoop/MessagePort`` of this thread that is
+    /// in that mode.
+    ///
+    /// - Parameters:
+    ///   - id: what the message means.
+    ///   - data: up to 1,610,612,736 bytes.
+    ///   - descriptors: up to 16, which the receiver gets copies of. They stay the caller's.
+    ///   - sendTimeout: how long to wait for room in the port's queue. Less than a millisecond: it is tried once. Ten
+    ///     days and more: no limit.
+    ///   - receiveTimeout: how long to wait for the answer from then on. Zero or negative: one pass. 16 years and more:
+    ///     no limit.
+    ///   - replyMode: the mode to run in. ``GRunLoop/Mode/common`` cannot be run: that is logged.
+    /// - Returns: the answer, which may be without data.
+    /// - Throws: ``GRunLoop/MessageRequestError``.
+    ///
+    /// Threads: any; not in a task, which ``request(_:_:descriptors:sendTimeout:receiveTimeout:on:replyMode:)``
+    /// suspends. The corresponding Core Foundation function is `CFMessagePortSendRequest`.
+    @available(*, noasync, message: "it runs the thread's loop; await request(_:_:on:)")
+    public func request(
+        _ id: Int32, _ data: GRunLoop.MessageData = [], descriptors: [Int32] = [], sendTimeout: Duration,
+        receiveTimeout: Duration, replyMode: GRunLoop.Mode = .default
+    ) throws(GRunLoop.MessageRequestError) -> Answer {
+        guard !Fork.refuses("RemoteMessagePort.request") else { throw .isInvalid }
+        return try exchange(.request, id, data, descriptors, sendTimeout, receiveTimeout, replyMode)
+    }
+
+    /// Sends a message that wants no answer. While the port's queue is full the calling thread's loop is run in a mode.
+    ///
+    /// - Parameters:
+    ///   - id: what the message means.
+    ///   - data: up to 1,610,612,736 bytes.
+    ///   - descriptors: up to 16, which the receiver gets copies of. They stay the caller's.
+    ///   - sendTimeout: how long to wait for room in the port's queue. Less than a millisecond: it is tried once. Ten
+    ///     days and more: no limit.
+    ///   - mode: the mode to run in. Nil: the loop is not run, and the thread is blocked.
+    /// - Throws: ``GRunLoop/MessageRequestError``. Without an error the message is in the queue of the port.
+    ///
+    /// Threads: any; not in a task, which ``send(_:_:descriptors:sendTimeout:on:mode:)`` suspends. The corresponding
+    /// Core Foundation function is `CFMessagePortSendRequest` without a reply mode.
+    @available(*, noasync, message: "it may wait for room; await send(_:_:on:)")
+    public func send(
+        _ id: Int32, _ data: GRunLoop.MessageData = [], descriptors: [Int32] = [], sendTimeout: Duration = .zero,
+        mode: GRunLoop.Mode? = nil
+    ) throws(GRunLoop.MessageRequestError) {
+        guard !Fork.refuses("RemoteMessagePort.send") else { throw .isInvalid }
+        if let mode {
+            _ = try exchange(.oneWay, id, data, descriptors, sendTimeout, .zero, mode)
+        } else {
+            try sendBlocking(id, data, descriptors, sendTimeout)
+        }
+    }
+
+    /// Sends a message and suspends the task until the answer is there. If the task is cancelled, an answer that comes
+    /// later is dropped.
+    ///
+    /// - Parameters:
+    ///   - id: what the message means.
+    ///   - data: up to 1,610,612,736 bytes.
+    ///   - descriptors: up to 16, which the receiver gets copies of. They stay the caller's, who may close them once
+    ///     this has returned.
+    ///   - sendTimeout: see ``request(_:_:descriptors:sendTimeout:receiveTimeout:replyMode:)``.
+    ///   - receiveTimeout: how long to wait for the answer once the message was sent. Zero or negative: what is there
+    ///     when the loop next looks.
+    ///   - loop: who receives the answer: it must run, or be hosted.
+    ///   - replyMode: in which modes it does so.
+    /// - Returns: the answer, which may be without data.
+    /// - Throws: ``GRunLoop/MessageRequestError``; ``GRunLoop/MessageRequestError/cancelled`` as soon as the task is
+    ///   cancelled.
+    ///
+    /// Threads: any. It is resumed as ``GRunLoop/ItemSequence/Iterator/next()`` is. There is no corresponding Core
+    /// Foundation function.
+    nonisolated(nonsending) public func request(
+        _ id: Int32, _ data: GRunLoop.MessageData = [], descriptors: [Int32] = [], sendTimeout: Duration,
+        receiveTimeout: Duration, on loop: GRunLoop = .main, replyMode: GRunLoop.Mode = .common
+    ) async throws(GRunLoop.MessageRequestError) -> Answer {
+        guard !Fork.refuses("RemoteMessagePort.request") else { throw .isInvalid }
+        return try await exchange(.request, id, data, descriptors, sendTimeout, receiveTimeout, loop, replyMode)
+    }
+
+    /// Sends a message that wants no answer. While the port's queue is full the task is suspended.
+    ///
+    /// - Parameters:
+    ///   - id: what the message means.
+    ///   - data: up to 1,610,612,736 bytes.
+    ///   - descriptors: up to 16, which the receiver gets copies of. They stay the caller's, who may close them once
+    ///     this has returned.
+    ///   - sendTimeout: see ``request(_:_:descriptors:sendTimeout:receiveTimeout:replyMode:)``.
+    ///   - loop: who waits for room: it must run, or be hosted.
+    ///   - mode: in which modes it does so.
+    /// - Throws: ``GRunLoop/MessageRequestError``.
+    ///
+    /// Threads: any. There is no corresponding Core Foundation function.
+    nonisolated(nonsending) public func send(
+        _ id: Int32, _ data: GRunLoop.MessageData = [], descriptors: [Int32] = [], sendTimeout: Duration = .zero,
+        on loop: GRunLoop = .main, mode: GRunLoop.Mode = .common
+    ) async throws(GRunLoop.MessageRequestError) {
+        guard !Fork.refuses("RemoteMessagePort.send") else { throw .isInvalid }
+        _ = try await exchange(.oneWay, id, data, descriptors, sendTimeout, .zero, loop, mode)
+    }
+
+    // MARK: How each of them waits
+
+    private func exchange(
+        _ kind: PacketKind, _ id: Int32, _ data: GRunLoop.MessageData, _ descriptors: [Int32],
+        _ sendTimeout: Duration, _ receiveTimeout: Duration, _ mode: GRunLoop.Mode
+    ) throws(GRunLoop.MessageRequestError) -> Answer {
+        guard mode != .common else {
+            Log.misuse("RemoteMessagePort.request", "no loop can run in .common, so nothing was sent; give one mode")
+            throw .transportError(errno: EINVAL)
+        }
+        let loop = ThreadLoops.current
+        // A run ends after a source was handled: also if another thread or a nested run has received the answer.
+        let news = GRunLoop.Source(order: -100) {}
+        let exchange = try prepare(kind, id, data, descriptors) {
+            news.signal()
+            if !loop.isOfThisThread { loop.wakeUp() }
+        }
+        try start(exchange)
+        if case .done(let outcome) = stage(of: exchange) { return try outcome.get() }
+        loop.add(news, forMode: mode)
+        let reader = try beginWaiting(for: exchange, on: loop, in: mode)
+        defer {
+            reader?.end(in: mode)
+            news.invalidate()
+        }
+        var limits = MessageLimits(sendTimeout, receiveTimeout, at: loop.time)
+        while true {
+            guard let (end, error) = limits.next(stage(of: exchange), at: loop.time) else { break }
+            // Core Foundation's makes a pass for an answer in any case.
+            if error == .sendTimeout, end <= loop.time { return try giveUp(exchange, error).get() }
+            let result = loop.runMode(mode, until: end, returningAfterSource: true)
+            if result == nil || end <= loop.time { return try giveUp(exchange, error).get() }
+        }
+        return try giveUp(exchange, .becameInvalid).get()
+    }
+
+    nonisolated(nonsending) private func exchange(
+        _ kind: PacketKind, _ id: Int32, _ data: GRunLoop.MessageData, _ descriptors: [Int32],
+        _ sendTimeout: Duration, _ receiveTimeout: Duration, _ loop: GRunLoop, _ mode: GRunLoop.Mode
+    ) async throws(GRunLoop.MessageRequestError) -> Answer {
+        if Task.isCancelled { throw .cancelled }
+        if loop.isDead { throw .loopEnded }
+        let mailbox = Mailbox<Void>(of: loop) { older, _ in older }
+        // Closes the mailbox also if the task is cancelled before it first suspends.
+        defer { mailbox.close(.done) }
+        let exchange = try prepare(kind, id, data, descriptors) { mailbox.send(()) }
+        mailbox.open(for: MessageWithdrawal(of: exchange, from: self))
+        try start(exchange)
+        if case .done(let outcome) = stage(of: exchange) { return try outcome.get() }
+        let reader = try beginWaiting(for: exchange, on: loop, in: mode)
+        defer { reader?.end(in: mode) }
+        var limits = MessageLimits(sendTimeout, receiveTimeout, at: loop.time)
+        while true {
+            guard let (end, error) = limits.next(stage(of: exchange), at: loop.time) else { break }
+            if error == .sendTimeout, end <= loop.time { return try giveUp(exchange, error).get() }
+            let timer = end == .never ? nil : GRunLoop.Timer(fireAt: end.instant) { _ in mailbox.send(()) }
+            if let timer { loop.add(timer, forMode: mode) }
+            defer { timer?.invalidate() }
+            guard await mailbox.next(isolation: #isolation) != nil else {
+                throw mailbox.reason == .loopEnded ? .loopEnded : .cancelled
+            }
+            if end <= loop.time { return try giveUp(exchange, error).get() }
+        }
+        return try giveUp(exchange, .becameInvalid).get()
+    }
+
+    /// Nil if the port has become invalid meanwhile: then the exchange is done.
+    private func beginWaiting(
+        for exchange: MessageExchange, on loop: GRunLoop, in mode: GRunLoop.Mode
+    ) throws(GRunLoop.MessageRequestError) -> MessageReader? {
+        guard let reader = reader(on: loop) else { return nil }
+        do throws(GRunLoop.DescriptorError) { try reader.begin(in: mode) } catch {
+            _ = try giveUp(exchange, .transportError(errno: error.number)).get()
+        }
+        watchForRoom()
+        return reader
+    }
+
+    private func sendBlocking(
+        _ id: Int32, _ data: GRunLoop.MessageData, _ descriptors: [Int32], _ sendTimeout: Duration
+    ) throws(GRunLoop.MessageRequestError) {
+        let exchange = try prepare(.oneWay, id, data, descriptors) {}
+        try start(exchange)
+        var limits = MessageLimits(sendTimeout, .zero, at: .now())
+        while let (end, error) = limits.next(stage(of: exchange), at: .now()) {
+            let span = end.subtractingSaturating(.now())
+            if span <= 0 {
+                _ = try giveUp(exchange, error).get()
+                return
+            }
+            waitForRoom(span)
+            send()
+        }
+        _ = try giveUp(exchange, .becameInvalid).get()
+    }
+}
+
+/// Until when a message may wait to be sent, and then its answer.
+private struct MessageLimits {
+    private let sendEnd: Nanoseconds
+    private let receiveSpan: Nanoseconds
+    private var receiveEnd: Nanoseconds?
+
+    init(_ sendTimeout: Duration, _ receiveTimeout: Duration, at time: Nanoseconds) {
+        let span = Nanoseconds(saturating: sendTimeout)
+        // Core Foundation's limits.
+        sendEnd = span < 1_000_000 ? .min : span >= 10 * 86_400 * 1_000_000_000 ? .never : time.addingSaturating(span)
+        receiveSpan = Nanoseconds(saturating: receiveTimeout)
+    }
+
+    /// What the exchange waits for now: until when, and what it is if that is over. Nil if it is done.
+    mutating func next(
+        _ stage: MessageExchange.Stage, at time: Nanoseconds
+    ) -> (end: Nanoseconds, error: GRunLoop.MessageRequestError)? {
+        switch stage {
+        case .done: return nil
+        case .sending: return (sendEnd, .sendTimeout)
+        case .waiting:
+            let end = receiveEnd ?? (receiveSpan > .longest ? .never : time.addingSaturating(receiveSpan))
+            receiveEnd = end
+            return (end, .receiveTimeout)
+        }
+    }
+}
+
+/// A task does not wait for an exchange any more.
+private final class MessageWithdrawal: Invalidatable {
+    private let exchange: MessageExchange
+    private let port: GRunLoop.RemoteMessagePort
+
+    init(of exchange: MessageExchange, from port: GRunLoop.RemoteMessagePort) {
+        self.exchange = exchange
+        self.port = port
+    }
+
+    func invalidate() { port.giveUp(exchange, .cancelled) }
+}
+
+extension GRunLoop.DescriptorError {
+    fileprivate var number: Int32 {
+        switch self {
+        case .invalid: EBADF
+        case .notPollable: EPERM
+        case .limitReached(let errno), .system(let errno): errno
+        }
+    }
+}

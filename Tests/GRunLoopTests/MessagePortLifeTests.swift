@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: Apache-2.0
+// Message ports beyond Core Foundation's: answers that come later, tasks, descriptors, large data, actors.
+
+import Glibc
+import TestSupport
+import Testing
+
+@testable import GRunLoop
+
+private typealias Port = GRunLoop.MessagePort
+private typealias Remote = GRunLoop.RemoteMessagePort
+private typealias Failure = GRunLoop.MessageRequestError
+private typealias Data = GRunLoop.MessageData
+
+/// A port on a thread that runs its loop, and the remote port to it.
+private struct Pair {
+    let port: Port
+    let remote: Remote
+    let thread = LoopThread.running()
+
+    init(_ handler: @escaping @Sendable (Port.Message) -> Void) throws {
+        let name = RuntimeDirectory.newName()
+        port = try Port(name, handler: handler)
+        remote = try Remote.lookUp(name)
+        try thread.loop.add(port, forMode: .default)
+    }
+
+    static func echo() throws -> Pair {
+        try Pair { message in _ = try? message.reply?.send(message.data, descriptors: message.takeDescriptors()) }
+    }
+
+    func finish() {
+        port.invalidate()
+        thread.finish()
+        answering.finish()
+    }
+
+    func request(_ data: Data = [], id: Int32 = 1, limit: Duration = .seconds(30)) async throws(Failure)
+        -> Remote.Answer
+    {
+        try await remote.request(
+            id, data, sendTimeout: limit, receiveTimeout: limit, on: answering.loop)
+    }
+
+    /// Where the answers come in.
+    let answering = LoopThread.running()
+}
+
+private func failure(of body: () async throws(Failure) -> Void) async -> Failure? {
+    do throws(Failure) {
+        try await body()
+        return nil
+    } catch { return error }
+}
+
+/// Waits without a thread: those of tasks are few.
+private func eventually(_ condition: () -> Bool) async -> Bool {
+    for _ in 0..<30_000 {
+        if condition() { return true }
+        try? await Task.sleep(for: .milliseconds(1))
+    }
+    return false
+}
+
+@Suite("Message ports: answers, tasks, descriptors") struct MessagePortLifeTests {
+    // MARK: Answers
+
+    @Test("an answer may come later, from any thread, and once")
+    func later() async throws {
+        let kept = Shared<Port.Reply?>(nil)
+        let pair = try Pair { message in kept.value = message.reply }
+        async let answer = pair.request()
+        #expect(await eventually { kept.value != nil })
+        let (first, second) = (try kept.value?.send([5]), capturingLog { try? kept.value?.send([6]) })
+        #expect(first == true && second.result == false)
+        #expect(second.messages.count == 1 && second.messages.first?.contains("answered before") == true)
+        #expect(Array(try await answer.data) == [5])
+        pair.finish()
+    }
+
+    @Test("who lets go of a request without an answer tells the one who asked, at once")
+    func unanswered() async throws {
+        let pair = try Pair { _ in }
+        let start = GRunLoop.now
+        let error = await failure { () async throws(Failure) in _ = try await pair.request() }
+        #expect(error == .unanswered && error?.code == -6)
+        #expect(GRunLoop.now - start < .seconds(20))
+        pair.finish()
+    }
+
+    @Test("an answer for one who has gone is false")
+    func gone() async throws {
+        let kept = Shared<Port.Reply?>(nil)
+        let pair = try Pair { message in kept.value = message.reply }
+        let error = await failure { () async throws(Failure) in _ = try await pair.request(limit: .milliseconds(5)) }
+        #expect(error == .receiveTimeout)
+        #expect(await eventually { kept.value != nil })
+        pair.remote.invalidate()
+        #expect(await eventually { (try? kept.value?.send()) == false })
+        pair.finish()
+    }
+
+    @Test("a port that is invalidated in its own handler has sent its answer")
+    func invalidatedInHandler() async throws {
+        let box = Shared<Port?>(nil)
+        let pair = try Pair { message in
+            _ = try? message.reply?.send([1])
+            box.value?.invalidate()
+        }
+        box.value = pair.port
+        #expect(Array(try await pair.request().data) == [1])
+        #expect(!pair.port.isValid)
+        box.value = nil
+        pair.finish()
+    }
+
+    @Test("a request in its own handler is handled by the nested run")
+    func inItsOwnHandler() async throws {
+        let remote = Shared<Remote?>(nil)
+        let pair = try Pair { message in
+            guard message.id > 0 else {
+                _ = try? message.reply?.send([0])
+                return
+            }
+            let inner = try? remote.value?.request(
+                message.id - 1, sendTimeout: .zero, receiveTimeout: .seconds(30))
+            _ = try? message.reply?.send(Data((inner.map { Array($0.data) } ?? []) + [UInt8(message.id)]))
+        }
+        remote.value = pair.remote
+        #expect(Array(try await pair.request(id: 5).data) == [0, 1, 2, 3, 4, 5])
+        pair.finish()
+        remote.value = nil
+    }
+
+    @Test("one who does not take its answers is let go of, and nobody else")
+    func doesNotTake() async throws {
+        let answers = Shared<[Bool]>([])
+        let pair = try Pair { message in
+            let sent = try? message.reply?.send(Data([UInt8](repeating: 1, count: 60_000)))
+            answers.update { $0.append(sent ?? false) }
+        }
+        // Bare: it asks and never reads.
+        let name = try PortName(pair.port.name ?? "")
+        let socket = try #require(MessageSocket())
+        #expect(try name.connect(socket))
+        var asked = 0
+        while asked < 3000, answers.value.last != false {
+            let packet = try OutgoingPacket(.request, id: 1, conversation: UInt32(asked), [], [])
+            switch socket.send(packet) {
+            case .sent: asked += 1
+            case .full: usleep(1000)
+            case .gone, .failed: asked = 3000
+            }
+        }
+        #expect(await eventually { answers.value.contains(false) })
+        #expect(Array(try await pair.request().data).count == 60_000)
+        pair.finish()
+    }
+
+    // MARK: Tasks
+
+    @Test("a task that is cancelled goes on at once; the answer is dropped, and the next one is right")
+    func cancelled() async throws {
+        let kept = Shared<[Port.Message]>([])
+        let pair = try Pair { message in kept.update { $0.append(message) } }
+        let task = Task { () -> Failure? in
+            await failure { () async throws(Failure) in _ = try await pair.request([1]) }
+        }
+        #expect(await eventually { kept.value.count == 1 })
+        task.cancel()
+        let error = await task.value
+        #expect(error == .cancelled && error?.code == -7)
+        #expect(try kept.value[0].reply?.send([1]) == true)
+        async let answer = pair.request([2])
+        #expect(await eventually { kept.value.count == 2 })
+        #expect(try kept.value[1].reply?.send([2]) == true)
+        #expect(Array(try await answer.data) == [2])
+        pair.finish()
+    }
+
+    @Test("the end of the loop's thread ends the wait of a task, and leaves nothing")
+    func loopEnds() async throws {
+        let kept = Shared<Port.Message?>(nil)
+        let pair = try Pair { message in kept.value = message }
+        let worker = LoopThread.running()
+        let loop = worker.loop
+        async let error = failure { () async throws(Failure) in
+            _ = try await pair.remote.request(1, sendTimeout: .zero, receiveTimeout: .seconds(30), on: loop)
+        }
+        #expect(await eventually { kept.value != nil })
+        worker.finish()
+        #expect(await error == .loopEnded)
+        let late = await failure { () async throws(Failure) in
+            _ = try await pair.remote.request(1, sendTimeout: .zero, receiveTimeout: .seconds(30), on: loop)
+        }
+        #expect(late == .loopEnded)
+        pair.finish()
+    }
+
+    @Test("a task that sends waits for room, and its messages come in their order")
+    func asyncSends() async throws {
+        let ids = Shared<[Int32]>([])
+        let pair = try Pair { message in
+            usleep(500)
+            ids.update { $0.append(message.id) }
+        }
+        let block = Data([UInt8](repeating: 1, count: 50_000))
+        for id: Int32 in 0..<100 {
+            try await pair.remote.send(id, block, sendTimeout: .seconds(60), on: pair.answering.loop)
+        }
+        #expect(await eventually { ids.value.count == 100 })
+        #expect(ids.value == Array(0..<100))
+        pair.finish()
+    }
+
+    @Test("the receiver dies while 50 tasks wait for room and for answers: each is told")
+    func diesWhileTheyWait() async throws {
+        let pair = try Pair { _ in usleep(200_000) }
+        let block = Data([UInt8](repeating: 1, count: 60_000))
+        let errors = await withTaskGroup(of: Failure?.self) { group in
+            for number in 0..<50 {
+                group.addTask {
+                    await failure { () async throws(Failure) in
+                        if number % 2 == 0 { _ = try await pair.request(block) }
+                        try await pair.remote.send(1, block, sendTimeout: .seconds(30), on: pair.answering.loop)
+                    }
+                }
+            }
+            usleep(50_000)
+            pair.port.invalidate()
+            return await group.reduce(into: []) { $0.append($1) }
+        }
+        let told = errors.compactMap { $0 }
+        #expect(told.allSatisfy { [.becameInvalid, .isInvalid, .unanswered].contains($0) }, "\(told)")
+        #expect(told.contains(.becameInvalid))
+        pair.finish()
+    }
+
+    // MARK: What goes along
+
+    @Test("descriptors go along in both directions; those that nobody takes are closed")
+    func descriptors() async throws {
+        let before = openDescriptorCount()
+        do {
+            let pair = try Pair.echo()
+            let pipe = Pipe()
+            let answer = try await pair.remote.request(
+                1, descriptors: [pipe.writeEnd, pipe.readEnd], sendTimeout: .zero, receiveTimeout: .seconds(30),
+                on: pair.answering.loop)
+            #expect(answer.descriptorCount == 2)
+            let taken = answer.takeDescriptors()
+            #expect(taken.count == 2 && answer.takeDescriptors().isEmpty)
+            #expect(fcntl(taken[0], F_GETFD) & FD_CLOEXEC != 0)
+            #expect(write(taken[0], "x", 1) == 1)
+            #expect(pipe.drain() == "x")
+            for descriptor in taken { close(descriptor) }
+            for _ in 0..<100 {
+                _ = try await pair.remote.request(
+                    1, descriptors: [pipe.readEnd], sendTimeout: .zero, receiveTimeout: .seconds(30),
+                    on: pair.answering.loop)
+            }
+            pair.finish()
+        }
+        // Of the echo's takeDescriptors() the test is the owner; of 100 and 2 each.
+        #expect(await eventually { openDescriptorCount() <= before + 102 + 4 })
+    }
+
+    @Test("more than 64 KiB come as memory that cannot change, and are the same bytes")
+    func large() async throws {
+        let pair = try Pair.echo()
+        for size in [0, 1, 65_535, 65_536, 65_537, 1 << 20, 50_000_001] {
+            let bytes = (0..<size).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) }
+            let answer = try await pair.request(Data(bytes))
+            #expect(answer.data.count == size)
+            #expect(answer.data.withUnsafeBytes { $0.elementsEqual(bytes) })
+        }
+        pair.finish()
+    }
+
+    @Test("what waits to be sent has descriptors of its own: the caller may close its copies")
+    func keepsDescriptors() async throws {
+        let counts = Shared<[Int]>([])
+        let pair = try Pair { message in
+            usleep(2000)
+            let taken = message.takeDescriptors()
+            counts.update { $0.append(taken.filter { fcntl($0, F_GETFD) >= 0 }.count) }
+            for descriptor in taken { close(descriptor) }
+        }
+        let block = Data([UInt8](repeating: 1, count: 60_000))
+        await withTaskGroup(of: Void.self) { group in
+            for _ in 0..<20 {
+                group.addTask {
+                    let pipe = Pipe()
+                    try? await pair.remote.send(
+                        1, block, descriptors: [pipe.readEnd, pipe.writeEnd], sendTimeout: .seconds(60),
+                        on: pair.answering.loop)
+                }
+            }
+        }
+        #expect(await eventually { counts.value.count == 20 })
+        #expect(counts.value.allSatisfy { $0 == 2 })
+        pair.finish()
+    }
+
+    // MARK: Many, and nothing left
+
+    @Test("1,000 idle connections: a message is one pass of the same system calls, and all are let go of")
+    func manyConnections() async throws {
+        try await onFreshThread { loop in
+            let count = Counter()
+            let port = try Port(RuntimeDirectory.newName()) { _ in count.increment() }
+            try loop.add(port, forMode: .default)
+            let name = try PortName(port.name ?? "")
+            var sockets: [MessageSocket] = []
+            for _ in 0..<400 {
+                let socket = try #require(MessageSocket())
+                #expect(try name.connect(socket))
+                sockets.append(socket)
+            }
+            let packet = try OutgoingPacket(.oneWay, id: 1, conversation: 1, [], [])
+            guard case .sent = sockets[399].send(packet) else { return #expect(Bool(false)) }
+            while count.value == 0 { loop.run(for: .seconds(30), returningAfterSourceHandled: true) }
+            #expect(port.connectionCount == 400)
+            sockets = []
+            while port.connectionCount > 0 { loop.run(for: .seconds(30), returningAfterSourceHandled: true) }
+            port.invalidate()
+        }
+    }
+
+    @Test("a thousand ports come, are asked and go: no descriptor is left")
+    func thousand() { #expect(runChild("ports-thousand").output == ["none is left"]) }
+
+    // MARK: Actors
+
+    @Test("a handler of the main actor's and of an actor's are called there")
+    func isolated() async throws {
+        let thread = try GRunLoop.Thread(name: "port")
+        let name = RuntimeDirectory.newName()
+        let port = try await thread.loop.isolation.makePort(name)
+        let remote = try Remote.lookUp(name)
+        let answering = LoopThread.running()
+        let answer = try await remote.request(
+            1, sendTimeout: .zero, receiveTimeout: .seconds(30), on: answering.loop)
+        #expect(Array(answer.data) == [1])
+        port.invalidate()
+        answering.finish()
+        let main = try Port(answering: RuntimeDirectory.newName()) { @MainActor _ in nil }
+        #expect(main.isValid)
+        main.invalidate()
+    }
+}
+
+extension GRunLoop.Isolation {
+    fileprivate func makePort(_ name: String) throws -> GRunLoop.MessagePort {
+        var calls: UInt8 = 0
+        let port = try GRunLoop.MessagePort(answering: name, isolation: self) { _ in
+            calls += 1
+            return [calls]
+        }
+        try loop.add(port, forMode: .default)
+        return port
+    }
+}

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// Message ports and their processes: each fact has one of its own, of grun-test-child.
+
+import Glibc
+import TestSupport
+import Testing
+
+@testable import GRunLoop
+
+@Suite("Message ports of processes", .serialized) struct MessagePortProcessTests {
+    private func lines(of scenario: String) -> [String] {
+        let child = runChild(scenario)
+        #expect(child.status == 0, "\(child.errors)")
+        return child.output
+    }
+
+    @Test("a directory that is missing, open to others, a link or a file is refused, with what to do")
+    func environment() {
+        #expect(
+            lines(of: "ports-environment") == [
+                "unset: noRuntimeDirectory, noRuntimeDirectory",
+                "empty: noRuntimeDirectory, noRuntimeDirectory",
+                "relative: noRuntimeDirectory, noRuntimeDirectory",
+                "missing: system \(ENOENT), system \(ENOENT)",
+                "fresh: nothing, notFound",
+                "open to the group: unsafeDirectory, unsafeDirectory",
+                "names open to others: unsafeDirectory, unsafeDirectory",
+                "a link: unsafeDirectory, unsafeDirectory",
+                "a file: unsafeDirectory, unsafeDirectory",
+                "200 characters: nothing, notFound",
+            ])
+    }
+
+    @Test("a full and a read-only file system are errors, with what to do")
+    func fullFileSystem() {
+        let output = lines(of: "ports-full")
+        // Where the system gives nobody a namespace there is nothing to mount in.
+        guard output != ["no namespace"], output != ["no mount"] else { return }
+        #expect(
+            output == ["no file left: system \(ENOSPC), notFound", "read-only: system \(EROFS), notFound"])
+    }
+
+    @Test("item 247: the name of a killed owner can be taken at once, also while a child that it forked lives")
+    func killedOwner() async throws {
+        let here = try GRunLoop.MessagePort("org.example.parent") { _ in }
+        let child = runChild("ports-fork-and-die", sharing: RuntimeDirectory.path)
+        let forked = try #require(child.output.first.flatMap { pid_t($0) })
+        #expect(child.signal == SIGKILL)
+        #expect(exists(forked))
+        let port = try GRunLoop.MessagePort("org.example.forked") { _ in }
+        #expect(port.name == "org.example.forked")
+        port.invalidate()
+        // Nor has it the connection: who had it is seen to go.
+        try await onFreshThread { loop in
+            try loop.add(here, forMode: .default)
+            loop.run(for: .milliseconds(50))
+            #expect(here.connectionCount == 0)
+        }
+        here.invalidate()
+        kill(forked, SIGKILL)
+    }
+
+    @Test("another user gets nothing, and is not trusted", .enabled(if: geteuid() == 0))
+    func otherUser() {
+        #expect(
+            lines(of: "ports-other-user") == [
+                "its directory: closed", "another user: let go of", "an impostor: notPermitted",
+            ])
+    }
+
+    @Test("where no descriptor is left who comes waits, the loop does not spin, and it goes on afterwards")
+    func noDescriptors() {
+        #expect(
+            lines(of: "ports-without-descriptors") == [
+                "at the limit: limitReached, limitReached", "not let in: 0 messages, few passes", "let in: 1 message",
+            ])
+    }
+}

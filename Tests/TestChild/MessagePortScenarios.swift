@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+// What message ports do to a process, and its end, its forks and its environment to them.
+
+import GRunLoop
+import Glibc
+import TestSupport
+
+let messagePortScenarios: [String: @Sendable () throws -> Void] = [
+    "ports-thousand": portsThousand,
+    "ports-environment": portsEnvironment,
+    "ports-full": portsOnFullFileSystems,
+    "ports-fork-and-die": portsForkAndDie,
+    "ports-other-user": portsOfAnotherUser,
+    "ports-without-descriptors": portsWithoutDescriptors,
+]
+
+private func portsThousand() throws {
+    _ = RuntimeDirectory.path
+    let loop = GRunLoop.current
+    loop.run(for: .zero)
+    func round() throws {
+        let port = try GRunLoop.MessagePort(answering: RuntimeDirectory.newName()) { $0.data }
+        try loop.add(port, forMode: .default)
+        let remote = try GRunLoop.RemoteMessagePort.lookUp(port.name ?? "")
+        _ = try remote.request(1, [1], sendTimeout: .zero, receiveTimeout: .seconds(30))
+        port.invalidate()
+    }
+    try round()
+    let before = openDescriptorCount()
+    for _ in 0..<1000 { try round() }
+    say(openDescriptorCount() == before ? "none is left" : "\(openDescriptorCount() - before) are left")
+}
+
+// MARK: The environment
+
+/// How making a port and looking one up fail, by the first words of the errors.
+private func attempt(_ what: String) {
+    func failure(_ body: () throws -> Void) -> String {
+        do {
+            try body()
+            return "nothing"
+        } catch {
+            let name = String(describing: error)
+            guard name.contains("; ") else { return "no remedy: \(name)" }
+            return kind(of: error)
+        }
+    }
+    let local = failure { try GRunLoop.MessagePort("org.example.attempt") { _ in }.invalidate() }
+    let remote = failure { _ = try GRunLoop.RemoteMessagePort.lookUp("org.example.attempt") }
+    say("\(what): \(local), \(remote)")
+}
+
+private func kind(of error: any Error) -> String {
+    switch error as? GRunLoop.MessagePortError {
+    case .noRuntimeDirectory: "noRuntimeDirectory"
+    case .unsafeDirectory: "unsafeDirectory"
+    case .notFound: "notFound"
+    case .system(let errno, _): "system \(errno)"
+    case .limitReached: "limitReached"
+    case .notPermitted: "notPermitted"
+    case .taken: "taken"
+    case let error: "\(String(describing: error))"
+    }
+}
+
+private func portsEnvironment() {
+    unsetenv("XDG_RUNTIME_DIR")
+    attempt("unset")
+    setenv("XDG_RUNTIME_DIR", "", 1)
+    attempt("empty")
+    setenv("XDG_RUNTIME_DIR", "tmp", 1)
+    attempt("relative")
+    setenv("XDG_RUNTIME_DIR", "/tmp/grun-there-is-none", 1)
+    attempt("missing")
+    let path = RuntimeDirectory.path
+    attempt("fresh")
+    chmod(path, 0o750)
+    attempt("open to the group")
+    chmod(path, 0o700)
+    chmod(path + "/grun-ports", 0o701)
+    attempt("names open to others")
+    rename(path + "/grun-ports", path + "/elsewhere")
+    chmod(path + "/elsewhere", 0o700)
+    symlink("elsewhere", path + "/grun-ports")
+    attempt("a link")
+    unlink(path + "/grun-ports")
+    close(open(path + "/grun-ports", O_CREAT | O_WRONLY | O_CLOEXEC, 0o700))
+    attempt("a file")
+    unlink(path + "/grun-ports")
+    // Longer than the address of a socket can be.
+    let long = path + "/" + String(repeating: "d", count: 200)
+    mkdir(long, 0o700)
+    setenv("XDG_RUNTIME_DIR", long, 1)
+    attempt("200 characters")
+    exit(0)
+}
+
+/// In a mount namespace of its own, if the system lets it have one.
+private func portsOnFullFileSystems() {
+    guard let mount = Namespace.enter() else { return say("no namespace") }
+    let path = RuntimeDirectory.path
+    guard mount(path, "size=64k,nr_inodes=2,mode=700", 0) else { return say("no mount") }
+    // The directory of the names takes the last one.
+    attempt("no file left")
+    let (readOnly, remount): (UInt, UInt) = (1, 32)
+    guard mount(path, "mode=700", 0), mount(path, "", readOnly | remount) else {
+        return say("no mount")
+    }
+    attempt("read-only")
+    exit(0)
+}
+
+private enum Namespace {
+    typealias Mount = (String, String, UInt) -> Bool
+
+    static func enter() -> Mount? {
+        typealias Unshare = @convention(c) (Int32) -> Int32
+        typealias RawMount =
+            @convention(c) (
+                UnsafePointer<CChar>?, UnsafePointer<CChar>?, UnsafePointer<CChar>?, UInt, UnsafePointer<CChar>?
+            ) -> Int32
+        guard let unshare = dlsym(nil, "unshare"), let raw = dlsym(nil, "mount") else { return nil }
+        let (newUser, newMounts): (Int32, Int32) = (0x1000_0000, 0x0002_0000)
+        let (user, group) = (geteuid(), getegid())
+        let enter = unsafeBitCast(unshare, to: Unshare.self)
+        if enter(newMounts) != 0 {
+            guard enter(newUser | newMounts) == 0 else { return nil }
+            for (file, text) in [
+                ("setgroups", "deny"), ("uid_map", "\(user) \(user) 1"), ("gid_map", "\(group) \(group) 1"),
+            ] {
+                let descriptor = open("/proc/self/" + file, O_WRONLY)
+                _ = write(descriptor, text, text.utf8.count)
+                close(descriptor)
+            }
+        }
+        let function = unsafeBitCast(raw, to: RawMount.self)
+        // Nobody else sees what is mounted.
+        let (recursive, isPrivate): (UInt, UInt) = (0x4000, 0x4_0000)
+        guard function(nil, "/", nil, recursive | isPrivate, nil) == 0 else { return nil }
+        return { path, options, flags in function("tmpfs", path, "tmpfs", flags, options) == 0 }
+    }
+}
+
+// MARK: Processes
+
+/// The owner of a name forks a child that lives, tells of both, and is killed.
+private func portsForkAndDie() throws {
+    let port = try GRunLoop.MessagePort("org.example.forked") { _ in }
+    try GRunLoop.current.add(port, forMode: .default)
+    let remote = try? GRunLoop.RemoteMessagePort.lookUp("org.example.parent")
+    let child = fork {
+        // Whoever reads what is said waits for the end of this one, too.
+        for descriptor: Int32 in 0...2 { close(descriptor) }
+        sleep(60)
+        return 0
+    }
+    say("\(child)")
+    withExtendedLifetime((port, remote)) { _ = kill(getpid(), SIGKILL) }
+}
+
+/// As root: who else there is gets nothing.
+private func portsOfAnotherUser() throws {
+    let nobody: uid_t = 65_534
+    let path = RuntimeDirectory.path
+    let loop = GRunLoop.current
+    let port = try GRunLoop.MessagePort(answering: "org.example.mine") { _ in [1] }
+    try loop.add(port, forMode: .default)
+    let remote = try GRunLoop.RemoteMessagePort.lookUp("org.example.mine")
+    _ = try remote.request(1, sendTimeout: .zero, receiveTimeout: .seconds(30))
+    let socket = try Directory.socket(in: path + "/grun-ports")
+    func asNobody(_ body: @escaping @Sendable () -> Int32) -> Int32 {
+        reap(
+            fork {
+                guard setgid(nobody) == 0, setuid(nobody) == 0 else { return 99 }
+                return body()
+            })
+    }
+    say("its directory: \(asNobody { connect(socket) == nil ? EACCES : 0 } == EACCES ? "closed" : "open")")
+    // Were it open, the socket would be asked.
+    chmod(path, 0o755)
+    chmod(path + "/grun-ports", 0o777)
+    chmod(socket, 0o777)
+    let stranger = fork {
+        guard setgid(nobody) == 0, setuid(nobody) == 0, let connection = connect(socket) else { return 99 }
+        var byte: UInt8 = 0
+        return read(connection, &byte, 1) == 0 ? 0 : 1
+    }
+    loop.run(for: .milliseconds(300))
+    say("another user: \(reap(stranger) == 0 ? "let go of" : "let in")")
+    chmod(socket, 0o600)
+    // And the other way round: a stranger has put a socket in the place of the port's.
+    port.invalidate()
+    let ready = Pipe()
+    let impostor = fork {
+        guard setgid(nobody) == 0, setuid(nobody) == 0, listen(at: socket) else { return 99 }
+        ready.send()
+        sleep(20)
+        return 0
+    }
+    while ready.drain().isEmpty { usleep(1000) }
+    chmod(path, 0o700)
+    chmod(path + "/grun-ports", 0o700)
+    do {
+        _ = try GRunLoop.RemoteMessagePort.lookUp("org.example.mine")
+        say("an impostor: connected")
+    } catch { say("an impostor: \(kind(of: error))") }
+    kill(impostor, SIGKILL)
+    reap(impostor)
+    exit(0)
+}
+
+private enum Directory {
+    struct NotFound: Error {}
+
+    /// The one socket in a directory.
+    static func socket(in directory: String) throws -> String {
+        guard let stream = opendir(directory) else { throw NotFound() }
+        defer { closedir(stream) }
+        while let entry = readdir(stream) {
+            guard Int32(entry.pointee.d_type) == Int32(DT_SOCK) else { continue }
+            return directory + "/"
+                + withUnsafePointer(to: &entry.pointee.d_name) {
+                    $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+                }
+        }
+        throw NotFound()
+    }
+}
+
+private func withAddress(_ path: String, _ body: (UnsafePointer<sockaddr>, socklen_t) -> Int32) -> Int32 {
+    var address = sockaddr_un()
+    address.sun_family = sa_family_t(AF_UNIX)
+    withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
+    return withUnsafePointer(to: &address) {
+        $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { body($0, socklen_t(MemoryLayout<sockaddr_un>.size)) }
+    }
+}
+
+private func connect(_ path: String) -> Int32? {
+    let connection = socket(AF_UNIX, Int32(SOCK_SEQPACKET.rawValue), 0)
+    return withAddress(path) { connect(connection, $0, $1) } == 0 ? connection : nil
+}
+
+private func listen(at path: String) -> Bool {
+    let listener = socket(AF_UNIX, Int32(SOCK_SEQPACKET.rawValue), 0)
+    unlink(path)
+    return withAddress(path) { bind(listener, $0, $1) } == 0 && listen(listener, 8) == 0
+}
+
+// MARK: No descriptor is left
+
+private func portsWithoutDescriptors() throws {
+    _ = RuntimeDirectory.path
+    let loop = GRunLoop.current
+    let count = Counter()
+    let port = try GRunLoop.MessagePort("org.example.full") { _ in count.increment() }
+    try loop.add(port, forMode: .default)
+    loop.run(for: .zero)
+    // One in the queue, that cannot be let in.
+    let remote = try GRunLoop.RemoteMessagePort.lookUp("org.example.full")
+    try remote.send(1)
+    let opened = useUpDescriptors()
+    attempt("at the limit")
+    let passes = Counter()
+    let observer = loop.on(.beforeTimers) { _ in passes.increment() }
+    loop.run(for: .milliseconds(400))
+    say("not let in: \(count.value) messages, \(passes.value < 40 ? "few passes" : "\(passes.value) passes")")
+    for descriptor in opened { close(descriptor) }
+    loop.run(for: .seconds(30), returningAfterSourceHandled: true)
+    while count.value == 0 { loop.run(for: .seconds(30), returningAfterSourceHandled: true) }
+    say("let in: \(count.value) message")
+    observer.invalidate()
+    exit(0)
+}
