@@ -4,20 +4,13 @@
 #define _GNU_SOURCE
 
 #include "cgrun.h"
+#include "sanitized.h"
 
 #include <linux/futex.h>
 #include <linux/membarrier.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-#if defined(__SANITIZE_THREAD__)
-#define IS_SANITIZED 1
-#elif defined(__has_feature)
-#define IS_SANITIZED __has_feature(thread_sanitizer)
-#else
-#define IS_SANITIZED 0
-#endif
 
 bool cgrun_lock_needs_fence = true;
 

@@ -4,6 +4,7 @@
 #define _GNU_SOURCE
 
 #include "cgrun.h"
+#include "sanitized.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -96,13 +97,6 @@ int cgrun_duplicate_onto(int descriptor, int onto)
 }
 
 // The Thread Sanitizer does not know sem_clockwait(): what its caller reads would look unordered.
-#if defined(__SANITIZE_THREAD__)
-#define IS_SANITIZED 1
-#elif defined(__has_feature)
-#define IS_SANITIZED __has_feature(thread_sanitizer)
-#else
-#define IS_SANITIZED 0
-#endif
 #if IS_SANITIZED
 void __tsan_acquire(void *address);
 #define NOTE_SIGNALLED(semaphore) __tsan_acquire(semaphore)

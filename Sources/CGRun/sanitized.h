@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether this is a build for the Thread Sanitizer. GCC defines a macro, Clang has a feature.
+#ifndef SANITIZED_H
+#define SANITIZED_H
+
+#if defined(__SANITIZE_THREAD__)
+#define IS_SANITIZED 1
+#elif defined(__has_feature)
+#define IS_SANITIZED __has_feature(thread_sanitizer)
+#else
+#define IS_SANITIZED 0
+#endif
+
+#endif
