@@ -57,8 +57,11 @@ struct Call {
             return nil
         }
         // By far most calls name one of these two, and a long name is a piece of memory.
-        if strcmp(name, GRUN_MODE_DEFAULT) == 0 { return .default }
-        if strcmp(name, GRUN_MODE_COMMON) == 0 { return .common }
+        switch cgrun_well_known_mode(name) {
+        case CGRUN_MODE_DEFAULT: return .default
+        case CGRUN_MODE_COMMON: return .common
+        default: break
+        }
         return required(String(validatingCString: name).map(GRunLoop.Mode.init(_:)), "g_utf8_validate (mode, -1, NULL)")
     }
 

@@ -364,6 +364,10 @@ extern __thread const char *cgrun_caller __attribute__((tls_model("initial-exec"
 static inline const char *cgrun_get_caller(void) { return cgrun_caller; }
 static inline void cgrun_set_caller(const char *function) { cgrun_caller = function; }
 
+/// Whether a name is that of the default mode or of the common ones.
+typedef enum { CGRUN_MODE_OTHER, CGRUN_MODE_DEFAULT, CGRUN_MODE_COMMON } cgrun_mode_kind;
+cgrun_mode_kind cgrun_well_known_mode(const char *name);
+
 /// The file that this code is in: the program or a shared library.
 const char *cgrun_own_file(void);
 
