@@ -9,7 +9,7 @@ import TestSupport
 import XCTest
 
 extension Endless {
-    fileprivate static let kinds = [source, block, timer, descriptor, mainQueue]
+    fileprivate static let kinds = [source, block, timer, descriptor, port, mainQueue]
 
     /// Calls `body` until what this returns is called, which waits for the last one.
     fileprivate func begin(calling body: @escaping @Sendable () -> Void) throws -> () -> Void {
@@ -199,7 +199,7 @@ final class TurnsTests: MainThreadTestCase {
             for kind in Endless.kinds {
                 let places = lines.indices.filter { lines[$0] == kind.name }
                 let longest = zip(places, places.dropFirst()).map { $1 - $0 }.max() ?? lines.count
-                // Once among each five: first in one and last in the next, at the most.
+                // Once among each six: first in one and last in the next, at the most.
                 XCTAssertLessThan(longest, 2 * Endless.kinds.count, "\(kind.name), \(driver): \(lines)")
             }
         }

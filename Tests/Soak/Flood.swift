@@ -5,7 +5,7 @@ import GRunLoop
 import TestSupport
 
 final class Flood: Sendable {
-    private static let kinds: [Endless] = [.quietSource, .block, .descriptor, .timer, .mainQueue, .perform]
+    private static let kinds: [Endless] = [.quietSource, .block, .descriptor, .timer, .mainQueue, .perform, .port]
 
     private let consumer: Consumer
     private let isOver = Flag()

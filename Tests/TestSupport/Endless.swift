@@ -50,6 +50,17 @@ public struct Endless: Sendable {
         return { source.invalidate() }
     }
 
+    /// A port whose handler sends to it again.
+    public static let port = Endless(name: "port") { loop, mode, _, call in
+        let port = GRunLoop.Port { message in
+            guard let port = message.receivePort else { return }
+            if call() { _ = port.send(message) } else { port.invalidate() }
+        }
+        loop.add(port, forMode: mode)
+        _ = port.send(GRunLoop.PortMessage())
+        return { port.invalidate() }
+    }
+
     /// A further context of the mode, in which an idle source is.
     public static let context = Endless(name: "context") { loop, mode, _, call in
         let context = TestContext()

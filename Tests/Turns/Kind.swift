@@ -5,7 +5,7 @@ import TestSupport
 
 /// A kind of work of which one item is always ready: whenever it is called it sees to the next one.
 enum Kind: String, CaseIterable {
-    case block, perform, source, job, timer, moved, descriptor, mainQueue, context
+    case block, perform, source, job, timer, moved, descriptor, port, mainQueue, context
     case glibHigh, glibDefault, glibLower, glibIdle
 
     var name: String {
@@ -17,6 +17,7 @@ enum Kind: String, CaseIterable {
         case .timer: "timer"
         case .moved: "new timer"
         case .descriptor: "descriptor"
+        case .port: "port"
         case .mainQueue: "main queue"
         case .context: "context"
         case .glibHigh, .glibDefault, .glibLower, .glibIdle: "GLib \(priority)"
@@ -33,6 +34,7 @@ enum Kind: String, CaseIterable {
         case .timer: "a repeating timer of 1 ns"
         case .moved: "a timer that fires once and adds the next one, due in 1 ns"
         case .descriptor: "an eventfd that nobody reads"
+        case .port: "a message that the port's handler sends to it again"
         case .mainQueue: "`DispatchQueue.main.async` by the block itself"
         case .context: "a further `GMainContext` of the mode, in which an idle source is"
         case .glibHigh, .glibDefault, .glibLower, .glibIdle:
@@ -49,6 +51,7 @@ enum Kind: String, CaseIterable {
         case .timer: .timer
         case .moved: .moved
         case .descriptor: .descriptor
+        case .port: .port
         case .mainQueue: .mainQueue
         case .context: .context
         case .glibHigh, .glibDefault, .glibLower, .glibIdle: .idle(priority: priority)

@@ -39,8 +39,8 @@ enum Rule {
     }
 
     /// Where all are ready, with one load: a row, and a turn of each other player. Those of one kind, in the loop's
-    /// sense, share its turns. A pass serves one of main queue, timers, descriptors and wake-up, and a run that is one
-    /// pass knows nothing of what the last one owed. Under a host its steps come after each slice.
+    /// sense, share its turns. A pass serves one of main queue, timers, descriptors, ports and wake-up, and a run that
+    /// is one pass knows nothing of what the last one owed. Under a host its steps come after each slice.
     private static func longestGapAmongAll(of waiting: Int, in cell: Cell) -> Int64 {
         let load = cell.loads[waiting].rawValue
         var round = slice + load + load * Int64(cell.kinds.count - 1)
