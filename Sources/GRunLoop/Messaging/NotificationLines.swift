@@ -27,6 +27,25 @@ struct NotificationLines {
         let modes: [GRunLoop.Mode]
     }
 
+    /// By what others are looked for: so that those of one name cost nothing where the sender is another one.
+    private enum Likeness: Hashable {
+        case name(Int)
+        case sender(UInt)
+        case both(NotificationKey)
+
+        static func all(of key: NotificationKey) -> [Likeness] { [.name(key.hash), .sender(key.sender), .both(key)] }
+
+        /// Nil: nothing is the same.
+        init?(_ key: NotificationKey, _ coalescing: GRunLoop.Coalescing) {
+            switch (coalescing.contains(.onName), coalescing.contains(.onSender)) {
+            case (true, true): self = .both(key)
+            case (true, false): self = .name(key.hash)
+            case (false, true): self = .sender(key.sender)
+            case (false, false): return nil
+            }
+        }
+    }
+
     /// Those that wait for a mode.
     private struct Waiting {
         /// In ascending order, from `next` on. Those that were taken elsewhere are still there.
@@ -41,8 +60,7 @@ struct NotificationLines {
     /// The number of what came last; 0 at first.
     private(set) var last: UInt64 = 0
     private var entries: [UInt64: Entry] = [:]
-    private var byHash: [Int: Set<UInt64>] = [:]
-    private var bySender: [UInt: Set<UInt64>] = [:]
+    private var alikes: [Likeness: Set<UInt64>] = [:]
     private var lines: [Line: Waiting] = [:]
     /// In which nothing waits, unless something has come since.
     private var emptied: Set<Line> = []
@@ -69,8 +87,7 @@ struct NotificationLines {
         last += 1
         let modes = names.count > 1 ? Array(Set(names)) : names
         entries[last] = Entry(key: key, style: style, modes: modes)
-        byHash[key.hash, default: []].insert(last)
-        bySender[key.sender, default: []].insert(last)
+        for likeness in Likeness.all(of: key) { alikes[likeness, default: []].insert(last) }
         for mode in modes {
             let line = Line(mode: mode, style: style)
             lines[line, default: Waiting()].numbers.append(last)
@@ -82,14 +99,13 @@ struct NotificationLines {
 
     mutating func remove(_ number: UInt64) {
         guard let entry = entries.removeValue(forKey: number) else { return }
-        Self.remove(number, from: &byHash, entry.key.hash)
-        Self.remove(number, from: &bySender, entry.key.sender)
+        for likeness in Likeness.all(of: entry.key) { remove(number, from: likeness) }
         for mode in entry.modes { noteTaken(from: Line(mode: mode, style: entry.style)) }
     }
 
-    private static func remove<Key>(_ number: UInt64, from sets: inout [Key: Set<UInt64>], _ key: Key) {
-        sets[key]?.remove(number)
-        if sets[key]?.isEmpty == true { sets[key] = nil }
+    private mutating func remove(_ number: UInt64, from likeness: Likeness) {
+        alikes[likeness]?.remove(number)
+        if alikes[likeness]?.isEmpty == true { alikes[likeness] = nil }
     }
 
     private mutating func noteTaken(from line: Line) {
@@ -109,13 +125,8 @@ struct NotificationLines {
 
     /// Which of those that came after `first` may be the same: of the same hash, of the same sender.
     func alike(_ key: NotificationKey, _ coalescing: GRunLoop.Coalescing, after first: UInt64) -> [UInt64] {
-        if coalescing.contains(.onName) {
-            let found = (byHash[key.hash] ?? []).filter { $0 > first }
-            guard coalescing.contains(.onSender) else { return Array(found) }
-            return found.filter { entries[$0]?.key.sender == key.sender }
-        }
-        guard coalescing.contains(.onSender) else { return [] }
-        return (bySender[key.sender] ?? []).filter { $0 > first }
+        guard let likeness = Likeness(key, coalescing), let found = alikes[likeness] else { return [] }
+        return found.filter { $0 > first }
     }
 
     // MARK: Turns
