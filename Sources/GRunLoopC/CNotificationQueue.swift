@@ -8,15 +8,6 @@ import GRunLoop
 typealias CNotification = GRunLoop.Notification<String, Bytes?>
 typealias CNotificationQueue = GRunLoop.NotificationQueue<String, Bytes?>
 
-/// A reference to what a notification says.
-final class Bytes: @unchecked Sendable {
-    let pointer: OpaquePointer
-
-    init(_ pointer: OpaquePointer) { self.pointer = g_bytes_ref(pointer) }
-
-    deinit { g_bytes_unref(pointer) }
-}
-
 @c @implementation
 public func grun_notification_queue_new(_ loop: OpaquePointer?) -> OpaquePointer? {
     Call.of { call in call.loop(loop).map { retained(CNotificationQueue(on: $0)) } }

@@ -98,21 +98,6 @@ public func grun_port_to_string(_ port: OpaquePointer?) -> UnsafeMutablePointer<
 
 // MARK: Messages
 
-/// Bytes of C's, which stay where they are while a message has them.
-private final class KeptBytes: @unchecked Sendable {
-    let bytes: OpaquePointer
-
-    init(_ bytes: OpaquePointer) { self.bytes = g_bytes_ref(bytes) }
-
-    deinit { g_bytes_unref(bytes) }
-
-    var memory: UnsafeRawBufferPointer {
-        var count: gsize = 0
-        let first = g_bytes_get_data(bytes, &count)
-        return UnsafeRawBufferPointer(start: first, count: Int(count))
-    }
-}
-
 @c @implementation
 public func grun_port_message_new(_ id: guint32) -> OpaquePointer? {
     Call.of { _ in retained(SharedMessage(GRunLoop.PortMessage(id: id))) }
@@ -130,7 +115,7 @@ public func grun_port_message_unref(_ message: OpaquePointer?) { Call.of { $0.re
 public func grun_port_message_add_bytes(_ message: OpaquePointer?, _ bytes: OpaquePointer?) {
     Call.of { call in
         guard let message = call.message(message), let bytes = call.required(bytes, "bytes != NULL") else { return }
-        let kept = KeptBytes(bytes)
+        let kept = Bytes(bytes)
         message.append(.bytes(kept.memory, keptBy: kept))
     }
 }
@@ -162,7 +147,7 @@ public func grun_port_message_get_n_components(_ message: OpaquePointer?) -> gui
 public func grun_port_message_get_bytes(_ message: OpaquePointer?, _ index: guint) -> OpaquePointer? {
     Call.of { call in
         guard let component = call.component(message, index) else { return nil }
-        if let kept = component.keeper as? KeptBytes { return g_bytes_ref(kept.bytes) }
+        if let kept = component.keeper as? Bytes { return g_bytes_ref(kept.pointer) }
         return component.bytes.flatMap { g_bytes_new($0, gsize($0.count)) }
     }
 }
