@@ -187,7 +187,7 @@ extension GRunLoop.DescriptorSource: ModeItem {
         let isFirst = mode.descriptors.isEmpty
         if try mode.descriptors.add(self) { effects.closed = descriptor }
         places.add(mode)
-        if isFirst { effects.kick.merge(loop.owner.watchAnewLocked(mode)) }
+        if isFirst { loop.owner.watchAnewLocked(mode, &effects.kick) }
     }
 
     func leave(_ mode: ModeState, _ effects: inout Effects) {

@@ -17,7 +17,6 @@ protocol ItemOwner: AnyObject {
     func rearmLocked(_ mode: ModeState) -> Kick?
     func wakeUpIfElsewhereLocked() -> Kick?
     func wakeUpForIdleWorkLocked() -> Kick?
-    func watchAnewLocked(_ mode: ModeState) -> Kick?
     func watchAnewLocked(_ mode: ModeState, _ kick: inout Kick?)
 
     // Without a lock.

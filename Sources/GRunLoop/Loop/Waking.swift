@@ -144,12 +144,8 @@ extension GRunLoop {
     }
 
     /// With the lock held, a mode has a first descriptor, serves other contexts, or a message has come: a sleep in it,
-    /// which does not watch them, begins again (item 78).
-    func watchAnewLocked(_ mode: ModeState) -> Kick? {
-        sleep.isIn(mode) ? sleep.kick(self) : nil
-    }
-
-    func watchAnewLocked(_ mode: ModeState, _ kick: inout Kick?) {
+    /// which does not watch them, begins again (item 78). In place: to call it costs a port's message 70 instructions.
+    @inline(__always) func watchAnewLocked(_ mode: ModeState, _ kick: inout Kick?) {
         if sleep.isIn(mode) { kick.merge(sleep.kick(self)) }
     }
 }

@@ -54,7 +54,7 @@ extension GRunLoop {
             if let mode = modes[name] {
                 mode.isCommon = true
                 mode.contextsVersion += 1
-                effects.kick.merge(watchAnewLocked(mode))
+                watchAnewLocked(mode, &effects.kick)
             }
             for item in items {
                 switch item {

@@ -44,7 +44,9 @@ extension GRunLoop {
         }
         mode.addedContexts.append(ServedContext(context, carrying: nil))
         mode.contextsVersion += 1
-        return watchAnewLocked(mode)
+        var kick: Kick?
+        watchAnewLocked(mode, &kick)
+        return kick
     }
 
     /// Has a mode, or all common modes, no longer serve a context. A pass that is dispatching it finishes that. One
@@ -61,7 +63,7 @@ extension GRunLoop {
                 guard let index = mode.addedContexts.firstIndex(where: { $0.context == context }) else { continue }
                 removed.append(mode.addedContexts.remove(at: index))
                 mode.contextsVersion += 1
-                kick.merge(watchAnewLocked(mode))
+                watchAnewLocked(mode, &kick)
             }
             return (removed, name == .common)
         }
