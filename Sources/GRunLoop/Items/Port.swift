@@ -54,7 +54,7 @@ extension GRunLoop {
 
         deinit {
             guard !Fork.isChild else { return }
-            inbox.close()
+            letGo(of: inbox.close())
             // It is in no mode, and nobody else knows it.
             for handler in invalidationHandlers { handler() }
         }
@@ -79,7 +79,7 @@ extension GRunLoop {
             _ = endLocked(held)
             guardian.unlock(held)
             guard isFirst else { return }
-            inbox.close()
+            letGo(of: inbox.close())
             confined?.letGo()
             for handler in handlers { handler() }
             withExtendedLifetime(former) {}
@@ -105,6 +105,25 @@ extension GRunLoop {
         var isOnItsLoop: Bool { guardian.withLock { guardian.loop?.owner.isOfThisThread ?? false } }
 
         // MARK: Without a lock
+
+        /// What was not delivered goes here, one after the other: a message may hold a port in whose queue another one
+        /// holds a port, and so on, and a chain of them would take as much of the stack.
+        private func letGo(of undelivered: consuming [PortMessage]) {
+            var messages = undelivered
+            while !messages.isEmpty {
+                var ports = messages.flatMap(\.ports)
+                messages = []
+                while var port = ports.popLast() {
+                    if isKnownUniquelyReferenced(&port) { messages += port.takeUndelivered() }
+                }
+            }
+        }
+
+        /// Nobody else holds it. Whom a weak reference still shows it to finds it invalid.
+        private func takeUndelivered() -> [PortMessage] {
+            guardian.withLock { isValidLocked = false }
+            return inbox.close()
+        }
 
         /// Some may have come.
         func noteMessages() {
@@ -186,8 +205,8 @@ protocol PortInbox: AnyObject, Sendable {
     func takeNext(_ taken: inout PortTaken) -> Bool
     /// Those whose messages have taken the room go on.
     func resumeSenders()
-    /// Nothing is accepted any more, and what waits is let go.
-    func close()
+    /// Nothing is accepted any more. Returns what was not delivered.
+    func close() -> [GRunLoop.PortMessage]
     var capacity: Int { get }
     var count: Int { get }
 

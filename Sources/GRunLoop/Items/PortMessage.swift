@@ -62,6 +62,9 @@ extension GRunLoop {
         /// `PortMessage.sendPort`, in one to be sent `receivePort`.
         public var replyPort: Port?
 
+        /// Those that it holds until it is delivered.
+        var ports: [Port] { components.compactMap(\.port) + (replyPort.map { [$0] } ?? []) }
+
         /// The port through which the message came; nil until it is delivered.
         ///
         /// Threads: any. The corresponding Foundation property is `PortMessage.receivePort`.

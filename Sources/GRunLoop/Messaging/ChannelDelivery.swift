@@ -195,7 +195,10 @@ extension ChannelCore {
     }
 
     /// Nothing is delivered any more: what is left is given up, here, or by the delivery that is under way.
-    @usableFromInline func close() {
+    @usableFromInline func close() { close(type.giveUp) }
+
+    /// The same; what is left here is for `giveUp`, which moves it out.
+    func close(_ giveUp: ChannelElementType.GiveUp) {
         guard !Fork.isChild else { return }
         lock.lock()
         guarded.state = .closed
@@ -212,7 +215,7 @@ extension ChannelCore {
             if let loop = guarded.loop { forget(loop) }
         }
         task?.close(.done)
-        if let remains { giveUp(remains) }
+        if let remains { empty(remains, giveUp) }
     }
 
     private func forget(_ loop: GRunLoop) {
@@ -234,19 +237,19 @@ extension ChannelCore {
         return (batch, ChannelPieces())
     }
 
-    private func giveUp(_ remains: (batch: Own, sent: ChannelPieces)) {
+    private func empty(_ remains: (batch: Own, sent: ChannelPieces), _ giveUp: ChannelElementType.GiveUp) {
         var (batch, sent) = remains
         if let piece = batch.pieces.removeFirst(), let next = batch.next, let end = batch.end {
-            if next != end { type.giveUp(next, (end - next) / type.size) }
+            if next != end { giveUp(next, (end - next) / type.size) }
             piece.free()
         }
-        giveUp(&batch.pieces)
-        giveUp(&sent)
+        empty(&batch.pieces, giveUp)
+        empty(&sent, giveUp)
     }
 
-    private func giveUp(_ pieces: inout ChannelPieces) {
+    private func empty(_ pieces: inout ChannelPieces, _ giveUp: ChannelElementType.GiveUp) {
         while let piece = pieces.removeFirst() {
-            if piece.count > 0 { type.giveUp(piece.elements(type), piece.count) }
+            if piece.count > 0 { giveUp(piece.elements(type), piece.count) }
             piece.free()
         }
     }

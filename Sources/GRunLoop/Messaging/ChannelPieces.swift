@@ -11,7 +11,9 @@
     /// Moves that many elements to memory that holds none.
     let move: (_ from: UnsafeMutableRawPointer, _ to: UnsafeMutableRawPointer, _ count: Int) -> Void
     /// Moves that many elements out, to the program's closure for what was not delivered.
-    let giveUp: (_ first: UnsafeMutableRawPointer, _ count: Int) -> Void
+    let giveUp: GiveUp
+
+    @usableFromInline typealias GiveUp = (_ first: UnsafeMutableRawPointer, _ count: Int) -> Void
 
     @usableFromInline init(
         size: Int, alignment: Int,

@@ -32,7 +32,14 @@ final class PortChannel: PortInbox {
 
     func resumeSenders() { core.resumeSenders() }
 
-    func close() { core.close() }
+    func close() -> [GRunLoop.PortMessage] {
+        var rest: [GRunLoop.PortMessage] = []
+        core.close { first, count in
+            let messages = first.assumingMemoryBound(to: GRunLoop.PortMessage.self)
+            for index in 0..<count { rest.append((messages + index).move()) }
+        }
+        return rest
+    }
 
     var capacity: Int { core.capacity }
     var count: Int { core.waiting }

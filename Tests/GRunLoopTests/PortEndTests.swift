@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ports: what goes with a port that goes, and what does not.
+
+import TestSupport
+import Testing
+
+@testable import GRunLoop
+
+private typealias Port = GRunLoop.Port
+private typealias Message = GRunLoop.PortMessage
+
+/// How a message holds a port.
+private let holders: [@Sendable (Port) -> Message] = [
+    { Message([.bytes([1]), .port($0)]) },
+    { Message(replyPort: $0) },
+    { Message([.port($0), .port($0)], replyPort: $0) },
+]
+
+@Suite("Ports that go") struct PortEndTests {
+    private static let links = 30_000
+
+    /// The first of a row of ports, in each of whose queues a message waits that alone holds the next.
+    private static func makeChain(_ gone: Counter, _ holder: (Port) -> Message) -> Port {
+        var first = Port(capacity: 1)
+        for _ in 1..<links {
+            let port = Port(capacity: 1)
+            #expect(port.send(holder(first)))
+            first.onInvalidation { gone.increment() }
+            first = port
+        }
+        first.onInvalidation { gone.increment() }
+        return first
+    }
+
+    @Test("a chain of ports, each in a message to the one before, goes in one step", arguments: holders.indices)
+    func chain(_ index: Int) async throws {
+        try await onFreshThread { _ in
+            let gone = Counter()
+            _ = Self.makeChain(gone, holders[index])
+            #expect(gone.value == Self.links)
+        }
+    }
+
+    @Test("the same when it is invalidated: all of it has gone before those are told that asked for it")
+    func chainInvalidated() async throws {
+        try await onFreshThread { _ in
+            let (gone, before) = (Counter(), Shared(0))
+            let first = Self.makeChain(gone, holders[0])
+            first.onInvalidation { before.value = gone.value }
+            first.invalidate()
+            #expect(before.value == Self.links && gone.value == Self.links)
+        }
+    }
+
+    @Test("the same when the message that holds its first port was delivered")
+    func chainOfDelivered() async throws {
+        try await onFreshThread { loop in
+            let gone = Counter()
+            let port = Port { _ in }
+            loop.add(port, forMode: .default)
+            #expect(port.send(Message([.port(Self.makeChain(gone, holders[0]))])))
+            #expect(gone.value == 0)
+            #expect(loop.run(mode: .default, for: .zero, returningAfterSourceHandled: true) == .handledSource)
+            #expect(gone.value == Self.links)
+        }
+    }
+
+    @Test("item 243: a port that a message held and somebody else holds, too, stays valid with what waits")
+    func heldElsewhere() async throws {
+        try await onFreshThread { loop in
+            let (ids, trace) = (Shared<[UInt32]>([]), Recorder())
+            let kept = Port { message in ids.update { $0.append(message.id) } }
+            #expect(kept.send(Message(id: 5)))
+            let first = Port()
+            first.onInvalidation { trace("first") }
+            do {
+                let second = Port()
+                second.onInvalidation { trace("second") }
+                #expect(second.send(Message([.port(kept)], replyPort: first)))
+                #expect(first.send(Message([.port(second), .port(kept)])))
+            }
+            #expect(trace.lines.isEmpty)
+            first.invalidate()
+            #expect(trace.lines == ["second", "first"])
+            #expect(kept.isValid && kept.count == 1)
+            loop.add(kept, forMode: .default)
+            #expect(loop.run(mode: .default, for: .zero, returningAfterSourceHandled: true) == .handledSource)
+            #expect(ids.value == [5])
+        }
+    }
+}
+
+/// The inbox of a port in which there is room again between a sender's look and its wait.
+private final class EmptiedInbox: PortInbox {
+    private let channel = PortChannel(capacity: 1)
+    private let beforeWaiting: @Sendable () -> Void
+
+    init(beforeWaiting: @escaping @Sendable () -> Void) { self.beforeWaiting = beforeWaiting }
+
+    func takeNext(_ taken: inout PortTaken) -> Bool { channel.takeNext(&taken) }
+    func resumeSenders() { channel.resumeSenders() }
+    func close() -> [Message] { channel.close() }
+    var capacity: Int { channel.capacity }
+    var count: Int { channel.count }
+    func begin() -> PortSlot { channel.begin() }
+    func commit() -> Bool { channel.commit() }
+    func send(_ message: consuming Message, until end: Nanoseconds) -> Bool {
+        beforeWaiting()
+        return channel.send(message, until: end)
+    }
+    nonisolated(nonsending) func wait(toSend message: consuming Message) async -> Bool {
+        beforeWaiting()
+        return await channel.wait(toSend: message)
+    }
+}
+
+/// Runs one job, and keeps whatever comes after it.
+private final class OneJobExecutor: TaskExecutor {
+    private let jobs = Shared<[UnownedJob]>([])
+
+    func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        jobs.update { $0.append(job) }
+    }
+
+    var count: Int { jobs.value.count }
+
+    func runNext() {
+        let job = jobs.update { $0.isEmpty ? nil : $0.removeFirst() }
+        job?.runSynchronously(on: asUnownedTaskExecutor())
+    }
+}
+
+@Suite("Room that comes before a sender waits") struct PortRoomTests {
+    /// Has `send` find a port full that is empty when it begins to wait, and its loop asleep.
+    private func check(_ send: @escaping @Sendable (Port) -> Void) async throws {
+        try await onFreshThread { _ in Self.check(send) }
+    }
+
+    private static func check(_ send: (Port) -> Void) {
+        let (ids, isFirst, isSecond) = (Shared<[UInt32]>([]), Flag(), Flag())
+        let (thread, own) = (LoopThread.running(), Shared<Port?>(nil))
+        let inbox = EmptiedInbox {
+            guard let port = own.value else { return }
+            thread.loop.add(port, forMode: .default)
+            #expect(isFirst.wait())
+            thread.waitUntilAsleep()
+        }
+        let port = Port(inbox, confined: nil) { message in
+            ids.update { $0.append(message.id) }
+            if message.id == 1 { isFirst.set() } else { isSecond.set() }
+        }
+        own.value = port
+        #expect(port.send(Message(id: 1)))
+        send(port)
+        #expect(isSecond.wait())
+        own.value = nil
+        port.invalidate()
+        thread.finish()
+        #expect(ids.value == [1, 2])
+    }
+
+    @Test("the message of a thread comes at once")
+    func ofAThread() async throws {
+        try await check { port in #expect(port.send(Message(id: 2), before: GRunLoop.distantFuture)) }
+    }
+
+    @Test("the message of a task comes at once, in the job that has sent it: no executor has to go on first")
+    func ofATask() async throws {
+        let executor = OneJobExecutor()
+        try await check { port in
+            Task(executorPreference: executor) { #expect(await port.send(Message(id: 2))) }
+            executor.runNext()
+            #expect(executor.count == 0)
+        }
+    }
+}
