@@ -56,7 +56,7 @@ extension Lock: @unchecked @retroactive Sendable {
     }
 }
 
-/// Guards a timer, an observer or a descriptor source: by the lock of the item's loop or, without a loop, by a bit.
+/// Guards an item that is in one loop at a time (`ModeItem`): by the lock of that loop or, without a loop, by a bit.
 ///
 /// An item and its loop have one lock, so there is no locking order to get wrong, and an item needs only 8 bytes. The
 /// bit is held for a few loads and stores, and no other lock is taken meanwhile.

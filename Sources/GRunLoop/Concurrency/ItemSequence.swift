@@ -2,11 +2,13 @@
 // What an item of a loop tells, for await.
 
 extension GRunLoop {
-    /// What an item of a loop tells, for `for await`: ``Ticks``, ``Readiness`` and ``Activities``.
+    /// What an item of a loop tells, for `for await`: ``Ticks``, ``Readiness``, ``Activities``, ``Signals``, and a
+    /// port's ``Port/Messages``.
     ///
-    /// Each iterator has an item of its own. What comes while the task, or the loop, is busy is one element. Cancelling
-    /// the task or letting go of the iterator takes the item out of the loop at once; the sequence also ends with the
-    /// loop's thread.
+    /// Each iterator has an item of its own, but that of messages, whose item is the port. What comes while the task,
+    /// or the loop, is busy is one element; messages wait in their port, and each is one. Cancelling the task or
+    /// letting go of the iterator takes the item out of the loop at once; the sequence also ends with the loop's
+    /// thread.
     public struct ItemSequence<Element: Sendable, Failure: Error>: AsyncSequence, Sendable {
         let start: @Sendable () -> Iterator
 
@@ -34,10 +36,10 @@ extension GRunLoop {
             /// already suspends nothing.
             ///
             /// - Returns: what has come since the last element: the latest date of ``Ticks``, what a descriptor is
-            ///   ready for, all that the loop has done. Nil when there will be nothing: the task was cancelled, or the
-            ///   loop has ended.
-            /// - Throws: ``DescriptorError`` if a descriptor cannot be watched. The next call tries again. For
-            ///   ``Ticks`` and ``Activities`` nothing is thrown.
+            ///   ready for, all that the loop has done, which signals and how often; or the next message of a port. Nil
+            ///   when there will be nothing: the task was cancelled, or the loop has ended.
+            /// - Throws: ``DescriptorError`` if a descriptor cannot be watched, ``SignalError`` if signals cannot. The
+            ///   next call tries again. For ``Ticks``, ``Activities`` and ``Port/Messages`` nothing is thrown.
             ///
             /// Threads: any, one task at a time.
             nonisolated(nonsending) public mutating func next() async throws(Failure) -> Element? {
