@@ -53,7 +53,7 @@ extension GRunLoop {
 
         /// Hashes the name.
         public func hash(into hasher: inout Hasher) {
-            hasher.combine(rawValue)
+            if kind == .other { hasher.combine(rawValue) } else { hasher.combine(kind) }
         }
 
         /// The name.
