@@ -40,6 +40,10 @@ import CGLib
         case "loops": bench.ringOfLoops()
         case "port-local": bench.portLocal()
         case "port-burst": bench.portBurst()
+        case "notification-asap": bench.notificationAgain(.asap)
+        case "notification-idle": bench.notificationAgain(.whenIdle)
+        case "notification-now": bench.notificationNow()
+        case "notifications-alike-tax": bench.notificationsAlikeTax()
         case "objects-alone": bench.objectsAlone()
         case let name where name.hasPrefix("channel"): bench.channel(name.split(separator: "-"))
         default:
