@@ -276,6 +276,23 @@ final class Sender: Sendable {}
         }
     }
 
+    @Test("a run does not sleep over what is asap, though one that was nested in beforeWaiting has served the wake-up")
+    func leftByNestedRun() async throws {
+        try await onFreshThread { loop in
+            let queue = TextQueue(on: loop)
+            let observation = queue.observe { _ in loop.stop() }
+            let source = loop.keepAlive()
+            loop.on(.beforeWaiting, repeats: false) { _ in
+                loop.after(.zero, "private") {}
+                loop.on(.beforeTimers, "private", repeats: false) { _ in queue.enqueue("late", .asap) }
+                #expect(loop.run(mode: "private", for: Patience.normal) == .finished)
+            }
+            #expect(loop.run(for: Patience.normal) == .stopped)
+            source.invalidate()
+            withExtendedLifetime(observation) {}
+        }
+    }
+
     @Test("one that posts itself now does so as often as it says")
     func nowInNow() async throws {
         try await onFreshThread { loop in

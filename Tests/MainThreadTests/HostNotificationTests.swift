@@ -78,6 +78,23 @@ final class HostNotificationTests: MainThreadTestCase {
         settleHost()
     }
 
+    /// The host does not sleep over what is asap, though a run that was nested in beforeWaiting has served the wake-up
+    func testLeftByNestedRun() {
+        let loop = self.loop
+        let trace = Recorder()
+        let queue = observed(trace)
+        settleHost()
+        once(.beforeTimers, "private") { queue.enqueue(.init(name: "late"), style: .asap) }
+        once(.beforeWaiting) {
+            loop.after(.zero, "private") {}
+            XCTAssertEqual(loop.run(mode: "private", for: Patience.normal), .finished)
+            trace("nested")
+        }
+        loop.wakeUp()
+        settleHost()
+        XCTAssertEqual(trace.take(), ["nested", "late"])
+    }
+
     /// One that enqueues itself keeps no source of the host's from being served, whatever its priority
     func testEndless() {
         for style in [GRunLoop.PostingStyle.asap, .whenIdle] {

@@ -83,6 +83,16 @@ extension GRunLoop {
     /// The same, unless it is the loop's own thread that asks.
     func wakeUpIfElsewhereLocked() -> Kick? { isCurrent ? nil : wakeUpLocked() }
 
+    /// As ``wakeUp()``, but each run for which it counts makes a pass before it sleeps, also if the loop's own thread
+    /// asks in a nested run, which serves it (item 73). For what a run must not sleep over.
+    func wakeUpEveryRun() {
+        guard !refuses("wakeUp") else { return }
+        lock.withLock { () -> Kick? in
+            noteHeardLocked()
+            return wakeUpLocked()
+        }?.send()
+    }
+
     /// With the lock held: idle work has come. The loop's own thread comes to it before it sleeps, unless it is about
     /// to.
     func wakeUpForIdleWorkLocked() -> Kick? { isCurrent && !sleep.isUnderWay ? nil : wakeUpLocked() }

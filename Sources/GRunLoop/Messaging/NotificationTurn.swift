@@ -50,7 +50,7 @@ final class NotificationTurn: Sendable {
         if let idleQueue { loop.add(idleQueue, forMode: id.line.mode) }
         if let observer {
             loop.add(observer, forMode: id.line.mode)
-            loop.wakeUp()
+            loop.wakeUpEveryRun()
         }
     }
 
