@@ -240,6 +240,28 @@ import Testing
         }
     }
 
+    @Test("what was enqueued is posted in the run that follows, also while other threads enqueue")
+    func postedByTheNextRun() async throws {
+        try await onFreshThread { loop in
+            let queue = TextQueue(on: loop)
+            let posted = Counter()
+            let observation = queue.observe("own") { _ in posted.increment() }
+            let isOver = Shared(false)
+            let threads = (0..<2).map { _ in
+                startThread { while !isOver.value { if queue.count < 20 { queue.enqueue("other", .asap, []) } } }
+            }
+            for round in 1...2000 {
+                queue.enqueue("own", .asap, [])
+                loop.run(for: .zero)
+                #expect(posted.value == round)
+                if posted.value != round { break }
+            }
+            isOver.value = true
+            for thread in threads { join(thread) }
+            withExtendedLifetime(observation) {}
+        }
+    }
+
     @Test("two threads that enqueue the same leave one")
     func sameFromTwoThreads() async throws {
         try await onFreshThread { loop in

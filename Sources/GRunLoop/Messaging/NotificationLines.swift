@@ -159,7 +159,11 @@ struct NotificationLines {
 
     /// Those that wait have a turn.
     mutating func seeToTurn(of line: Line, of server: some NotificationServer) {
-        guard let waiting = lines[line], waiting.count > 0, waiting.turn == nil else { return }
+        guard let waiting = lines[line], waiting.count > 0 else { return }
+        if let turn = waiting.turn {
+            if !turn.hasBegun.load(ordering: .acquiring) { changes.begun.append(turn) }
+            return
+        }
         lastTurn += 1
         let turn = NotificationTurn(.init(line: line, number: lastTurn), of: server)
         lines[line]?.turn = turn

@@ -4,6 +4,8 @@
 // Whoever goes on makes another one. So a run that is nested in an observer finds what is left, and no lock is held
 // while items come and go: one that is in the loop too late is invalid already, and does nothing.
 
+import Synchronization
+
 /// What has notifications to post. Without a lock held.
 protocol NotificationServer: AnyObject, Sendable {
     /// On the loop's thread: posts.
@@ -27,6 +29,8 @@ final class NotificationTurn: Sendable {
     let id: ID
     /// Keeps the mode from being finished, and tells of the loop's end.
     private let presence: GRunLoop.Source
+    /// Until then whoever enqueues begins it: who has made it, on another thread, may not have come to that.
+    let hasBegun = Atomic(false)
     private let observer: GRunLoop.Observer?
     private let idleQueue: GRunLoop.IdleQueue?
 
@@ -45,6 +49,7 @@ final class NotificationTurn: Sendable {
         }
     }
 
+    /// The second time it does nothing.
     func begin(on loop: GRunLoop) {
         loop.add(presence, forMode: id.line.mode)
         if let idleQueue { loop.add(idleQueue, forMode: id.line.mode) }
@@ -52,6 +57,7 @@ final class NotificationTurn: Sendable {
             loop.add(observer, forMode: id.line.mode)
             loop.wakeUpEveryRun()
         }
+        hasBegun.store(true, ordering: .releasing)
     }
 
     func end() {
