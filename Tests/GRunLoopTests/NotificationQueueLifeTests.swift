@@ -54,6 +54,26 @@ import Testing
         }
     }
 
+    @Test("those who observe other names or senders cost a posting nothing, and many are cancelled in any order")
+    func many() async throws {
+        try await onFreshThread { loop in
+            let trace = Recorder()
+            let queue = TextQueue(on: loop)
+            let (one, two) = (Sender(), Sender())
+            let count = 100_000
+            var observations = (0..<count).map { number in
+                queue.observe("\(number)", sender: number % 2 == 0 ? one : two) { _ in trace("\(number)") }
+            }
+            for _ in 0..<10_000 { queue.enqueue("a", 0, sender: two, .now) }
+            for name in ["0", "1", "\(count - 1)"] { queue.enqueue(name, 0, sender: one, .now) }
+            #expect(trace.take() == ["0"])
+            while observations.count > count / 2 { observations.removeLast().cancel() }
+            for observation in observations.dropFirst() { observation.cancel() }
+            for number in [0, 2, count - 2] { queue.enqueue("\(number)", 0, sender: one, .now) }
+            #expect(trace.take() == ["0"])
+        }
+    }
+
     @Test("letting go of the observation cancels it, and lets the closure go, without a lock")
     func lettingGo() async throws {
         try await onFreshThread { loop in

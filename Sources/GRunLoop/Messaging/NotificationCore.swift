@@ -11,39 +11,14 @@ import CGRun
 final class NotificationCore<Name: Hashable & Sendable, Payload: Sendable>: @unchecked Sendable {
     typealias Notification = GRunLoop.Notification<Name, Payload>
 
-    /// Somebody who observes. Guarded by the queue's lock; what it holds goes without it.
-    private final class Observer {
-        struct Content {
-            let name: Name?
-            let sender: (any AnyObject & Sendable)?
-            let senderAddress: UInt
-            let body: @Sendable (Notification) -> Void
-
-            /// Without a lock.
-            func wants(_ notification: Notification) -> Bool {
-                (senderAddress == 0 || senderAddress == notification.senderAddress)
-                    && (name.map { $0 == notification.name } ?? true)
-            }
-        }
-
-        let number: UInt64
-        /// Nil once it is cancelled.
-        var content: Content?
-
-        init(_ number: UInt64, _ content: Content) {
-            self.number = number
-            self.content = content
-        }
-    }
+    private typealias Observers = NotificationObservers<Name, Payload>
 
     let loop: GRunLoop
     private let lock = Lock.take()
     // Guarded by the lock.
     private var waiting: [UInt64: Notification] = [:]
     private var lines = NotificationLines()
-    /// In the order in which they were added.
-    private var observers: [Observer] = []
-    private var lastObserver: UInt64 = 0
+    private var observers = Observers()
     private var isEnded = false
 
     init(on loop: GRunLoop) {
@@ -137,22 +112,15 @@ final class NotificationCore<Name: Hashable & Sendable, Payload: Sendable>: @unc
         _ name: Name?, _ sender: (any AnyObject & Sendable)?, _ senderAddress: UInt,
         _ body: @escaping @Sendable (Notification) -> Void
     ) -> UInt64 {
-        let content = Observer.Content(name: name, sender: sender, senderAddress: senderAddress, body: body)
-        return lock.withLock {
-            lastObserver += 1
-            observers.append(Observer(lastObserver, content))
-            return lastObserver
-        }
+        let content = Observers.Content(name: name, body: body, sender: sender)
+        let hash = name?.hashValue
+        return lock.withLock { observers.add(content, nameHash: hash, sender: senderAddress) }
     }
 
     /// Returns false if it was removed before.
     func removeObserver(_ number: UInt64) -> Bool {
-        // Released after the lock: who observes, and what it holds.
-        let removed = lock.withLock { () -> (Observer, Observer.Content?)? in
-            guard let index = observers.firstIndex(where: { $0.number == number }) else { return nil }
-            let observer = observers.remove(at: index)
-            return (observer, observer.content.take())
-        }
+        // Released after the lock.
+        let removed = lock.withLock { observers.remove(number) }
         return removed != nil
     }
 
@@ -179,9 +147,13 @@ final class NotificationCore<Name: Hashable & Sendable, Payload: Sendable>: @unc
     }
 
     private func post(_ notification: Notification) {
-        for observer in lock.withLock({ observers }) {
+        let hash = notification.name.hashValue
+        let found = lock.withLock { observers.candidates(nameHash: hash, sender: notification.senderAddress) }
+        for observer in found {
             // Each is looked at when its turn comes: it may be cancelled by then.
-            guard let content = lock.withLock({ observer.content }), content.wants(notification) else { continue }
+            guard let content = lock.withLock({ observer.content }) else { continue }
+            // Others may have the same hash.
+            guard content.name.map({ $0 == notification.name }) ?? true else { continue }
             callOutToNotificationObserver { content.body(notification) }
         }
     }
