@@ -221,7 +221,8 @@ final class NotificationModel: @unchecked Sendable {
             account.serves[frame.event] = modes
             expect([.beforeWaiting, .exit].contains(frame.activity), "\(number), asap, is posted at \(frame.activity)")
             expect(frame.isLate, "\(number) is posted before observers of a lower order")
-            expect(!entry.barred.contains(frame.event), "\(number) came while others were posted, and is posted at once")
+            expect(
+                !entry.barred.contains(frame.event), "\(number) came while others were posted, and is posted at once")
         case .whenIdle:
             expect(frame.activity == .beforeWaiting, "\(number), idle, is posted at \(frame.activity)")
             expect(frame.idleCalls == 0, "\(number) is the second of its pass")

@@ -18,7 +18,8 @@ final class NotificationProgram: @unchecked Sendable {
     private var random: SeededRandom
     private var left: Int
     private var queues: [(queue: Queue, account: NotificationModel.Account)] = []
-    private var observations: [(account: NotificationModel.Account, filter: Int, observation: GRunLoop.Observation)] = []
+    private var observations: [(account: NotificationModel.Account, filter: Int, observation: GRunLoop.Observation)] =
+        []
     /// Those that observe everything, one a queue.
     private var universal: [GRunLoop.Observation] = []
     private var sources: [GRunLoop.Source] = []
@@ -67,7 +68,8 @@ final class NotificationProgram: @unchecked Sendable {
 
     private func observe() {
         for mode in Self.modes {
-            let first = GRunLoop.Observer(activities: .all, order: .min) { [model] _, activity in model.begin(activity) }
+            let first = GRunLoop.Observer(activities: .all, order: .min) { [model] _, activity in model.begin(activity)
+            }
             let middle = GRunLoop.Observer(activities: .all) { [unowned self] _, _ in
                 if once(in: 12) { act(1) }
             }
