@@ -78,10 +78,21 @@ struct NotificationObservers<Name: Hashable & Sendable, Payload: Sendable> {
 
     /// Those who may want a notification, in the order in which they were added.
     func candidates(nameHash: Int, sender: UInt) -> [Observer] {
-        let senders: [UInt] = sender == 0 ? [0] : [0, sender]
-        let found = senders.flatMap { sender in
-            [nil, nameHash].compactMap { lines[Key(hash: $0, sender: sender)]?.observers }
+        var found: [Observer] = []
+        var isMerged = false
+        func take(_ key: Key) {
+            guard let line = lines[key] else { return }
+            // The usual case: one array, which is not copied.
+            if found.isEmpty { return found = line.observers }
+            found += line.observers
+            isMerged = true
         }
-        return found.count == 1 ? found[0] : found.joined().sorted { $0.number < $1.number }
+        take(Key(hash: nil, sender: 0))
+        take(Key(hash: nameHash, sender: 0))
+        if sender != 0 {
+            take(Key(hash: nil, sender: sender))
+            take(Key(hash: nameHash, sender: sender))
+        }
+        return isMerged ? found.sorted { $0.number < $1.number } : found
     }
 }
