@@ -11,6 +11,10 @@ enum Program {
         _ = MainThread.handle
         GRunLoop.driveAsyncMain()
         if CommandLine.arguments.dropFirst().first == AsyncMain.command { return await AsyncMain.runChild() }
+        let arguments = CommandLine.arguments
+        if arguments.count == 4, arguments[1] == MessagePorts.command {
+            do { return try MessagePorts.serve(arguments[2], arguments[3]) } catch { fatalError("\(error)") }
+        }
         GloopDemo.main()
     }
 }

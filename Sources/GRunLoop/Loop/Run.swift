@@ -133,6 +133,9 @@ extension GRunLoop {
     /// With the lock held: the frames on the thread's stack, innermost first.
     var framesLocked: Frames { Frames(innermost: frame) }
 
+    /// How many runs are on the thread's stack.
+    var runCount: Int { lock.withLock { framesLocked.reduce(0) { count, _ in count + 1 } } }
+
     /// With the lock held: the innermost frame.
     var frame: Frame? { innermost?.takeUnretainedValue() }
 

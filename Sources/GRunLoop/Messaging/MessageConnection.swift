@@ -53,10 +53,15 @@ final class MessageConnection: @unchecked Sendable {
     let socket: MessageSocket
     private let watch: MessageWatch
     private let lock = Lock.take()
-    // Guarded by the lock.
-    private var waiting: [OutgoingPacket] = []
-    private var waitingBytes = 0
-    private var isEnded = false
+    @exclusivity(unchecked) private var state = State()
+
+    /// Guarded by the lock.
+    private struct State {
+        /// In the order in which they are to be sent.
+        var waiting: [OutgoingPacket] = []
+        var waitingBytes = 0
+        var isEnded = false
+    }
 
     /// How many answers may wait, and how many bytes, before one that does not take its answers is let go of.
     private static let (most, mostBytes) = (1024, 16 << 20)
@@ -72,8 +77,8 @@ final class MessageConnection: @unchecked Sendable {
     /// Sends an answer, after those that wait. False if the peer has gone.
     func answer(_ packet: OutgoingPacket) -> Bool {
         lock.withLock {
-            if isEnded { return false }
-            guard waiting.isEmpty else { return waitLocked(packet) }
+            if state.isEnded { return false }
+            guard state.waiting.isEmpty else { return waitLocked(packet) }
             switch socket.send(packet) {
             case .sent: return true
             case .full: return waitLocked(packet)
@@ -85,13 +90,13 @@ final class MessageConnection: @unchecked Sendable {
     }
 
     private func waitLocked(_ packet: OutgoingPacket) -> Bool {
-        guard waiting.count < Self.most, waitingBytes < Self.mostBytes else {
+        guard state.waiting.count < Self.most, state.waitingBytes < Self.mostBytes else {
             endLocked()
             return false
         }
-        if waiting.isEmpty { watch.change(socket.descriptor, number, alsoWhenWritable: true) }
-        waiting.append(packet)
-        waitingBytes += packet.size
+        if state.waiting.isEmpty { watch.change(socket.descriptor, number, alsoWhenWritable: true) }
+        state.waiting.append(packet)
+        state.waitingBytes += packet.size
         return true
     }
 
@@ -100,10 +105,10 @@ final class MessageConnection: @unchecked Sendable {
         // They may hold what is the program's: let go after the lock.
         var sent: [OutgoingPacket] = []
         lock.withLock {
-            if isEnded { return }
+            if state.isEnded { return }
             var count = 0
-            loop: while count < waiting.count {
-                switch socket.send(waiting[count]) {
+            loop: while count < state.waiting.count {
+                switch socket.send(state.waiting[count]) {
                 case .sent: count += 1
                 case .full: break loop
                 case .gone, .failed:
@@ -111,10 +116,12 @@ final class MessageConnection: @unchecked Sendable {
                     break loop
                 }
             }
-            sent = Array(waiting[..<count])
-            waiting.removeFirst(count)
-            for packet in sent { waitingBytes -= packet.size }
-            if waiting.isEmpty, !isEnded { watch.change(socket.descriptor, number, alsoWhenWritable: false) }
+            sent = Array(state.waiting[..<count])
+            state.waiting.removeFirst(count)
+            for packet in sent { state.waitingBytes -= packet.size }
+            if state.waiting.isEmpty, !state.isEnded {
+                watch.change(socket.descriptor, number, alsoWhenWritable: false)
+            }
         }
     }
 
@@ -122,8 +129,8 @@ final class MessageConnection: @unchecked Sendable {
     func end() { lock.withLock { endLocked() } }
 
     private func endLocked() {
-        guard !isEnded else { return }
-        isEnded = true
+        guard !state.isEnded else { return }
+        state.isEnded = true
         socket.end()
     }
 }

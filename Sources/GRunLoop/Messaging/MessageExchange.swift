@@ -7,23 +7,24 @@ final class MessageExchange: @unchecked Sendable {
 
     enum Stage {
         /// It stands in the port's queue.
-        case sending(OutgoingPacket)
+        case sending
         case waiting
         case done(Outcome)
     }
 
-    fileprivate(set) var stage: Stage
-    let conversation: UInt32
-    let wantsAnswer: Bool
+    @exclusivity(unchecked) fileprivate(set) var stage = Stage.sending
+    /// As long as this is there: what it holds may be the program's, and goes without a lock.
+    let packet: OutgoingPacket
     /// Called without a lock when it was sent, and when it is done.
     let progress: @Sendable () -> Void
 
     init(_ packet: OutgoingPacket, progress: @escaping @Sendable () -> Void) {
-        stage = .sending(packet)
-        conversation = packet.header.conversation
-        wantsAnswer = packet.header.kind == PacketKind.request.rawValue
+        self.packet = packet
         self.progress = progress
     }
+
+    var conversation: UInt32 { packet.header.conversation }
+    var wantsAnswer: Bool { packet.header.kind == PacketKind.request.rawValue }
 }
 
 /// What a remote port has under way. Guarded by its lock; what is taken out is let go of after it.
@@ -36,25 +37,45 @@ struct MessageExchanges {
     /// Whether some wait until there is room.
     var isBlocked: Bool { !sending.isEmpty }
 
-    mutating func append(_ exchange: MessageExchange) { sending.append(exchange) }
+    /// Sends a message, or has it wait behind others for room. Returns whether the other end is gone.
+    mutating func begin(_ exchange: MessageExchange, by socket: MessageSocket?) -> Bool {
+        guard let socket, sending.isEmpty else {
+            sending.append(exchange)
+            return false
+        }
+        let result = send(exchange, by: socket)
+        if result != .moved { sending.append(exchange) }
+        return result == .isGone
+    }
 
     /// Sends what can be sent. Those that have got on are to be told.
     mutating func send(by socket: MessageSocket) -> (moved: [MessageExchange], isGone: Bool) {
         var moved: [MessageExchange] = []
-        loop: for exchange in sending {
-            guard case .sending(let packet) = exchange.stage else { continue }
-            switch socket.send(packet) {
-            case .sent:
-                exchange.stage = exchange.wantsAnswer ? .waiting : .done(.success(.init()))
-                if exchange.wantsAnswer { waiting[exchange.conversation] = exchange }
-            case .full: break loop
-            case .gone: return (moved, true)
-            case .failed(let errno): exchange.stage = .done(.failure(.transportError(errno: errno)))
+        while moved.count < sending.count {
+            let result = send(sending[moved.count], by: socket)
+            guard result == .moved else {
+                sending.removeFirst(moved.count)
+                return (moved, result == .isGone)
             }
-            moved.append(exchange)
+            moved.append(sending[moved.count])
         }
-        sending.removeFirst(moved.count)
+        sending = []
         return (moved, false)
+    }
+
+    private enum Result { case moved, isBlocked, isGone }
+
+    private mutating func send(_ exchange: MessageExchange, by socket: MessageSocket) -> Result {
+        switch socket.send(exchange.packet) {
+        case .sent where exchange.wantsAnswer:
+            exchange.stage = .waiting
+            waiting[exchange.conversation] = exchange
+        case .sent: exchange.stage = .done(.success(.init()))
+        case .failed(let errno): exchange.stage = .done(.failure(.transportError(errno: errno)))
+        case .full: return .isBlocked
+        case .gone: return .isGone
+        }
+        return .moved
     }
 
     /// Nil if nobody waits for it: it is late.

@@ -30,7 +30,7 @@ extension GRunLoop {
     public final class MessagePort: DescriptorSource, @unchecked Sendable {
         private let watch: MessageWatch
         private let lock = Lock.take()
-        private var state = State()
+        @exclusivity(unchecked) private var state = State()
 
         /// Guarded by the lock.
         private struct State {

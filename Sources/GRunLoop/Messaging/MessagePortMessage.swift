@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a message port receives, and how it is answered.
 
+import Synchronization
+
 extension GRunLoop.MessagePort {
     /// A message from another process, or from this one.
     ///
@@ -37,12 +39,11 @@ extension GRunLoop.MessagePort {
     /// If it is let go of without an answer, the one who asked gets ``GRunLoop/MessageRequestError/unanswered``.
     ///
     /// Threads: any. In Core Foundation the `CFMessagePortCallBack` returns the answer.
-    public final class Reply: @unchecked Sendable {
+    public final class Reply: Sendable {
         private let connection: MessageConnection
         private let id: Int32
         private let conversation: UInt32
-        private let lock = Lock.take()
-        private var isSent = false
+        private let isSent = Atomic(false)
 
         init(to packet: IncomingPacket, by connection: MessageConnection) {
             self.connection = connection
@@ -51,11 +52,10 @@ extension GRunLoop.MessagePort {
         }
 
         deinit {
-            guard !Fork.isChild else { return }
-            if !isSent, let packet = try? OutgoingPacket(.unanswered, id: id, conversation: conversation, [], []) {
-                _ = connection.answer(packet)
-            }
-            Lock.giveBack(lock)
+            guard !Fork.isChild, !isSent.load(ordering: .relaxed),
+                let packet = try? OutgoingPacket(.unanswered, id: id, conversation: conversation, [], [])
+            else { return }
+            _ = connection.answer(packet)
         }
 
         /// Answers. The second time it is logged, and nothing is sent.
@@ -74,18 +74,13 @@ extension GRunLoop.MessagePort {
             guard !Fork.refuses("MessagePort.Reply.send") else { return false }
             let packet = try OutgoingPacket(.reply, id: id, conversation: conversation, data, descriptors)
             try packet.keep()
-            guard lock.withLock({ take() }) else {
+            guard !isSent.exchange(true, ordering: .relaxed) else {
                 Log.misuse(
                     "MessagePort.Reply.send",
                     "this message was answered before; each has one answer, so this is ignored")
                 return false
             }
             return connection.answer(packet)
-        }
-
-        private func take() -> Bool {
-            defer { isSent = true }
-            return !isSent
         }
     }
 }

@@ -6,40 +6,60 @@ import CGRun
 /// Threads: any.
 final class MessageReader: @unchecked Sendable {
     let loop: GRunLoop
-    private let source: GRunLoop.DescriptorSource
+    private weak let port: GRunLoop.RemoteMessagePort?
+    private var source: GRunLoop.DescriptorSource?
     /// Tries to connect, while too many others wait to be let in.
     private let retry: GRunLoop.Timer
+    /// In which run the source is being performed: how many there are. Of the loop's thread; 0 outside.
+    private(set) var performingRun = 0
     private let lock = Lock.take()
-    // Guarded by the lock.
-    private var isConnected: Bool
-    private var watchesForRoom = false
-    /// How many wait in each mode.
-    private var waits: [GRunLoop.Mode: Int] = [:]
+    @exclusivity(unchecked) private var state: State
+
+    /// Guarded by the lock.
+    private struct State {
+        var isConnected: Bool
+        var watchesForRoom = false
+        /// How many wait in each mode: as a rule in one.
+        var waits: [(mode: GRunLoop.Mode, count: Int)] = []
+
+        mutating func count(_ change: Int, in mode: GRunLoop.Mode) {
+            guard let index = waits.firstIndex(where: { $0.mode == mode }) else { return waits.append((mode, change)) }
+            waits[index].count += change
+            if waits[index].count == 0 { waits.remove(at: index) }
+        }
+    }
 
     init(of port: GRunLoop.RemoteMessagePort, on loop: GRunLoop, isConnected: Bool) {
         self.loop = loop
-        self.isConnected = isConnected
+        self.port = port
+        state = State(isConnected: isConnected)
+        retry = GRunLoop.Timer(interval: .milliseconds(2), repeats: true) { [weak port] _ in port?.send() }
         // The socket is not closed before the source is gone.
         source = GRunLoop.DescriptorSource(descriptor: port.socket.descriptor) {
-            [weak port, socket = port.socket] _, ready in
-            defer { withExtendedLifetime(socket) {} }
-            guard let port else { return }
-            if ready.contains(.writable) { port.send() }
-            if ready != .writable { port.receive() }
+            [weak self, socket = port.socket] _, ready in
+            withExtendedLifetime(socket) { self?.perform(ready) }
         }
-        retry = GRunLoop.Timer(interval: .milliseconds(2), repeats: true) { [weak port] _ in port?.send() }
     }
 
     deinit { Lock.giveBack(lock) }
 
+    private func perform(_ ready: GRunLoop.DescriptorSource.Conditions) {
+        guard let port else { return }
+        let outer = performingRun
+        performingRun = loop.runCount
+        defer { performingRun = outer }
+        if ready.contains(.writable) { port.send() }
+        if ready != .writable { port.receive() }
+    }
+
     func invalidate() {
-        source.invalidate()
+        source?.invalidate()
         retry.invalidate()
     }
 
     /// Somebody waits in a mode of the loop.
     func begin(in mode: GRunLoop.Mode) throws(GRunLoop.DescriptorError) {
-        lock.withLock { waits[mode, default: 0] += 1 }
+        lock.withLock { state.count(1, in: mode) }
         do throws(GRunLoop.DescriptorError) { try settle(mode) } catch {
             end(in: mode)
             throw error
@@ -47,15 +67,15 @@ final class MessageReader: @unchecked Sendable {
     }
 
     func end(in mode: GRunLoop.Mode) {
-        lock.withLock { waits[mode] = waits[mode] == 1 ? nil : waits[mode].map { $0 - 1 } }
+        lock.withLock { state.count(-1, in: mode) }
         // Only to join can fail, and that is for whoever has begun.
         try? settle(mode)
     }
 
     func noteConnected() {
         let modes = lock.withLock {
-            isConnected = true
-            return Array(waits.keys)
+            state.isConnected = true
+            return state.waits.map(\.mode)
         }
         retry.invalidate()
         for mode in modes {
@@ -68,11 +88,14 @@ final class MessageReader: @unchecked Sendable {
     private enum Watched { case nothing, connecting, answers }
 
     private func watched(in mode: GRunLoop.Mode) -> Watched {
-        lock.withLock { waits[mode] == nil ? .nothing : isConnected ? .answers : .connecting }
+        lock.withLock {
+            !state.waits.contains { $0.mode == mode } ? .nothing : state.isConnected ? .answers : .connecting
+        }
     }
 
     /// Joins or leaves a mode. Another thread may have changed what is wanted since: who changes it last has it right.
     private func settle(_ mode: GRunLoop.Mode) throws(GRunLoop.DescriptorError) {
+        guard let source else { return }
         while true {
             let wanted = watched(in: mode)
             switch wanted {
@@ -88,8 +111,54 @@ final class MessageReader: @unchecked Sendable {
 
     /// Something is to be sent and there is no room, or that is over.
     func watchForRoom(_ wanted: Bool) {
-        guard lock.withLock({ watchesForRoom != wanted }) else { return }
-        source.change(to: wanted ? [.readable, .writable] : .readable)
-        lock.withLock { watchesForRoom = wanted }
+        guard lock.withLock({ state.watchesForRoom != wanted }) else { return }
+        source?.change(to: wanted ? [.readable, .writable] : .readable)
+        lock.withLock { state.watchesForRoom = wanted }
+    }
+}
+
+/// Ends the run of whoever waits with it, where that does not end by itself after an answer: another thread has it, or
+/// a nested run. Threads: any.
+final class MessageNews: @unchecked Sendable {
+    private let reader: MessageReader
+    private let mode: GRunLoop.Mode
+    /// How many runs there will be while the thread waits.
+    private let run: Int
+    private let lock = Lock.take()
+    // Guarded by the lock.
+    private var source: GRunLoop.Source?
+    private var isOver = false
+
+    init(to reader: MessageReader, in mode: GRunLoop.Mode) {
+        self.reader = reader
+        self.mode = mode
+        run = reader.loop.runCount + 1
+    }
+
+    deinit { Lock.giveBack(lock) }
+
+    func tell() {
+        let isHere = reader.loop.isOfThisThread
+        // A run ends after a source was performed, as the reader's is now.
+        if isHere, reader.performingRun == run { return }
+        let source = GRunLoop.Source(order: -100) {}
+        let isFirst = lock.withLock {
+            guard !isOver, self.source == nil else { return false }
+            self.source = source
+            return true
+        }
+        guard isFirst else { return }
+        reader.loop.add(source, forMode: mode)
+        source.signal()
+        if !isHere { reader.loop.wakeUp() }
+        if lock.withLock({ isOver }) { source.invalidate() }
+    }
+
+    func end() {
+        let source = lock.withLock {
+            isOver = true
+            return self.source
+        }
+        source?.invalidate()
     }
 }

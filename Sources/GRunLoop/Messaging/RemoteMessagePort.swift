@@ -47,7 +47,7 @@ extension GRunLoop {
         private let portName: PortName
         let socket: MessageSocket
         private let lock = Lock.take()
-        private var state = State()
+        @exclusivity(unchecked) private var state = State()
 
         /// Guarded by the lock.
         private struct State {
@@ -184,18 +184,15 @@ extension GRunLoop {
         /// Sends it, or has it wait for its turn.
         func start(_ exchange: MessageExchange) throws(MessageRequestError) {
             connect()
-            let result = lock.withLock { () -> Result<(moved: [MessageExchange], isGone: Bool), MessageRequestError> in
+            let result = lock.withLock { () -> Result<Bool, MessageRequestError> in
                 guard state.isValid else { return .failure(.isInvalid) }
-                state.exchanges.append(exchange)
-                let sent = sendLocked()
-                guard case .sending(let packet) = exchange.stage else { return .success(sent) }
+                let isGone = state.exchanges.begin(exchange, by: state.isConnected ? socket : nil)
+                guard case .sending = exchange.stage else { return .success(isGone) }
                 // It waits, and the descriptors are the caller's again as soon as this returns.
-                do throws(MessageRequestError) { try packet.keep() } catch { state.exchanges.give(up: exchange, error) }
-                return .success(sent)
+                do throws(MessageRequestError) { try exchange.packet.keep() } catch { state.exchanges.give(up: exchange, error) }
+                return .success(isGone)
             }
-            // Who asks looks for itself.
-            let (moved, isGone) = try result.get()
-            note(moved.filter { $0 !== exchange }, isGone)
+            if try result.get() { invalidate() }
         }
 
         private var isOpen: Bool { lock.withLock { state.isValid } }

@@ -117,19 +117,15 @@ extension GRunLoop.RemoteMessagePort {
             throw .transportError(errno: EINVAL)
         }
         let loop = ThreadLoops.current
-        // A run ends after a source was handled: also if another thread or a nested run has received the answer.
-        let news = GRunLoop.Source(order: -100) {}
-        let exchange = try prepare(kind, id, data, descriptors) {
-            news.signal()
-            if !loop.isOfThisThread { loop.wakeUp() }
-        }
+        guard let reader = reader(on: loop) else { throw .isInvalid }
+        let news = MessageNews(to: reader, in: mode)
+        let exchange = try prepare(kind, id, data, descriptors) { news.tell() }
         try start(exchange)
         if case .done(let outcome) = stage(of: exchange) { return try outcome.get() }
-        loop.add(news, forMode: mode)
-        let reader = try beginWaiting(for: exchange, on: loop, in: mode)
+        try beginWaiting(for: exchange, by: reader, in: mode)
         defer {
-            reader?.end(in: mode)
-            news.invalidate()
+            reader.end(in: mode)
+            news.end()
         }
         var limits = MessageLimits(sendTimeout, receiveTimeout, at: loop.time)
         while true {
@@ -148,6 +144,7 @@ extension GRunLoop.RemoteMessagePort {
     ) async throws(GRunLoop.MessageRequestError) -> Answer {
         if Task.isCancelled { throw .cancelled }
         if loop.isDead { throw .loopEnded }
+        guard let reader = reader(on: loop) else { throw .isInvalid }
         let mailbox = Mailbox<Void>(of: loop) { older, _ in older }
         // Closes the mailbox also if the task is cancelled before it first suspends.
         defer { mailbox.close(.done) }
@@ -155,8 +152,8 @@ extension GRunLoop.RemoteMessagePort {
         mailbox.open(for: MessageWithdrawal(of: exchange, from: self))
         try start(exchange)
         if case .done(let outcome) = stage(of: exchange) { return try outcome.get() }
-        let reader = try beginWaiting(for: exchange, on: loop, in: mode)
-        defer { reader?.end(in: mode) }
+        try beginWaiting(for: exchange, by: reader, in: mode)
+        defer { reader.end(in: mode) }
         var limits = MessageLimits(sendTimeout, receiveTimeout, at: loop.time)
         while true {
             guard let (end, error) = limits.next(stage(of: exchange), at: loop.time) else { break }
@@ -172,16 +169,13 @@ extension GRunLoop.RemoteMessagePort {
         return try giveUp(exchange, .becameInvalid).get()
     }
 
-    /// Nil if the port has become invalid meanwhile: then the exchange is done.
     private func beginWaiting(
-        for exchange: MessageExchange, on loop: GRunLoop, in mode: GRunLoop.Mode
-    ) throws(GRunLoop.MessageRequestError) -> MessageReader? {
-        guard let reader = reader(on: loop) else { return nil }
+        for exchange: MessageExchange, by reader: MessageReader, in mode: GRunLoop.Mode
+    ) throws(GRunLoop.MessageRequestError) {
         do throws(GRunLoop.DescriptorError) { try reader.begin(in: mode) } catch {
             _ = try giveUp(exchange, .transportError(errno: error.number)).get()
         }
         watchForRoom()
-        return reader
     }
 
     private func sendBlocking(

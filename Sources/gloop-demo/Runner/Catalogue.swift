@@ -30,6 +30,7 @@ enum Catalogue {
         Children.scenario,
         KeepAliveThread.scenario,
         Ports.scenario,
+        MessagePorts.scenario,
         IdleWork.scenario,
         IdleQueue.scenario,
         NotificationQueue.scenario,

@@ -10,7 +10,7 @@ import Glibc
 final class Pipe: Sendable {
     /// The end for a ``GRunLoop/GRunLoop/DescriptorSource``.
     let readEnd: Int32
-    private let writeEnd: Int32
+    let writeEnd: Int32
 
     init() throws {
         var ends: [Int32] = [-1, -1]
