@@ -13,7 +13,7 @@ DOCS_PACKAGES := pkg-config python3
 C_PACKAGES := binutils pkg-config gcc libgirepository1.0-dev gobject-introspection python3
 C_CHECK_PACKAGES := g++ gi-docgen patchelf python3-gi valgrind xauth
 # The peers of the benchmarks.
-BENCH_PACKAGES := gcc pkg-config libuv1-dev libev-dev libevent-dev libsystemd-dev util-linux
+BENCH_PACKAGES := gcc pkg-config libuv1-dev libev-dev libevent-dev libsystemd-dev util-linux dbus-daemon
 # What the GTK examples need, and what shows them.
 GTK_PACKAGES := libgtk-3-dev libgtk-4-dev xvfb weston
 

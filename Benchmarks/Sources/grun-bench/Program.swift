@@ -44,6 +44,11 @@ import CGLib
         case "notification-idle": bench.notificationAgain(.whenIdle)
         case "notification-now": bench.notificationNow()
         case "notifications-alike-tax": bench.notificationsAlikeTax()
+        case "message-port": bench.messagePort(size: 64)
+        case "message-port-large": bench.messagePort(size: 1 << 20)
+        case "message-port-self": bench.messagePortOfThisThread()
+        case "messages-idle-tax": bench.messagesIdleTax()
+        case "message-service": bench.messageService()
         case "objects-alone": bench.objectsAlone()
         case let name where name.hasPrefix("channel"): bench.channel(name.split(separator: "-"))
         default:
