@@ -54,6 +54,7 @@ test: check-deps lint glib-api
 	scripts/clients
 	scripts/clocks
 	scripts/check-daemon
+	scripts/check-service
 	scripts/hosted
 
 build: deps

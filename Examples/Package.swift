@@ -40,6 +40,10 @@ let package = Package(
         // All that a daemon waits for, in one loop; in C it is daemon-c.
         .executableTarget(name: "daemon", dependencies: [loop], swiftSettings: strict),
 
+        // Two programs: one has a name, by which the other finds and asks it.
+        .executableTarget(name: "message-service", dependencies: [loop], swiftSettings: strict),
+        .executableTarget(name: "message-client", dependencies: [loop], swiftSettings: strict),
+
         // Programs in C, which `make test-c` compiles against the installed library as well.
         .executableTarget(name: "hello-timer", dependencies: [cInterface], cSettings: strictC),
         .executableTarget(name: "activity-trace", dependencies: [cInterface], cSettings: strictC),

@@ -189,7 +189,9 @@ extension GRunLoop {
                 let isGone = state.exchanges.begin(exchange, by: state.isConnected ? socket : nil)
                 guard case .sending = exchange.stage else { return .success(isGone) }
                 // It waits, and the descriptors are the caller's again as soon as this returns.
-                do throws(MessageRequestError) { try exchange.packet.keep() } catch { state.exchanges.give(up: exchange, error) }
+                do throws(MessageRequestError) { try exchange.packet.keep() } catch {
+                    state.exchanges.give(up: exchange, error)
+                }
                 return .success(isGone)
             }
             if try result.get() { invalidate() }
