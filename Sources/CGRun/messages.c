@@ -232,6 +232,9 @@ int cgrun_packet_send(
     return sent < 0 ? errno : 0;
 }
 
+// ECONNRESET is said once, before what was sent before: that the other end has gone without having read everything.
+static bool is_to_be_tried_again(void) { return errno == EINTR || errno == ECONNRESET; }
+
 static void close_all(const int *descriptors, unsigned count)
 {
     for (unsigned index = 0; index < count; index++)
@@ -251,7 +254,7 @@ ssize_t cgrun_packet_receive(int socket, void *bytes, size_t size, int *descript
     long received;
     do
         received = syscall(SYS_recvmsg, socket, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
-    while (received < 0 && errno == EINTR);
+    while (received < 0 && is_to_be_tried_again());
     *count = 0;
     if (received < 0)
         return -1;
@@ -287,7 +290,7 @@ bool cgrun_packet_is_connected(int socket)
     long size;
     do
         size = syscall(SYS_recvfrom, socket, &byte, sizeof byte, MSG_PEEK | MSG_DONTWAIT, NULL, NULL);
-    while (size < 0 && errno == EINTR);
+    while (size < 0 && is_to_be_tried_again());
     return size > 0 || (size < 0 && errno == EAGAIN);
 }
 

@@ -157,6 +157,29 @@ private func eventually(_ condition: () -> Bool) async -> Bool {
         pair.finish()
     }
 
+    @Test("what was sent is handled, also if who sent it goes with an answer that it did not read")
+    func leavesUnread() async throws {
+        let (ids, isAnswered, hasLeft) = (Shared<[Int32]>([]), Flag(), Flag())
+        let pair = try Pair { message in
+            _ = try? message.reply?.send([1])
+            if message.id == 1 {
+                isAnswered.set()
+                _ = hasLeft.wait()
+            }
+            ids.update { $0.append(message.id) }
+        }
+        do {
+            let socket = try #require(MessageSocket())
+            #expect(try PortName(pair.port.name ?? "").connect(socket))
+            _ = socket.send(try OutgoingPacket(.request, id: 1, conversation: 1, [], []))
+            #expect(isAnswered.wait())
+            _ = socket.send(try OutgoingPacket(.oneWay, id: 2, conversation: 2, [], []))
+        }
+        hasLeft.set()
+        #expect(await eventually { ids.value == [1, 2] })
+        pair.finish()
+    }
+
     // MARK: Tasks
 
     @Test("a task that is cancelled goes on at once; the answer is dropped, and the next one is right")
