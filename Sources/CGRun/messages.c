@@ -342,10 +342,11 @@ const void *cgrun_memory_map(int memory, uint64_t size)
     struct statfs system;
     int seals = fcntl(memory, F_GET_SEALS);
     // Else the sender could take pages away while they are read, which is a SIGBUS, or change them. A page that was
-    // never written would be made at the first look, by us; one of huge pages may not be there at all.
+    // never written would be made at the first look, by us; one of huge pages may not be there at all. How much of the
+    // file is there does not say so: it may be behind its end.
     if (seals < 0 || (seals & SEALED) != SEALED || fstat(memory, &status) != 0 || fstatfs(memory, &system) != 0 ||
         system.f_type != TMPFS_MAGIC || (uint64_t)status.st_size != size ||
-        (uint64_t)status.st_blocks * 512 < size) {
+        lseek(memory, 0, SEEK_HOLE) != status.st_size) {
         errno = EBADMSG;
         return NULL;
     }

@@ -300,6 +300,25 @@ private func eventually(_ condition: () -> Bool) async -> Bool {
         pair.finish()
     }
 
+    @Test("memory is mapped only if it is there in full: what is behind its end does not count")
+    func holes() throws {
+        typealias Make = @convention(c) (UnsafePointer<CChar>, UInt32) -> Int32
+        typealias Allocate = @convention(c) (Int32, Int32, Int, Int) -> Int32
+        let (closeOnExec, allowSealing, keepSize): (UInt32, UInt32, Int32) = (1, 2, 1)
+        let make = unsafeBitCast(dlsym(nil, "memfd_create"), to: Make.self)
+        let allocate = unsafeBitCast(dlsym(nil, "fallocate"), to: Allocate.self)
+        let (addSeals, shrinkGrowWrite, size): (Int32, Int32, Int) = (1033, 14, 1 << 20)
+        for (isWritten, isMapped) in [(true, true), (false, false)] {
+            let memory = make("test", closeOnExec | allowSealing)
+            defer { close(memory) }
+            #expect(ftruncate(memory, size) == 0)
+            if isWritten { #expect(write(memory, [UInt8](repeating: 1, count: size), size) == size) }
+            #expect(allocate(memory, keepSize, size, size) == 0)
+            #expect(fcntl(memory, addSeals, shrinkGrowWrite) == 0)
+            #expect((MappedMemory(memory, size) != nil) == isMapped)
+        }
+    }
+
     @Test("what waits to be sent has descriptors of its own: the caller may close its copies")
     func keepsDescriptors() async throws {
         let counts = Shared<[Int]>([])
