@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// The port that is attacked. What it does with a message is in the message's id, so that the sender knows it.
+
+import CWire
+import GRunLoop
+import Glibc
+import TestSupport
+
+/// A message as a port has got it.
+struct Handled: Hashable, Sendable {
+    let id: Int32
+    let length: UInt64
+    let hash: UInt64
+    let descriptors: UInt32
+}
+
+/// What the port does with a message.
+enum Action {
+    /// It answers with the hash.
+    case answers
+    /// It lets go of the request.
+    case letsGo
+    /// It answers from another thread.
+    case answersLater
+
+    init(_ id: Int32) { self = id & 3 < 2 ? .answers : id & 3 == 2 ? .letsGo : .answersLater }
+}
+
+func hash(of data: GRunLoop.MessageData) -> UInt64 { data.withUnsafeBytes { wire_hash($0.baseAddress, $0.count) } }
+
+final class Service: Sendable {
+    static let name = "org.example.wire"
+    /// How often each message was handled.
+    let handled: Shared<[Handled: Int]>
+    private let thread = LoopThread.running()
+    private let later = LoopThread.running()
+    private let port: GRunLoop.MessagePort
+
+    init() throws {
+        let handled = Shared<[Handled: Int]>([:])
+        self.handled = handled
+        let later = later.loop
+        port = try GRunLoop.MessagePort(Self.name) { message in
+            let hash = hash(of: message.data)
+            let seen = Handled(
+                id: message.id, length: UInt64(message.data.count), hash: hash,
+                descriptors: UInt32(message.descriptorCount))
+            handled.update { $0[seen, default: 0] += 1 }
+            // Some are taken and sent back, the others go with the message.
+            let taken = message.id & 4 == 0 ? [] : message.takeDescriptors()
+            @Sendable func answer() {
+                let answer = GRunLoop.MessageData(withUnsafeBytes(of: hash) { Array($0) })
+                _ = try? message.reply?.send(answer, descriptors: taken)
+                for descriptor in taken { close(descriptor) }
+            }
+            switch Action(message.id) {
+            case .answers: answer()
+            case .letsGo: for descriptor in taken { close(descriptor) }
+            case .answersLater: later.async { answer() }
+            }
+        }
+        try thread.loop.add(port, forMode: .default)
+    }
+
+    func end() {
+        port.invalidate()
+        thread.finish()
+        later.finish()
+    }
+}
