@@ -66,6 +66,13 @@ let package = Package(
             name: "grun-async-main-child", dependencies: ["GRunLoop", "TestSupport", "CGLib"],
             path: "Tests/AsyncMainChild",
             swiftSettings: strict),
+        // What comes over the wire of message ports: make fuzz.
+        .target(
+            name: "CWire", path: "Tests/WireFuzz/Wire",
+            cSettings: [.treatAllWarnings(as: .error), .enableWarning("all"), .enableWarning("extra")]),
+        .executableTarget(
+            name: "grun-wire-fuzz", dependencies: ["CWire", "CGRun", "GRunLoop", "TestSupport"],
+            path: "Tests/WireFuzz/Fuzz", swiftSettings: strict),
         // Producers, loops, and an exact account of what went between them: make soak.
         .executableTarget(
             name: "grun-soak", dependencies: ["GRunLoop", "TestSupport", "CGLib"], path: "Tests/Soak",
