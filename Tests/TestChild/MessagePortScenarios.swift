@@ -7,6 +7,7 @@ import TestSupport
 
 let messagePortScenarios: [String: @Sendable () throws -> Void] = [
     "ports-thousand": portsThousand,
+    "ports-memory": portsMemory,
     "ports-environment": portsEnvironment,
     "ports-full": portsOnFullFileSystems,
     "ports-fork-and-die": portsForkAndDie,
@@ -29,6 +30,34 @@ private func portsThousand() throws {
     let before = openDescriptorCount()
     for _ in 0..<1000 { try round() }
     say(openDescriptorCount() == before ? "none is left" : "\(openDescriptorCount() - before) are left")
+}
+
+/// What a process has in memory, in pages.
+private func residentPages() -> Int {
+    guard let file = fopen("/proc/self/statm", "r") else { return 0 }
+    defer { fclose(file) }
+    var line = [CChar](repeating: 0, count: 200)
+    fgets(&line, 200, file)
+    let text = String(decoding: line.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    return Int(text.split(separator: " ")[1]) ?? 0
+}
+
+private func portsMemory() throws {
+    _ = RuntimeDirectory.path
+    let loop = GRunLoop.current
+    let port = try GRunLoop.MessagePort(answering: RuntimeDirectory.newName()) { $0.data }
+    try loop.add(port, forMode: .default)
+    let remote = try GRunLoop.RemoteMessagePort.lookUp(port.name ?? "")
+    func ask(_ count: Int) throws {
+        for _ in 0..<count { _ = try remote.request(1, [1], sendTimeout: .zero, receiveTimeout: .seconds(30)) }
+    }
+    try ask(5000)
+    let before = residentPages()
+    try ask(30_000)
+    // 16 bytes a request are 120 pages.
+    let more = residentPages() - before
+    say(more < 100 ? "no more than before" : "\(more) pages more")
+    port.invalidate()
 }
 
 // MARK: The environment

@@ -13,12 +13,14 @@ enum PacketKind: UInt8 {
 
 /// Descriptors that came with a message: closed with it, unless somebody takes them.
 final class ReceivedDescriptors: @unchecked Sendable {
-    private let lock = Lock.take()
+    private let lock: Lock
     private var descriptors: [Int32]
 
     /// Nil if there are none.
     init?(_ descriptors: [Int32]) {
+        // Before there is a lock, which only deinit gives back: it is not called for what was never made.
         if descriptors.isEmpty { return nil }
+        lock = Lock.take()
         self.descriptors = descriptors
     }
 
