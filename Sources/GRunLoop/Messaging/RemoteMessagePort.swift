@@ -194,7 +194,7 @@ extension GRunLoop {
                 }
                 return .success(isGone)
             }
-            if try result.get() { invalidate() }
+            if try result.get() { noteGone() }
         }
 
         private var isOpen: Bool { lock.withLock { state.isValid } }
@@ -224,7 +224,7 @@ extension GRunLoop {
         }
 
         private func note(_ moved: [MessageExchange], _ isGone: Bool) {
-            if isGone { invalidate() }
+            if isGone { noteGone() }
             for exchange in moved { exchange.progress() }
             watchForRoom()
         }
@@ -258,11 +258,11 @@ extension GRunLoop {
             }
         }
 
-        /// Receives one answer, and those before it that are too late.
-        func receive() {
+        /// Receives one answer, and those before it that are too late. Returns whether there was one.
+        @discardableResult func receive() -> Bool {
             while true {
                 switch socket.receive() {
-                case .nothing: return
+                case .nothing: return false
                 case .packet(let packet) where packet.kind == .reply || packet.kind == .unanswered:
                     let outcome: MessageExchange.Outcome =
                         packet.kind == .reply
@@ -270,15 +270,23 @@ extension GRunLoop {
                     guard let exchange = lock.withLock({ state.exchanges.answer(packet.conversation, outcome) }) else {
                         continue
                     }
-                    return exchange.progress()
+                    exchange.progress()
+                    return true
                 case .lost(let errno):
                     Log.warning(
                         "an answer of message port \(name.debugDescription) was lost, since no descriptor or memory is "
                             + "left (\(errorMessage(errno))); close some or raise the limit")
-                    return invalidate()
-                case .packet, .end: return invalidate()
+                    invalidate()
+                case .packet, .end: invalidate()
                 }
+                return false
             }
+        }
+
+        /// The other side has gone. What it has answered before is received.
+        private func noteGone() {
+            while receive() {}
+            invalidate()
         }
 
         // MARK: Who waits
