@@ -75,4 +75,25 @@ import Testing
                 "at the limit: limitReached, limitReached", "not let in: 0 messages, few passes", "let in: 1 message",
             ])
     }
+
+    @Test("item 248: 20 processes want one name, and some are killed that have it: one owner at a time")
+    func race() {
+        let said = Shared<[String]>([])
+        let path = RuntimeDirectory.path
+        let threads = (0..<20).map { _ in
+            startThread {
+                // One that is killed has another in its place.
+                while true {
+                    let child = runChild("ports-race", sharing: path)
+                    if child.signal == SIGKILL { continue }
+                    let failure = child.status == 0 ? [] : ["status \(String(describing: child.status))"]
+                    return said.update { $0 += child.output + failure }
+                }
+            }
+        }
+        for thread in threads { join(thread) }
+        #expect(said.value == [])
+        var takes = stat()
+        #expect(stat(path + "/takes", &takes) == 0 && takes.st_size >= 50)
+    }
 }

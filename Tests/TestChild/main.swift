@@ -43,7 +43,7 @@ let scenarios: [String: () throws -> Void] = [
     "ten-thousand-threads": tenThousandThreads,
 ]
 
-let ofOtherFiles = [confinedScenarios, signalScenarios, childScenarios, messagePortScenarios]
+let ofOtherFiles = [confinedScenarios, signalScenarios, childScenarios, messagePortScenarios, messagePortKillScenarios]
 
 if CommandLine.arguments.count == 2,
     let scenario = scenarios[CommandLine.arguments[1]]

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// The two sides of a message port for scripts/kill-ports, which kills one of them at a system call.
+
+import GRunLoop
+import Glibc
+import TestSupport
+
+let messagePortKillScenarios: [String: @Sendable () throws -> Void] = [
+    "ports-kill-serve": { try serve(.max) },
+    "ports-kill-serve-two": { try serve(2) },
+    "ports-kill-ask": ask,
+    "ports-kill-check": check,
+    "ports-kill-take": { _ = try GRunLoop.MessagePort(name) { _ in } },
+    "ports-race": race,
+]
+
+private let name = "org.example.kill"
+private let limit = Duration.seconds(5)
+
+/// A system call that is found again in a trace.
+private func mark(_ what: String) { access("/grun-mark-\(what)", F_OK) }
+
+/// Until it has answered so many.
+private func serve(_ count: Int) throws {
+    let (loop, answered) = (GRunLoop.current, Counter())
+    try warmUp()
+    mark("begin")
+    let port = try GRunLoop.MessagePort(answering: name) { message in
+        answered.increment()
+        return message.id == 1 ? message.data : GRunLoop.MessageData("\(openDescriptorCount())".utf8)
+    }
+    try loop.add(port, forMode: .default)
+    say("ready")
+    while answered.value < count { loop.run(for: .seconds(3600), returningAfterSourceHandled: true) }
+    port.invalidate()
+    mark("end")
+}
+
+/// What is made once and kept, such as the loop's own descriptors.
+private func warmUp() throws {
+    let port = try GRunLoop.MessagePort(answering: "org.example.warm.\(getpid())") { $0.data }
+    try GRunLoop.current.add(port, forMode: .default)
+    let remote = try GRunLoop.RemoteMessagePort.lookUp(port.name ?? "")
+    _ = try remote.request(1, [1], sendTimeout: limit, receiveTimeout: limit)
+    remote.invalidate()
+    port.invalidate()
+}
+
+/// Two requests, one with a descriptor and one with much data: both are answered right, or there is an error in time.
+private func ask() throws {
+    try warmUp()
+    let before = openDescriptorCount()
+    mark("begin")
+    let result = Result { try askTwice() }
+    mark("end")
+    let left = openDescriptorCount() - before
+    switch result {
+    case .success(let isRight): say(isRight ? "answered" : "answered wrong")
+    case .failure(let error): say("error: \(error)")
+    }
+    say("\(left) descriptors left")
+}
+
+private func askTwice() throws -> Bool {
+    let remote = try GRunLoop.RemoteMessagePort.lookUp(name)
+    defer { remote.invalidate() }
+    var isRight = true
+    for size in [100, 100_000] {
+        let data = GRunLoop.MessageData((0..<size).map { UInt8(truncatingIfNeeded: $0 &* 7) })
+        let answer = try remote.request(
+            1, data, descriptors: [STDOUT_FILENO], sendTimeout: limit, receiveTimeout: limit)
+        isRight = isRight && answer.data.elementsEqual(data)
+    }
+    return isRight
+}
+
+/// Whether the service answers, and how many descriptors it has.
+private func check() throws {
+    guard try askTwice() else { return say("answered wrong") }
+    let remote = try GRunLoop.RemoteMessagePort.lookUp(name)
+    let answer = try remote.request(2, sendTimeout: limit, receiveTimeout: limit)
+    say(String(decoding: answer.data, as: UTF8.self))
+}
+
+// MARK: Many want one name
+
+/// Takes the name as often as it can, for GRUN_RACE_ROUNDS takes or until it is killed. A file that is locked by nobody
+/// else is the witness: who has the name must get it.
+private func race() throws {
+    let rounds = getenv("GRUN_RACE_ROUNDS").flatMap { Int(String(cString: $0)) } ?? 50
+    let path = getenv("XDG_RUNTIME_DIR").map { String(cString: $0) } ?? ""
+    let witness = open(path + "/witness", O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+    let takes = open(path + "/takes", O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
+    var size = stat()
+    while fstat(takes, &size) == 0, size.st_size < rounds {
+        let port: GRunLoop.MessagePort
+        do throws(GRunLoop.MessagePortError) { port = try GRunLoop.MessagePort(name) { _ in } } catch {
+            guard case .taken = error else { return say("error: \(error)") }
+            usleep(UInt32.random(in: 0..<2000))
+            continue
+        }
+        // Exclusive, and without waiting; who is killed lets go of it with its name.
+        guard flock(witness, 6) == 0 else { return say("two owners") }
+        _ = write(takes, "x", 1)
+        // Some are killed while they have it.
+        if UInt32.random(in: 0..<50) == 0 { kill(getpid(), SIGKILL) }
+        sched_yield()
+        flock(witness, 8)
+        port.invalidate()
+    }
+}
