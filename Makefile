@@ -29,7 +29,7 @@ define install
 endef
 
 .PHONY: demo test build install uninstall c-reference format lint glib-api items items-bite oracle turns idle hosted \
-	trace-cost stable soak docs fuzz test-tsan test-asan test-sanitizers test-gtk test-c test-debian counts \
+	trace-cost stable soak docs fuzz kill-ports test-tsan test-asan test-sanitizers test-gtk test-c test-debian counts \
 	bench bench-quick bench-build deps check-deps gtk-deps c-deps clean
 
 ## Builds and runs the tour of self-checking scenarios.
@@ -51,6 +51,7 @@ test: check-deps lint glib-api
 	$(SWIFT) run -c release --skip-build grun-turns
 	scripts/idle
 	scripts/trace-cost
+	scripts/kill-ports --once
 	scripts/clients
 	scripts/clocks
 	scripts/check-daemon
@@ -146,10 +147,16 @@ test-c: c-deps gtk-deps
 	scripts/test-c
 
 ## Random calls of every function of the C interface for SECONDS, from SEED: ends with 1 on a crash, a deadlock, a
-## message that is not documented.
+## message that is not documented. Before it what comes over the wire of message ports, for 10 s of that.
 fuzz: c-deps
 	scripts/check-messages
 	scripts/fuzz
+
+## kill -9 at each system call of a message port, on both sides; and 100 processes that want one name.
+kill-ports: check-deps
+	$(SWIFT) build --product grun-test-child
+	scripts/kill-ports
+	scripts/race-ports
 
 ## The tests in a Debian of SUITE, with its GLib and GTK: scripts/test-debian says what can be chosen. As root.
 test-debian: check-deps
