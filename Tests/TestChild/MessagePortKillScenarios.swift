@@ -91,6 +91,15 @@ private func race() throws {
     let path = getenv("XDG_RUNTIME_DIR").map { String(cString: $0) } ?? ""
     let witness = open(path + "/witness", O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
     let takes = open(path + "/takes", O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
+    // Some are killed at any moment, and some while they have it.
+    if Int.random(in: 0..<4) == 0 {
+        let moment = UInt32.random(in: 0..<300_000)
+        pthread_detach(
+            startThread {
+                usleep(moment)
+                kill(getpid(), SIGKILL)
+            })
+    }
     var size = stat()
     while fstat(takes, &size) == 0, size.st_size < rounds {
         let port: GRunLoop.MessagePort
@@ -102,7 +111,6 @@ private func race() throws {
         // Exclusive, and without waiting; who is killed lets go of it with its name.
         guard flock(witness, 6) == 0 else { return say("two owners") }
         _ = write(takes, "x", 1)
-        // Some are killed while they have it.
         if UInt32.random(in: 0..<50) == 0 { kill(getpid(), SIGKILL) }
         sched_yield()
         flock(witness, 8)
