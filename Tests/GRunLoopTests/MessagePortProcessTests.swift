@@ -42,8 +42,9 @@ import Testing
 
     @Test("item 247: the name of a killed owner can be taken at once, also while a child that it forked lives")
     func killedOwner() async throws {
+        let path = RuntimeDirectory.path
         let here = try GRunLoop.MessagePort("org.example.parent") { _ in }
-        let child = runChild("ports-fork-and-die", sharing: RuntimeDirectory.path)
+        let child = runChild("ports-fork-and-die", sharing: path)
         let forked = try #require(child.output.first.flatMap { pid_t($0) })
         #expect(child.signal == SIGKILL)
         #expect(exists(forked))
