@@ -258,9 +258,12 @@ extension GRunLoop {
             }
         }
 
+        /// As many that are too late are one call of the loop's: the others come in the next pass, and a limit holds.
+        private static let mostLate = 64
+
         /// Receives one answer, and those before it that are too late. Returns whether there was one.
         @discardableResult func receive() -> Bool {
-            while true {
+            for _ in 0..<Self.mostLate {
                 switch socket.receive() {
                 case .nothing: return false
                 case .packet(let packet) where packet.kind == .reply || packet.kind == .unanswered:
@@ -281,6 +284,7 @@ extension GRunLoop {
                 }
                 return false
             }
+            return false
         }
 
         /// The other side has gone. What it has answered before is received.
