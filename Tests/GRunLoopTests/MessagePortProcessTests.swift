@@ -77,7 +77,7 @@ import Testing
             ])
     }
 
-    @Test("item 248: 20 processes want one name, and some are killed that have it: one owner at a time")
+    @Test("item 248 (our rule): 20 processes want one name, and some are killed that have it: one owner at a time")
     func race() {
         let said = Shared<[String]>([])
         let path = RuntimeDirectory.path
