@@ -227,3 +227,29 @@ public func grun_loop_contains_port(
 ) -> gboolean {
     Call.of(loop, { $0.port(port) }, mode, otherwise: false) { $0.contains($1, forMode: $2) }.gboolean
 }
+
+// MARK: Message ports
+
+@c @implementation
+public func grun_loop_add_message_port(
+    _ loop: OpaquePointer?, _ port: OpaquePointer?, _ mode: UnsafePointer<CChar>?,
+    _ error: UnsafeMutablePointer<UnsafeMutablePointer<GError>?>?
+) -> gboolean {
+    Call.of(loop, { $0.error(error) ? $0.messagePort(port) : nil }, mode, otherwise: false) { loop, port, mode in
+        succeeds(error) { () throws(GRunLoop.DescriptorError) in try loop.add(port, forMode: mode) }
+    }.gboolean
+}
+
+@c @implementation
+public func grun_loop_remove_message_port(
+    _ loop: OpaquePointer?, _ port: OpaquePointer?, _ mode: UnsafePointer<CChar>?
+) {
+    Call.of(loop, { $0.messagePort(port) }, mode, otherwise: ()) { $0.remove($1, forMode: $2) }
+}
+
+@c @implementation
+public func grun_loop_contains_message_port(
+    _ loop: OpaquePointer?, _ port: OpaquePointer?, _ mode: UnsafePointer<CChar>?
+) -> gboolean {
+    Call.of(loop, { $0.messagePort(port) }, mode, otherwise: false) { $0.contains($1, forMode: $2) }.gboolean
+}

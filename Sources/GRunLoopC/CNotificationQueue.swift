@@ -18,14 +18,6 @@ private let isQueue: StaticString = "queue != NULL"
 extension Call {
     fileprivate func notificationQueue(_ pointer: OpaquePointer?) -> CNotificationQueue? { object(pointer, isQueue) }
 
-    fileprivate func notificationName(_ name: UnsafePointer<CChar>?) -> String? {
-        required(name, "name != NULL").flatMap(validated)
-    }
-
-    fileprivate func validated(_ name: UnsafePointer<CChar>) -> String? {
-        required(String(validatingCString: name), "g_utf8_validate (name, -1, NULL)")
-    }
-
     fileprivate func style(_ style: GRunPostingStyle) -> GRunLoop.PostingStyle? {
         let known: GRunLoop.PostingStyle? =
             switch style {
@@ -54,7 +46,7 @@ public func grun_notification_queue_enqueue(
     _ style: GRunPostingStyle, _ coalescing: GRunCoalescing, _ modes: UnsafePointer<UnsafePointer<CChar>?>?
 ) -> gboolean {
     Call.of { call in
-        guard let queue = call.notificationQueue(queue), let name = call.notificationName(name),
+        guard let queue = call.notificationQueue(queue), let name = call.name(name),
             let style = call.style(style), let modes = modes == nil ? [.default] : call.modes(modes)
         else { return false }
         let notification = CNotification(name: name, senderAt: address(sender), payload: data.map(Bytes.init))
@@ -68,7 +60,7 @@ public func grun_notification_queue_dequeue(
     _ queue: OpaquePointer?, _ name: UnsafePointer<CChar>?, _ sender: gpointer?, _ coalescing: GRunCoalescing
 ) -> guint {
     Call.of { call in
-        guard let queue = call.notificationQueue(queue), let name = call.notificationName(name) else { return 0 }
+        guard let queue = call.notificationQueue(queue), let name = call.name(name) else { return 0 }
         let notification = CNotification(name: name, senderAt: address(sender), payload: nil)
         return guint(
             clamping: queue.dequeue(

@@ -20,6 +20,9 @@ private enum Types {
     static let notificationQueue = boxed("GRunNotificationQueue")
     static let port = boxed("GRunPort")
     static let portMessage = boxed("GRunPortMessage")
+    static let messagePort = boxed("GRunMessagePort")
+    static let remoteMessagePort = boxed("GRunRemoteMessagePort")
+    static let message = boxed("GRunMessage")
     static let thread = boxed("GRunThread")
 
     static let activity = registered {
@@ -65,6 +68,14 @@ private enum Types {
             "GRunError",
             table("GRUN_ERROR_", errors.map { (gint($0.rawValue), $1) }, GEnumValue.init(value:value_name:value_nick:))
         )
+    }
+
+    static let messageRequestError = registered {
+        g_enum_register_static(
+            "GRunMessageRequestError",
+            table(
+                "GRUN_MESSAGE_REQUEST_ERROR_", messageRequestErrors.map { (gint($0.rawValue), $1) },
+                GEnumValue.init(value:value_name:value_nick:)))
     }
 
     private static var activities: [(GRunActivity, String)] {
@@ -117,10 +128,28 @@ private enum Types {
             (GRUN_ERROR_NOT_A_CHILD, "GRUN_ERROR_NOT_A_CHILD"),
             (GRUN_ERROR_STATUS_LOST, "GRUN_ERROR_STATUS_LOST"),
             (GRUN_ERROR_NOT_SUPPORTED, "GRUN_ERROR_NOT_SUPPORTED"),
+            (GRUN_ERROR_INVALID_NAME, "GRUN_ERROR_INVALID_NAME"),
+            (GRUN_ERROR_NAME_TAKEN, "GRUN_ERROR_NAME_TAKEN"), (GRUN_ERROR_NOT_FOUND, "GRUN_ERROR_NOT_FOUND"),
+            (GRUN_ERROR_NO_RUNTIME_DIRECTORY, "GRUN_ERROR_NO_RUNTIME_DIRECTORY"),
+            (GRUN_ERROR_UNSAFE_DIRECTORY, "GRUN_ERROR_UNSAFE_DIRECTORY"),
+            (GRUN_ERROR_NOT_PERMITTED, "GRUN_ERROR_NOT_PERMITTED"),
+            (GRUN_ERROR_INVALID_PORT, "GRUN_ERROR_INVALID_PORT"),
+        ]
+    }
+
+    private static var messageRequestErrors: [(GRunMessageRequestError, String)] {
+        [
+            (GRUN_MESSAGE_REQUEST_ERROR_SEND_TIMEOUT, "GRUN_MESSAGE_REQUEST_ERROR_SEND_TIMEOUT"),
+            (GRUN_MESSAGE_REQUEST_ERROR_RECEIVE_TIMEOUT, "GRUN_MESSAGE_REQUEST_ERROR_RECEIVE_TIMEOUT"),
+            (GRUN_MESSAGE_REQUEST_ERROR_IS_INVALID, "GRUN_MESSAGE_REQUEST_ERROR_IS_INVALID"),
+            (GRUN_MESSAGE_REQUEST_ERROR_TRANSPORT_ERROR, "GRUN_MESSAGE_REQUEST_ERROR_TRANSPORT_ERROR"),
+            (GRUN_MESSAGE_REQUEST_ERROR_BECAME_INVALID, "GRUN_MESSAGE_REQUEST_ERROR_BECAME_INVALID"),
+            (GRUN_MESSAGE_REQUEST_ERROR_UNANSWERED, "GRUN_MESSAGE_REQUEST_ERROR_UNANSWERED"),
         ]
     }
 
     static let quark = g_quark_from_string("grun-error-quark")
+    static let messageRequestQuark = g_quark_from_string("grun-message-request-error-quark")
 
     /// Only one copy of the library may register its names.
     private static func registered(_ register: () -> GType) -> GType { GRunLoop.boxedType == 0 ? 0 : register() }
@@ -155,6 +184,9 @@ private enum Types {
 @c @implementation public func grun_notification_queue_get_type() -> GType { Types.notificationQueue }
 @c @implementation public func grun_port_get_type() -> GType { Types.port }
 @c @implementation public func grun_port_message_get_type() -> GType { Types.portMessage }
+@c @implementation public func grun_message_port_get_type() -> GType { Types.messagePort }
+@c @implementation public func grun_remote_message_port_get_type() -> GType { Types.remoteMessagePort }
+@c @implementation public func grun_message_get_type() -> GType { Types.message }
 @c @implementation public func grun_thread_get_type() -> GType { Types.thread }
 @c @implementation public func grun_activity_get_type() -> GType { Types.activity }
 @c @implementation public func grun_result_get_type() -> GType { Types.result }
@@ -163,6 +195,8 @@ private enum Types {
 @c @implementation public func grun_coalescing_get_type() -> GType { Types.coalescing }
 @c @implementation public func grun_error_get_type() -> GType { Types.error }
 @c @implementation public func grun_error_quark() -> GQuark { Types.quark }
+@c @implementation public func grun_message_request_error_get_type() -> GType { Types.messageRequestError }
+@c @implementation public func grun_message_request_error_quark() -> GQuark { Types.messageRequestQuark }
 
 // MARK: Errors
 
@@ -180,6 +214,11 @@ func fail(_ place: ErrorPlace?, _ error: GRunLoop.DescriptorError) {
         case .system: GRUN_ERROR_SYSTEM
         }
     fail(place, code, error.description)
+}
+
+/// Tells C what became of a message. The numbers are the same.
+func fail(_ place: ErrorPlace?, _ error: GRunLoop.MessageRequestError, _ message: String? = nil) {
+    g_set_error_literal(place, Types.messageRequestQuark, gint(error.code), message ?? error.description)
 }
 
 /// Whether it did not throw; else tells C why.

@@ -52,6 +52,12 @@ struct Call {
         return value
     }
 
+    func name(_ name: UnsafePointer<CChar>?) -> String? { required(name, "name != NULL").flatMap(validated) }
+
+    func validated(_ name: UnsafePointer<CChar>) -> String? {
+        required(String(validatingCString: name), "g_utf8_validate (name, -1, NULL)")
+    }
+
     func mode(_ name: UnsafePointer<CChar>?) -> GRunLoop.Mode? {
         guard let name = required(name, "mode != NULL"), requires(name.pointee != 0, "*mode != '\\0'") else {
             return nil
@@ -86,8 +92,8 @@ struct Call {
 
     /// A span in seconds, to the nearest nanosecond, but at least one if it is positive. Infinite ones are the longest
     /// there are.
-    func seconds(_ seconds: gdouble) -> Duration? {
-        guard requires(!seconds.isNaN, "!isnan (seconds)") else { return nil }
+    func seconds(_ seconds: gdouble, _ expression: StaticString = "!isnan (seconds)") -> Duration? {
+        guard requires(!seconds.isNaN, expression) else { return nil }
         let nearest = Int64(exactly: (seconds * 1e9).rounded()) ?? (seconds < 0 ? .min : .max)
         return .nanoseconds(nearest == 0 && seconds > 0 ? 1 : nearest)
     }

@@ -27,6 +27,9 @@ OBJECTS = {
     "GRunNotificationQueue*": "good.notification_queue",
     "GRunPort*": "good.port",
     "GRunPortMessage*": "good.port_message",
+    "GRunMessagePort*": "good.message_port",
+    "GRunRemoteMessagePort*": "good.remote_message_port",
+    "GRunMessage*": "good.message",
     "GRunThread*": "good.thread",
 }
 GOOD = OBJECTS | {
@@ -47,6 +50,11 @@ GOOD = OBJECTS | {
     "GRunNotificationFunc": "on_notification",
     "GRunPortFunc": "on_port_message",
     "GBytes*": "good.bytes",
+    "GRunMessagePortFunc": "on_sent_message",
+    "GRunMessageAnsweringFunc": "on_question",
+    "const gint*": "good_fds",
+    "guint*": "&good.count",
+    "gint32": "1",
     "GRunThreadSetUpFunc": "on_loop",
     "GRunVirtualTimeFunc": "on_loop",
     "const char*": '"bad"',
@@ -71,6 +79,7 @@ NUMBERS = {
     "gint64": [("G_MAXINT64", 0), ("G_MININT64", 0), ("0", 0), ("-1", 0)],
     "guint64": [("G_MAXUINT64", 0), ("0", 0)],
     "guint32": [("G_MAXUINT32", 0), ("0", 0)],
+    "gint32": [("G_MAXINT32", 0), ("G_MININT32", 0), ("0", 0)],
     "gint": [("G_MAXINT", 0), ("G_MININT", None), ("0", 0), ("-1", None)],
     "guint": [("G_MAXUINT", None), ("0", None)],
     "gboolean": [("-1", 0), ("2", 0)],
@@ -81,8 +90,10 @@ NUMBERS = {
 }
 SYMBOLS = {"GRunSource*": "source", "GRunFdSource*": "fd_source", "GRunSignalSource*": "signal_source",
            "GRunChildSource*": "child_source", "GRunTimer*": "timer", "GRunObserver*": "observer",
-           "GRunIdleQueue*": "idle_queue", "GRunPort*": "port"}
-RELEASES = {"char*": "g_free", "char**": "g_strfreev", "GPtrArray*": "g_clear_array", "GBytes*": "g_bytes_unref"} | {
+           "GRunIdleQueue*": "idle_queue", "GRunPort*": "port", "GRunMessagePort*": "message_port",
+           "GRunRemoteMessagePort*": "remote_message_port"}
+RELEASES = {"char*": "g_free", "char**": "g_strfreev", "GPtrArray*": "g_clear_array", "GBytes*": "g_bytes_unref",
+            "gint*": "g_free", "GRunMessage*": "grun_message_unref"} | {
     kind: "grun_%s_unref" % symbol
     for kind, symbol in [*SYMBOLS.items(), ("GRunThread*", "thread"), ("GRunChannel*", "channel"),
                          ("GRunNotificationQueue*", "notification_queue"), ("GRunPortMessage*", "port_message")]
@@ -98,7 +109,8 @@ class Argument:
         self.type = kind.get(C + "type").replace(" *", "*") if kind is not None else "gpointer"
         doc = node.find(CORE + "doc")
         self.doc = doc.text if doc is not None else ""
-        self.nullable = node.get("nullable") == "1" or self.type in ("gpointer", "GDestroyNotify")
+        is_nullable = "1" in (node.get("nullable"), node.get("optional"))
+        self.nullable = is_nullable or self.type in ("gpointer", "GDestroyNotify")
 
 
 def functions(root):
@@ -120,7 +132,8 @@ def cases(arguments, index):
     if kind in NUMBERS:
         yield from ((value, count, "", {}) for value, count in NUMBERS[kind])
         return
-    yield "NULL", 0 if argument.nullable else 1, "", {}
+    if kind != "const gint*":
+        yield "NULL", 0 if argument.nullable else 1, "", {}
     # A channel that nothing receives from is refused, whatever the mode.
     good = None if any(each.type == "GRunChannel*" for each in arguments) else 0
     if kind == "const char*":
@@ -148,12 +161,42 @@ def cases(arguments, index):
         yield GOOD[kind], 0, "grun_%s_invalidate (%s);" % (symbol, GOOD[kind]), {}
         if any(each.type == "GRunLoop*" for each in arguments) and kind != "GRunSource*":
             # It is in another loop.
-            error = ", NULL" if symbol.endswith("_source") else ""
+            error = ", NULL" if symbol.endswith(("_source", "message_port")) else ""
             add = "grun_loop_add_%s (good.other_loop, %s, GRUN_MODE_DEFAULT%s);" % (symbol, GOOD[kind], error)
             yield GOOD[kind], "other", add, {}
+    elif kind == "const gint*":
+        # It is no array of so many.
+        yield "NULL", 1, "", {}
     elif kind == "GError**":
         yield "&set_error", 1, "", {}
 
+
+# Where the names of message ports are: a directory of the program's own, which goes with it.
+DIRECTORY = """
+static char directory[] = "/tmp/grun-check-XXXXXX";
+
+static void make_directory(void)
+{
+    if (mkdtemp(directory) == NULL)
+        abort();
+    g_setenv("XDG_RUNTIME_DIR", directory, TRUE);
+}
+
+static void remove_directory(void)
+{
+    char *folder = g_build_filename(directory, "grun-ports", NULL);
+    GDir *names = g_dir_open(folder, 0, NULL);
+    for (const char *name; names != NULL && (name = g_dir_read_name(names)) != NULL;) {
+        char *path = g_build_filename(folder, name, NULL);
+        unlink(path);
+        g_free(path);
+    }
+    g_clear_pointer(&names, g_dir_close);
+    rmdir(folder);
+    rmdir(directory);
+    g_free(folder);
+}
+"""
 
 HEAD = """// Written by bad-input.py.
 #include <float.h>
@@ -161,6 +204,7 @@ HEAD = """// Written by bad-input.py.
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
@@ -198,12 +242,25 @@ static void on_notification(const char *name, gpointer sender, GBytes *bytes, gp
     (void)name; (void)sender; (void)bytes; (void)data;
 }
 static void on_port_message(GRunPortMessage *message, gpointer data) { (void)message; (void)data; }
+static GRunMessage *came;
+static void on_sent_message(GRunMessagePort *port, GRunMessage *message, gpointer data)
+{
+    (void)port; (void)data;
+    came = grun_message_ref(message);
+}
+static GBytes *on_question(GRunMessagePort *port, GRunMessage *message, gpointer data)
+{
+    (void)port; (void)message; (void)data;
+    return NULL;
+}
 static void on_loop(GRunLoop *loop, gpointer data) { (void)loop; (void)data; }
 static inline void g_clear_array(GPtrArray *array) { if (array) g_ptr_array_unref(array); }
 
 static const char *good_modes[] = {"bad", "worse", NULL};
 static const char *empty_modes[] = {NULL};
 static const char *broken_modes[] = {"bad", "\\xff\\xfe", NULL};
+// Closed ones, and more than a message can have.
+static const gint good_fds[] = {-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
 static char *long_name;
 static GError *set_error;
 static GRunThread *other, *ended;
@@ -224,10 +281,14 @@ typedef struct {
     GRunNotificationQueue *notification_queue;
     GRunPort *port;
     GRunPortMessage *port_message;
+    GRunMessagePort *message_port;
+    GRunRemoteMessagePort *remote_message_port;
+    GRunMessage *message;
     GBytes *bytes;
     GRunThread *thread;
     GMainContext *context;
     GError *error;
+    guint count;
 } Good;
 
 static Good make(void)
@@ -249,6 +310,15 @@ static Good make(void)
     good.port_message = grun_port_message_new(1);
     grun_port_message_add_bytes(good.port_message, good.bytes);
     grun_port_message_add_port(good.port_message, good.port);
+    // Of a message that somebody has waited for.
+    good.message_port = grun_message_port_new("good", on_sent_message, NULL, NULL, NULL);
+    good.remote_message_port = grun_remote_message_port_look_up("good", NULL);
+    grun_loop_add_message_port(good.loop, good.message_port, "good", NULL);
+    grun_remote_message_port_request(good.remote_message_port, 1, NULL, NULL, 0, 0, 0, "good", NULL);
+    while (came == NULL)
+        grun_loop_run_in_mode(good.loop, "good", 1, TRUE);
+    good.message = g_steal_pointer(&came);
+    grun_loop_remove_message_port(good.loop, good.message_port, "good");
     // Stopped, so that whoever joins it does not wait.
     good.thread = grun_thread_new("bad", NULL, NULL, NULL);
     grun_thread_stop(good.thread);
@@ -280,6 +350,10 @@ static void drop(Good *good)
     grun_port_invalidate(good->port);
     grun_port_unref(good->port);
     grun_port_message_unref(good->port_message);
+    grun_message_unref(good->message);
+    grun_remote_message_port_unref(good->remote_message_port);
+    grun_message_port_invalidate(good->message_port);
+    grun_message_port_unref(good->message_port);
     g_bytes_unref(good->bytes);
     grun_thread_join(good->thread);
     grun_thread_unref(good->thread);
@@ -345,7 +419,7 @@ static void run_in_virtual_time(void (*body)(void))
 
 def main():
     root = tree.parse(sys.argv[1]).getroot()
-    print(HEAD)
+    print(HEAD + DIRECTORY)
     names = []
     for node, arguments, throws in functions(root):
         symbol = node.get(C + "identifier")
@@ -395,7 +469,7 @@ def main():
                 elif kind != "void":
                     print("    (void)result;")
                 print("    drop(&good);\n}\n")
-    print("int main(void)\n{\n    long_name = g_strnfill(1 << 20, 'x');")
+    print("int main(void)\n{\n    make_directory();\n    long_name = g_strnfill(1 << 20, 'x');")
     print('    set_error = g_error_new_literal(GRUN_ERROR, 0, "set");')
     print("    g_log_set_default_handler(on_log, NULL);\n    descriptor = eventfd(0, EFD_CLOEXEC);")
     # It ends with this process.
@@ -409,6 +483,7 @@ def main():
     print("    grun_thread_stop(other);\n    grun_thread_join(other);")
     print("    grun_thread_unref(other);\n    grun_thread_unref(ended);")
     print("    g_free(long_name);\n    g_error_free(set_error);\n    g_free(message);\n    close(descriptor);")
+    print("    remove_directory();")
     print('    printf("bad-input: %u calls, %u failures\\n", calls, failures);\n    return failures != 0;\n}')
 
 

@@ -54,6 +54,7 @@ void check_idle_queue(void);
 void check_channel(void);
 void check_notification_queue(void);
 void check_port(void);
+void check_message_port(void);
 void check_timer(void);
 void check_observer(void);
 void check_blocks(void);

@@ -29,7 +29,16 @@ SILENT_FUNCTIONS = {
     "grun_loop_remove_end_func", "grun_idle_queue_get_time_per_pass", "grun_idle_queue_remove_all",
     "grun_channel_finish", "grun_channel_close", "grun_channel_is_open",
     "grun_channel_get_capacity", "grun_channel_get_count", "grun_notification_queue_remove_func",
+    "grun_message_port_new_answering", "grun_message_port_copy_name", "grun_message_port_set_name",
+    "grun_remote_message_port_look_up", "grun_remote_message_port_copy_name", "grun_message_get_id",
+    "grun_message_get_data", "grun_message_wants_answer",
     "grun_port_get_capacity", "grun_port_get_count", "grun_port_message_get_id",
+}
+
+# What tells it by its error.
+REFUSED = {
+    "grun_thread_new", "grun_message_port_new", "grun_message_port_new_answering", "grun_message_port_set_name",
+    "grun_remote_message_port_look_up",
 }
 
 HEAD = """// Written by forked.py.
@@ -39,6 +48,7 @@ HEAD = """// Written by forked.py.
 #include <grun/grun.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -77,9 +87,21 @@ static void on_notification(const char *name, gpointer sender, GBytes *bytes, gp
     (void)name; (void)sender; (void)bytes; (void)data;
 }
 static void on_port_message(GRunPortMessage *message, gpointer data) { (void)message; (void)data; }
+static GRunMessage *came;
+static void on_sent_message(GRunMessagePort *port, GRunMessage *message, gpointer data)
+{
+    (void)port; (void)data;
+    came = grun_message_ref(message);
+}
+static GBytes *on_question(GRunMessagePort *port, GRunMessage *message, gpointer data)
+{
+    (void)port; (void)message; (void)data;
+    return NULL;
+}
 static void on_loop(GRunLoop *loop, gpointer data) { (void)loop; (void)data; }
 
 static const char *good_modes[] = {"bad", "worse", NULL};
+static const gint good_fds[] = {0};
 
 static struct {
     GRunLoop *loop;
@@ -94,12 +116,17 @@ static struct {
     GRunNotificationQueue *notification_queue;
     GRunPort *port;
     GRunPortMessage *port_message;
+    GRunMessagePort *message_port;
+    GRunRemoteMessagePort *remote_message_port;
+    GRunMessage *message;
+    guint count;
     GBytes *bytes;
     GRunThread *thread;
     GMainContext *context;
     GError *error;
 } good;
 
+// Directory
 static int parking = -1;
 static GMutex mutex;
 static GCond has_parked;
@@ -160,6 +187,13 @@ static void set_up(void)
     good.port_message = grun_port_message_new(1);
     grun_port_message_add_bytes(good.port_message, good.bytes);
     grun_port_message_add_port(good.port_message, good.port);
+    good.message_port = grun_message_port_new("good", on_sent_message, NULL, NULL, NULL);
+    good.remote_message_port = grun_remote_message_port_look_up("good", NULL);
+    grun_loop_add_message_port(good.loop, good.message_port, GRUN_MODE_DEFAULT, NULL);
+    grun_remote_message_port_request(good.remote_message_port, 1, NULL, NULL, 0, 0, 0, GRUN_MODE_DEFAULT, NULL);
+    while (came == NULL)
+        grun_loop_run_in_mode(good.loop, GRUN_MODE_DEFAULT, 1, TRUE);
+    good.message = came;
     grun_channel_receive(good.channel, good.loop, GRUN_MODE_DEFAULT, on_message, NULL, NULL);
     good.context = g_main_context_new();
     grun_loop_add_source(good.loop, good.source, GRUN_MODE_COMMON);
@@ -232,7 +266,7 @@ static void must(gboolean condition)
 
 def main():
     names = []
-    print(HEAD)
+    print(bad_input.DIRECTORY.join(HEAD.split("// Directory\n")))
     for node, arguments, throws in bad_input.functions(tree.parse(sys.argv[1]).getroot()):
         symbol = node.get(C + "identifier")
         # A function of a type is listed beside it as well.
@@ -241,8 +275,8 @@ def main():
         values = [bad_input.GOOD[each.type] for each in arguments] + (["&good.error"] if throws else [])
         call = "%s (%s)" % (symbol, ", ".join(values))
         print("static void call_%s(void)\n{" % symbol)
-        if symbol == "grun_thread_new":
-            print('    must(%s == NULL);\n    must(strstr(good.error->message, "forked") != NULL);' % call)
+        if symbol in REFUSED:
+            print('    must(!%s);\n    must(strstr(good.error->message, "forked") != NULL);' % call)
         elif symbol.endswith("_is_valid"):
             print("    must(!%s);" % call)
         else:
@@ -250,11 +284,11 @@ def main():
         print("}\n")
         is_virtual = bool(arguments) and arguments[0].doc.startswith("the loop that grun_with_virtual_time()")
         names.append((symbol, is_virtual, not symbol.endswith(SILENT) and symbol not in SILENT_FUNCTIONS))
-    print("int main(void)\n{\n    set_up();")
+    print("int main(void)\n{\n    make_directory();\n    set_up();")
     for symbol, is_virtual, is_said in names:
         print('    check("%s", call_%s, %s, %s);' % (symbol, symbol, str(is_virtual).upper(), str(is_said).upper()))
     print('    printf("forked: %u calls, %u failures\\n", calls, failures);')
-    print("    fflush(stdout);\n    _exit(failures != 0);\n}")
+    print("    remove_directory();\n    fflush(stdout);\n    _exit(failures != 0);\n}")
 
 
 main()

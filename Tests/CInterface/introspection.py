@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 import sys
+import tempfile
 import threading
 import time
 import unittest
@@ -212,6 +213,91 @@ class Ports(OnOwnThread):
         port.invalidate()
         self.assertEqual(notices, [False])
         self.assertFalse(port.send(message))
+
+
+class MessagePorts(OnOwnThread):
+    """Both sides in one process: message-service.py and message-client.py are two."""
+
+    def setUp(self):
+        super().setUp()
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        patch = unittest.mock.patch.dict(os.environ, XDG_RUNTIME_DIR=directory.name)
+        patch.start()
+        self.addCleanup(patch.stop)
+
+    def test_returns_the_answer(self):
+        came = []
+
+        def repeat(port, message):
+            came.append((port.copy_name(), message.get_id(), message.get_data().get_data()))
+            return message.get_data() if message.get_id() else None
+
+        port = GRun.MessagePort.new_answering("org.example.echo", repeat)
+        self.assertTrue(self.loop.add_message_port(port, PRIVATE))
+        remote = GRun.RemoteMessagePort.look_up("org.example.echo")
+        answer = remote.request(7, GLib.Bytes.new(b"hello"), None, 1, 10, PRIVATE)
+        self.assertEqual((answer.get_id(), answer.get_data().get_data()), (7, b"hello"))
+        # Answers are freed, the data of which were the message's.
+        large = b"x" * 100000
+        for _ in range(3):
+            answer = remote.request(1, GLib.Bytes.new(large), None, 1, 10, PRIVATE)
+            self.assertEqual(answer.get_data().get_data(), large)
+        self.assertFalse(remote.request(0, None, None, 1, 10, PRIVATE).get_data().get_data())
+        self.assertEqual(came[0], ("org.example.echo", 7, b"hello"))
+        self.assertTrue(remote.send(-1, None, None, 0, None))
+        while len(came) < 6:
+            self.loop.run_in_mode(PRIVATE, 60, True)
+        self.assertEqual(came[-1][1], -1)
+        notices = []
+        remote.on_invalidation(lambda: notices.append("gone"))
+        port.invalidate()
+        self.assertFalse(remote.is_valid())
+        self.assertEqual(notices, ["gone"])
+
+    def test_answers_later_with_descriptors(self):
+        kept = []
+        port = GRun.MessagePort.new(None, lambda port, message: kept.append((message, message.take_fds())))
+        port.set_name("org.example.later")
+        self.loop.add_message_port(port, PRIVATE)
+        remote = GRun.RemoteMessagePort.look_up("org.example.later")
+        reader, writer = os.pipe()
+        answers = []
+
+        def ask():
+            answers.append(remote.request(1, None, [writer], 1, 60, PRIVATE).take_fds())
+
+        thread = threading.Thread(target=ask)
+        thread.start()
+        while not kept:
+            self.loop.run_in_mode(PRIVATE, 60, True)
+        (message, (copy,)), = kept
+        self.assertTrue(message.wants_answer())
+        os.write(copy, b"x")
+        self.assertEqual(os.read(reader, 1), b"x")
+        self.assertTrue(message.answer(None, [reader, writer]))
+        thread.join()
+        self.assertEqual(len(answers[0]), 2)
+        for descriptor in [reader, writer, copy, *answers[0]]:
+            os.close(descriptor)
+        port.invalidate()
+
+    def test_errors(self):
+        port = GRun.MessagePort.new("org.example.taken", lambda port, message: None)
+        with self.assertRaises(GLib.Error) as caught:
+            GRun.MessagePort.new("org.example.taken", lambda port, message: None)
+        self.assertTrue(caught.exception.matches(GRun.error_quark(), GRun.Error.NAME_TAKEN))
+        with self.assertRaises(GLib.Error) as caught:
+            GRun.RemoteMessagePort.look_up("org.example.nobody")
+        self.assertTrue(caught.exception.matches(GRun.error_quark(), GRun.Error.NOT_FOUND))
+        self.loop.add_message_port(port, PRIVATE)
+        remote = GRun.RemoteMessagePort.look_up("org.example.taken")
+        # What is not kept is gone, and who asks is told.
+        with self.assertRaises(GLib.Error) as caught:
+            remote.request(1, None, None, 1, 60, PRIVATE)
+        self.assertTrue(caught.exception.matches(
+            GRun.message_request_error_quark(), GRun.MessageRequestError.UNANSWERED))
+        port.invalidate()
 
 
 class Modes(OnOwnThread):

@@ -4,6 +4,8 @@
 
 #include "check.h"
 
+#include <glib/gstdio.h>
+
 Count count_of(GRunLoop *loop)
 {
     return (Count){.loop = loop, .stays = G_SOURCE_CONTINUE};
@@ -75,9 +77,25 @@ static void add(const char *path, void (*body)(void))
     g_test_add_data_func(path, (gconstpointer)body, run_check);
 }
 
+// Where the names of message ports are: XDG_RUNTIME_DIR, and a folder of files in it.
+static void remove_names(const char *directory)
+{
+    g_autofree char *folder = g_build_filename(directory, "grun-ports", NULL);
+    GDir *names = g_dir_open(folder, 0, NULL);
+    for (const char *name; names != NULL && (name = g_dir_read_name(names)) != NULL;) {
+        g_autofree char *path = g_build_filename(folder, name, NULL);
+        g_unlink(path);
+    }
+    g_clear_pointer(&names, g_dir_close);
+    g_rmdir(folder);
+    g_rmdir(directory);
+}
+
 int main(int count, char **arguments)
 {
     g_test_init(&count, &arguments, NULL);
+    g_autofree char *directory = g_dir_make_tmp("grun-check-XXXXXX", NULL);
+    g_setenv("XDG_RUNTIME_DIR", directory, TRUE);
     add("/loop", check_loop);
     add("/modes", check_modes);
     add("/contexts", check_contexts);
@@ -89,6 +107,7 @@ int main(int count, char **arguments)
     add("/channel", check_channel);
     add("/notification-queue", check_notification_queue);
     add("/port", check_port);
+    add("/message-port", check_message_port);
     add("/timer", check_timer);
     add("/observer", check_observer);
     add("/idle-queue", check_idle_queue);
@@ -101,5 +120,7 @@ int main(int count, char **arguments)
     add("/types", check_types);
     // The main loop, and who drives it, are the process's.
     g_test_add_func("/host", check_host);
-    return g_test_run();
+    int status = g_test_run();
+    remove_names(directory);
+    return status;
 }

@@ -11,18 +11,18 @@ extension GRunLoop {
     ///
     /// Threads: any. The corresponding Core Foundation type is `CFData`, GLib's is `GBytes`.
     public struct MessageData: Sendable, RandomAccessCollection, ExpressibleByArrayLiteral {
-        private enum Storage: Sendable {
+        enum Storage: Sendable {
             case array([UInt8])
             /// Memory that an object keeps.
             case kept(any AnyObject & Sendable, Memory)
         }
 
         /// Read only, and as long as its keeper lives.
-        private struct Memory: @unchecked Sendable {
+        struct Memory: @unchecked Sendable {
             let bytes: UnsafeRawBufferPointer
         }
 
-        private let storage: Storage
+        let storage: Storage
 
         /// The bytes of an array, which are not copied. Threads: any.
         public init(_ bytes: [UInt8]) { storage = .array(bytes) }

@@ -212,6 +212,46 @@ extension GRunLoop.PortMessage {
     }
 }
 
+// MARK: What message ports carry, and to whom
+
+extension GRunLoop.MessageData {
+    /// Bytes that an object keeps in their place: they are not copied on the way.
+    package static func bytes(_ bytes: UnsafeRawBufferPointer, keptBy keeper: any AnyObject & Sendable) -> Self {
+        Self(bytes, keptBy: keeper)
+    }
+
+    /// Who keeps the bytes in their place; nil of an array.
+    package var keeper: (any AnyObject & Sendable)? {
+        if case .kept(let keeper, _) = storage { keeper } else { nil }
+    }
+}
+
+extension GRunLoop.MessagePort {
+    /// ``init(_:handler:)`` with a handler that gets the port, too, without holding it.
+    package convenience init(
+        _ name: String?, portHandler handler: @escaping @Sendable (GRunLoop.MessagePort, Message) -> Void
+    ) throws(GRunLoop.MessagePortError) {
+        let place = Place()
+        // It is in no loop, which could call it, before this returns.
+        try self.init(name) { message in
+            if let port = place.port { handler(port, message) }
+        }
+        place.port = self
+    }
+
+    /// ``init(answering:handler:)`` with a handler that gets the port, too, without holding it.
+    package convenience init(
+        answering name: String?,
+        portHandler handler: @escaping @Sendable (GRunLoop.MessagePort, Message) -> GRunLoop.MessageData?
+    ) throws(GRunLoop.MessagePortError) {
+        try self.init(name, portHandler: { port, message in Self.answer(message, handler(port, message)) })
+    }
+
+    private final class Place: @unchecked Sendable {
+        weak var port: GRunLoop.MessagePort?
+    }
+}
+
 // MARK: One copy
 
 extension GRunLoop {

@@ -516,6 +516,58 @@ gboolean grun_loop_contains_port (GRunLoop *loop,
                                   GRunPort *port,
                                   const char *mode);
 
+/**
+ * grun_loop_add_message_port:
+ * @loop: a loop
+ * @port: a message port
+ * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
+ * @error: where to put an error of the domain %GRUN_ERROR, or %NULL
+ *
+ * Adds a message port to a mode, or to every common mode. The loop takes a reference. Adding it again does nothing, nor
+ * does adding an invalid one; one that is in another loop or has no name is refused by a g_critical().
+ *
+ * Threads: any. The corresponding Core Foundation functions are `CFMessagePortCreateRunLoopSource` and
+ * `CFRunLoopAddSource`.
+ *
+ * Returns: %FALSE if no descriptor is left to wait with: then the port has joined none of the modes
+ */
+GRUN_AVAILABLE_IN_1_0
+gboolean grun_loop_add_message_port (GRunLoop *loop,
+                                     GRunMessagePort *port,
+                                     const char *mode,
+                                     GError **error);
+
+/**
+ * grun_loop_remove_message_port:
+ * @loop: a loop
+ * @port: a message port
+ * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
+ *
+ * Takes a message port out of a mode, or out of every common mode. It keeps its name, and messages wait. Without effect
+ * on one that is not there.
+ *
+ * Threads: any. The corresponding Core Foundation function is `CFRunLoopRemoveSource`.
+ */
+GRUN_AVAILABLE_IN_1_0
+void grun_loop_remove_message_port (GRunLoop *loop,
+                                    GRunMessagePort *port,
+                                    const char *mode);
+
+/**
+ * grun_loop_contains_message_port:
+ * @loop: a loop
+ * @port: a message port
+ * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
+ *
+ * Threads: any. The corresponding Core Foundation function is `CFRunLoopContainsSource`.
+ *
+ * Returns: whether the port is in the mode; for %GRUN_MODE_COMMON, whether it was added to the common modes as such
+ */
+GRUN_AVAILABLE_IN_1_0
+gboolean grun_loop_contains_message_port (GRunLoop *loop,
+                                          GRunMessagePort *port,
+                                          const char *mode);
+
 G_END_DECLS
 
 #endif

@@ -113,6 +113,30 @@ typedef struct _GRunPort GRunPort;
 typedef struct _GRunPortMessage GRunPortMessage;
 
 /**
+ * GRunMessagePort:
+ *
+ * Receives messages from processes of the same user, which find it by its name, and answers them. The corresponding
+ * Core Foundation type is a local `CFMessagePort`.
+ */
+typedef struct _GRunMessagePort GRunMessagePort;
+
+/**
+ * GRunRemoteMessagePort:
+ *
+ * A #GRunMessagePort of another process, or of this one, to which messages are sent. The corresponding Core Foundation
+ * type is a remote `CFMessagePort`.
+ */
+typedef struct _GRunRemoteMessagePort GRunRemoteMessagePort;
+
+/**
+ * GRunMessage:
+ *
+ * What has come to a message port, or the answer to what was asked of one: a number, bytes and descriptors. In Core
+ * Foundation these are arguments.
+ */
+typedef struct _GRunMessage GRunMessage;
+
+/**
  * GRunThread:
  *
  * A thread that does nothing but run its loop. The corresponding Foundation class is `NSThread`.
@@ -251,7 +275,14 @@ typedef enum /*< flags >*/
  * @GRUN_ERROR_STATUS_LOST: how the child ends is not kept, since SIGCHLD is ignored or SA_NOCLDWAIT is set; or somebody
  * else has reaped it
  * @GRUN_ERROR_NOT_SUPPORTED: the kernel, or a sandbox, has no pidfd_open(2); or the process was forked and did not
- * exec(), and listens to no signal
+ * exec(), and listens to no signal and has no message port
+ * @GRUN_ERROR_INVALID_NAME: the name of a message port is empty, or longer than 128 bytes
+ * @GRUN_ERROR_NAME_TAKEN: a message port has this name already, in this process or in another one
+ * @GRUN_ERROR_NOT_FOUND: no message port has this name
+ * @GRUN_ERROR_NO_RUNTIME_DIRECTORY: `XDG_RUNTIME_DIR` is not set, or not to an absolute path
+ * @GRUN_ERROR_UNSAFE_DIRECTORY: the directory of the names of message ports is not this user's, or others may enter it
+ * @GRUN_ERROR_NOT_PERMITTED: what has the name of the message port is another user's
+ * @GRUN_ERROR_INVALID_PORT: the message port is invalid
  *
  * What the environment can refuse. Misuse is no error but a g_critical() that names the function, which then does
  * nothing.
@@ -268,7 +299,14 @@ typedef enum
   GRUN_ERROR_SIGNAL_HANDLED,
   GRUN_ERROR_NOT_A_CHILD,
   GRUN_ERROR_STATUS_LOST,
-  GRUN_ERROR_NOT_SUPPORTED
+  GRUN_ERROR_NOT_SUPPORTED,
+  GRUN_ERROR_INVALID_NAME,
+  GRUN_ERROR_NAME_TAKEN,
+  GRUN_ERROR_NOT_FOUND,
+  GRUN_ERROR_NO_RUNTIME_DIRECTORY,
+  GRUN_ERROR_UNSAFE_DIRECTORY,
+  GRUN_ERROR_NOT_PERMITTED,
+  GRUN_ERROR_INVALID_PORT
 } GRunError;
 
 /**
@@ -282,6 +320,48 @@ typedef enum
  */
 GRUN_AVAILABLE_IN_1_0
 GQuark grun_error_quark (void);
+
+/**
+ * GRUN_MESSAGE_REQUEST_ERROR:
+ *
+ * The domain of what can become of a message that was sent: see #GRunMessageRequestError.
+ */
+#define GRUN_MESSAGE_REQUEST_ERROR (grun_message_request_error_quark ())
+
+/**
+ * GRunMessageRequestError:
+ * @GRUN_MESSAGE_REQUEST_ERROR_SEND_TIMEOUT: the port's queue was full until the limit; the message was not sent
+ * @GRUN_MESSAGE_REQUEST_ERROR_RECEIVE_TIMEOUT: there was no answer until the limit; one that comes later is dropped
+ * @GRUN_MESSAGE_REQUEST_ERROR_IS_INVALID: the port was invalid already
+ * @GRUN_MESSAGE_REQUEST_ERROR_TRANSPORT_ERROR: the message cannot be sent: it is too large or has too many descriptors,
+ * one of them is not open, memory or descriptors are used up. The message tells
+ * @GRUN_MESSAGE_REQUEST_ERROR_BECAME_INVALID: the port has become invalid since, as when its process has ended
+ * @GRUN_MESSAGE_REQUEST_ERROR_UNANSWERED: whoever had the message let go of it without an answer
+ *
+ * Why a message was not sent, or has no answer. The results of `CFMessagePortSendRequest`, with the same values down to
+ * -5.
+ */
+typedef enum
+{
+  GRUN_MESSAGE_REQUEST_ERROR_SEND_TIMEOUT = -1,
+  GRUN_MESSAGE_REQUEST_ERROR_RECEIVE_TIMEOUT = -2,
+  GRUN_MESSAGE_REQUEST_ERROR_IS_INVALID = -3,
+  GRUN_MESSAGE_REQUEST_ERROR_TRANSPORT_ERROR = -4,
+  GRUN_MESSAGE_REQUEST_ERROR_BECAME_INVALID = -5,
+  GRUN_MESSAGE_REQUEST_ERROR_UNANSWERED = -6
+} GRunMessageRequestError;
+
+/**
+ * grun_message_request_error_quark:
+ *
+ * The quark behind %GRUN_MESSAGE_REQUEST_ERROR.
+ *
+ * Threads: any.
+ *
+ * Returns: the domain
+ */
+GRUN_AVAILABLE_IN_1_0
+GQuark grun_message_request_error_quark (void);
 
 /* The types that GObject knows. The opaque ones are boxed; copying one takes a reference. */
 
@@ -308,6 +388,10 @@ GType grun_coalescing_get_type (void) G_GNUC_CONST;
 GRUN_AVAILABLE_IN_1_0
 GType grun_error_get_type (void) G_GNUC_CONST;
 #define GRUN_TYPE_ERROR (grun_error_get_type ())
+
+GRUN_AVAILABLE_IN_1_0
+GType grun_message_request_error_get_type (void) G_GNUC_CONST;
+#define GRUN_TYPE_MESSAGE_REQUEST_ERROR (grun_message_request_error_get_type ())
 
 GRUN_AVAILABLE_IN_1_0
 GType grun_loop_get_type (void) G_GNUC_CONST;
@@ -356,6 +440,18 @@ GType grun_port_get_type (void) G_GNUC_CONST;
 GRUN_AVAILABLE_IN_1_0
 GType grun_port_message_get_type (void) G_GNUC_CONST;
 #define GRUN_TYPE_PORT_MESSAGE (grun_port_message_get_type ())
+
+GRUN_AVAILABLE_IN_1_0
+GType grun_message_port_get_type (void) G_GNUC_CONST;
+#define GRUN_TYPE_MESSAGE_PORT (grun_message_port_get_type ())
+
+GRUN_AVAILABLE_IN_1_0
+GType grun_remote_message_port_get_type (void) G_GNUC_CONST;
+#define GRUN_TYPE_REMOTE_MESSAGE_PORT (grun_remote_message_port_get_type ())
+
+GRUN_AVAILABLE_IN_1_0
+GType grun_message_get_type (void) G_GNUC_CONST;
+#define GRUN_TYPE_MESSAGE (grun_message_get_type ())
 
 GRUN_AVAILABLE_IN_1_0
 GType grun_thread_get_type (void) G_GNUC_CONST;

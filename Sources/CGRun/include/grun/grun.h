@@ -17,6 +17,7 @@
 #include <grun/grun-child-source.h>
 #include <grun/grun-channel.h>
 #include <grun/grun-port.h>
+#include <grun/grun-message-port.h>
 #include <grun/grun-timer.h>
 #include <grun/grun-observer.h>
 #include <grun/grun-idle-queue.h>

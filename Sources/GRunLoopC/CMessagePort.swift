@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: Apache-2.0
+// swift-format-ignore-file: AlwaysUseLowerCamelCase
+// <grun/grun-message-port.h>
+
+public import CGRun
+import GRunLoop
+
+private let isPort: StaticString = "port != NULL"
+private let isMessage: StaticString = "message != NULL"
+
+extension Call {
+    func messagePort(_ pointer: OpaquePointer?) -> GRunLoop.MessagePort? { object(pointer, isPort) }
+
+    fileprivate func remotePort(_ pointer: OpaquePointer?) -> GRunLoop.RemoteMessagePort? { object(pointer, isPort) }
+
+    fileprivate func message(_ pointer: OpaquePointer?) -> CMessage? { object(pointer, isMessage) }
+
+    /// A name, or none; nil if it is no UTF-8.
+    fileprivate func nullableName(_ name: UnsafePointer<CChar>?) -> String?? {
+        guard let name else { return .some(nil) }
+        guard let text = validated(name) else { return nil }
+        return text
+    }
+
+    fileprivate func descriptors(_ first: UnsafePointer<gint>?, _ count: guint) -> [Int32]? {
+        guard requires(first != nil || count == 0, "fds != NULL || n_fds == 0") else { return nil }
+        // One of them is for the data: so many are too many, and no more need be there.
+        return Array(UnsafeBufferPointer(start: first, count: min(Int(clamping: count), Int(CGRUN_PACKET_DESCRIPTORS))))
+    }
+
+    /// Carries out a function that can fail because of ports and their names.
+    fileprivate func tries<Result>(
+        _ place: ErrorPlace?, _ body: () throws(GRunLoop.MessagePortError) -> Result
+    ) -> Result? {
+        do throws(GRunLoop.MessagePortError) { return try body() } catch {
+            fail(place, error.code, error.description)
+            return nil
+        }
+    }
+
+    /// Carries out a function that sends.
+    fileprivate func sends<Result>(
+        _ place: ErrorPlace?, _ body: () throws(GRunLoop.MessageRequestError) -> Result
+    ) -> Result? {
+        do throws(GRunLoop.MessageRequestError) { return try body() } catch {
+            fail(place, error)
+            return nil
+        }
+    }
+}
+
+extension GRunLoop.MessagePortError {
+    fileprivate var code: GRunError {
+        switch self {
+        case .invalidName: GRUN_ERROR_INVALID_NAME
+        case .taken: GRUN_ERROR_NAME_TAKEN
+        case .notFound: GRUN_ERROR_NOT_FOUND
+        case .noRuntimeDirectory: GRUN_ERROR_NO_RUNTIME_DIRECTORY
+        case .unsafeDirectory: GRUN_ERROR_UNSAFE_DIRECTORY
+        case .notPermitted: GRUN_ERROR_NOT_PERMITTED
+        case .invalidPort: GRUN_ERROR_INVALID_PORT
+        case .limitReached: GRUN_ERROR_LIMIT_REACHED
+        case .system: GRUN_ERROR_SYSTEM
+        case .forked: GRUN_ERROR_NOT_SUPPORTED
+        }
+    }
+}
+
+/// What has come, as C holds it: a message, or an answer.
+private final class CMessage {
+    private enum Content {
+        case message(GRunLoop.MessagePort.Message)
+        case answer(GRunLoop.RemoteMessagePort.Answer)
+    }
+
+    let id: Int32
+    let bytes: OpaquePointer?
+    private let content: Content
+
+    init(_ message: GRunLoop.MessagePort.Message) {
+        (id, bytes, content) = (message.id, message.data.makeBytes(), .message(message))
+    }
+
+    init(_ answer: GRunLoop.RemoteMessagePort.Answer, to id: Int32) {
+        self.id = id
+        (bytes, content) = (answer.data.makeBytes(), .answer(answer))
+    }
+
+    deinit { g_bytes_unref(bytes) }
+
+    var reply: GRunLoop.MessagePort.Reply? {
+        if case .message(let message) = content { message.reply } else { nil }
+    }
+
+    func takeDescriptors() -> [Int32] {
+        switch content {
+        case .message(let message): message.takeDescriptors()
+        case .answer(let answer): answer.takeDescriptors()
+        }
+    }
+}
+
+// MARK: The port that receives
+
+@c @implementation
+public func grun_message_port_new(
+    _ name: UnsafePointer<CChar>?, _ function: GRunMessagePortFunc?, _ data: gpointer?, _ notify: GDestroyNotify?,
+    _ error: UnsafeMutablePointer<UnsafeMutablePointer<GError>?>?
+) -> OpaquePointer? {
+    Call.of { call in
+        guard let name = call.nullableName(name), let function = call.function(function), call.error(error) else {
+            return nil
+        }
+        let closure = Closure(function, data, notify)
+        return call.tries(error) { () throws(GRunLoop.MessagePortError) in
+            retained(
+                try GRunLoop.MessagePort(name) { port, message in
+                    let message = CMessage(message)
+                    withExtendedLifetime(message) {
+                        closure.function(borrowed(port), borrowed(message), closure.data)
+                    }
+                })
+        }
+    }
+}
+
+@c @implementation
+public func grun_message_port_new_answering(
+    _ name: UnsafePointer<CChar>?, _ function: GRunMessageAnsweringFunc?, _ data: gpointer?,
+    _ notify: GDestroyNotify?, _ error: UnsafeMutablePointer<UnsafeMutablePointer<GError>?>?
+) -> OpaquePointer? {
+    Call.of { call in
+        guard let name = call.nullableName(name), let function = call.function(function), call.error(error) else {
+            return nil
+        }
+        let closure = Closure(function, data, notify)
+        return call.tries(error) { () throws(GRunLoop.MessagePortError) in
+            retained(
+                try GRunLoop.MessagePort(answering: name) { port, message in
+                    let message = CMessage(message)
+                    let answer = withExtendedLifetime(message) {
+                        closure.function(borrowed(port), borrowed(message), closure.data)
+                    }
+                    defer { g_bytes_unref(answer) }
+                    return GRunLoop.MessageData(answer)
+                })
+        }
+    }
+}
+
+@c @implementation
+public func grun_message_port_ref(_ port: OpaquePointer?) -> OpaquePointer? { Call.of { $0.retain(port, isPort) } }
+
+@c @implementation
+public func grun_message_port_unref(_ port: OpaquePointer?) { Call.of { $0.release(port, isPort) } }
+
+@c @implementation
+public func grun_message_port_copy_name(_ port: OpaquePointer?) -> UnsafeMutablePointer<CChar>? {
+    Call.of { ($0.messagePort(port)?.name).flatMap(copy) }
+}
+
+@c @implementation
+public func grun_message_port_set_name(
+    _ port: OpaquePointer?, _ name: UnsafePointer<CChar>?,
+    _ error: UnsafeMutablePointer<UnsafeMutablePointer<GError>?>?
+) -> gboolean {
+    Call.of { call in
+        guard let port = call.messagePort(port), let name = call.name(name), call.error(error) else { return false }
+        return call.tries(error) { () throws(GRunLoop.MessagePortError) in try port.setName(name) } != nil
+    }.gboolean
+}
+
+@c @implementation
+public func grun_message_port_on_invalidation(
+    _ port: OpaquePointer?, _ function: GRunFunc?, _ data: gpointer?, _ notify: GDestroyNotify?
+) {
+    Call.of { call in
+        guard let port = call.messagePort(port), let function = call.function(function) else { return }
+        let closure = Closure(function, data, notify)
+        port.onInvalidation { closure.call() }
+    }
+}
+
+@c @implementation
+public func grun_message_port_invalidate(_ port: OpaquePointer?) { Call.of { $0.messagePort(port)?.invalidate() } }
+
+@c @implementation
+public func grun_message_port_is_valid(_ port: OpaquePointer?) -> gboolean {
+    Call.of { $0.messagePort(port)?.isValid ?? false }.gboolean
+}
+
+@c @implementation
+public func grun_message_port_to_string(_ port: OpaquePointer?) -> UnsafeMutablePointer<CChar>? {
+    Call.of { ($0.messagePort(port)?.description).flatMap(copy) }
+}
+
+// MARK: Messages and answers
+
+@c @implementation
+public func grun_message_ref(_ message: OpaquePointer?) -> OpaquePointer? {
+    Call.of { $0.retain(message, isMessage) }
+}
+
+@c @implementation
+public func grun_message_unref(_ message: OpaquePointer?) { Call.of { $0.release(message, isMessage) } }
+
+@c @implementation
+public func grun_message_get_id(_ message: OpaquePointer?) -> gint32 { Call.of { $0.message(message)?.id ?? 0 } }
+
+@c @implementation
+public func grun_message_get_data(_ message: OpaquePointer?) -> OpaquePointer? {
+    Call.of { $0.message(message)?.bytes }
+}
+
+@c @implementation
+public func grun_message_take_fds(
+    _ message: OpaquePointer?, _ count: UnsafeMutablePointer<guint>?
+) -> UnsafeMutablePointer<gint>? {
+    Call.of { call in
+        count?.pointee = 0
+        // They are under a lock.
+        guard let message = call.message(message), !GRunLoop.refusesInForkedChild("") else { return nil }
+        let descriptors = message.takeDescriptors()
+        if descriptors.isEmpty { return nil }
+        count?.pointee = guint(descriptors.count)
+        let memory = g_malloc0_n(gsize(descriptors.count + 1), gsize(MemoryLayout<gint>.size))
+        let copies = memory?.bindMemory(to: gint.self, capacity: descriptors.count + 1)
+        for (index, descriptor) in (descriptors + [-1]).enumerated() { copies?[index] = descriptor }
+        return copies
+    }
+}
+
+@c @implementation
+public func grun_message_wants_answer(_ message: OpaquePointer?) -> gboolean {
+    Call.of { $0.message(message)?.reply != nil }.gboolean
+}
+
+@c @implementation
+public func grun_message_answer(
+    _ message: OpaquePointer?, _ data: OpaquePointer?, _ descriptors: UnsafePointer<gint>?, _ count: guint,
+    _ error: UnsafeMutablePointer<UnsafeMutablePointer<GError>?>?
+) -> gboolean {
+    Call.of { call in
+        guard let message = call.message(message),
+            let reply = call.required(message.reply, "grun_message_wants_answer (message)"),
+            let descriptors = call.descriptors(descriptors, count), call.error(error)
+        else { return false }
+        let isSent = call.sends(error) { () throws(GRunLoop.MessageRequestError) in
+            try reply.send(GRunLoop.MessageData(data), descriptors: descriptors)
+        }
+        if isSent == false {
+            fail(error, .becameInvalid, "nobody waits for this answer: who asked has gone, or was answered before")
+        }
+        return isSent == true
+    }.gboolean
+}
+
+// MARK: The port to send to
+
+@c @implementation
+public func grun_remote_message_port_look_up(
+    _ name: UnsafePointer<CChar>?, _ error: UnsafeMutablePointer<UnsafeMutablePointer<GError>?>?
+) -> OpaquePointer? {
+    Call.of { call in
+        guard let name = call.name(name), call.error(error) else { return nil }
+        return call.tries(error) { () throws(GRunLoop.MessagePortError) in
+            retained(try GRunLoop.RemoteMessagePort.lookUp(name))
+        }
+    }
+}
+
+@c @implementation
+public func grun_remote_message_port_ref(_ port: OpaquePointer?) -> OpaquePointer? {
+    Call.of { $0.retain(port, isPort) }
+}
+
+@c @implementation
+public func grun_remote_message_port_unref(_ port: OpaquePointer?) { Call.of { $0.release(port, isPort) } }
+
+@c @implementation
+public func grun_remote_message_port_copy_name(_ port: OpaquePointer?) -> UnsafeMutablePointer<CChar>? {
+    Call.of { ($0.remotePort(port)?.name).flatMap(copy) }
+}
+
+@c @implementation
+public func grun_remote_message_port_request(
+    _ port: OpaquePointer?, _ id: gint32, _ data: OpaquePointer?, _ descriptors: UnsafePointer<gint>?,
+    _ count: guint, _ sendTimeout: gdouble, _ receiveTimeout: gdouble, _ mode: UnsafePointer<CChar>?,
+    _ error: UnsafeMutablePointer<UnsafeMutablePointer<GError>?>?
+) -> OpaquePointer? {
+    Call.of { call in
+        guard let port = call.remotePort(port), let descriptors = call.descriptors(descriptors, count),
+            let sendTimeout = call.seconds(sendTimeout, "!isnan (send_timeout)"),
+            let receiveTimeout = call.seconds(receiveTimeout, "!isnan (receive_timeout)"),
+            let mode = call.runnableMode(mode), call.error(error)
+        else { return nil }
+        return call.sends(error) { () throws(GRunLoop.MessageRequestError) in
+            let answer = try port.request(
+                id, GRunLoop.MessageData(data), descriptors: descriptors, sendTimeout: sendTimeout,
+                receiveTimeout: receiveTimeout, replyMode: mode)
+            return retained(CMessage(answer, to: id))
+        }
+    }
+}
+
+@c @implementation
+public func grun_remote_message_port_send(
+    _ port: OpaquePointer?, _ id: gint32, _ data: OpaquePointer?, _ descriptors: UnsafePointer<gint>?,
+    _ count: guint, _ sendTimeout: gdouble, _ mode: UnsafePointer<CChar>?,
+    _ error: UnsafeMutablePointer<UnsafeMutablePointer<GError>?>?
+) -> gboolean {
+    Call.of { call in
+        guard let port = call.remotePort(port), let descriptors = call.descriptors(descriptors, count),
+            let sendTimeout = call.seconds(sendTimeout, "!isnan (send_timeout)")
+        else { return false }
+        let runnable = mode.flatMap { call.runnableMode($0) }
+        guard mode == nil || runnable != nil, call.error(error) else { return false }
+        return call.sends(error) { () throws(GRunLoop.MessageRequestError) in
+            try port.send(
+                id, GRunLoop.MessageData(data), descriptors: descriptors, sendTimeout: sendTimeout, mode: runnable)
+        } != nil
+    }.gboolean
+}
+
+@c @implementation
+public func grun_remote_message_port_on_invalidation(
+    _ port: OpaquePointer?, _ function: GRunFunc?, _ data: gpointer?, _ notify: GDestroyNotify?
+) {
+    Call.of { call in
+        guard let port = call.remotePort(port), let function = call.function(function) else { return }
+        let closure = Closure(function, data, notify)
+        port.onInvalidation { closure.call() }
+    }
+}
+
+@c @implementation
+public func grun_remote_message_port_invalidate(_ port: OpaquePointer?) {
+    Call.of { $0.remotePort(port)?.invalidate() }
+}
+
+@c @implementation
+public func grun_remote_message_port_is_valid(_ port: OpaquePointer?) -> gboolean {
+    Call.of { $0.remotePort(port)?.isValid ?? false }.gboolean
+}
+
+@c @implementation
+public func grun_remote_message_port_to_string(_ port: OpaquePointer?) -> UnsafeMutablePointer<CChar>? {
+    Call.of { ($0.remotePort(port)?.description).flatMap(copy) }
+}

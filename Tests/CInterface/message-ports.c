@@ -1,0 +1,394 @@
+// SPDX-License-Identifier: Apache-2.0
+// grun-message-port.h: messages come by name, with their bytes and descriptors, and each that wants an answer gets one
+// or is told why not. Here both sides are in one process; message-service-c and message-client-c are two.
+
+#include "check.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#define NAME "org.example.check"
+
+// What has come to a port, and what its functions do with it.
+typedef struct {
+    Count count;
+    GString *came;
+    GRunMessage *last;
+} Inbox;
+
+static Inbox inbox_of(GRunLoop *loop)
+{
+    return (Inbox){.count = count_of(loop), .came = g_string_new(NULL)};
+}
+
+static void clear(Inbox *inbox)
+{
+    g_string_free(inbox->came, TRUE);
+    g_clear_pointer(&inbox->last, grun_message_unref);
+}
+
+static void let_go_of_inbox(gpointer inbox) { ((Inbox *)inbox)->count.lets_go++; }
+
+static void note(GRunMessagePort *port, GRunMessage *message, Inbox *inbox)
+{
+    g_assert_true(grun_message_port_is_valid(port));
+    g_assert_true(grun_loop_get_current() == inbox->count.loop);
+    inbox->count.calls++;
+    gsize size;
+    const char *text = g_bytes_get_data(grun_message_get_data(message), &size);
+    g_string_append_printf(inbox->came, "%d:%.*s%s ", grun_message_get_id(message), (int)MIN(size, 100),
+        text != NULL ? text : "", grun_message_wants_answer(message) ? "?" : "");
+}
+
+static void keep(GRunMessagePort *port, GRunMessage *message, gpointer inbox)
+{
+    note(port, message, inbox);
+    Inbox *self = inbox;
+    g_clear_pointer(&self->last, grun_message_unref);
+    self->last = grun_message_ref(message);
+}
+
+static GBytes *repeat(GRunMessagePort *port, GRunMessage *message, gpointer inbox)
+{
+    note(port, message, inbox);
+    return grun_message_get_id(message) == 0 ? NULL : g_bytes_ref(grun_message_get_data(message));
+}
+
+static GRunMessagePort *new_port(Inbox *inbox, const char *mode)
+{
+    g_autoptr(GError) error = NULL;
+    GRunMessagePort *port = grun_message_port_new_answering(NAME, repeat, inbox, let_go_of_inbox, &error);
+    g_assert_no_error(error);
+    g_assert_true(grun_loop_add_message_port(inbox->count.loop, port, mode, &error));
+    g_assert_no_error(error);
+    return port;
+}
+
+static GRunRemoteMessagePort *look_up(void)
+{
+    g_autoptr(GError) error = NULL;
+    GRunRemoteMessagePort *port = grun_remote_message_port_look_up(NAME, &error);
+    g_assert_no_error(error);
+    return port;
+}
+
+static GBytes *bytes_of(const char *text) { return g_bytes_new(text, strlen(text)); }
+
+// Asks a port of this thread, which is in the mode.
+static GRunMessage *ask(GRunRemoteMessagePort *port, gint32 id, const char *text, GError **error)
+{
+    g_autoptr(GBytes) data = text != NULL ? bytes_of(text) : NULL;
+    return grun_remote_message_port_request(port, id, data, NULL, 0, 1, 10, MODE, error);
+}
+
+static void check_asking(void)
+{
+    GRunLoop *loop = grun_loop_get_current();
+    Inbox inbox = inbox_of(loop);
+    GRunMessagePort *port = new_port(&inbox, MODE);
+    g_autoptr(GRunRemoteMessagePort) remote = look_up();
+    g_autoptr(GRunRemoteMessagePort) same = look_up();
+    g_assert_true(same == remote);
+    g_autofree char *name = grun_remote_message_port_copy_name(remote);
+    g_assert_cmpstr(name, ==, NAME);
+    g_autofree char *text = grun_message_port_to_string(port);
+    g_assert_nonnull(strstr(text, "message port"));
+    g_autofree char *remote_text = grun_remote_message_port_to_string(remote);
+    g_assert_nonnull(strstr(remote_text, "RemoteMessagePort"));
+
+    g_autoptr(GError) error = NULL;
+    g_autoptr(GRunMessage) answer = ask(remote, 7, "ping", &error);
+    g_assert_no_error(error);
+    g_assert_cmpint(grun_message_get_id(answer), ==, 7);
+    g_assert_false(grun_message_wants_answer(answer));
+    g_autoptr(GBytes) expected = bytes_of("ping");
+    g_assert_true(g_bytes_equal(grun_message_get_data(answer), expected));
+    g_assert_true(grun_message_get_data(answer) == grun_message_get_data(answer));
+    // No data, and NULL for an answer.
+    g_autoptr(GRunMessage) empty = ask(remote, 0, NULL, &error);
+    g_assert_no_error(error);
+    g_assert_cmpuint(g_bytes_get_size(grun_message_get_data(empty)), ==, 0);
+    guint count = 9;
+    g_assert_null(grun_message_take_fds(empty, &count));
+    g_assert_cmpuint(count, ==, 0);
+    // It is sent, and what the function returns for it goes nowhere.
+    g_assert_true(grun_remote_message_port_send(remote, -1, expected, NULL, 0, 0, NULL, &error));
+    g_assert_true(grun_remote_message_port_send(remote, G_MININT32, NULL, NULL, 0, 0, MODE, &error));
+    g_assert_no_error(error);
+    while (inbox.count.calls < 4)
+        grun_loop_run_in_mode(loop, MODE, 1, TRUE);
+    g_assert_cmpstr(inbox.came->str, ==, "7:ping? 0:? -1:ping -2147483648: ");
+
+    // Nobody runs the mode that it is in.
+    g_assert_true(grun_loop_contains_message_port(loop, port, MODE));
+    grun_loop_remove_message_port(loop, port, MODE);
+    g_assert_false(grun_loop_contains_message_port(loop, port, MODE));
+    g_assert_null(grun_remote_message_port_request(remote, 1, NULL, NULL, 0, 0, 0.001, MODE, &error));
+    g_assert_error(error, GRUN_MESSAGE_REQUEST_ERROR, GRUN_MESSAGE_REQUEST_ERROR_RECEIVE_TIMEOUT);
+    g_clear_error(&error);
+
+    Count notices = count_of(loop);
+    grun_remote_message_port_on_invalidation(remote, count_func, &notices, let_go);
+    grun_message_port_on_invalidation(port, count_func, &notices, let_go);
+    g_assert_true(grun_message_port_ref(port) == port);
+    grun_message_port_unref(port);
+    grun_message_port_invalidate(port);
+    g_assert_false(grun_message_port_is_valid(port));
+    g_assert_cmpuint(notices.calls, ==, 1);
+    g_assert_cmpuint(inbox.count.lets_go, ==, 1);
+    g_assert_null(grun_message_port_copy_name(port));
+    grun_message_port_on_invalidation(port, count_func, &notices, let_go);
+    g_assert_cmpuint(notices.calls, ==, 2);
+    g_assert_false(grun_message_port_set_name(port, NAME, &error));
+    g_assert_error(error, GRUN_ERROR, GRUN_ERROR_INVALID_PORT);
+    g_clear_error(&error);
+    // The other side notices.
+    g_assert_false(grun_remote_message_port_is_valid(remote));
+    g_assert_cmpuint(notices.calls, ==, 3);
+    g_assert_cmpuint(notices.lets_go, ==, 3);
+    g_assert_null(ask(remote, 1, NULL, &error));
+    g_assert_error(error, GRUN_MESSAGE_REQUEST_ERROR, GRUN_MESSAGE_REQUEST_ERROR_IS_INVALID);
+    g_clear_error(&error);
+    g_assert_false(grun_remote_message_port_send(remote, 1, NULL, NULL, 0, 0, NULL, &error));
+    g_assert_error(error, GRUN_MESSAGE_REQUEST_ERROR, GRUN_MESSAGE_REQUEST_ERROR_IS_INVALID);
+    grun_message_port_unref(port);
+    clear(&inbox);
+}
+
+static void check_names(void)
+{
+    GRunLoop *loop = grun_loop_get_current();
+    Inbox inbox = inbox_of(loop);
+    g_autoptr(GError) error = NULL;
+    GRunMessagePort *port = new_port(&inbox, MODE);
+    g_assert_null(grun_message_port_new(NAME, keep, &inbox, let_go_of_inbox, &error));
+    g_assert_error(error, GRUN_ERROR, GRUN_ERROR_NAME_TAKEN);
+    g_assert_nonnull(strstr(error->message, NAME));
+    g_clear_error(&error);
+    // The data were let go of.
+    g_assert_cmpuint(inbox.count.lets_go, ==, 1);
+    g_autofree char *long_name = g_strnfill(129, 'x');
+    g_assert_null(grun_message_port_new(long_name, keep, &inbox, NULL, &error));
+    g_assert_error(error, GRUN_ERROR, GRUN_ERROR_INVALID_NAME);
+    g_clear_error(&error);
+    g_assert_null(grun_remote_message_port_look_up("", &error));
+    g_assert_error(error, GRUN_ERROR, GRUN_ERROR_INVALID_NAME);
+    g_clear_error(&error);
+    g_assert_null(grun_remote_message_port_look_up(NAME ".other", &error));
+    g_assert_error(error, GRUN_ERROR, GRUN_ERROR_NOT_FOUND);
+    g_clear_error(&error);
+
+    // One without a name is found once it has one.
+    g_autoptr(GRunMessagePort) other = grun_message_port_new(NULL, keep, &inbox, NULL, &error);
+    g_assert_no_error(error);
+    g_assert_null(grun_message_port_copy_name(other));
+    g_assert_false(grun_message_port_set_name(other, NAME, &error));
+    g_assert_error(error, GRUN_ERROR, GRUN_ERROR_NAME_TAKEN);
+    g_clear_error(&error);
+    g_assert_true(grun_message_port_set_name(other, NAME ".other", &error));
+    g_assert_no_error(error);
+    g_autoptr(GRunRemoteMessagePort) remote = grun_remote_message_port_look_up(NAME ".other", &error);
+    g_assert_true(grun_message_port_set_name(other, NAME ".another", &error));
+    g_autofree char *name = grun_message_port_copy_name(other);
+    g_assert_cmpstr(name, ==, NAME ".another");
+    g_assert_true(grun_remote_message_port_is_valid(remote));
+
+    // A directory that others may enter, or none.
+    g_autofree char *directory = g_strdup(g_getenv("XDG_RUNTIME_DIR"));
+    g_setenv("XDG_RUNTIME_DIR", "/", TRUE);
+    g_assert_null(grun_remote_message_port_look_up(NAME, &error));
+    g_assert_error(error, GRUN_ERROR, GRUN_ERROR_UNSAFE_DIRECTORY);
+    g_clear_error(&error);
+    g_unsetenv("XDG_RUNTIME_DIR");
+    g_assert_null(grun_message_port_new(NAME ".third", keep, &inbox, NULL, &error));
+    g_assert_error(error, GRUN_ERROR, GRUN_ERROR_NO_RUNTIME_DIRECTORY);
+    g_clear_error(&error);
+    g_setenv("XDG_RUNTIME_DIR", directory, TRUE);
+
+    // With the last reference the name is free.
+    grun_loop_remove_message_port(loop, port, MODE);
+    grun_message_port_unref(port);
+    g_assert_cmpuint(inbox.count.lets_go, ==, 2);
+    g_autoptr(GRunMessagePort) next = grun_message_port_new(NAME, keep, &inbox, NULL, &error);
+    g_assert_no_error(error);
+    clear(&inbox);
+}
+
+// The one who asks has a thread of its own, as it would have a process.
+typedef struct {
+    GRunRemoteMessagePort *port;
+    gint32 id;
+    GRunMessage *answer;
+    GError *error;
+} Question;
+
+static gpointer put(gpointer question)
+{
+    Question *self = question;
+    self->answer = ask(self->port, self->id, "question", &self->error);
+    return NULL;
+}
+
+static void check_answering_later(void)
+{
+    GRunLoop *loop = grun_loop_get_current();
+    Inbox inbox = inbox_of(loop);
+    g_autoptr(GError) error = NULL;
+    g_autoptr(GRunMessagePort) port = grun_message_port_new(NAME, keep, &inbox, NULL, &error);
+    g_assert_true(grun_loop_add_message_port(loop, port, MODE, &error));
+    g_assert_no_error(error);
+    g_autoptr(GRunRemoteMessagePort) remote = look_up();
+
+    // Answered when its function has returned long since, with more than a socket takes, and a descriptor.
+    Question question = {.port = remote, .id = 1};
+    GThread *thread = g_thread_new("question", put, &question);
+    while (inbox.last == NULL)
+        grun_loop_run_in_mode(loop, MODE, 1, TRUE);
+    enum { SIZE = 100000 };
+    g_autofree char *content = g_strnfill(SIZE, 'c');
+    g_autoptr(GBytes) data = g_bytes_new(content, SIZE);
+    int ends[2];
+    g_assert_cmpint(pipe(ends), ==, 0);
+    g_assert_true(grun_message_answer(inbox.last, data, ends, 2, &error));
+    g_assert_no_error(error);
+    g_thread_join(thread);
+    g_assert_no_error(question.error);
+    g_assert_true(g_bytes_equal(grun_message_get_data(question.answer), data));
+    g_autofree gint *fds = NULL;
+    guint count = 0;
+    fds = grun_message_take_fds(question.answer, &count);
+    g_assert_cmpuint(count, ==, 2);
+    g_assert_true(fds[0] >= 0 && fds[1] >= 0 && fds[2] == -1 && fds[0] != ends[0]);
+    g_assert_cmpint(fcntl(fds[0], F_GETFD), ==, FD_CLOEXEC);
+    g_assert_null(grun_message_take_fds(question.answer, NULL));
+    g_assert_cmpint(write(ends[1], "x", 1), ==, 1);
+    char letter = 0;
+    g_assert_cmpint(read(fds[0], &letter, 1), ==, 1);
+    for (int index = 0; index < 2; index++)
+        close(fds[index]), close(ends[index]);
+    // The bytes outlive the message.
+    GBytes *kept = g_bytes_ref(grun_message_get_data(question.answer));
+    g_assert_true(grun_message_ref(question.answer) == question.answer);
+    grun_message_unref(question.answer);
+    grun_message_unref(question.answer);
+    g_assert_true(g_bytes_equal(kept, data));
+    g_bytes_unref(kept);
+
+    // Let go of without an answer, which the one who asks is told.
+    g_clear_pointer(&inbox.last, grun_message_unref);
+    question = (Question){.port = remote, .id = 2};
+    thread = g_thread_new("question", put, &question);
+    while (inbox.last == NULL)
+        grun_loop_run_in_mode(loop, MODE, 1, TRUE);
+    g_assert_true(grun_message_wants_answer(inbox.last));
+    g_clear_pointer(&inbox.last, grun_message_unref);
+    g_thread_join(thread);
+    g_assert_null(question.answer);
+    g_assert_error(question.error, GRUN_MESSAGE_REQUEST_ERROR, GRUN_MESSAGE_REQUEST_ERROR_UNANSWERED);
+    g_clear_error(&question.error);
+
+    // What cannot be sent can be mended.
+    question = (Question){.port = remote, .id = 3};
+    thread = g_thread_new("question", put, &question);
+    while (inbox.last == NULL)
+        grun_loop_run_in_mode(loop, MODE, 1, TRUE);
+    int closed = -1;
+    g_assert_false(grun_message_answer(inbox.last, NULL, &closed, 1, &error));
+    g_assert_error(error, GRUN_MESSAGE_REQUEST_ERROR, GRUN_MESSAGE_REQUEST_ERROR_TRANSPORT_ERROR);
+    g_clear_error(&error);
+    int many[17] = {0};
+    g_assert_false(grun_message_answer(inbox.last, NULL, many, G_N_ELEMENTS(many), &error));
+    g_assert_error(error, GRUN_MESSAGE_REQUEST_ERROR, GRUN_MESSAGE_REQUEST_ERROR_TRANSPORT_ERROR);
+    g_clear_error(&error);
+    g_assert_true(grun_message_answer(inbox.last, NULL, NULL, 0, &error));
+    g_assert_no_error(error);
+    g_thread_join(thread);
+    g_clear_pointer(&question.answer, grun_message_unref);
+    g_clear_pointer(&inbox.last, grun_message_unref);
+
+    // Who asked has gone.
+    question = (Question){.port = remote, .id = 4};
+    thread = g_thread_new("question", put, &question);
+    while (inbox.last == NULL)
+        grun_loop_run_in_mode(loop, MODE, 1, TRUE);
+    g_assert_true(grun_remote_message_port_ref(remote) == remote);
+    grun_remote_message_port_unref(remote);
+    grun_remote_message_port_invalidate(remote);
+    g_thread_join(thread);
+    g_assert_error(question.error, GRUN_MESSAGE_REQUEST_ERROR, GRUN_MESSAGE_REQUEST_ERROR_BECAME_INVALID);
+    g_clear_error(&question.error);
+    g_assert_false(grun_message_answer(inbox.last, NULL, NULL, 0, &error));
+    g_assert_error(error, GRUN_MESSAGE_REQUEST_ERROR, GRUN_MESSAGE_REQUEST_ERROR_BECAME_INVALID);
+    grun_message_port_invalidate(port);
+    clear(&inbox);
+}
+
+static void check_full_queue(void)
+{
+    GRunLoop *loop = grun_loop_get_current();
+    Inbox inbox = inbox_of(loop);
+    g_autoptr(GRunMessagePort) port = new_port(&inbox, MODE);
+    g_autoptr(GRunRemoteMessagePort) remote = look_up();
+    g_autoptr(GError) error = NULL;
+    // Nobody receives: the queue is full at some time, and the thread waits no longer than it may.
+    guint sent = 0;
+    while (grun_remote_message_port_send(remote, (gint32)sent, NULL, NULL, 0, 0, NULL, &error))
+        sent++;
+    g_assert_error(error, GRUN_MESSAGE_REQUEST_ERROR, GRUN_MESSAGE_REQUEST_ERROR_SEND_TIMEOUT);
+    g_clear_error(&error);
+    g_assert_cmpuint(sent, >, 0);
+    gint64 start = g_get_monotonic_time();
+    g_assert_false(grun_remote_message_port_send(remote, 0, NULL, NULL, 0, 0.003, NULL, &error));
+    g_assert_error(error, GRUN_MESSAGE_REQUEST_ERROR, GRUN_MESSAGE_REQUEST_ERROR_SEND_TIMEOUT);
+    g_clear_error(&error);
+    g_assert_cmpint(g_get_monotonic_time() - start, >=, 3000);
+    // Where the loop is run there is room soon.
+    g_assert_true(grun_remote_message_port_send(remote, 0, NULL, NULL, 0, 10, MODE, &error));
+    g_assert_no_error(error);
+    while (inbox.count.calls < sent + 1)
+        grun_loop_run_in_mode(loop, MODE, 10, TRUE);
+    g_assert_cmpuint(inbox.count.calls, ==, sent + 1);
+    grun_message_port_invalidate(port);
+    clear(&inbox);
+}
+
+// What GObject knows of them: a copy is another reference.
+static void check_boxes(void)
+{
+    GRunLoop *loop = grun_loop_get_current();
+    Inbox inbox = inbox_of(loop);
+    g_autoptr(GRunMessagePort) port = new_port(&inbox, MODE);
+    g_autoptr(GRunRemoteMessagePort) remote = look_up();
+    g_autoptr(GRunMessage) answer = ask(remote, 1, NULL, NULL);
+    const struct {
+        GType type;
+        const char *name;
+        gpointer object;
+    } boxes[] = {
+        {grun_message_port_get_type(), "GRunMessagePort", port},
+        {grun_remote_message_port_get_type(), "GRunRemoteMessagePort", remote},
+        {grun_message_get_type(), "GRunMessage", answer},
+    };
+    for (guint index = 0; index < G_N_ELEMENTS(boxes); index++) {
+        g_assert_cmpstr(g_type_name(boxes[index].type), ==, boxes[index].name);
+        g_assert_true(g_boxed_copy(boxes[index].type, boxes[index].object) == boxes[index].object);
+        g_boxed_free(boxes[index].type, boxes[index].object);
+    }
+    g_autoptr(GEnumClass) errors = g_type_class_ref(grun_message_request_error_get_type());
+    const GEnumValue *value = g_enum_get_value(errors, GRUN_MESSAGE_REQUEST_ERROR_UNANSWERED);
+    g_assert_cmpint(value->value, ==, -6);
+    g_assert_cmpstr(value->value_nick, ==, "unanswered");
+    g_assert_cmpstr(g_quark_to_string(grun_message_request_error_quark()), ==, "grun-message-request-error-quark");
+    grun_message_port_invalidate(port);
+    clear(&inbox);
+}
+
+void check_message_port(void)
+{
+    check_boxes();
+    check_asking();
+    check_names();
+    check_answering_later();
+    check_full_queue();
+}
