@@ -165,6 +165,8 @@ void fuzz_on_GRunScheduleFunc(GRunSource *source, GRunLoop *loop, const char *mo
 void fuzz_on_GRunChannelFunc(gpointer message, gpointer user_data);
 void fuzz_on_GRunNotificationFunc(const char *name, gpointer sender, GBytes *data, gpointer user_data);
 void fuzz_on_GRunPortFunc(GRunPortMessage *message, gpointer user_data);
+void fuzz_on_GRunMessagePortFunc(GRunMessagePort *port, GRunMessage *message, gpointer user_data);
+GBytes *fuzz_on_GRunMessageAnsweringFunc(GRunMessagePort *port, GRunMessage *message, gpointer user_data);
 void fuzz_on_GRunThreadSetUpFunc(GRunLoop *loop, gpointer user_data);
 void fuzz_on_GRunVirtualTimeFunc(GRunLoop *loop, gpointer user_data);
 
@@ -244,6 +246,22 @@ void fuzz_on_GRunPortFunc(GRunPortMessage *message, gpointer user_data)
     if (port == NULL)
         fuzz_fail("a message was received by no port");
     call(user_data, (Kind[]){KIND_PORT_MESSAGE, KIND_PORT}, (gpointer[]){message, port}, 2);
+}
+
+static const Kind sent_kinds[] = {KIND_MESSAGE_PORT, KIND_MESSAGE};
+
+void fuzz_on_GRunMessagePortFunc(GRunMessagePort *port, GRunMessage *message, gpointer user_data)
+{
+    // Some are answered later, as often as not by another thread, and some never.
+    if (random_chance(40) && !atomic_load(&is_over))
+        pool_add(KIND_MESSAGE, grun_message_ref(message));
+    call(user_data, sent_kinds, (gpointer[]){port, message}, 2);
+}
+
+GBytes *fuzz_on_GRunMessageAnsweringFunc(GRunMessagePort *port, GRunMessage *message, gpointer user_data)
+{
+    call(user_data, sent_kinds, (gpointer[]){port, message}, 2);
+    return random_chance(30) ? NULL : g_bytes_ref(grun_message_get_data(message));
 }
 
 void fuzz_on_GRunThreadSetUpFunc(GRunLoop *loop, gpointer user_data)

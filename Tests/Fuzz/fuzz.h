@@ -8,14 +8,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define MAX_VALUES 8
+#define MAX_VALUES 9
 #define MAX_DEPTH 4
 
 // MARK: The table of calls, which generate.py writes
 
 typedef enum {
     KIND_LOOP, KIND_SOURCE, KIND_FD_SOURCE, KIND_SIGNAL_SOURCE, KIND_CHILD_SOURCE, KIND_TIMER, KIND_OBSERVER,
-    KIND_IDLE_QUEUE, KIND_CHANNEL, KIND_NOTIFICATION_QUEUE, KIND_PORT, KIND_PORT_MESSAGE, KIND_THREAD, KIND_CONTEXT,
+    KIND_IDLE_QUEUE, KIND_CHANNEL, KIND_NOTIFICATION_QUEUE, KIND_PORT, KIND_PORT_MESSAGE, KIND_MESSAGE_PORT,
+    KIND_REMOTE_MESSAGE_PORT, KIND_MESSAGE, KIND_THREAD, KIND_CONTEXT,
     KINDS
 } Kind;
 
@@ -48,6 +49,9 @@ typedef enum {
     ARGUMENT_STYLE,
     ARGUMENT_COALESCING,
     ARGUMENT_INDEX,
+    ARGUMENT_DESCRIPTORS,
+    ARGUMENT_DESCRIPTOR_COUNT,
+    ARGUMENT_COUNT_PLACE,
 } ArgumentType;
 
 typedef struct {
@@ -71,6 +75,8 @@ typedef enum {
     RESULT_STRINGS,
     RESULT_CONTEXTS,
     RESULT_BYTES,
+    RESULT_BORROWED_BYTES,
+    RESULT_DESCRIPTORS,
 } ResultType;
 
 typedef enum { SCOPE_NONE, SCOPE_CALL, SCOPE_ONCE, SCOPE_MANY } Scope;
@@ -125,6 +131,7 @@ struct Call {
     Datum *datum;
     unsigned criticals;  // that name the function, while it was the innermost call of its thread
     int wait;            // in the keeper's list, or -1
+    unsigned descriptors;  // how many are sent, or have come
     Call *outer;
 };
 
@@ -226,6 +233,7 @@ void owners_drop_all(void);
 
 void descriptors_open(void);
 int descriptors_pick(void);
+const gint *descriptors_to_send(unsigned *count);  // some that stay open, or some that are not
 void descriptors_touch(void);  // writes, reads, closes or opens one
 void descriptors_close(void);
 unsigned descriptors_count(void);  // of the process

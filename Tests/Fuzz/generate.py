@@ -26,6 +26,9 @@ KINDS = {
     "GRunNotificationQueue*": "NOTIFICATION_QUEUE",
     "GRunPort*": "PORT",
     "GRunPortMessage*": "PORT_MESSAGE",
+    "GRunMessagePort*": "MESSAGE_PORT",
+    "GRunRemoteMessagePort*": "REMOTE_MESSAGE_PORT",
+    "GRunMessage*": "MESSAGE",
     "GRunThread*": "THREAD",
     "GMainContext*": "CONTEXT",
 }
@@ -42,6 +45,8 @@ FUNCTIONS = {
     "GRunChannelFunc": "void (gpointer, gpointer)",
     "GRunNotificationFunc": "void (const char *, gpointer, GBytes *, gpointer)",
     "GRunPortFunc": "void (GRunPortMessage *, gpointer)",
+    "GRunMessagePortFunc": "void (GRunMessagePort *, GRunMessage *, gpointer)",
+    "GRunMessageAnsweringFunc": "GBytes* (GRunMessagePort *, GRunMessage *, gpointer)",
     "GRunThreadSetUpFunc": "void (GRunLoop *, gpointer)",
     "GRunVirtualTimeFunc": "void (GRunLoop *, gpointer)",
 }
@@ -66,18 +71,24 @@ ARGUMENTS = {
     "guint id": "ID",
     "guint64 id": "ID",
     "guint index": "INDEX",
+    "const gint* fds": "DESCRIPTORS",
+    "guint n_fds": "DESCRIPTOR_COUNT",
+    "guint* n_fds": "COUNT_PLACE",
     "guint": "UINT",
     "guint32": "UINT",
+    "gint32": "INT",
     "gint64 fire_date": "DATE",
     "gint64 limit": "DATE",
     "gint64": "INT64",
     "gdouble seconds": "SECONDS",
+    "gdouble send_timeout": "SECONDS",
+    "gdouble receive_timeout": "SECONDS",
     "GIOCondition": "CONDITION",
     "GRunActivity": "ACTIVITIES",
     "GRunPostingStyle": "STYLE",
     "GRunCoalescing": "COALESCING",
 }
-NUMBERS = {"gboolean", "gint", "guint", "guint32", "gint64", "gdouble", "GIOCondition", "GRunActivity", "GRunResult",
+NUMBERS = {"gboolean", "gint", "guint", "gint32", "guint32", "gint64", "gdouble", "GIOCondition", "GRunActivity", "GRunResult",
            "GRunSendResult", "GQuark"}
 
 # What may not be called with just anything, by contract: the rule, which is in rules.c, and why.
@@ -99,12 +110,15 @@ RULES = {
     "grun_port_send_before": ("send_before", "waits for as long as it is told, which may be for ever"),
     "grun_port_message_add_port": ("carry_port", "a port that waits in its own queue holds itself"),
     "grun_port_message_set_reply_port": ("carry_port", "the same"),
+    "grun_remote_message_port_request": ("request", "waits for as long as it is told, which may be for ever"),
+    "grun_remote_message_port_send": ("request", "the same"),
 }
 # What must hold after a call, beside what holds of all: in rules.c.
 CHECKS = {
     "grun_loop_perform_and_wait": "performed_once",
     "grun_channel_send": "sent",
     "grun_port_message_get_bytes": "bytes",
+    "grun_message_take_fds": "fds",
 }
 # Documented messages that nothing here causes: one of them is a finding.
 UNEXPECTED = {
@@ -143,7 +157,8 @@ def argument(symbol, name, kind, node):
     known = ARGUMENTS.get(f"{kind} {name}", ARGUMENTS.get(kind))
     if known is None:
         fail(f"{symbol}: what is an argument {kind} {name}? See generate.py")
-    pointers = ["MODE", "NAME", "MODES", "DATA", "MESSAGE", "SENDER", "CONTENT", "BYTES", "ERROR"]
+    pointers = ["MODE", "NAME", "MODES", "DATA", "MESSAGE", "SENDER", "CONTENT", "BYTES", "ERROR", "DESCRIPTORS",
+                "COUNT_PLACE"]
     field = "p" if known in pointers else {"NOTIFY": "f", "UNDELIVERED": "f", "SECONDS": "d"}.get(known, "i")
     return f'{{"{name}", ARGUMENT_{known}, 0, NULL, false}}', field
 
@@ -162,7 +177,8 @@ def result(symbol, node, throws):
     if kind in NUMBERS:
         return "NUMBER", "0", "d" if kind == "gdouble" else "i"
     how = {("char*", "full"): "STRING", ("const char*", "none"): "CONSTANT", ("char**", "full"): "STRINGS",
-           ("GPtrArray*", "container"): "CONTEXTS", ("GBytes*", "full"): "BYTES"}.get((kind, transfer))
+           ("GPtrArray*", "container"): "CONTEXTS", ("GBytes*", "full"): "BYTES",
+           ("GBytes*", "none"): "BORROWED_BYTES", ("gint*", "full"): "DESCRIPTORS"}.get((kind, transfer))
     if how is None:
         fail(f"{symbol}: what is a result {kind}, transfer {transfer}? See generate.py")
     return how, "0", "p"
@@ -188,8 +204,8 @@ def print_function(symbol, node):
     nodes = [(each.get("name"), type_of(each), each) for each in (parameters if parameters is not None else [])]
     if node.get("throws") == "1":
         nodes.append(("error", "GError**", None))
-    if len(nodes) > 8:
-        fail(f"{symbol} has {len(nodes)} arguments, and MAX_VALUES is 8")
+    if len(nodes) > 9:
+        fail(f"{symbol} has {len(nodes)} arguments, and MAX_VALUES is 9")
     # The array needs one even where there is none.
     texts, passed = [], []
     for index, (name, kind, each) in enumerate(nodes):

@@ -68,8 +68,8 @@ static void copy_boxed(void)
     static GType (*const types[])(void) = {grun_loop_get_type, grun_source_get_type, grun_fd_source_get_type,
         grun_signal_source_get_type, grun_child_source_get_type, grun_timer_get_type, grun_observer_get_type,
         grun_idle_queue_get_type, grun_channel_get_type, grun_notification_queue_get_type, grun_port_get_type,
-        grun_port_message_get_type,
-        grun_thread_get_type};
+        grun_port_message_get_type, grun_message_port_get_type, grun_remote_message_port_get_type,
+        grun_message_get_type, grun_thread_get_type};
     Kind kind = random_below(KIND_CONTEXT);
     Slot *slot = pool_take(kind);
     if (slot == NULL)

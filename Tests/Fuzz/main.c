@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -110,6 +111,7 @@ typedef struct {
     pid_t process;
     Record *record;
     char log[256];
+    char names[256];  // XDG_RUNTIME_DIR
     uint64_t began, moved;
     unsigned progress;
     struct {
@@ -130,7 +132,10 @@ static bool start(Job *job, uint64_t seed, const char *kept)
         return false;
     job->record = mmap(NULL, sizeof(Record), PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
     static unsigned number;
-    snprintf(job->log, sizeof job->log, "%s/round-%u.log", folder, number++ % 1000);
+    number = (number + 1) % 1000;
+    snprintf(job->log, sizeof job->log, "%s/round-%u.log", folder, number);
+    snprintf(job->names, sizeof job->names, "%s/names-%d-%u", folder, getpid(), number);
+    mkdir(job->names, 0700);
     char round[32], of[16];
     snprintf(round, sizeof round, "%llu", (unsigned long long)seed);
     snprintf(of, sizeof of, "%d", descriptor);
@@ -146,6 +151,7 @@ static bool start(Job *job, uint64_t seed, const char *kept)
         close(null);
         // What is used after it was freed is not what it was.
         setenv("MALLOC_PERTURB_", "165", 1);
+        setenv("XDG_RUNTIME_DIR", job->names, 1);
         // Also if the file has been replaced meanwhile, as another start of scripts/fuzz does.
         execl("/proc/self/exe", "fuzz", "--round", round, "--record", of, "--steps", kept != NULL ? kept : "", NULL);
         _exit(127);
@@ -205,8 +211,25 @@ static bool has_ended(Job *job, int *status)
     return false;
 }
 
+static void remove_names(const char *path)
+{
+    char *inner = g_build_filename(path, "grun-ports", NULL);
+    GDir *names = g_dir_open(inner, 0, NULL);
+    for (const char *name; names != NULL && (name = g_dir_read_name(names)) != NULL;) {
+        char *file = g_build_filename(inner, name, NULL);
+        unlink(file);
+        g_free(file);
+    }
+    if (names != NULL)
+        g_dir_close(names);
+    rmdir(inner);
+    rmdir(path);
+    g_free(inner);
+}
+
 static void finish(Job *job)
 {
+    remove_names(job->names);
     munmap(job->record, sizeof(Record));
     unlink(job->log);
 }

@@ -13,7 +13,8 @@ static atomic_uint labels[KINDS];
 
 const char *const kind_names[KINDS] = {
     "loop", "source", "fd_source", "signal_source", "child_source", "timer", "observer", "idle_queue", "channel",
-    "notification_queue", "port", "port_message", "thread", "context"};
+    "notification_queue", "port", "port_message", "message_port", "remote_message_port", "message",
+    "thread", "context"};
 
 static uint64_t references(uint64_t counts) { return counts >> 32; }
 static uint64_t users(uint64_t counts) { return counts & 0xffffffff; }
@@ -114,6 +115,12 @@ gpointer pool_ref(Kind kind, gpointer object)
         return grun_port_ref(object);
     case KIND_PORT_MESSAGE:
         return grun_port_message_ref(object);
+    case KIND_MESSAGE_PORT:
+        return grun_message_port_ref(object);
+    case KIND_REMOTE_MESSAGE_PORT:
+        return grun_remote_message_port_ref(object);
+    case KIND_MESSAGE:
+        return grun_message_ref(object);
     case KIND_THREAD:
         return grun_thread_ref(object);
     case KIND_CONTEXT:
@@ -163,6 +170,15 @@ void pool_unref(Kind kind, gpointer object)
     case KIND_PORT_MESSAGE:
         grun_port_message_unref(object);
         break;
+    case KIND_MESSAGE_PORT:
+        grun_message_port_unref(object);
+        break;
+    case KIND_REMOTE_MESSAGE_PORT:
+        grun_remote_message_port_unref(object);
+        break;
+    case KIND_MESSAGE:
+        grun_message_unref(object);
+        break;
     case KIND_THREAD:
         grun_thread_unref(object);
         break;
@@ -204,6 +220,12 @@ static void invalidate(Kind kind, gpointer object)
     case KIND_PORT:
         grun_port_invalidate(object);
         break;
+    case KIND_MESSAGE_PORT:
+        grun_message_port_invalidate(object);
+        break;
+    case KIND_REMOTE_MESSAGE_PORT:
+        grun_remote_message_port_invalidate(object);
+        break;
     case KIND_THREAD:
         grun_thread_stop(object);
         grun_thread_join(object);
@@ -218,8 +240,8 @@ void pool_drop_all(void)
     // Threads first: what they call could still put something here.
     static const Kind order[] = {
         KIND_THREAD, KIND_SOURCE, KIND_FD_SOURCE, KIND_SIGNAL_SOURCE, KIND_CHILD_SOURCE, KIND_TIMER, KIND_OBSERVER,
-        KIND_IDLE_QUEUE, KIND_CHANNEL, KIND_NOTIFICATION_QUEUE, KIND_PORT, KIND_PORT_MESSAGE, KIND_CONTEXT,
-        KIND_LOOP};
+        KIND_IDLE_QUEUE, KIND_CHANNEL, KIND_NOTIFICATION_QUEUE, KIND_PORT, KIND_PORT_MESSAGE, KIND_MESSAGE_PORT,
+        KIND_REMOTE_MESSAGE_PORT, KIND_MESSAGE, KIND_CONTEXT, KIND_LOOP};
     for (unsigned at = 0; at < G_N_ELEMENTS(order); at++)
         for (unsigned index = 0; index < SLOTS; index++) {
             Slot *slot = &slots[order[at]][index];

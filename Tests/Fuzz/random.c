@@ -116,13 +116,15 @@ const char *random_mode(void)
 
 const char *random_name(void)
 {
-    switch (random_below(6)) {
+    switch (random_below(8)) {
     case 0:
         return NULL;
     case 1:
         return odd_text();
     case 2:
         return long_text();
+    case 3:
+        return "another";
     default:
         return "fuzz";
     }

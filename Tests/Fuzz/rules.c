@@ -129,6 +129,18 @@ bool rule_carry_port(Call *call)
     return true;
 }
 
+// Some milliseconds, and less than none. What is no number stays what it is. Where the clock ends, which virtual time
+// may be near, a limit is none.
+bool rule_request(Call *call)
+{
+    if (grun_loop_get_time(grun_loop_get_current()) > G_MAXINT64 / 2000)
+        return false;
+    for (unsigned index = 0; index < call->function->count; index++)
+        if (call->function->arguments[index].type == ARGUMENT_SECONDS && call->values[index].d > 0.003)
+            call->values[index].d = random_below(3000) / 1e6;
+    return true;
+}
+
 void check_performed_once(Call *call)
 {
     if (call->criticals > 0 || call->datum == NULL)
@@ -145,4 +157,12 @@ void check_bytes(Call *call)
 {
     if (call->result.p != NULL)
         bytes_check(call->result.p);
+}
+
+void check_fds(Call *call)
+{
+    const gint *count = call->values[1].p;
+    if (count != NULL && (*count == 0) != (call->result.p == NULL))
+        fuzz_fail("%s returns %s and says that there are %d", call->function->name,
+            call->result.p == NULL ? "nothing" : "something", *count);
 }

@@ -14,9 +14,11 @@ bool rule_new_thread(Call *call);
 bool rule_join(Call *call);
 bool rule_send_before(Call *call);
 bool rule_carry_port(Call *call);
+bool rule_request(Call *call);
 
 void check_performed_once(Call *call);
 void check_sent(Call *call);
 void check_bytes(Call *call);
+void check_fds(Call *call);
 
 #endif
