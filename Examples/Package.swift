@@ -50,6 +50,8 @@ let package = Package(
         .executableTarget(name: "signal-from-thread", dependencies: [cInterface], cSettings: strictC),
         .executableTarget(name: "modal-loop", dependencies: [cInterface], cSettings: strictC),
         .executableTarget(name: "daemon-c", dependencies: [cInterface], cSettings: strictC),
+        .executableTarget(name: "message-service-c", dependencies: [cInterface], cSettings: strictC),
+        .executableTarget(name: "message-client-c", dependencies: [cInterface], cSettings: strictC),
         .executableTarget(name: "gio-echo", dependencies: [cInterface, glib], cSettings: strictC),
         .executableTarget(name: "gtk3-host", dependencies: [cInterface, "CGtk3"], cSettings: strictC),
         .executableTarget(name: "gtk4-host", dependencies: [cInterface, "CGtk4"], cSettings: strictC),
