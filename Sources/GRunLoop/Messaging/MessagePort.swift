@@ -29,7 +29,7 @@ extension GRunLoop {
     /// Threads: any. The corresponding Core Foundation type is a local `CFMessagePort`.
     public final class MessagePort: DescriptorSource, @unchecked Sendable {
         private let watch: MessageWatch
-        private let lock = Lock.take()
+        private let lock: Lock
         @exclusivity(unchecked) private var state = State()
 
         /// Guarded by the lock.
@@ -88,6 +88,8 @@ extension GRunLoop {
             cgrun_watch_fork()
             let name = try name.map { text throws(MessagePortError) in try PortName(text) }
             watch = try MessageWatch()
+            // Nothing throws between here and super.init(), from which on deinit gives it back.
+            lock = Lock.take()
             super.init(watch.epoll, .readable, confined: confined, handler)
             if let name { try take(name) }
         }

@@ -46,7 +46,7 @@ extension GRunLoop {
 
         private let portName: PortName
         let socket: MessageSocket
-        private let lock = Lock.take()
+        private let lock: Lock
         @exclusivity(unchecked) private var state = State()
 
         /// Guarded by the lock.
@@ -94,6 +94,8 @@ extension GRunLoop {
             cgrun_watch_fork()
             guard let socket = MessageSocket() else { throw .limitReached(errno: errno) }
             self.socket = socket
+            // Once it can be given back: deinit is not called of what throws before all is there.
+            lock = Lock.take()
             self.name = name.text
             portName = name
             state.isConnected = try name.connect(socket)
