@@ -109,6 +109,10 @@ int cgrun_port_directory(int directory)
     return end_keeping(syscall(SYS_fcntl, directory, F_DUPFD_CLOEXEC, 0));
 }
 
+enum { LOCK_FILE = CGRUN_PORT_FILE + 8 };
+
+static void name_lock(char *name, const char *file) { snprintf(name, LOCK_FILE, "%s.lock", file); }
+
 static bool is_same_file(int descriptor, int directory, const char *file)
 {
     struct stat opened, named;
@@ -118,8 +122,8 @@ static bool is_same_file(int descriptor, int directory, const char *file)
 
 int cgrun_port_lock(int directory, const char *file)
 {
-    char name[CGRUN_PORT_FILE + 8];
-    snprintf(name, sizeof name, "%s.lock", file);
+    char name[LOCK_FILE];
+    name_lock(name, file);
     // Who tidies up the directory may have removed the file between the two calls: then it locks nothing.
     for (int tries = 0; tries < 100; tries++) {
         begin_keeping();
@@ -128,13 +132,12 @@ int cgrun_port_lock(int directory, const char *file)
             SYS_openat, directory, name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, S_ISVTX | 0600));
         if (lock < 0)
             return -1;
-        if (flock(lock, LOCK_EX | LOCK_NB) == 0 && is_same_file(lock, directory, name))
+        int error = flock(lock, LOCK_EX | LOCK_NB) == 0 ? 0 : errno;
+        if (error == 0 && is_same_file(lock, directory, name))
             return lock;
-        int error = errno;
-        bool is_taken = error == EWOULDBLOCK;
         cgrun_kept_close(lock);
-        if (is_taken) {
-            errno = EWOULDBLOCK;
+        if (error != 0) {
+            errno = error;
             return -1;
         }
     }
@@ -171,7 +174,14 @@ failed:;
     return -1;
 }
 
-void cgrun_port_unlink(int directory, const char *file) { unlinkat(directory, file, 0); }
+void cgrun_port_unlink(int directory, const char *file, int lock)
+{
+    char name[LOCK_FILE];
+    name_lock(name, file);
+    // If somebody has removed the lock's file, the name may be another's by now.
+    if (is_same_file(lock, directory, name))
+        unlinkat(directory, file, 0);
+}
 
 static bool is_of_this_user(int socket)
 {
@@ -286,12 +296,8 @@ ssize_t cgrun_packet_receive(int socket, void *bytes, size_t size, int *descript
 
 bool cgrun_packet_is_connected(int socket)
 {
-    char byte;
-    long size;
-    do
-        size = syscall(SYS_recvfrom, socket, &byte, sizeof byte, MSG_PEEK | MSG_DONTWAIT, NULL, NULL);
-    while (size < 0 && is_to_be_tried_again());
-    return size > 0 || (size < 0 && errno == EAGAIN);
+    GPollFD record = {.fd = socket};
+    return cgrun_poll(&record, 1, 0) <= 0 || !(record.revents & (G_IO_HUP | G_IO_ERR));
 }
 
 void cgrun_packet_wait(int socket, bool for_room, int64_t nanoseconds)

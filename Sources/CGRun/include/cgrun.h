@@ -270,8 +270,8 @@ int cgrun_port_directory(int directory);
 int cgrun_port_lock(int directory, const char *file);
 /// Listens as that file, in the place of what is there. With its lock taken only.
 int cgrun_port_listen(int directory, const char *file);
-/// With its lock taken only.
-void cgrun_port_unlink(int directory, const char *file);
+/// Removes it, if the lock is still that of the file.
+void cgrun_port_unlink(int directory, const char *file, int lock);
 /// The next peer. EAGAIN: there is none; EPERM: another user's, which was refused.
 int cgrun_port_accept(int listener);
 /// A socket that is not connected.
@@ -302,12 +302,12 @@ int cgrun_packet_send(
 /// Receives one without waiting, and at most CGRUN_PACKET_DESCRIPTORS. 0 is the end; -1 and errno on failure, of which
 /// EBADMSG is a packet that is too large, and EMFILE one for whose descriptors there is no number left.
 ssize_t cgrun_packet_receive(int socket, void *bytes, size_t size, int *descriptors, unsigned *count);
-/// Whether the other end is there, or something that it has sent.
+/// Whether the other end is there. What it has sent may be received also if it is not.
 bool cgrun_packet_is_connected(int socket);
-/// Waits until a packet may find room; or only for that time.
-void cgrun_packet_wait(int socket, bool for_room, int64_t nanoseconds);
 /// No more packets, in either direction: also for those who wait for some in a poll.
 void cgrun_packet_shut(int socket);
+/// Without a lock: waits until a packet may find room; or only for that time.
+void cgrun_packet_wait(int socket, bool for_room, int64_t nanoseconds);
 
 /// Memory with these bytes, which nobody can change any more. -1 and errno on failure.
 int cgrun_memory_new(const void *bytes, size_t size);

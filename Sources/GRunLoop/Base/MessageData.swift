@@ -65,8 +65,22 @@ extension GRunLoop {
         public subscript(position: Int) -> UInt8 {
             switch storage {
             case .array(let bytes): bytes[position]
-            case .kept(_, let memory): memory.bytes[position]
+            case .kept(_, let memory):
+                // Unlike an array's, those of raw memory are checked in a debug build only.
+                memory.bytes[checked(position, of: memory.bytes.count)]
             }
+        }
+
+        private func checked(_ position: Int, of count: Int) -> Int {
+            precondition(position >= 0 && position < count, "index out of range")
+            return position
+        }
+
+        /// Calls a closure with the bytes, which copies them at once where a collection is made of them. Threads: any.
+        public func withContiguousStorageIfAvailable<Result>(
+            _ body: (UnsafeBufferPointer<UInt8>) throws -> Result
+        ) rethrows -> Result? {
+            try withUnsafeBytes { try $0.withMemoryRebound(to: UInt8.self, body) }
         }
     }
 }

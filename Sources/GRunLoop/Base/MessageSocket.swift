@@ -69,8 +69,9 @@ final class OutgoingPacket: @unchecked Sendable {
         if ownsDescriptors { for descriptor in descriptors { cgrun_close(descriptor) } }
     }
 
-    /// How much of the sender's memory it holds.
+    /// How much of the sender's memory it holds, and how many of its descriptors.
     var size: Int { data.count }
+    var descriptorCount: Int { descriptors.count + (memory >= 0 ? 1 : 0) }
 
     private func moveToMemory() throws(GRunLoop.MessageRequestError) {
         memory = data.withUnsafeBytes { cgrun_memory_new($0.baseAddress, $0.count) }
@@ -105,7 +106,10 @@ final class OutgoingPacket: @unchecked Sendable {
         }
         // Somebody has made the system's queues shorter than a packet.
         guard error == EMSGSIZE, data.count > 0 else { return error }
-        do throws(GRunLoop.MessageRequestError) { try moveToMemory() } catch { return EMSGSIZE }
+        do throws(GRunLoop.MessageRequestError) { try moveToMemory() } catch {
+            if case .transportError(let errno) = error { return errno }
+            return EMSGSIZE
+        }
         return send(by: socket)
     }
 }

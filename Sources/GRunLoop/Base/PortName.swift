@@ -31,6 +31,8 @@ struct PortName: Sendable {
         guard !cgrun_port_connect(socket.descriptor, directory.descriptor, file) else { return true }
         switch errno {
         case EAGAIN: return false
+        // Another thread was quicker.
+        case EISCONN: return true
         case ENOENT, ECONNREFUSED, ENOTSOCK, EPROTOTYPE: throw .notFound(text)
         case EPERM, EACCES: throw .notPermitted(text)
         case let error: throw .init(errno: error, path: directory.path)
@@ -98,7 +100,7 @@ final class PortClaim: @unchecked Sendable {
         self.directory = cgrun_port_directory(directory.descriptor)
         guard self.directory >= 0 else {
             let error = errno
-            cgrun_port_unlink(directory.descriptor, name.file)
+            cgrun_port_unlink(directory.descriptor, name.file, lockFile)
             cgrun_kept_close(listener)
             cgrun_kept_close(lockFile)
             throw .init(errno: error, path: directory.path)
@@ -115,10 +117,13 @@ final class PortClaim: @unchecked Sendable {
     /// The next peer's socket. Nil and errno if there is none.
     func accept() -> MessageSocket? { MessageSocket(cgrun_port_accept(listener)) }
 
+    /// Nobody finds it any more. Who has is still to be let in.
+    func hide() { cgrun_port_unlink(directory, name.file, lockFile) }
+
     /// Gives the name up: it can be taken at once, and who is not let in yet is turned away.
     func release() {
         guard !isReleased.exchange(true, ordering: .relaxed) else { return }
-        cgrun_port_unlink(directory, name.file)
+        hide()
         cgrun_packet_shut(listener)
         cgrun_kept_close(directory)
         cgrun_kept_close(lockFile)

@@ -136,6 +136,14 @@ extension GRunLoop {
     /// How many runs are on the thread's stack.
     var runCount: Int { lock.withLock { framesLocked.reduce(0) { count, _ in count + 1 } } }
 
+    /// Has a run end after its pass, unless it is the innermost one. They are counted from the outermost one, 1.
+    func stopOuterRun(_ number: Int) {
+        lock.withLock {
+            let frames = Array(framesLocked)
+            if frames.count > number { frames[frames.count - number].run.isStopped = true }
+        }
+    }
+
     /// With the lock held: the innermost frame.
     var frame: Frame? { innermost?.takeUnretainedValue() }
 

@@ -59,12 +59,12 @@ final class MessageConnection: @unchecked Sendable {
     private struct State {
         /// In the order in which they are to be sent.
         var waiting: [OutgoingPacket] = []
-        var waitingBytes = 0
         var isEnded = false
     }
 
-    /// How many answers may wait, and how many bytes, before one that does not take its answers is let go of.
-    private static let (most, mostBytes) = (1024, 16 << 20)
+    /// How many answers, bytes and descriptors may wait, before one that does not take its answers is let go of. Beside
+    /// them one answer may wait that is larger.
+    private static let (most, mostBytes, mostDescriptors) = (1024, 16 << 20, 64)
 
     init(_ number: UInt64, _ socket: MessageSocket, _ watch: MessageWatch) {
         self.number = number
@@ -74,63 +74,62 @@ final class MessageConnection: @unchecked Sendable {
 
     deinit { Lock.giveBack(lock) }
 
-    /// Sends an answer, after those that wait. False if the peer has gone.
-    func answer(_ packet: OutgoingPacket) -> Bool {
-        lock.withLock {
-            if state.isEnded { return false }
-            guard state.waiting.isEmpty else { return waitLocked(packet) }
-            switch socket.send(packet) {
-            case .sent: return true
+    /// Sends an answer, after those that wait.
+    func answer(_ packet: OutgoingPacket) -> MessageSocket.Sent {
+        lock.withLock { () -> (MessageSocket.Sent, [OutgoingPacket]) in
+            if state.isEnded { return (.gone, []) }
+            let sent = state.waiting.isEmpty ? socket.send(packet) : .full
+            switch sent {
             case .full: return waitLocked(packet)
-            case .gone, .failed:
-                endLocked()
-                return false
+            case .gone: return (.gone, endLocked())
+            case .sent, .failed: return (sent, [])
             }
-        }
+        }.0
     }
 
-    private func waitLocked(_ packet: OutgoingPacket) -> Bool {
-        guard state.waiting.count < Self.most, state.waitingBytes < Self.mostBytes else {
-            endLocked()
-            return false
+    /// Returns what will never be sent as well: it may hold what is the program's, and goes after the lock.
+    private func waitLocked(_ packet: OutgoingPacket) -> (MessageSocket.Sent, [OutgoingPacket]) {
+        let bytes = state.waiting.reduce(0) { $0 + $1.size }
+        let descriptors = state.waiting.reduce(0) { $0 + $1.descriptorCount }
+        guard state.waiting.count < Self.most, bytes < Self.mostBytes, descriptors < Self.mostDescriptors else {
+            return (.gone, endLocked())
         }
         if state.waiting.isEmpty { watch.change(socket.descriptor, number, alsoWhenWritable: true) }
         state.waiting.append(packet)
-        state.waitingBytes += packet.size
-        return true
+        return (.sent, [])
     }
 
     /// The peer has taken some.
     func sendWaiting() {
-        // They may hold what is the program's: let go after the lock.
-        var sent: [OutgoingPacket] = []
-        lock.withLock {
-            if state.isEnded { return }
+        // What was sent goes after the lock.
+        _ = lock.withLock { () -> [OutgoingPacket] in
             var count = 0
             loop: while count < state.waiting.count {
                 switch socket.send(state.waiting[count]) {
                 case .sent: count += 1
                 case .full: break loop
-                case .gone, .failed:
-                    endLocked()
-                    break loop
+                // Whoever asked would wait for what cannot be sent.
+                case .gone, .failed: return endLocked()
                 }
             }
-            sent = Array(state.waiting[..<count])
+            let sent = Array(state.waiting[..<count])
             state.waiting.removeFirst(count)
-            for packet in sent { state.waitingBytes -= packet.size }
             if state.waiting.isEmpty, !state.isEnded {
                 watch.change(socket.descriptor, number, alsoWhenWritable: false)
             }
+            return sent
         }
     }
 
     /// The peer is told, and the port when it next looks. The second time it does nothing.
-    func end() { lock.withLock { endLocked() } }
+    func end() { _ = lock.withLock { endLocked() } }
 
-    private func endLocked() {
-        guard !state.isEnded else { return }
+    private func endLocked() -> [OutgoingPacket] {
+        guard !state.isEnded else { return [] }
         state.isEnded = true
         socket.end()
+        let waiting = state.waiting
+        state.waiting = []
+        return waiting
     }
 }

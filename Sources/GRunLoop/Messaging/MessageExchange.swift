@@ -89,6 +89,8 @@ struct MessageExchanges {
     mutating func give(up exchange: MessageExchange, _ error: GRunLoop.MessageRequestError) {
         switch exchange.stage {
         case .done: return
+        // It was sent just now.
+        case .waiting where error == .sendTimeout: return
         case .sending: sending.removeAll { $0 === exchange }
         case .waiting: waiting[exchange.conversation] = nil
         }

@@ -45,7 +45,8 @@ extension GRunLoop {
 
         private static let listening: UInt64 = 0
         private static let mostConnections = 4096
-        /// How many comings and goings without a message are one call of the loop's: it looks again in the next pass.
+        /// How many that come are let in at once, and how many comings and goings without a message are one call of the
+        /// loop's: it looks again in the next pass.
         private static let mostLooks = 64
 
         /// A port with a name, which can be found at once: what is sent before it is in a loop waits.
@@ -129,25 +130,29 @@ extension GRunLoop {
             guard !Fork.isChild else { throw .forked }
             let wanted = try PortName(name)
             guard isValid else { throw .invalidPort }
-            if self.name != name { try take(wanted) }
+            // By bytes: two texts that are equal may be two names.
+            if lock.withLock({ state.claim?.name.file }) != wanted.file { try take(wanted) }
         }
 
         private func take(_ name: PortName) throws(MessagePortError) {
             let claim = try PortClaim(name)
             let error = watch.add(claim.listener, Self.listening)
             guard error == 0 else { throw .limitReached(errno: error) }
-            // Who has come by the former name is let in before that is given up.
-            acceptAll()
             let former = lock.withLock { () -> PortClaim? in
                 guard state.isValid else { return claim }
                 defer { state.claim = claim }
                 return state.claim
             }
-            if let former {
-                watch.remove(former.listener)
-                former.release()
+            if former === claim {
+                claim.release()
+                throw .invalidPort
             }
-            if former === claim { throw .invalidPort }
+            guard let former else { return }
+            // Who has come by the former name is let in before that is given up.
+            former.hide()
+            while let socket = former.accept() { admit(socket) }
+            watch.remove(former.listener)
+            former.release()
         }
 
         // MARK: Its end
@@ -157,7 +162,7 @@ extension GRunLoop {
         override public var isValid: Bool { !Fork.isChild && lock.withLock { state.isValid } }
 
         /// Gives up the name, ends all connections, tells those that asked for it, lets go of the handler, and takes
-        /// the port out of every mode, in this order and for good. Who waits for an answer gets
+        /// the port out of every mode, in this order and for good; a handler of an actor's goes last. Who waits for an answer gets
         /// ``MessageRequestError/becameInvalid``. A handler that is running goes on. The second time it does nothing.
         ///
         /// Threads: any. The corresponding Core Foundation function is `CFMessagePortInvalidate`.

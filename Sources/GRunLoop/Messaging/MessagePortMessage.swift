@@ -64,7 +64,7 @@ extension GRunLoop.MessagePort {
         ///   - data: up to 1,610,612,736 bytes. None is an answer without data.
         ///   - descriptors: up to 16, which the receiver gets copies of. They stay the caller's.
         /// - Returns: whether it is on its way: false if the one who asked has gone or the port is invalid; or if the
-        ///   one who asks does not take its answers, and 16 MiB or 1,024 of them wait: then the connection is ended.
+        ///   one who asks does not take its answers, and 1,024 of them, 16 MiB or 64 descriptors wait: then the connection is ended.
         /// - Throws: ``GRunLoop/MessageRequestError/transportError(errno:)``; another answer can be tried.
         ///
         /// Threads: any; it does not wait. There is no corresponding Core Foundation function.
@@ -80,7 +80,13 @@ extension GRunLoop.MessagePort {
                     "this message was answered before; each has one answer, so this is ignored")
                 return false
             }
-            return connection.answer(packet)
+            switch connection.answer(packet) {
+            case .sent: return true
+            case .gone, .full: return false
+            case .failed(let errno):
+                isSent.store(false, ordering: .relaxed)
+                throw .transportError(errno: errno)
+            }
         }
     }
 }

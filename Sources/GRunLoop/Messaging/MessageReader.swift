@@ -18,7 +18,6 @@ final class MessageReader: @unchecked Sendable {
     /// Guarded by the lock.
     private struct State {
         var isConnected: Bool
-        var watchesForRoom = false
         /// How many wait in each mode: as a rule in one.
         var waits: [(mode: GRunLoop.Mode, count: Int)] = []
 
@@ -110,11 +109,7 @@ final class MessageReader: @unchecked Sendable {
     }
 
     /// Something is to be sent and there is no room, or that is over.
-    func watchForRoom(_ wanted: Bool) {
-        guard lock.withLock({ state.watchesForRoom != wanted }) else { return }
-        source?.change(to: wanted ? [.readable, .writable] : .readable)
-        lock.withLock { state.watchesForRoom = wanted }
-    }
+    func watchForRoom(_ wanted: Bool) { source?.change(to: wanted ? [.readable, .writable] : .readable) }
 }
 
 /// Ends the run of whoever waits with it, where that does not end by itself after an answer: another thread has it, or
@@ -141,13 +136,15 @@ final class MessageNews: @unchecked Sendable {
         let isHere = reader.loop.isOfThisThread
         // A run ends after a source was performed, as the reader's is now.
         if isHere, reader.performingRun == run { return }
-        let source = GRunLoop.Source(order: -100) {}
-        let isFirst = lock.withLock {
-            guard !isOver, self.source == nil else { return false }
+        // A nested run may perform it: then it ends the one that waits, and that by itself.
+        let new = GRunLoop.Source(order: -100) { [loop = reader.loop, run] in loop.stopOuterRun(run) }
+        let source = lock.withLock { () -> GRunLoop.Source? in
+            guard !isOver else { return nil }
+            let source = self.source ?? new
             self.source = source
-            return true
+            return source
         }
-        guard isFirst else { return }
+        guard let source else { return }
         reader.loop.add(source, forMode: mode)
         source.signal()
         if !isHere { reader.loop.wakeUp() }

@@ -61,13 +61,13 @@ extension GRunLoop {
             var invalidationHandlers: [@Sendable () -> Void] = []
         }
 
-        /// Those that are valid, by their names.
+        /// Those that are valid, by the files of their names: two texts that are equal may be two names.
         private struct Known {
             weak var port: RemoteMessagePort?
         }
         private static let knownLock = Lock.take()
         /// Guarded by that lock.
-        nonisolated(unsafe) private static var known: [String: Known] = [:]
+        nonisolated(unsafe) private static var known: [[CChar]: Known] = [:]
 
         /// Finds the port that has a name, and connects to it.
         ///
@@ -79,15 +79,15 @@ extension GRunLoop {
         public static func lookUp(_ name: String) throws(MessagePortError) -> RemoteMessagePort {
             if Fork.isChild { throw .forked }
             let portName = try PortName(name)
-            if let found = knownLock.withLock({ known[name]?.port }), found.isValid { return found }
+            if let found = knownLock.withLock({ known[portName.file]?.port }), found.isValid { return found }
             let port = try RemoteMessagePort(portName)
             // Another thread may have been quicker. What is not used goes after the lock.
-            let found = knownLock.withLock { () -> RemoteMessagePort? in
-                let found = known[name]?.port
-                if found?.isOpen != true { known[name] = Known(port: port) }
-                return found
-            }
-            return found.map { $0.isOpen ? $0 : port } ?? port
+            return knownLock.withLock { () -> (used: RemoteMessagePort, found: RemoteMessagePort?) in
+                let found = known[portName.file]?.port
+                if let found, found.isOpen { return (found, port) }
+                known[portName.file] = Known(port: port)
+                return (port, found)
+            }.used
         }
 
         private init(_ name: PortName) throws(MessagePortError) {
@@ -103,30 +103,33 @@ extension GRunLoop {
 
         deinit {
             if !Fork.isChild {
-                Self.forget(name)
+                Self.forget(portName)
                 socket.end()
                 for handler in state.invalidationHandlers { handler() }
             }
             Lock.giveBack(lock)
         }
 
-        private static func forget(_ name: String) {
-            knownLock.withLock {
-                if let entry = known[name], entry.port == nil { known[name] = nil }
+        private static func forget(_ name: PortName) {
+            // Another one of the name goes after the lock, if this is the last to hold it.
+            _ = knownLock.withLock { () -> RemoteMessagePort? in
+                let other = known[name.file]?.port
+                if other == nil { known[name.file] = nil }
+                return other
             }
         }
 
         // MARK: Its end
 
-        /// False once the other side has gone and what it has sent was received, and from the call of ``invalidate()``
-        /// on. It asks the kernel, and invalidates a port whose other side has gone.
+        /// False once the other side has gone, and from the call of ``invalidate()`` on. It asks the kernel, and
+        /// invalidates a port whose other side has gone; who waits for an answer that has come by then gets it.
         ///
         /// Threads: any. The corresponding Core Foundation function is `CFMessagePortIsValid`.
         public var isValid: Bool {
             guard !Fork.isChild else { return false }
             let (isValid, isConnected) = lock.withLock { (state.isValid, state.isConnected) }
             guard isValid, isConnected, !socket.isConnected else { return isValid }
-            invalidate()
+            noteGone()
             return false
         }
 
@@ -203,14 +206,15 @@ extension GRunLoop {
 
         func stage(of exchange: MessageExchange) -> MessageExchange.Stage { lock.withLock { exchange.stage } }
 
-        /// Nothing more is expected of it, unless it is done. Returns how it ended.
+        /// Nothing more is expected of it, unless it is done. Returns how it ended; nil if it goes on, since what was not
+        /// to wait for room any more was sent just now.
         @discardableResult func giveUp(
             _ exchange: MessageExchange, _ error: MessageRequestError
-        ) -> MessageExchange.Outcome {
+        ) -> MessageExchange.Outcome? {
             lock.withLock {
                 state.exchanges.give(up: exchange, error)
-                guard case .done(let outcome) = exchange.stage else { return .failure(error) }
-                return outcome
+                if case .done(let outcome) = exchange.stage { return outcome }
+                return nil
             }
         }
 
@@ -266,17 +270,22 @@ extension GRunLoop {
         /// Receives one answer, and those before it that are too late. Returns whether there was one.
         @discardableResult func receive() -> Bool {
             for _ in 0..<Self.mostLate {
-                switch socket.receive() {
-                case .nothing: return false
-                case .packet(let packet) where packet.kind == .reply || packet.kind == .unanswered:
-                    let outcome: MessageExchange.Outcome =
-                        packet.kind == .reply
-                        ? .success(Answer(packet.data, packet.descriptors)) : .failure(.unanswered)
-                    guard let exchange = lock.withLock({ state.exchanges.answer(packet.conversation, outcome) }) else {
-                        continue
+                // In one step: else another thread that finds the end of the connection would give up what was taken.
+                let (received, exchange) = lock.withLock { () -> (MessageSocket.Received, MessageExchange?) in
+                    let received = socket.receive()
+                    guard case .packet(let packet) = received, let outcome = outcome(of: packet) else {
+                        return (received, nil)
                     }
+                    return (received, state.exchanges.answer(packet.conversation, outcome))
+                }
+                if let exchange {
                     exchange.progress()
                     return true
+                }
+                switch received {
+                case .nothing: return false
+                // It is late.
+                case .packet(let packet) where outcome(of: packet) != nil: continue
                 case .lost(let errno):
                     Log.warning(
                         "an answer of message port \(name.debugDescription) was lost, since no descriptor or memory is "
@@ -289,6 +298,15 @@ extension GRunLoop {
             return false
         }
 
+        /// Nil if no port sends such a packet to one who asks.
+        private func outcome(of packet: IncomingPacket) -> MessageExchange.Outcome? {
+            switch packet.kind {
+            case .reply: .success(Answer(packet.data, packet.descriptors))
+            case .unanswered: .failure(.unanswered)
+            case .oneWay, .request: nil
+            }
+        }
+
         /// The other side has gone. What it has answered before is received.
         private func noteGone() {
             while receive() {}
@@ -299,14 +317,15 @@ extension GRunLoop {
 
         /// What waits on a loop, of which there is one.
         func reader(on loop: GRunLoop) -> MessageReader? {
-            lock.withLock {
-                if let reader = state.readers.first(where: { $0.loop === loop }) { return reader }
-                guard state.isValid else { return nil }
-                state.readers.removeAll { $0.loop.isDead }
+            // Those of loops that have ended go after the lock, with their loops.
+            lock.withLock { () -> (used: MessageReader?, ended: [MessageReader]) in
+                if let reader = state.readers.first(where: { $0.loop === loop }) { return (reader, []) }
+                guard state.isValid else { return (nil, []) }
+                let former = state.readers
                 let reader = MessageReader(of: self, on: loop, isConnected: state.isConnected)
-                state.readers.append(reader)
-                return reader
-            }
+                state.readers = former.filter { !$0.loop.isDead } + [reader]
+                return (reader, former)
+            }.used
         }
     }
 }

@@ -131,11 +131,13 @@ extension GRunLoop.RemoteMessagePort {
         while true {
             guard let (end, error) = limits.next(stage(of: exchange), at: loop.time) else { break }
             // Core Foundation's makes a pass for an answer in any case.
-            if error == .sendTimeout, end <= loop.time { return try giveUp(exchange, error).get() }
-            let result = loop.runMode(mode, until: end, returningAfterSource: true)
-            if result == nil || end <= loop.time { return try giveUp(exchange, error).get() }
+            if error == .receiveTimeout || end > loop.time {
+                let result = loop.runMode(mode, until: end, returningAfterSource: true)
+                if result != nil, end > loop.time { continue }
+            }
+            if let outcome = giveUp(exchange, loop.isDead ? .loopEnded : error) { return try outcome.get() }
         }
-        return try giveUp(exchange, .becameInvalid).get()
+        return try outcome(of: exchange)
     }
 
     nonisolated(nonsending) private func exchange(
@@ -157,23 +159,33 @@ extension GRunLoop.RemoteMessagePort {
         var limits = MessageLimits(sendTimeout, receiveTimeout, at: loop.time)
         while true {
             guard let (end, error) = limits.next(stage(of: exchange), at: loop.time) else { break }
-            if error == .sendTimeout, end <= loop.time { return try giveUp(exchange, error).get() }
+            if error == .sendTimeout, end <= loop.time {
+                if let outcome = giveUp(exchange, error) { return try outcome.get() }
+                continue
+            }
             let timer = end == .never ? nil : GRunLoop.Timer(fireAt: end.instant) { _ in mailbox.send(()) }
             if let timer { loop.add(timer, forMode: mode) }
             defer { timer?.invalidate() }
             guard await mailbox.next(isolation: #isolation) != nil else {
                 throw mailbox.reason == .loopEnded ? .loopEnded : .cancelled
             }
-            if end <= loop.time { return try giveUp(exchange, error).get() }
+            if end <= loop.time, let outcome = giveUp(exchange, error) { return try outcome.get() }
         }
-        return try giveUp(exchange, .becameInvalid).get()
+        return try outcome(of: exchange)
+    }
+
+    /// Of one that is done.
+    private func outcome(of exchange: MessageExchange) throws(GRunLoop.MessageRequestError) -> Answer {
+        guard case .done(let outcome) = stage(of: exchange) else { throw .becameInvalid }
+        return try outcome.get()
     }
 
     private func beginWaiting(
         for exchange: MessageExchange, by reader: MessageReader, in mode: GRunLoop.Mode
     ) throws(GRunLoop.MessageRequestError) {
         do throws(GRunLoop.DescriptorError) { try reader.begin(in: mode) } catch {
-            _ = try giveUp(exchange, .transportError(errno: error.number)).get()
+            giveUp(exchange, .transportError(errno: error.number))
+            _ = try outcome(of: exchange)
         }
         watchForRoom()
     }
@@ -186,14 +198,11 @@ extension GRunLoop.RemoteMessagePort {
         var limits = MessageLimits(sendTimeout, .zero, at: .now())
         while let (end, error) = limits.next(stage(of: exchange), at: .now()) {
             let span = end.subtractingSaturating(.now())
-            if span <= 0 {
-                _ = try giveUp(exchange, error).get()
-                return
-            }
+            if span <= 0, giveUp(exchange, error) != nil { break }
             waitForRoom(span)
             send()
         }
-        _ = try giveUp(exchange, .becameInvalid).get()
+        _ = try outcome(of: exchange)
     }
 }
 
