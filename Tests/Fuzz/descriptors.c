@@ -57,7 +57,7 @@ void descriptors_open(void)
 
 const gint *descriptors_to_send(unsigned *count)
 {
-    // Of what stays open; as many as are too many; and such as there are none of. No more than these are ever looked at.
+    // Of what stays open; as many as are too many; and such as there are none of. No more than these are looked at.
     static const gint some[17] = {0, 1}, odd[17] = {-1, 1000000};
     static const gint *const lists[] = {some, some, some, some, odd};
     static const unsigned counts[] = {2, 1, 0, 17, 2};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Asks message-service-c, or message-service-py, whichever runs: for an answer at once, about a file that only this side
-// has opened, and for one that takes its time, while this side's own loop goes on. At the end it stops the service.
+// Asks message-service-c, or message-service-py, whichever runs: for an answer at once, about a file that only this
+// side has opened, and for one that takes its time, while this side's own loop goes on. Then it stops the service.
 
 #include <grun/grun.h>
 #include <string.h>

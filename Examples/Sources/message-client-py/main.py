@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Asks message-service-py, or message-service-c, whichever runs: for an answer at once, about a file that only this side
-has opened, and for one that takes its time, while this side's own loop goes on. At the end it stops the service."""
+"""Asks message-service-py, or message-service-c, whichever runs: for an answer at once, about a file that only this
+side has opened, and for one that takes its time, while this side's own loop goes on. Then it stops the service."""
 import os
 import sys
 
