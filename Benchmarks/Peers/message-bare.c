@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two processes that ask and answer by SEQPACKET sockets, each with poll() before it reads: what a message port costs
+// Two processes that ask and reply by SEQPACKET sockets, each with poll() before it reads: what a message port costs
 // at least. More than 64 KiB are sent in packets of that size, which is the copy that memory stands in for.
 // usage: message-bare SIZE N
 
@@ -54,7 +54,7 @@ static int get(int socket, size_t size)
 
 int main(int count, char **arguments)
 {
-    size_t size = atol(arguments[1]), answer = size > PACKET ? 8 : size;
+    size_t size = atol(arguments[1]), reply = size > PACKET ? 8 : size;
     long n = atol(arguments[2]);
     int ends[2];
     bytes = calloc(1, HEADER + PACKET);
@@ -63,14 +63,14 @@ int main(int count, char **arguments)
     if (service == 0) {
         close(ends[0]);
         while (get(ends[1], size))
-            put(ends[1], answer);
+            put(ends[1], reply);
         _exit(0);
     }
     close(ends[1]);
     double begin = now();
     for (long i = 0; i < n; i++) {
         put(ends[0], size);
-        get(ends[0], answer);
+        get(ends[0], reply);
     }
     printf("peer=bare case=message-port n=%ld ns_per_op=%.1f extra=-\n", n, (now() - begin) / n);
     close(ends[0]);

@@ -52,14 +52,14 @@ int main(int count, char **arguments)
     for (long i = -100; i < n;) {
         if (i == 0)
             begin = now();
-        GVariant *answer = g_dbus_connection_call_sync(
+        GVariant *reply = g_dbus_connection_call_sync(
             bus, "org.example.Echo", "/echo", "org.example.Echo", "Call",
             g_variant_new("(@ay)", g_variant_new_fixed_array(G_VARIANT_TYPE_BYTE, bytes, size, 1)),
             NULL, G_DBUS_CALL_FLAGS_NONE, -1, NULL, NULL);
         // The service may not have its name yet.
-        if (!answer)
+        if (!reply)
             continue;
-        g_variant_unref(answer);
+        g_variant_unref(reply);
         i++;
     }
     printf("peer=dbus case=message-port n=%ld ns_per_op=%.1f extra=-\n", n, (now() - begin) / n);

@@ -66,11 +66,11 @@ extension GRunLoop.MessagePortError {
     }
 }
 
-/// What has come, as C holds it: a message, or an answer.
+/// What has come, as C holds it: a message, or a reply.
 private final class CMessage {
     private enum Content {
         case message(GRunLoop.MessagePort.Message)
-        case answer(GRunLoop.RemoteMessagePort.Answer)
+        case reply(GRunLoop.RemoteMessagePort.Reply)
     }
 
     let id: Int32
@@ -81,9 +81,9 @@ private final class CMessage {
         (id, bytes, content) = (message.id, message.data.makeBytes(), .message(message))
     }
 
-    init(_ answer: GRunLoop.RemoteMessagePort.Answer, to id: Int32) {
+    init(_ reply: GRunLoop.RemoteMessagePort.Reply, to id: Int32) {
         self.id = id
-        (bytes, content) = (answer.data.makeBytes(), .answer(answer))
+        (bytes, content) = (reply.data.makeBytes(), .reply(reply))
     }
 
     deinit { g_bytes_unref(bytes) }
@@ -95,7 +95,7 @@ private final class CMessage {
     func takeDescriptors() -> [Int32] {
         switch content {
         case .message(let message): message.takeDescriptors()
-        case .answer(let answer): answer.takeDescriptors()
+        case .reply(let reply): reply.takeDescriptors()
         }
     }
 }
@@ -125,8 +125,8 @@ public func grun_message_port_new(
 }
 
 @c @implementation
-public func grun_message_port_new_answering(
-    _ name: UnsafePointer<CChar>?, _ function: GRunMessageAnsweringFunc?, _ data: gpointer?,
+public func grun_message_port_new_replying(
+    _ name: UnsafePointer<CChar>?, _ function: GRunMessageReplyingFunc?, _ data: gpointer?,
     _ notify: GDestroyNotify?, _ error: UnsafeMutablePointer<UnsafeMutablePointer<GError>?>?
 ) -> OpaquePointer? {
     Call.of { call in
@@ -136,13 +136,13 @@ public func grun_message_port_new_answering(
         let closure = Closure(function, data, notify)
         return call.tries(error) { () throws(GRunLoop.MessagePortError) in
             retained(
-                try GRunLoop.MessagePort(answering: name) { port, message in
+                try GRunLoop.MessagePort(replying: name) { port, message in
                     let message = CMessage(message)
-                    let answer = withExtendedLifetime(message) {
+                    let reply = withExtendedLifetime(message) {
                         closure.function(borrowed(port), borrowed(message), closure.data)
                     }
-                    defer { g_bytes_unref(answer) }
-                    return GRunLoop.MessageData(answer)
+                    defer { g_bytes_unref(reply) }
+                    return GRunLoop.MessageData(reply)
                 })
         }
     }
@@ -194,7 +194,7 @@ public func grun_message_port_to_string(_ port: OpaquePointer?) -> UnsafeMutable
     Call.of { ($0.messagePort(port)?.description).flatMap(copy) }
 }
 
-// MARK: Messages and answers
+// MARK: Messages and replies
 
 @c @implementation
 public func grun_message_ref(_ message: OpaquePointer?) -> OpaquePointer? {
@@ -231,25 +231,25 @@ public func grun_message_take_fds(
 }
 
 @c @implementation
-public func grun_message_wants_answer(_ message: OpaquePointer?) -> gboolean {
+public func grun_message_wants_reply(_ message: OpaquePointer?) -> gboolean {
     Call.of { $0.message(message)?.reply != nil }.gboolean
 }
 
 @c @implementation
-public func grun_message_answer(
+public func grun_message_reply(
     _ message: OpaquePointer?, _ data: OpaquePointer?, _ descriptors: UnsafePointer<gint>?, _ count: guint,
     _ error: UnsafeMutablePointer<UnsafeMutablePointer<GError>?>?
 ) -> gboolean {
     Call.of { call in
         guard let message = call.message(message),
-            let reply = call.required(message.reply, "grun_message_wants_answer (message)"),
+            let reply = call.required(message.reply, "grun_message_wants_reply (message)"),
             let descriptors = call.descriptors(descriptors, count), call.error(error)
         else { return false }
         let isSent = call.sends(error) { () throws(GRunLoop.MessageRequestError) in
             try reply.send(GRunLoop.MessageData(data), descriptors: descriptors)
         }
         if isSent == false {
-            fail(error, .becameInvalid, "nobody waits for this answer: who asked has gone, or was answered before")
+            fail(error, .becameInvalid, "nobody waits for this reply: who asked has gone, or was replied to before")
         }
         return isSent == true
     }.gboolean
@@ -295,10 +295,10 @@ public func grun_remote_message_port_request(
             let mode = call.runnableMode(mode), call.error(error)
         else { return nil }
         return call.sends(error) { () throws(GRunLoop.MessageRequestError) in
-            let answer = try port.request(
+            let reply = try port.request(
                 id, GRunLoop.MessageData(data), descriptors: descriptors, sendTimeout: sendTimeout,
                 receiveTimeout: receiveTimeout, replyMode: mode)
-            return retained(CMessage(answer, to: id))
+            return retained(CMessage(reply, to: id))
         }
     }
 }

@@ -51,7 +51,7 @@ GOOD = OBJECTS | {
     "GRunPortFunc": "on_port_message",
     "GBytes*": "good.bytes",
     "GRunMessagePortFunc": "on_sent_message",
-    "GRunMessageAnsweringFunc": "on_question",
+    "GRunMessageReplyingFunc": "on_question",
     "const gint*": "good_fds",
     "guint*": "&good.count",
     "gint32": "1",

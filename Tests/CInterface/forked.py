@@ -29,15 +29,15 @@ SILENT_FUNCTIONS = {
     "grun_loop_remove_end_func", "grun_idle_queue_get_time_per_pass", "grun_idle_queue_remove_all",
     "grun_channel_finish", "grun_channel_close", "grun_channel_is_open",
     "grun_channel_get_capacity", "grun_channel_get_count", "grun_notification_queue_remove_func",
-    "grun_message_port_new_answering", "grun_message_port_copy_name", "grun_message_port_set_name",
+    "grun_message_port_new_replying", "grun_message_port_copy_name", "grun_message_port_set_name",
     "grun_remote_message_port_look_up", "grun_remote_message_port_copy_name", "grun_message_get_id",
-    "grun_message_get_data", "grun_message_wants_answer",
+    "grun_message_get_data", "grun_message_wants_reply",
     "grun_port_get_capacity", "grun_port_get_count", "grun_port_message_get_id",
 }
 
 # What tells it by its error.
 REFUSED = {
-    "grun_thread_new", "grun_message_port_new", "grun_message_port_new_answering", "grun_message_port_set_name",
+    "grun_thread_new", "grun_message_port_new", "grun_message_port_new_replying", "grun_message_port_set_name",
     "grun_remote_message_port_look_up",
 }
 

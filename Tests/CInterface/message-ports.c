@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// grun-message-port.h: messages come by name, with their bytes and descriptors, and each that wants an answer gets one
+// grun-message-port.h: messages come by name, with their bytes and descriptors, and each that wants a reply gets one
 // or is told why not. Here both sides are in one process; message-service-c and message-client-c are two.
 
 #include "check.h"
@@ -38,7 +38,7 @@ static void note(GRunMessagePort *port, GRunMessage *message, Inbox *inbox)
     gsize size;
     const char *text = g_bytes_get_data(grun_message_get_data(message), &size);
     g_string_append_printf(inbox->came, "%d:%.*s%s ", grun_message_get_id(message), (int)MIN(size, 100),
-        text != NULL ? text : "", grun_message_wants_answer(message) ? "?" : "");
+        text != NULL ? text : "", grun_message_wants_reply(message) ? "?" : "");
 }
 
 static void keep(GRunMessagePort *port, GRunMessage *message, gpointer inbox)
@@ -58,7 +58,7 @@ static GBytes *repeat(GRunMessagePort *port, GRunMessage *message, gpointer inbo
 static GRunMessagePort *new_port(Inbox *inbox, const char *mode)
 {
     g_autoptr(GError) error = NULL;
-    GRunMessagePort *port = grun_message_port_new_answering(NAME, repeat, inbox, let_go_of_inbox, &error);
+    GRunMessagePort *port = grun_message_port_new_replying(NAME, repeat, inbox, let_go_of_inbox, &error);
     g_assert_no_error(error);
     g_assert_true(grun_loop_add_message_port(inbox->count.loop, port, mode, &error));
     g_assert_no_error(error);
@@ -98,14 +98,14 @@ static void check_asking(void)
     g_assert_nonnull(strstr(remote_text, "RemoteMessagePort"));
 
     g_autoptr(GError) error = NULL;
-    g_autoptr(GRunMessage) answer = ask(remote, 7, "ping", &error);
+    g_autoptr(GRunMessage) reply = ask(remote, 7, "ping", &error);
     g_assert_no_error(error);
-    g_assert_cmpint(grun_message_get_id(answer), ==, 7);
-    g_assert_false(grun_message_wants_answer(answer));
+    g_assert_cmpint(grun_message_get_id(reply), ==, 7);
+    g_assert_false(grun_message_wants_reply(reply));
     g_autoptr(GBytes) expected = bytes_of("ping");
-    g_assert_true(g_bytes_equal(grun_message_get_data(answer), expected));
-    g_assert_true(grun_message_get_data(answer) == grun_message_get_data(answer));
-    // No data, and NULL for an answer.
+    g_assert_true(g_bytes_equal(grun_message_get_data(reply), expected));
+    g_assert_true(grun_message_get_data(reply) == grun_message_get_data(reply));
+    // No data, and NULL for a reply.
     g_autoptr(GRunMessage) empty = ask(remote, 0, NULL, &error);
     g_assert_no_error(error);
     g_assert_cmpuint(g_bytes_get_size(grun_message_get_data(empty)), ==, 0);
@@ -219,14 +219,14 @@ static void check_names(void)
 typedef struct {
     GRunRemoteMessagePort *port;
     gint32 id;
-    GRunMessage *answer;
+    GRunMessage *reply;
     GError *error;
 } Question;
 
 static gpointer put(gpointer question)
 {
     Question *self = question;
-    self->answer = ask(self->port, self->id, "question", &self->error);
+    self->reply = ask(self->port, self->id, "question", &self->error);
     return NULL;
 }
 
@@ -250,41 +250,41 @@ static void check_answering_later(void)
     g_autoptr(GBytes) data = g_bytes_new(content, SIZE);
     int ends[2];
     g_assert_cmpint(pipe(ends), ==, 0);
-    g_assert_true(grun_message_answer(inbox.last, data, ends, 2, &error));
+    g_assert_true(grun_message_reply(inbox.last, data, ends, 2, &error));
     g_assert_no_error(error);
     g_thread_join(thread);
     g_assert_no_error(question.error);
-    g_assert_true(g_bytes_equal(grun_message_get_data(question.answer), data));
+    g_assert_true(g_bytes_equal(grun_message_get_data(question.reply), data));
     g_autofree gint *fds = NULL;
     guint count = 0;
-    fds = grun_message_take_fds(question.answer, &count);
+    fds = grun_message_take_fds(question.reply, &count);
     g_assert_cmpuint(count, ==, 2);
     g_assert_true(fds[0] >= 0 && fds[1] >= 0 && fds[2] == -1 && fds[0] != ends[0]);
     g_assert_cmpint(fcntl(fds[0], F_GETFD), ==, FD_CLOEXEC);
-    g_assert_null(grun_message_take_fds(question.answer, NULL));
+    g_assert_null(grun_message_take_fds(question.reply, NULL));
     g_assert_cmpint(write(ends[1], "x", 1), ==, 1);
     char letter = 0;
     g_assert_cmpint(read(fds[0], &letter, 1), ==, 1);
     for (int index = 0; index < 2; index++)
         close(fds[index]), close(ends[index]);
     // The bytes outlive the message.
-    GBytes *kept = g_bytes_ref(grun_message_get_data(question.answer));
-    g_assert_true(grun_message_ref(question.answer) == question.answer);
-    grun_message_unref(question.answer);
-    grun_message_unref(question.answer);
+    GBytes *kept = g_bytes_ref(grun_message_get_data(question.reply));
+    g_assert_true(grun_message_ref(question.reply) == question.reply);
+    grun_message_unref(question.reply);
+    grun_message_unref(question.reply);
     g_assert_true(g_bytes_equal(kept, data));
     g_bytes_unref(kept);
 
-    // Let go of without an answer, which the one who asks is told.
+    // Let go of without a reply, which the one who asks is told.
     g_clear_pointer(&inbox.last, grun_message_unref);
     question = (Question){.port = remote, .id = 2};
     thread = g_thread_new("question", put, &question);
     while (inbox.last == NULL)
         grun_loop_run_in_mode(loop, MODE, 1, TRUE);
-    g_assert_true(grun_message_wants_answer(inbox.last));
+    g_assert_true(grun_message_wants_reply(inbox.last));
     g_clear_pointer(&inbox.last, grun_message_unref);
     g_thread_join(thread);
-    g_assert_null(question.answer);
+    g_assert_null(question.reply);
     g_assert_error(question.error, GRUN_MESSAGE_REQUEST_ERROR, GRUN_MESSAGE_REQUEST_ERROR_UNANSWERED);
     g_clear_error(&question.error);
 
@@ -294,17 +294,17 @@ static void check_answering_later(void)
     while (inbox.last == NULL)
         grun_loop_run_in_mode(loop, MODE, 1, TRUE);
     int closed = -1;
-    g_assert_false(grun_message_answer(inbox.last, NULL, &closed, 1, &error));
+    g_assert_false(grun_message_reply(inbox.last, NULL, &closed, 1, &error));
     g_assert_error(error, GRUN_MESSAGE_REQUEST_ERROR, GRUN_MESSAGE_REQUEST_ERROR_TRANSPORT_ERROR);
     g_clear_error(&error);
     int many[17] = {0};
-    g_assert_false(grun_message_answer(inbox.last, NULL, many, G_N_ELEMENTS(many), &error));
+    g_assert_false(grun_message_reply(inbox.last, NULL, many, G_N_ELEMENTS(many), &error));
     g_assert_error(error, GRUN_MESSAGE_REQUEST_ERROR, GRUN_MESSAGE_REQUEST_ERROR_TRANSPORT_ERROR);
     g_clear_error(&error);
-    g_assert_true(grun_message_answer(inbox.last, NULL, NULL, 0, &error));
+    g_assert_true(grun_message_reply(inbox.last, NULL, NULL, 0, &error));
     g_assert_no_error(error);
     g_thread_join(thread);
-    g_clear_pointer(&question.answer, grun_message_unref);
+    g_clear_pointer(&question.reply, grun_message_unref);
     g_clear_pointer(&inbox.last, grun_message_unref);
 
     // Who asked has gone.
@@ -318,7 +318,7 @@ static void check_answering_later(void)
     g_thread_join(thread);
     g_assert_error(question.error, GRUN_MESSAGE_REQUEST_ERROR, GRUN_MESSAGE_REQUEST_ERROR_BECAME_INVALID);
     g_clear_error(&question.error);
-    g_assert_false(grun_message_answer(inbox.last, NULL, NULL, 0, &error));
+    g_assert_false(grun_message_reply(inbox.last, NULL, NULL, 0, &error));
     g_assert_error(error, GRUN_MESSAGE_REQUEST_ERROR, GRUN_MESSAGE_REQUEST_ERROR_BECAME_INVALID);
     grun_message_port_invalidate(port);
     clear(&inbox);
@@ -360,7 +360,7 @@ static void check_boxes(void)
     Inbox inbox = inbox_of(loop);
     g_autoptr(GRunMessagePort) port = new_port(&inbox, MODE);
     g_autoptr(GRunRemoteMessagePort) remote = look_up();
-    g_autoptr(GRunMessage) answer = ask(remote, 1, NULL, NULL);
+    g_autoptr(GRunMessage) reply = ask(remote, 1, NULL, NULL);
     const struct {
         GType type;
         const char *name;
@@ -368,7 +368,7 @@ static void check_boxes(void)
     } boxes[] = {
         {grun_message_port_get_type(), "GRunMessagePort", port},
         {grun_remote_message_port_get_type(), "GRunRemoteMessagePort", remote},
-        {grun_message_get_type(), "GRunMessage", answer},
+        {grun_message_get_type(), "GRunMessage", reply},
     };
     for (guint index = 0; index < G_N_ELEMENTS(boxes); index++) {
         g_assert_cmpstr(g_type_name(boxes[index].type), ==, boxes[index].name);

@@ -166,7 +166,7 @@ void fuzz_on_GRunChannelFunc(gpointer message, gpointer user_data);
 void fuzz_on_GRunNotificationFunc(const char *name, gpointer sender, GBytes *data, gpointer user_data);
 void fuzz_on_GRunPortFunc(GRunPortMessage *message, gpointer user_data);
 void fuzz_on_GRunMessagePortFunc(GRunMessagePort *port, GRunMessage *message, gpointer user_data);
-GBytes *fuzz_on_GRunMessageAnsweringFunc(GRunMessagePort *port, GRunMessage *message, gpointer user_data);
+GBytes *fuzz_on_GRunMessageReplyingFunc(GRunMessagePort *port, GRunMessage *message, gpointer user_data);
 void fuzz_on_GRunThreadSetUpFunc(GRunLoop *loop, gpointer user_data);
 void fuzz_on_GRunVirtualTimeFunc(GRunLoop *loop, gpointer user_data);
 
@@ -258,7 +258,7 @@ void fuzz_on_GRunMessagePortFunc(GRunMessagePort *port, GRunMessage *message, gp
     call(user_data, sent_kinds, (gpointer[]){port, message}, 2);
 }
 
-GBytes *fuzz_on_GRunMessageAnsweringFunc(GRunMessagePort *port, GRunMessage *message, gpointer user_data)
+GBytes *fuzz_on_GRunMessageReplyingFunc(GRunMessagePort *port, GRunMessage *message, gpointer user_data)
 {
     call(user_data, sent_kinds, (gpointer[]){port, message}, 2);
     return random_chance(30) ? NULL : g_bytes_ref(grun_message_get_data(message));

@@ -46,7 +46,7 @@ FUNCTIONS = {
     "GRunNotificationFunc": "void (const char *, gpointer, GBytes *, gpointer)",
     "GRunPortFunc": "void (GRunPortMessage *, gpointer)",
     "GRunMessagePortFunc": "void (GRunMessagePort *, GRunMessage *, gpointer)",
-    "GRunMessageAnsweringFunc": "GBytes* (GRunMessagePort *, GRunMessage *, gpointer)",
+    "GRunMessageReplyingFunc": "GBytes* (GRunMessagePort *, GRunMessage *, gpointer)",
     "GRunThreadSetUpFunc": "void (GRunLoop *, gpointer)",
     "GRunVirtualTimeFunc": "void (GRunLoop *, gpointer)",
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Message ports beyond Core Foundation's: answers that come later, tasks, descriptors, large data, actors.
+// Message ports beyond Core Foundation's: replies that come later, tasks, descriptors, large data, actors.
 
 import Glibc
 import TestSupport
@@ -32,18 +32,18 @@ private struct Pair {
     func finish() {
         port.invalidate()
         thread.finish()
-        answering.finish()
+        replying.finish()
     }
 
     func request(_ data: Data = [], id: Int32 = 1, limit: Duration = .seconds(30)) async throws(Failure)
-        -> Remote.Answer
+        -> Remote.Reply
     {
         try await remote.request(
-            id, data, sendTimeout: limit, receiveTimeout: limit, on: answering.loop)
+            id, data, sendTimeout: limit, receiveTimeout: limit, on: replying.loop)
     }
 
-    /// Where the answers come in.
-    let answering = LoopThread.running()
+    /// Where the replies come in.
+    let replying = LoopThread.running()
 }
 
 private func failure(of body: () async throws(Failure) -> Void) async -> Failure? {
@@ -85,23 +85,23 @@ private enum Memory {
     }
 }
 
-@Suite("Message ports: answers, tasks, descriptors") struct MessagePortLifeTests {
-    // MARK: Answers
+@Suite("Message ports: replies, tasks, descriptors") struct MessagePortLifeTests {
+    // MARK: Replies
 
-    @Test("an answer may come later, from any thread, and once")
+    @Test("a reply may come later, from any thread, and once")
     func later() async throws {
         let kept = Shared<Port.Reply?>(nil)
         let pair = try Pair { message in kept.value = message.reply }
-        async let answer = pair.request()
+        async let reply = pair.request()
         #expect(await eventually { kept.value != nil })
         let (first, second) = (try kept.value?.send([5]), capturingLog { try? kept.value?.send([6]) })
         #expect(first == true && second.result == false)
-        #expect(second.messages.count == 1 && second.messages.first?.contains("answered before") == true)
-        #expect(Array(try await answer.data) == [5])
+        #expect(second.messages.count == 1 && second.messages.first?.contains("has its reply already") == true)
+        #expect(Array(try await reply.data) == [5])
         pair.finish()
     }
 
-    @Test("who lets go of a request without an answer tells the one who asked, at once")
+    @Test("who lets go of a request without a reply tells the one who asked, at once")
     func unanswered() async throws {
         let pair = try Pair { _ in }
         let start = GRunLoop.now
@@ -111,7 +111,7 @@ private enum Memory {
         pair.finish()
     }
 
-    @Test("an answer for one who has gone is false")
+    @Test("a reply for one who has gone is false")
     func gone() async throws {
         let kept = Shared<Port.Reply?>(nil)
         let pair = try Pair { message in kept.value = message.reply }
@@ -123,7 +123,7 @@ private enum Memory {
         pair.finish()
     }
 
-    @Test("a port that is invalidated in its own handler has sent its answer")
+    @Test("a port that is invalidated in its own handler has sent its reply")
     func invalidatedInHandler() async throws {
         let box = Shared<Port?>(nil)
         let pair = try Pair { message in
@@ -155,19 +155,19 @@ private enum Memory {
         remote.value = nil
     }
 
-    @Test("one who does not take its answers is let go of, and nobody else")
+    @Test("one who does not take its replies is let go of, and nobody else")
     func doesNotTake() async throws {
-        let answers = Shared<[Bool]>([])
+        let replies = Shared<[Bool]>([])
         let pair = try Pair { message in
             let sent = try? message.reply?.send(Data([UInt8](repeating: 1, count: 60_000)))
-            answers.update { $0.append(sent ?? false) }
+            replies.update { $0.append(sent ?? false) }
         }
         // Bare: it asks and never reads.
         let name = try PortName(pair.port.name ?? "")
         let socket = try #require(MessageSocket())
         #expect(try name.connect(socket))
         var asked = 0
-        while asked < 3000, answers.value.last != false {
+        while asked < 3000, replies.value.last != false {
             let packet = try OutgoingPacket(.request, id: 1, conversation: UInt32(asked), [], [])
             switch socket.send(packet) {
             case .sent: asked += 1
@@ -175,18 +175,18 @@ private enum Memory {
             case .gone, .failed: asked = 3000
             }
         }
-        #expect(await eventually { answers.value.contains(false) })
+        #expect(await eventually { replies.value.contains(false) })
         #expect(Array(try await pair.request().data).count == 60_000)
         pair.finish()
     }
 
-    @Test("what was sent is handled, also if who sent it goes with an answer that it did not read")
+    @Test("what was sent is handled, also if who sent it goes with a reply that it did not read")
     func leavesUnread() async throws {
-        let (ids, isAnswered, hasLeft) = (Shared<[Int32]>([]), Flag(), Flag())
+        let (ids, isReplied, hasLeft) = (Shared<[Int32]>([]), Flag(), Flag())
         let pair = try Pair { message in
             _ = try? message.reply?.send([1])
             if message.id == 1 {
-                isAnswered.set()
+                isReplied.set()
                 _ = hasLeft.wait()
             }
             ids.update { $0.append(message.id) }
@@ -195,7 +195,7 @@ private enum Memory {
             let socket = try #require(MessageSocket())
             #expect(try PortName(pair.port.name ?? "").connect(socket))
             _ = socket.send(try OutgoingPacket(.request, id: 1, conversation: 1, [], []))
-            #expect(isAnswered.wait())
+            #expect(isReplied.wait())
             _ = socket.send(try OutgoingPacket(.oneWay, id: 2, conversation: 2, [], []))
         }
         hasLeft.set()
@@ -205,7 +205,7 @@ private enum Memory {
 
     // MARK: Tasks
 
-    @Test("a task that is cancelled goes on at once; the answer is dropped, and the next one is right")
+    @Test("a task that is cancelled goes on at once; the reply is dropped, and the next one is right")
     func cancelled() async throws {
         let kept = Shared<[Port.Message]>([])
         let pair = try Pair { message in kept.update { $0.append(message) } }
@@ -217,10 +217,10 @@ private enum Memory {
         let error = await task.value
         #expect(error == .cancelled && error?.code == -7)
         #expect(try kept.value[0].reply?.send([1]) == true)
-        async let answer = pair.request([2])
+        async let reply = pair.request([2])
         #expect(await eventually { kept.value.count == 2 })
         #expect(try kept.value[1].reply?.send([2]) == true)
-        #expect(Array(try await answer.data) == [2])
+        #expect(Array(try await reply.data) == [2])
         pair.finish()
     }
 
@@ -252,14 +252,14 @@ private enum Memory {
         }
         let block = Data([UInt8](repeating: 1, count: 50_000))
         for id: Int32 in 0..<100 {
-            try await pair.remote.send(id, block, sendTimeout: .seconds(60), on: pair.answering.loop)
+            try await pair.remote.send(id, block, sendTimeout: .seconds(60), on: pair.replying.loop)
         }
         #expect(await eventually { ids.value.count == 100 })
         #expect(ids.value == Array(0..<100))
         pair.finish()
     }
 
-    @Test("the receiver dies while 50 tasks wait for room and for answers: each is told")
+    @Test("the receiver dies while 50 tasks wait for room and for replies: each is told")
     func diesWhileTheyWait() async throws {
         let pair = try Pair { _ in usleep(200_000) }
         let block = Data([UInt8](repeating: 1, count: 60_000))
@@ -268,7 +268,7 @@ private enum Memory {
                 group.addTask {
                     await failure { () async throws(Failure) in
                         if number % 2 == 0 { _ = try await pair.request(block) }
-                        try await pair.remote.send(1, block, sendTimeout: .seconds(30), on: pair.answering.loop)
+                        try await pair.remote.send(1, block, sendTimeout: .seconds(30), on: pair.replying.loop)
                     }
                 }
             }
@@ -286,27 +286,37 @@ private enum Memory {
 
     @Test("descriptors go along in both directions; those that nobody takes are closed")
     func descriptors() async throws {
-        let before = openDescriptorCount()
         do {
             let pair = try Pair.echo()
             let pipe = Pipe()
-            let answer = try await pair.remote.request(
+            let reply = try await pair.remote.request(
                 1, descriptors: [pipe.writeEnd, pipe.readEnd], sendTimeout: .zero, receiveTimeout: .seconds(30),
-                on: pair.answering.loop)
-            #expect(answer.descriptorCount == 2)
-            let taken = answer.takeDescriptors()
-            #expect(taken.count == 2 && answer.takeDescriptors().isEmpty)
+                on: pair.replying.loop)
+            #expect(reply.descriptorCount == 2)
+            let taken = reply.takeDescriptors()
+            #expect(taken.count == 2 && reply.takeDescriptors().isEmpty)
             #expect(fcntl(taken[0], F_GETFD) & FD_CLOEXEC != 0)
             #expect(write(taken[0], "x", 1) == 1)
             #expect(pipe.drain() == "x")
             for descriptor in taken { close(descriptor) }
-            for _ in 0..<100 {
-                _ = try await pair.remote.request(
-                    1, descriptors: [pipe.readEnd], sendTimeout: .zero, receiveTimeout: .seconds(30),
-                    on: pair.answering.loop)
-            }
             pair.finish()
         }
+    }
+
+    @Test("descriptors that nobody takes are closed with the message")
+    func untaken() async throws {
+        let pair = try Pair { message in _ = try? message.reply?.send(descriptors: []) }
+        var ends: [Int32] = [-1, -1]
+        #expect(pipe(&ends) == 0)
+        for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+        _ = try await pair.remote.request(
+            1, descriptors: [ends[1]], sendTimeout: .zero, receiveTimeout: .seconds(30), on: pair.replying.loop)
+        close(ends[1])
+        // The end of the pipe is told when the last copy is closed.
+        var record = pollfd(fd: ends[0], events: 0, revents: 0)
+        #expect(await eventually { poll(&record, 1, 0) == 1 && record.revents & Int16(POLLHUP) != 0 })
+        close(ends[0])
+        pair.finish()
     }
 
     @Test("more than 64 KiB come as memory that cannot change, and are the same bytes")
@@ -314,9 +324,9 @@ private enum Memory {
         let pair = try Pair.echo()
         for size in [0, 1, 65_535, 65_536, 65_537, 1 << 20, 50_000_001] {
             let bytes = (0..<size).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) }
-            let answer = try await pair.request(Data(bytes))
-            #expect(answer.data.count == size)
-            #expect(answer.data.withUnsafeBytes { $0.elementsEqual(bytes) })
+            let reply = try await pair.request(Data(bytes))
+            #expect(reply.data.count == size)
+            #expect(reply.data.withUnsafeBytes { $0.elementsEqual(bytes) })
         }
         pair.finish()
     }
@@ -362,7 +372,7 @@ private enum Memory {
                     let pipe = Pipe()
                     try? await pair.remote.send(
                         1, block, descriptors: [pipe.readEnd, pipe.writeEnd], sendTimeout: .seconds(60),
-                        on: pair.answering.loop)
+                        on: pair.replying.loop)
                 }
             }
         }
@@ -410,13 +420,13 @@ private enum Memory {
         let name = RuntimeDirectory.newName()
         let port = try await thread.loop.isolation.makePort(name)
         let remote = try Remote.lookUp(name)
-        let answering = LoopThread.running()
-        let answer = try await remote.request(
-            1, sendTimeout: .zero, receiveTimeout: .seconds(30), on: answering.loop)
-        #expect(Array(answer.data) == [1])
+        let replying = LoopThread.running()
+        let reply = try await remote.request(
+            1, sendTimeout: .zero, receiveTimeout: .seconds(30), on: replying.loop)
+        #expect(Array(reply.data) == [1])
         port.invalidate()
-        answering.finish()
-        let main = try Port(answering: RuntimeDirectory.newName()) { @MainActor _ in nil }
+        replying.finish()
+        let main = try Port(replying: RuntimeDirectory.newName()) { @MainActor _ in nil }
         #expect(main.isValid)
         main.invalidate()
     }
@@ -425,7 +435,7 @@ private enum Memory {
 extension GRunLoop.Isolation {
     fileprivate func makePort(_ name: String) throws -> GRunLoop.MessagePort {
         var calls: UInt8 = 0
-        let port = try GRunLoop.MessagePort(answering: name, isolation: self) { _ in
+        let port = try GRunLoop.MessagePort(replying: name, isolation: self) { _ in
             calls += 1
             return [calls]
         }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Message ports: names, requests and answers, as CFMessagePort has them. corelibs-foundation has no message ports on
+// Message ports: names, requests and replies, as CFMessagePort has them. corelibs-foundation has no message ports on
 // Linux, so that each test names the function of CFMessagePort.c whose rule it is.
 
 import Glibc
@@ -15,13 +15,13 @@ private typealias Data = GRunLoop.MessageData
 
 private func newName(_ what: String = "port") -> String { RuntimeDirectory.newName(what) }
 
-/// A thread that runs its loop, with a port on it that answers with what it was sent.
+/// A thread that runs its loop, with a port on it that replies with what it was sent.
 private func withEcho(
-    _ body: (String, LoopThread) throws -> Void, answer: @escaping @Sendable (Port.Message) -> Data? = { $0.data }
+    _ body: (String, LoopThread) throws -> Void, reply: @escaping @Sendable (Port.Message) -> Data? = { $0.data }
 ) throws {
     let name = newName("echo")
     let thread = LoopThread.running()
-    let port = try Port(answering: name, handler: answer)
+    let port = try Port(replying: name, handler: reply)
     try thread.loop.add(port, forMode: .default)
     defer {
         port.invalidate()
@@ -147,7 +147,7 @@ private func portFailure(of body: () throws(GRunLoop.MessagePortError) -> Void) 
     func rename() async throws {
         try await onFreshThread { loop in
             let (name, other, free) = (newName(), newName(), newName())
-            let port = try Port(answering: name) { $0.data }
+            let port = try Port(replying: name) { $0.data }
             let neighbour = try Port(other) { _ in }
             try loop.add(port, forMode: .default)
             let remote = try Remote.lookUp(name)
@@ -159,8 +159,8 @@ private func portFailure(of body: () throws(GRunLoop.MessagePortError) -> Void) 
             try Port(name) { _ in }.invalidate()
             // Who has found it by the former name, and was not even let in, stays connected.
             for remote in [remote, try Remote.lookUp(free)] {
-                let answer = try remote.request(1, [7], sendTimeout: .zero, receiveTimeout: .seconds(30))
-                #expect(Array(answer.data) == [7])
+                let reply = try remote.request(1, [7], sendTimeout: .zero, receiveTimeout: .seconds(30))
+                #expect(Array(reply.data) == [7])
             }
             port.invalidate()
             #expect(
@@ -171,7 +171,7 @@ private func portFailure(of body: () throws(GRunLoop.MessagePortError) -> Void) 
 
     // MARK: Requests
 
-    @Test("item 253: a message that wants no answer is sent as soon as it is queued (CFMessagePortSendRequest)")
+    @Test("item 253: a message that wants no reply is sent as soon as it is queued (CFMessagePortSendRequest)")
     func oneWay() async throws {
         try await onFreshThread { loop in
             let ids = Shared<[Int32]>([])
@@ -189,7 +189,7 @@ private func portFailure(of body: () throws(GRunLoop.MessagePortError) -> Void) 
         }
     }
 
-    @Test("item 254: the loop runs in the reply mode until the answer is there (CFMessagePortSendRequest)")
+    @Test("item 254: the loop runs in the reply mode until the reply is there (CFMessagePortSendRequest)")
     func runsTheLoop() async throws {
         try withEcho({ name, thread in
             let fresh = LoopThread { loop in
@@ -204,9 +204,9 @@ private func portFailure(of body: () throws(GRunLoop.MessagePortError) -> Void) 
                     loop.on(.entry, mode) { _ in trace("entry") }
                     loop.on(.exit, mode) { _ in trace("exit") }
                     let remote = try Remote.lookUp(name)
-                    let answer = try remote.request(
+                    let reply = try remote.request(
                         5, [1, 2, 3], sendTimeout: .seconds(30), receiveTimeout: .seconds(30), replyMode: mode)
-                    #expect(Array(answer.data) == [1, 2, 3])
+                    #expect(Array(reply.data) == [1, 2, 3])
                     #expect(fires.value > 3 && others.value == 0)
                     #expect(trace.lines.first == "entry" && trace.lines.last == "exit")
                     // Nothing of it stays in the mode.
@@ -222,7 +222,7 @@ private func portFailure(of body: () throws(GRunLoop.MessagePortError) -> Void) 
         }
     }
 
-    @Test("item 255: without an answer in time it is -2, and a late one is dropped (__CFMessagePortReplyCallBack)")
+    @Test("item 255: without a reply in time it is -2, and a late one is dropped (__CFMessagePortReplyCallBack)")
     func receiveTimeout() async throws {
         try await onFreshThread { loop in
             let replies = Shared<[Port.Reply]>([])
@@ -237,8 +237,8 @@ private func portFailure(of body: () throws(GRunLoop.MessagePortError) -> Void) 
             }
             #expect(error == .receiveTimeout && error?.code == -2)
             #expect(try replies.value[0].send([1]))
-            let answer = try remote.request(2, sendTimeout: .zero, receiveTimeout: .seconds(30))
-            #expect(Array(answer.data) == [2])
+            let reply = try remote.request(2, sendTimeout: .zero, receiveTimeout: .seconds(30))
+            #expect(Array(reply.data) == [2])
             port.invalidate()
         }
     }
@@ -360,35 +360,35 @@ private func portFailure(of body: () throws(GRunLoop.MessagePortError) -> Void) 
         }
     }
 
-    @Test("items 258 and 259: no answer's data and no request's data are empty data (__CFMessagePortPerform)")
+    @Test("items 258 and 259: no reply's data and no request's data are empty data (__CFMessagePortPerform)")
     func empty() async throws {
         try await onFreshThread { loop in
             let sizes = Shared<[Int]>([])
-            let port = try Port(answering: newName()) { message in
+            let port = try Port(replying: newName()) { message in
                 sizes.update { $0.append(message.data.count) }
                 return nil
             }
             try loop.add(port, forMode: .default)
             let remote = try Remote.lookUp(port.name ?? "")
-            let answer = try remote.request(1, sendTimeout: .zero, receiveTimeout: .seconds(30))
-            #expect(answer.data.isEmpty && sizes.value == [0])
+            let reply = try remote.request(1, sendTimeout: .zero, receiveTimeout: .seconds(30))
+            #expect(reply.data.isEmpty && sizes.value == [0])
             port.invalidate()
         }
     }
 
-    @Test("item 260: one thread asks and answers, if the port is in the reply mode (CFMessagePortSendRequest)")
+    @Test("item 260: one thread asks and replies, if the port is in the reply mode (CFMessagePortSendRequest)")
     func oneThread() async throws {
         try await onFreshThread { loop in
             let ids = Shared<[Int32]>([])
-            let port = try Port(answering: newName()) { message in
+            let port = try Port(replying: newName()) { message in
                 ids.update { $0.append(message.id) }
                 return message.data
             }
             try loop.add(port, forMode: .default)
             let remote = try Remote.lookUp(port.name ?? "")
-            let answer = try remote.request(1, [9], sendTimeout: .zero, receiveTimeout: .seconds(30))
-            #expect(Array(answer.data) == [9])
-            // Elsewhere nobody answers, and the message is handled later.
+            let reply = try remote.request(1, [9], sendTimeout: .zero, receiveTimeout: .seconds(30))
+            #expect(Array(reply.data) == [9])
+            // Elsewhere nobody replies, and the message is handled later.
             #expect(
                 failure { () throws(Failure) in
                     _ = try remote.request(
@@ -403,10 +403,10 @@ private func portFailure(of body: () throws(GRunLoop.MessagePortError) -> Void) 
         }
     }
 
-    @Test("item 261: of requests that overlap each gets its own answer (__CFMessagePortReplyCallBack)")
+    @Test("item 261: of requests that overlap each gets its own reply (__CFMessagePortReplyCallBack)")
     func overlapping() async throws {
         try await onFreshThread { loop in
-            // Answers two at a time, the later one first.
+            // Replies two at a time, the later one first.
             let waiting = Shared<[Port.Message]>([])
             let port = try Port(newName()) { message in
                 waiting.update { $0.append(message) }
@@ -418,8 +418,8 @@ private func portFailure(of body: () throws(GRunLoop.MessagePortError) -> Void) 
             let remote = try Remote.lookUp(port.name ?? "")
             let inner = Shared<[UInt8]>([])
             let timer = GRunLoop.Timer(interval: .milliseconds(1), repeats: false) { _ in
-                let answer = try? remote.request(2, [2], sendTimeout: .zero, receiveTimeout: .seconds(30))
-                inner.value = answer.map { Array($0.data) } ?? []
+                let reply = try? remote.request(2, [2], sendTimeout: .zero, receiveTimeout: .seconds(30))
+                inner.value = reply.map { Array($0.data) } ?? []
             }
             loop.add(timer, forMode: .default)
             let outer = try remote.request(1, [1], sendTimeout: .zero, receiveTimeout: .seconds(30))
@@ -428,11 +428,105 @@ private func portFailure(of body: () throws(GRunLoop.MessagePortError) -> Void) 
         }
     }
 
-    @Test("item 261: many threads and tasks ask by one remote port, and each gets its own answers")
+    @Test("item 261: a reply that a nested run has taken ends the wait of the outer request when that run is over")
+    func takenByNestedRun() async throws {
+        try await onFreshThread { loop in
+            // The outer request's reply comes while the inner one waits; the inner one's comes later.
+            let waiting = Shared<[Port.Message]>([])
+            let port = try Port(newName()) { message in
+                waiting.update { $0.append(message) }
+                guard waiting.value.count == 2 else { return }
+                for message in waiting.value {
+                    let late = GRunLoop.Timer(interval: .milliseconds(20 * Int(message.id)), repeats: false) { _ in
+                        _ = try? message.reply?.send(message.data)
+                    }
+                    loop.add(late, forMode: .default)
+                }
+            }
+            try loop.add(port, forMode: .default)
+            let remote = try Remote.lookUp(port.name ?? "")
+            let inner = Shared<[UInt8]>([])
+            let timer = GRunLoop.Timer(interval: .milliseconds(1), repeats: false) { _ in
+                let reply = try? remote.request(5, [2], sendTimeout: .zero, receiveTimeout: .seconds(30))
+                inner.value = reply.map { Array($0.data) } ?? []
+            }
+            loop.add(timer, forMode: .default)
+            let start = GRunLoop.now
+            let outer = try remote.request(1, [1], sendTimeout: .zero, receiveTimeout: .seconds(30))
+            #expect(Array(outer.data) == [1] && inner.value == [2])
+            #expect(GRunLoop.now - start < .seconds(20))
+            waiting.value = []
+            port.invalidate()
+        }
+    }
+
+    @Test("item 251: a port that has gone is not found again, though a late reply of its waits to be received")
+    func lateReplyOfOneThatHasGone() async throws {
+        try await onFreshThread { loop in
+            let (name, kept) = (newName(), Shared<Port.Reply?>(nil))
+            let former = try Port(name) { message in kept.value = message.reply }
+            try loop.add(former, forMode: .default)
+            let remote = try Remote.lookUp(name)
+            #expect(
+                failure { () throws(Failure) in
+                    _ = try remote.request(1, sendTimeout: .zero, receiveTimeout: .milliseconds(20))
+                } == .receiveTimeout)
+            #expect(try kept.value?.send([1]) == true)
+            former.invalidate()
+            let port = try Port(replying: name) { _ in [2] }
+            try loop.add(port, forMode: .default)
+            let found = try Remote.lookUp(name)
+            #expect(found !== remote && !remote.isValid)
+            #expect(Array(try found.request(1, sendTimeout: .zero, receiveTimeout: .seconds(30)).data) == [2])
+            port.invalidate()
+            kept.value = nil
+        }
+    }
+
+    @Test("item 256: what was sent at its limit is not called unsent, and its reply is waited for")
+    func sentAtItsLimit() async throws {
+        try await onFreshThread { loop in
+            let taken = Counter()
+            let name = newName()
+            let server = LoopThread.running()
+            let port = try Port(replying: name) { message in
+                taken.increment()
+                return message.id == 7 ? [7] : nil
+            }
+            let remote = try Remote.lookUp(name)
+            let block = Data([UInt8](repeating: 1, count: 60_000))
+            while failure(of: { () throws(Failure) in try remote.send(1, block) }) == nil {}
+            // Room comes before the limit, and a callout of the same pass lasts until after it.
+            let timer = GRunLoop.Timer(interval: .milliseconds(20), repeats: false) { _ in
+                try? server.loop.add(port, forMode: .default)
+                usleep(200_000)
+            }
+            loop.add(timer, forMode: .default)
+            let late = GRunLoop.Timer(interval: .milliseconds(25), repeats: false) { _ in usleep(100_000) }
+            loop.add(late, forMode: .default)
+            let reply = failure { () throws(Failure) in
+                let reply = try remote.request(7, block, sendTimeout: .milliseconds(150), receiveTimeout: .seconds(30))
+                #expect(Array(reply.data) == [7])
+            }
+            // Nobody may have looked at the room in time: then it was not sent, and is not handled.
+            if reply == .sendTimeout {
+                usleep(50_000)
+                let before = taken.value
+                usleep(50_000)
+                #expect(taken.value == before)
+            } else {
+                #expect(reply == nil)
+            }
+            port.invalidate()
+            server.finish()
+        }
+    }
+
+    @Test("item 261: many threads and tasks ask by one remote port, and each gets its own replies")
     func manyThreads() async throws {
         let name = newName("echo")
         let server = LoopThread.running()
-        let port = try Port(answering: name) { $0.data }
+        let port = try Port(replying: name) { $0.data }
         try server.loop.add(port, forMode: .default)
         let remote = try Remote.lookUp(name)
         let wrong = Counter()
@@ -441,9 +535,9 @@ private func portFailure(of body: () throws(GRunLoop.MessagePortError) -> Void) 
             LoopThread { _ in
                 for round in 0..<100 {
                     let data = [UInt8(number), UInt8(round)]
-                    let answer = try? remote.request(
+                    let reply = try? remote.request(
                         1, Data(data), sendTimeout: .seconds(30), receiveTimeout: .seconds(30))
-                    if answer.map({ Array($0.data) }) != data { wrong.increment() }
+                    if reply.map({ Array($0.data) }) != data { wrong.increment() }
                 }
             }
         }
@@ -451,9 +545,9 @@ private func portFailure(of body: () throws(GRunLoop.MessagePortError) -> Void) 
             for number in 0..<100 {
                 group.addTask {
                     let data = [UInt8(number), 255]
-                    let answer = try? await remote.request(
+                    let reply = try? await remote.request(
                         1, Data(data), sendTimeout: .seconds(30), receiveTimeout: .seconds(30), on: reader.loop)
-                    if answer.map({ Array($0.data) }) != data { wrong.increment() }
+                    if reply.map({ Array($0.data) }) != data { wrong.increment() }
                 }
             }
         }

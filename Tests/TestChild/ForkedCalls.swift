@@ -242,12 +242,12 @@ extension ForkScene {
     private var messagePortCalls: [ForkedCall] {
         [
             silent("MessagePort.init") { refusesForked { _ = try GRunLoop.MessagePort("a") { _ in } } },
-            silent("MessagePort.init") { refusesForked { _ = try GRunLoop.MessagePort(answering: "a") { _ in nil } } },
+            silent("MessagePort.init") { refusesForked { _ = try GRunLoop.MessagePort(replying: "a") { _ in nil } } },
             silent("MessagePortIsolated.init") {
                 refusesForked { _ = try GRunLoop.MessagePort("a") { @MainActor _ in } }
             },
             silent("MessagePortIsolated.init") {
-                refusesForked { _ = try GRunLoop.MessagePort(answering: "a") { @MainActor _ in nil } }
+                refusesForked { _ = try GRunLoop.MessagePort(replying: "a") { @MainActor _ in nil } }
             },
             silent("MessagePortIsolated.init") {
                 MainActor.assumeIsolated {
@@ -256,7 +256,7 @@ extension ForkScene {
             },
             silent("MessagePortIsolated.init") {
                 MainActor.assumeIsolated {
-                    (try? GRunLoop.MessagePort(answering: "a", isolation: MainActor.shared) { _ in nil }) == nil
+                    (try? GRunLoop.MessagePort(replying: "a", isolation: MainActor.shared) { _ in nil }) == nil
                 }
             },
             silent("MessagePort.name") { messagePort.name == nil },

@@ -20,25 +20,25 @@ private let limit = Duration.seconds(5)
 /// A system call that is found again in a trace.
 private func mark(_ what: String) { access("/grun-mark-\(what)", F_OK) }
 
-/// Until it has answered so many.
+/// Until it has replied so many.
 private func serve(_ count: Int) throws {
-    let (loop, answered) = (GRunLoop.current, Counter())
+    let (loop, replied) = (GRunLoop.current, Counter())
     try warmUp()
     mark("begin")
-    let port = try GRunLoop.MessagePort(answering: name) { message in
-        answered.increment()
+    let port = try GRunLoop.MessagePort(replying: name) { message in
+        replied.increment()
         return message.id == 1 ? message.data : GRunLoop.MessageData("\(openDescriptorCount())".utf8)
     }
     try loop.add(port, forMode: .default)
     say("ready")
-    while answered.value < count { loop.run(for: .seconds(3600), returningAfterSourceHandled: true) }
+    while replied.value < count { loop.run(for: .seconds(3600), returningAfterSourceHandled: true) }
     port.invalidate()
     mark("end")
 }
 
 /// What is made once and kept, such as the loop's own descriptors.
 private func warmUp() throws {
-    let port = try GRunLoop.MessagePort(answering: "org.example.warm.\(getpid())") { $0.data }
+    let port = try GRunLoop.MessagePort(replying: "org.example.warm.\(getpid())") { $0.data }
     try GRunLoop.current.add(port, forMode: .default)
     let remote = try GRunLoop.RemoteMessagePort.lookUp(port.name ?? "")
     _ = try remote.request(1, [1], sendTimeout: limit, receiveTimeout: limit)
@@ -46,7 +46,7 @@ private func warmUp() throws {
     port.invalidate()
 }
 
-/// Two requests, one with a descriptor and one with much data: both are answered right, or there is an error in time.
+/// Two requests, one with a descriptor and one with much data: both have the right reply, or there is an error in time.
 private func ask() throws {
     try warmUp()
     let before = openDescriptorCount()
@@ -55,7 +55,7 @@ private func ask() throws {
     mark("end")
     let left = openDescriptorCount() - before
     switch result {
-    case .success(let isRight): say(isRight ? "answered" : "answered wrong")
+    case .success(let isRight): say(isRight ? "replied" : "replied wrong")
     case .failure(let error): say("error: \(error)")
     }
     say("\(left) descriptors left")
@@ -67,19 +67,19 @@ private func askTwice() throws -> Bool {
     var isRight = true
     for size in [100, 100_000] {
         let data = GRunLoop.MessageData((0..<size).map { UInt8(truncatingIfNeeded: $0 &* 7) })
-        let answer = try remote.request(
+        let reply = try remote.request(
             1, data, descriptors: [STDOUT_FILENO], sendTimeout: limit, receiveTimeout: limit)
-        isRight = isRight && answer.data.elementsEqual(data)
+        isRight = isRight && reply.data.elementsEqual(data)
     }
     return isRight
 }
 
-/// Whether the service answers, and how many descriptors it has.
+/// Whether the service replies, and how many descriptors it has.
 private func check() throws {
-    guard try askTwice() else { return say("answered wrong") }
+    guard try askTwice() else { return say("replied wrong") }
     let remote = try GRunLoop.RemoteMessagePort.lookUp(name)
-    let answer = try remote.request(2, sendTimeout: limit, receiveTimeout: limit)
-    say(String(decoding: answer.data, as: UTF8.self))
+    let reply = try remote.request(2, sendTimeout: limit, receiveTimeout: limit)
+    say(String(decoding: reply.data, as: UTF8.self))
 }
 
 // MARK: Many want one name

@@ -20,7 +20,7 @@ private func portsThousand() throws {
     let loop = GRunLoop.current
     loop.run(for: .zero)
     func round() throws {
-        let port = try GRunLoop.MessagePort(answering: RuntimeDirectory.newName()) { $0.data }
+        let port = try GRunLoop.MessagePort(replying: RuntimeDirectory.newName()) { $0.data }
         try loop.add(port, forMode: .default)
         let remote = try GRunLoop.RemoteMessagePort.lookUp(port.name ?? "")
         _ = try remote.request(1, [1], sendTimeout: .zero, receiveTimeout: .seconds(30))
@@ -45,7 +45,7 @@ private func residentPages() -> Int {
 private func portsMemory() throws {
     _ = RuntimeDirectory.path
     let loop = GRunLoop.current
-    let port = try GRunLoop.MessagePort(answering: RuntimeDirectory.newName()) { $0.data }
+    let port = try GRunLoop.MessagePort(replying: RuntimeDirectory.newName()) { $0.data }
     try loop.add(port, forMode: .default)
     let remote = try GRunLoop.RemoteMessagePort.lookUp(port.name ?? "")
     func ask(_ count: Int) throws {
@@ -192,7 +192,7 @@ private func portsOfAnotherUser() throws {
     let nobody: uid_t = 65_534
     let path = RuntimeDirectory.path
     let loop = GRunLoop.current
-    let port = try GRunLoop.MessagePort(answering: "org.example.mine") { _ in [1] }
+    let port = try GRunLoop.MessagePort(replying: "org.example.mine") { _ in [1] }
     try loop.add(port, forMode: .default)
     let remote = try GRunLoop.RemoteMessagePort.lookUp("org.example.mine")
     _ = try remote.request(1, sendTimeout: .zero, receiveTimeout: .seconds(30))

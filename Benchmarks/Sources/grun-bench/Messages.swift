@@ -31,7 +31,7 @@ private func startProgram(_ words: [String]) -> pid_t? {
 }
 
 extension Bench {
-    /// The service answers with the same bytes, or with eight of them.
+    /// The service replies with the same bytes, or with eight of them.
     func messagePort(size: Int) {
         makeRuntimeDirectory()
         defer { removeRuntimeDirectory() }
@@ -44,8 +44,8 @@ extension Bench {
         let data = GRunLoop.MessageData([UInt8](repeating: 7, count: size))
         let time = measure {
             for _ in 0..<n {
-                let answer = try? found?.request(1, data, sendTimeout: patience, receiveTimeout: patience)
-                guard answer?.data.count == (size > 1 << 16 ? 8 : size) else { fatalError("a wrong answer") }
+                let reply = try? found?.request(1, data, sendTimeout: patience, receiveTimeout: patience)
+                guard reply?.data.count == (size > 1 << 16 ? 8 : size) else { fatalError("a wrong reply") }
             }
         }
         report(time)
@@ -73,12 +73,12 @@ extension Bench {
         } catch { fatalError("\(error)") }
     }
 
-    /// Asked and answered by one thread: what the two sides cost together, in one process.
+    /// Asked by the thread that replies: what the two sides cost together, in one process.
     func messagePortOfThisThread() {
         makeRuntimeDirectory()
         defer { removeRuntimeDirectory() }
         do {
-            let port = try GRunLoop.MessagePort(answering: serviceName) { $0.data }
+            let port = try GRunLoop.MessagePort(replying: serviceName) { $0.data }
             try loop.add(port, forMode: .default)
             let remote = try GRunLoop.RemoteMessagePort.lookUp(serviceName)
             let data = GRunLoop.MessageData([UInt8](repeating: 7, count: 64))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Asks message-service-c, or message-service-py, whichever runs: for an answer at once, about a file that only this
+// Asks message-service-c, or message-service-py, whichever runs: for a reply at once, about a file that only this
 // side has opened, and for one that takes its time, while this side's own loop goes on. Then it stops the service.
 
 #include <grun/grun.h>
@@ -11,17 +11,17 @@
 // What a message means, as both sides have agreed.
 enum { COUNT_WORDS = 1, COUNT_WORDS_OF_FILE = 2, REMIND = 3, STOP = 4, NONSENSE = 99 };
 
-// The answer as text; NULL with an error.
+// The reply as text; NULL with an error.
 static char *ask(GRunRemoteMessagePort *port, gint32 id, const char *text, gint fd, GError **error)
 {
     g_autoptr(GBytes) data = g_bytes_new(text, strlen(text));
-    // A second until the service takes the message, and ten until it has answered. Meanwhile this loop runs.
-    g_autoptr(GRunMessage) answer = grun_remote_message_port_request(
+    // A second until the service takes the message, and ten until it has replied. Meanwhile this loop runs.
+    g_autoptr(GRunMessage) reply = grun_remote_message_port_request(
         port, id, data, &fd, fd >= 0 ? 1 : 0, 1, 10, GRUN_MODE_DEFAULT, error);
-    if (answer == NULL)
+    if (reply == NULL)
         return NULL;
     gsize size;
-    const char *found = g_bytes_get_data(grun_message_get_data(answer), &size);
+    const char *found = g_bytes_get_data(grun_message_get_data(reply), &size);
     return g_strndup(found, size);
 }
 
@@ -67,7 +67,7 @@ int main(void)
     g_print("nonsense: %s\n", nothing != NULL ? nothing : error->message);
     g_clear_error(&error);
 
-    // Wants no answer. What is asked of a service that ends has none either.
+    // Wants no reply. What is asked of a service that ends has none either.
     if (!grun_remote_message_port_send(port, STOP, NULL, NULL, 0, 1, NULL, &error))
         g_printerr("%s\n", error->message);
     g_clear_error(&error);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Asks message-service-py, or message-service-c, whichever runs: for an answer at once, about a file that only this
+"""Asks message-service-py, or message-service-c, whichever runs: for a reply at once, about a file that only this
 side has opened, and for one that takes its time, while this side's own loop goes on. Then it stops the service."""
 import os
 import sys
@@ -17,11 +17,11 @@ NONSENSE = 99
 
 
 def ask(number, text=b"", descriptors=None):
-    """The answer, or why there is none."""
+    """The reply, or why there is none."""
     try:
-        # A second until the service takes the message, and ten until it has answered. Meanwhile this loop runs.
-        answer = port.request(number, GLib.Bytes.new(text), descriptors, 1, 10, GRun.MODE_DEFAULT)
-        return answer.get_data().get_data().decode()
+        # A second until the service takes the message, and ten until it has replied. Meanwhile this loop runs.
+        reply = port.request(number, GLib.Bytes.new(text), descriptors, 1, 10, GRun.MODE_DEFAULT)
+        return reply.get_data().get_data().decode()
     except GLib.Error as error:
         return error.message
 
@@ -48,7 +48,7 @@ timer.invalidate()
 
 print("nonsense:", ask(NONSENSE))
 
-# Wants no answer. What is asked of a service that ends has none either.
+# Wants no reply. What is asked of a service that ends has none either.
 port.send(STOP, None, None, 1, None)
 ask(COUNT_WORDS, b"anybody there")
 has_gone = not port.is_valid()

@@ -8,14 +8,14 @@ let (greet, wait): (Int32, Int32) = (1, 2)
 let limit: Duration = .seconds(5)
 
 @MainActor func askAsMacProgramsDo(_ service: GRunLoop.RemoteMessagePort, _ name: String) throws {
-    // The loop runs until the answer is there: timers, sources and GTK go on.
-    let answer = try service.request(
+    // The loop runs until the reply is there: timers, sources and GTK go on.
+    let reply = try service.request(
         greet, GRunLoop.MessageData(name.utf8), sendTimeout: limit, receiveTimeout: limit)
-    print(String(decoding: answer.data, as: UTF8.self))
+    print(String(decoding: reply.data, as: UTF8.self))
 }
 
 @MainActor func ask(_ service: GRunLoop.RemoteMessagePort) async throws {
-    // Two at once: each gets its own answer.
+    // Two at once: each gets its own reply.
     async let slow = service.request(wait, [3], sendTimeout: limit, receiveTimeout: limit)
     async let quick = service.request(wait, [1], sendTimeout: limit, receiveTimeout: limit)
     print(String(decoding: try await quick.data, as: UTF8.self))

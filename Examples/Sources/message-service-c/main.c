@@ -20,24 +20,24 @@ static guint count_words(const char *text, gsize size)
 }
 
 // That who asked has gone meanwhile is for nobody to hear.
-static void answer(GRunMessage *message, const char *text)
+static void reply(GRunMessage *message, const char *text)
 {
     g_autoptr(GBytes) data = g_bytes_new(text, strlen(text));
     g_autoptr(GError) error = NULL;
-    if (!grun_message_answer(message, data, NULL, 0, &error))
-        g_printerr("not answered: %s\n", error->message);
+    if (!grun_message_reply(message, data, NULL, 0, &error))
+        g_printerr("not replied to: %s\n", error->message);
 }
 
 static void answer_with_number(GRunMessage *message, guint number)
 {
     g_autofree char *text = g_strdup_printf("%u", number);
-    answer(message, text);
+    reply(message, text);
 }
 
 static gboolean remind(GRunTimer *timer, gpointer message)
 {
     (void)timer;
-    answer(message, "now");
+    reply(message, "now");
     return G_SOURCE_REMOVE;
 }
 
@@ -72,7 +72,7 @@ static void handle(GRunMessagePort *port, GRunMessage *message, gpointer loop)
         grun_loop_stop(loop);
         break;
     default:
-        // Nobody keeps it, and so who asked is told that there is no answer.
+        // Nobody keeps it, and so who asked is told that there is no reply.
         g_print("message %d means nothing\n", grun_message_get_id(message));
     }
 }

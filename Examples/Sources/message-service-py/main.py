@@ -15,32 +15,32 @@ NAME = "org.example.words"
 COUNT_WORDS, COUNT_WORDS_OF_FILE, REMIND, STOP = range(1, 5)
 
 
-def answer(message, text):
+def reply(message, text):
     try:
-        message.answer(GLib.Bytes.new(str(text).encode()), None)
+        message.reply(GLib.Bytes.new(str(text).encode()), None)
     except GLib.Error as error:
         # Who asked has gone meanwhile.
-        print("not answered:", error.message, file=sys.stderr)
+        print("not replied to:", error.message, file=sys.stderr)
 
 
 def handle(port, message):
     number = message.get_id()
     if number == COUNT_WORDS:
-        answer(message, len(message.get_data().get_data().split()))
+        reply(message, len(message.get_data().get_data().split()))
     elif number == COUNT_WORDS_OF_FILE:
         # The descriptor is ours from here on, and may be of a file that we could not open.
         descriptors = message.take_fds()
         content = os.read(descriptors[0], 4096) if descriptors else b""
         for descriptor in descriptors:
             os.close(descriptor)
-        answer(message, len(content.split()))
+        reply(message, len(content.split()))
     elif number == REMIND:
         # Answered later: the function keeps the message. Others are served meanwhile.
-        loop.add_timer(GRun.Timer.new(0.05, False, lambda timer: answer(message, "now")), GRun.MODE_DEFAULT)
+        loop.add_timer(GRun.Timer.new(0.05, False, lambda timer: reply(message, "now")), GRun.MODE_DEFAULT)
     elif number == STOP:
         loop.stop()
     else:
-        # Nobody keeps it, and so who asked is told that there is no answer.
+        # Nobody keeps it, and so who asked is told that there is no reply.
         print("message", number, "means nothing")
 
 

@@ -8,25 +8,25 @@ import GRunLoop
 import Glibc
 
 let name = "org.example.greeter"
-/// What the messages mean: to greet whose name the message has; to answer when so many tenths of a second have passed.
+/// What the messages mean: to greet whose name the message has; to reply when so many tenths of a second have passed.
 let (greet, wait): (Int32, Int32) = (1, 2)
 
 do {
     let port = try GRunLoop.MessagePort(name) { @MainActor message in
-        // Nil if whoever sent it wants no answer.
+        // Nil if whoever sent it wants no reply.
         guard let reply = message.reply else { return }
         switch message.id {
         case greet:
             let name = String(decoding: message.data, as: UTF8.self)
             _ = try? reply.send(GRunLoop.MessageData("hello, \(name)".utf8))
         case wait:
-            // The answer comes later; other messages are handled meanwhile.
+            // The reply comes later; other messages are handled meanwhile.
             let tenths = Int(message.data.first ?? 0)
             let timer = GRunLoop.Timer(interval: .milliseconds(100 * tenths), repeats: false) { _ in
                 _ = try? reply.send(GRunLoop.MessageData("\(tenths) tenths of a second have passed".utf8))
             }
             GRunLoop.main.add(timer, forMode: .default)
-        // Let go of without an answer: the one who asked is told.
+        // Let go of without a reply: the one who asked is told.
         default: print("a message \(message.id), of which nothing is known")
         }
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why a message port cannot be had, and why a message has no answer.
+// Why a message port cannot be had, and why a message has no reply.
 
 import CGRun
 import Glibc
@@ -76,13 +76,13 @@ extension GRunLoop {
         }
     }
 
-    /// Why a message was not sent, or has no answer.
+    /// Why a message was not sent, or has no reply.
     ///
     /// The corresponding results of Core Foundation are those of `CFMessagePortSendRequest`.
     public enum MessageRequestError: Error, Hashable, Sendable, CustomStringConvertible {
         /// The kernel's queue was full until the limit. The message was not sent.
         case sendTimeout
-        /// There was no answer until the limit. One that comes later is dropped.
+        /// There was no reply until the limit. One that comes later is dropped.
         case receiveTimeout
         /// The port was invalid already.
         case isInvalid
@@ -92,7 +92,7 @@ extension GRunLoop {
         case transportError(errno: Int32)
         /// The port has become invalid since, as when its process has ended.
         case becameInvalid
-        /// Whoever had the message let go of it without an answer.
+        /// Whoever had the message let go of it without a reply.
         case unanswered
         /// The task was cancelled.
         case cancelled
@@ -121,13 +121,13 @@ extension GRunLoop {
                 "the message was not sent until its limit, since the port's queue is full: its process is busy or does "
                     + "not run the port's mode; send less often or wait longer"
             case .receiveTimeout:
-                "no answer came until the limit; wait longer, and see that the port's process runs the mode that the "
+                "no reply came until the limit; wait longer, and see that the port's process runs the mode that the "
                     + "port is in"
             case .isInvalid: "the message port is invalid; look it up again"
             case .transportError(let errno):
                 "the message cannot be sent or received (\(errorMessage(errno)))"
             case .becameInvalid: "the message port has become invalid, as its process has ended; look it up again"
-            case .unanswered: "who received the message let go of it without an answer"
+            case .unanswered: "who received the message let go of it without a reply"
             case .cancelled: "the task was cancelled"
             case .loopEnded: "\(LoopEndedError())"
             }

@@ -7,7 +7,7 @@ import Glibc
 /// What a packet means.
 enum PacketKind: UInt8 {
     case oneWay = 0, request, reply
-    /// A request was let go of without an answer.
+    /// A request was let go of without a reply.
     case unanswered
 }
 

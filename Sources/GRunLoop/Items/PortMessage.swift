@@ -6,13 +6,13 @@ extension GRunLoop {
     ///
     /// The bytes are not copied on the way: the receiver has the array that was sent.
     ///
-    /// A sender that wants an answer gives a port of its own, which is in its own loop, and the receiver sends there:
+    /// A sender that wants a reply gives a port of its own, which is in its own loop, and the receiver sends there:
     ///
     /// ```swift
     /// let main = GRunLoop.Port { message in _ = message.replyPort?.send(GRunLoop.PortMessage(id: 2)) }
     /// GRunLoop.main.add(main, forMode: .default)
     /// // On a worker:
-    /// let mine = GRunLoop.Port { answer in print(answer.id) }
+    /// let mine = GRunLoop.Port { reply in print(reply.id) }
     /// GRunLoop.current.add(mine, forMode: .default)
     /// _ = main.send(GRunLoop.PortMessage(id: 1, replyPort: mine))
     /// ```

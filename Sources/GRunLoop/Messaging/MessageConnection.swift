@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A peer of a message port: its socket, and the answers that it did not take yet.
+// A peer of a message port: its socket, and the replies that it did not take yet.
 
 import CGRun
 import Glibc
@@ -62,8 +62,8 @@ final class MessageConnection: @unchecked Sendable {
         var isEnded = false
     }
 
-    /// How many answers, bytes and descriptors may wait, before one that does not take its answers is let go of. Beside
-    /// them one answer may wait that is larger.
+    /// How many replies, bytes and descriptors may wait, before one that does not take its replies is let go of. Beside
+    /// them one reply may wait that is larger.
     private static let (most, mostBytes, mostDescriptors) = (1024, 16 << 20, 64)
 
     init(_ number: UInt64, _ socket: MessageSocket, _ watch: MessageWatch) {
@@ -74,8 +74,8 @@ final class MessageConnection: @unchecked Sendable {
 
     deinit { Lock.giveBack(lock) }
 
-    /// Sends an answer, after those that wait.
-    func answer(_ packet: OutgoingPacket) -> MessageSocket.Sent {
+    /// Sends a reply, after those that wait.
+    func reply(_ packet: OutgoingPacket) -> MessageSocket.Sent {
         lock.withLock { () -> (MessageSocket.Sent, [OutgoingPacket]) in
             if state.isEnded { return (.gone, []) }
             let sent = state.waiting.isEmpty ? socket.send(packet) : .full

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// One message on its way, and the answer to it: from the first try to send it to its end.
+// One message on its way, and the reply to it: from the first try to send it to its end.
 
 /// Guarded by the lock of its port.
 final class MessageExchange: @unchecked Sendable {
-    typealias Outcome = Result<GRunLoop.RemoteMessagePort.Answer, GRunLoop.MessageRequestError>
+    typealias Outcome = Result<GRunLoop.RemoteMessagePort.Reply, GRunLoop.MessageRequestError>
 
     enum Stage {
         /// It stands in the port's queue.
@@ -24,7 +24,7 @@ final class MessageExchange: @unchecked Sendable {
     }
 
     var conversation: UInt32 { packet.header.conversation }
-    var wantsAnswer: Bool { packet.header.kind == PacketKind.request.rawValue }
+    var wantsReply: Bool { packet.header.kind == PacketKind.request.rawValue }
 }
 
 /// What a remote port has under way. Guarded by its lock; what is taken out is let go of after it.
@@ -67,7 +67,7 @@ struct MessageExchanges {
 
     private mutating func send(_ exchange: MessageExchange, by socket: MessageSocket) -> Result {
         switch socket.send(exchange.packet) {
-        case .sent where exchange.wantsAnswer:
+        case .sent where exchange.wantsReply:
             exchange.stage = .waiting
             waiting[exchange.conversation] = exchange
         case .sent: exchange.stage = .done(.success(.init()))
@@ -79,7 +79,7 @@ struct MessageExchanges {
     }
 
     /// Nil if nobody waits for it: it is late.
-    mutating func answer(_ conversation: UInt32, _ outcome: MessageExchange.Outcome) -> MessageExchange? {
+    mutating func reply(_ conversation: UInt32, _ outcome: MessageExchange.Outcome) -> MessageExchange? {
         guard let exchange = waiting.removeValue(forKey: conversation) else { return nil }
         exchange.stage = .done(outcome)
         return exchange

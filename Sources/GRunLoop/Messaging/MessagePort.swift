@@ -5,7 +5,7 @@ import CGRun
 import Glibc
 
 extension GRunLoop {
-    /// Receives messages from processes of the same user, which find it by its name, and answers them: a
+    /// Receives messages from processes of the same user, which find it by its name, and replies to them: a
     /// ``DescriptorSource`` whose descriptor is its own.
     ///
     /// ```swift
@@ -17,7 +17,7 @@ extension GRunLoop {
     ///
     /// A ``RemoteMessagePort`` is the other side. Messages wait in the kernel while no mode of the port's is run, and
     /// come one a pass; of one sender in the order in which they were sent. A connection that comes or goes may be a
-    /// pass without a message. A handler may answer later, by keeping ``Message/reply``.
+    /// pass without a message. A handler may reply later, by keeping ``Message/reply``.
     ///
     /// A name belongs to one port of the user's at a time. It is free again when the port is invalidated, when nobody
     /// holds it any more, and when the process ends, however that happens. The names are in `$XDG_RUNTIME_DIR`: see
@@ -65,19 +65,19 @@ extension GRunLoop {
             keep(handler)
         }
 
-        /// A port whose handler returns the answer to each message, as Core Foundation's does.
+        /// A port whose handler returns the reply to each message, as Core Foundation's does.
         ///
         /// - Parameters:
         ///   - name: see ``init(_:handler:)``.
-        ///   - handler: called on the loop's thread with each message. Nil is an answer without data. What it returns
-        ///     for a message that wants no answer is dropped. It is let go of when the port is invalidated.
+        ///   - handler: called on the loop's thread with each message. Nil is a reply without data. What it returns
+        ///     for a message that wants no reply is dropped. It is let go of when the port is invalidated.
         /// - Throws: ``MessagePortError``.
         ///
         /// Threads: any. The corresponding Core Foundation function is `CFMessagePortCreateLocal`.
         public convenience init(
-            answering name: String?, handler: @escaping @Sendable (Message) -> MessageData?
+            replying name: String?, handler: @escaping @Sendable (Message) -> MessageData?
         ) throws(MessagePortError) {
-            try self.init(name) { Self.answer($0, handler($0)) }
+            try self.init(name) { Self.reply($0, handler($0)) }
         }
 
         init(
@@ -105,10 +105,10 @@ extension GRunLoop {
             lock.withLock { state.handler = handler }
         }
 
-        static func answer(_ message: Message, _ data: MessageData?) {
+        static func reply(_ message: Message, _ data: MessageData?) {
             guard let reply = message.reply else { return }
             do throws(MessageRequestError) { try reply.send(data ?? []) } catch {
-                Log.warning("a message port's answer was not sent: \(error)")
+                Log.warning("a message port's reply was not sent: \(error)")
             }
         }
 
@@ -162,8 +162,9 @@ extension GRunLoop {
         override public var isValid: Bool { !Fork.isChild && lock.withLock { state.isValid } }
 
         /// Gives up the name, ends all connections, tells those that asked for it, lets go of the handler, and takes
-        /// the port out of every mode, in this order and for good; a handler of an actor's goes last. Who waits for an answer gets
-        /// ``MessageRequestError/becameInvalid``. A handler that is running goes on. The second time it does nothing.
+        /// the port out of every mode, in this order and for good; a handler of an actor's goes last. Who waits for a
+        /// reply gets ``MessageRequestError/becameInvalid``. A handler that is running goes on. The second time it does
+        /// nothing.
         ///
         /// Threads: any. The corresponding Core Foundation function is `CFMessagePortInvalidate`.
         override public func invalidate() {

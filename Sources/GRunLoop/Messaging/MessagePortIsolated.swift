@@ -37,34 +37,34 @@ extension GRunLoop.MessagePort {
         try self.init(name, confined: confined, confined.descriptorHandler)
     }
 
-    /// A port that answers, and whose handler belongs to the actor that the caller is on: see
+    /// A port that replies, and whose handler belongs to the actor that the caller is on: see
     /// ``init(_:isolation:handler:)-(_,anyActor,_)``.
     ///
     /// - Throws: ``GRunLoop/MessagePortError``.
     ///
-    /// Threads: the actor's. Otherwise it is ``init(answering:handler:)``.
+    /// Threads: the actor's. Otherwise it is ``init(replying:handler:)``.
     public convenience init(
-        answering name: String?, isolation: isolated any Actor,
+        replying name: String?, isolation: isolated any Actor,
         handler: @escaping (Message) -> GRunLoop.MessageData?
     ) throws(GRunLoop.MessagePortError) {
-        let answering: (Message) -> Void = { Self.answer($0, handler($0)) }
-        let confined = Confined(.descriptor { source, _ in Self.perform(source, answering) }, of: isolation)
+        let replying: (Message) -> Void = { Self.reply($0, handler($0)) }
+        let confined = Confined(.descriptor { source, _ in Self.perform(source, replying) }, of: isolation)
         try self.init(name, confined: confined, confined.descriptorHandler)
     }
 
-    /// A port that answers, and whose handler belongs to the main actor: see
+    /// A port that replies, and whose handler belongs to the main actor: see
     /// ``init(_:isolation:handler:)-(_,MainActor,_)``.
     ///
     /// - Throws: ``GRunLoop/MessagePortError``.
     ///
-    /// Threads: any. Otherwise it is ``init(answering:handler:)``.
+    /// Threads: any. Otherwise it is ``init(replying:handler:)``.
     public convenience init(
-        answering name: String?, isolation: MainActor = .shared,
+        replying name: String?, isolation: MainActor = .shared,
         handler: @escaping @MainActor (Message) -> GRunLoop.MessageData?
     ) throws(GRunLoop.MessagePortError) {
         let call = unsafeBitCast(handler, to: ((Message) -> GRunLoop.MessageData?).self)
-        let answering: (Message) -> Void = { Self.answer($0, call($0)) }
-        let confined = Confined(onMainActor: .descriptor { source, _ in Self.perform(source, answering) })
+        let replying: (Message) -> Void = { Self.reply($0, call($0)) }
+        let confined = Confined(onMainActor: .descriptor { source, _ in Self.perform(source, replying) })
         try self.init(name, confined: confined, confined.descriptorHandler)
     }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a message port receives, and how it is answered.
+// What a message port receives, and how it is replied to.
 
 import Synchronization
 
@@ -12,7 +12,7 @@ extension GRunLoop.MessagePort {
         public let id: Int32
         /// The bytes, none if none were sent. They can be kept.
         public let data: GRunLoop.MessageData
-        /// By what the sender gets an answer; nil if it wants none.
+        /// By what the sender gets a reply; nil if it wants none.
         public let reply: Reply?
         private let descriptors: ReceivedDescriptors?
 
@@ -34,11 +34,11 @@ extension GRunLoop.MessagePort {
         public func takeDescriptors() -> [Int32] { descriptors?.take() ?? [] }
     }
 
-    /// The answer to a message that wants one: now, or later, from any thread, and once.
+    /// The reply to a message that wants one: now, or later, from any thread, and once.
     ///
-    /// If it is let go of without an answer, the one who asked gets ``GRunLoop/MessageRequestError/unanswered``.
+    /// If it is let go of without a reply, the one who asked gets ``GRunLoop/MessageRequestError/unanswered``.
     ///
-    /// Threads: any. In Core Foundation the `CFMessagePortCallBack` returns the answer.
+    /// Threads: any. In Core Foundation the `CFMessagePortCallBack` returns the reply.
     public final class Reply: Sendable {
         private let connection: MessageConnection
         private let id: Int32
@@ -55,17 +55,18 @@ extension GRunLoop.MessagePort {
             guard !Fork.isChild, !isSent.load(ordering: .relaxed),
                 let packet = try? OutgoingPacket(.unanswered, id: id, conversation: conversation, [], [])
             else { return }
-            _ = connection.answer(packet)
+            _ = connection.reply(packet)
         }
 
-        /// Answers. The second time it is logged, and nothing is sent.
+        /// Replies. The second time it is logged, and nothing is sent.
         ///
         /// - Parameters:
-        ///   - data: up to 1,610,612,736 bytes. None is an answer without data.
+        ///   - data: up to 1,610,612,736 bytes. None is a reply without data.
         ///   - descriptors: up to 16, which the receiver gets copies of. They stay the caller's.
         /// - Returns: whether it is on its way: false if the one who asked has gone or the port is invalid; or if the
-        ///   one who asks does not take its answers, and 1,024 of them, 16 MiB or 64 descriptors wait: then the connection is ended.
-        /// - Throws: ``GRunLoop/MessageRequestError/transportError(errno:)``; another answer can be tried.
+        ///   one who asks does not take its replies, and 1,024 of them, 16 MiB or 64 descriptors wait: then the
+        ///   connection is ended.
+        /// - Throws: ``GRunLoop/MessageRequestError/transportError(errno:)``; another reply can be tried.
         ///
         /// Threads: any; it does not wait. There is no corresponding Core Foundation function.
         @discardableResult public func send(
@@ -77,10 +78,10 @@ extension GRunLoop.MessagePort {
             guard !isSent.exchange(true, ordering: .relaxed) else {
                 Log.misuse(
                     "MessagePort.Reply.send",
-                    "this message was answered before; each has one answer, so this is ignored")
+                    "this message has its reply already, so this is ignored")
                 return false
             }
-            switch connection.answer(packet) {
+            switch connection.reply(packet) {
             case .sent: return true
             case .gone, .full: return false
             case .failed(let errno):

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a remote port's answers come in on one loop: watched for only while somebody waits there.
+// How a remote port's replies come in on one loop: watched for only while somebody waits there.
 
 import CGRun
 
@@ -79,16 +79,16 @@ final class MessageReader: @unchecked Sendable {
         retry.invalidate()
         for mode in modes {
             do throws(GRunLoop.DescriptorError) { try settle(mode) } catch {
-                Log.warning("an answer to a message is not waited for: \(error)")
+                Log.warning("a reply to a message is not waited for: \(error)")
             }
         }
     }
 
-    private enum Watched { case nothing, connecting, answers }
+    private enum Watched { case nothing, connecting, replies }
 
     private func watched(in mode: GRunLoop.Mode) -> Watched {
         lock.withLock {
-            !state.waits.contains { $0.mode == mode } ? .nothing : state.isConnected ? .answers : .connecting
+            !state.waits.contains { $0.mode == mode } ? .nothing : state.isConnected ? .replies : .connecting
         }
     }
 
@@ -102,7 +102,7 @@ final class MessageReader: @unchecked Sendable {
                 loop.remove(source, forMode: mode)
                 loop.remove(retry, forMode: mode)
             case .connecting: loop.add(retry, forMode: mode)
-            case .answers: try loop.add(source, forMode: mode)
+            case .replies: try loop.add(source, forMode: mode)
             }
             if watched(in: mode) == wanted { return }
         }
@@ -112,7 +112,7 @@ final class MessageReader: @unchecked Sendable {
     func watchForRoom(_ wanted: Bool) { source?.change(to: wanted ? [.readable, .writable] : .readable) }
 }
 
-/// Ends the run of whoever waits with it, where that does not end by itself after an answer: another thread has it, or
+/// Ends the run of whoever waits with it, where that does not end by itself after a reply: another thread has it, or
 /// a nested run. Threads: any.
 final class MessageNews: @unchecked Sendable {
     private let reader: MessageReader

@@ -9,20 +9,20 @@ extension GRunLoop {
     ///
     /// ```swift
     /// let clock = try GRunLoop.RemoteMessagePort.lookUp("org.example.clock")
-    /// let answer = try clock.request(1, [], sendTimeout: .seconds(1), receiveTimeout: .seconds(1))
+    /// let reply = try clock.request(1, [], sendTimeout: .seconds(1), receiveTimeout: .seconds(1))
     /// ```
     ///
     /// All that look up a name in a process share one connection, and one object while somebody holds it. Messages
-    /// of one thread come in the order in which they were sent. Answers are matched with their requests, also of
+    /// of one thread come in the order in which they were sent. Replies are matched with their requests, also of
     /// several threads; one that comes too late is dropped.
     ///
     /// Nothing of it is in a loop but while a request waits, and it needs one descriptor. That the other side has gone
-    /// is noticed by who waits for an answer, by the next message and by ``isValid``.
+    /// is noticed by who waits for a reply, by the next message and by ``isValid``.
     ///
     /// Threads: any. The corresponding Core Foundation type is a remote `CFMessagePort`.
     public final class RemoteMessagePort: @unchecked Sendable {
-        /// What an answer brings.
-        public struct Answer: Sendable {
+        /// What a reply brings.
+        public struct Reply: Sendable {
             /// The bytes, none if none were sent. They can be kept.
             public let data: MessageData
             private let descriptors: ReceivedDescriptors?
@@ -122,7 +122,7 @@ extension GRunLoop {
         // MARK: Its end
 
         /// False once the other side has gone, and from the call of ``invalidate()`` on. It asks the kernel, and
-        /// invalidates a port whose other side has gone; who waits for an answer that has come by then gets it.
+        /// invalidates a port whose other side has gone; who waits for a reply that has come by then gets it.
         ///
         /// Threads: any. The corresponding Core Foundation function is `CFMessagePortIsValid`.
         public var isValid: Bool {
@@ -133,7 +133,7 @@ extension GRunLoop {
             return false
         }
 
-        /// Ends the connection: who waits for an answer gets ``MessageRequestError/becameInvalid``, and those that
+        /// Ends the connection: who waits for a reply gets ``MessageRequestError/becameInvalid``, and those that
         /// asked for it are told. What was sent is still delivered. The second time it does nothing.
         ///
         /// Threads: any. The corresponding Core Foundation function is `CFMessagePortInvalidate`.
@@ -206,8 +206,8 @@ extension GRunLoop {
 
         func stage(of exchange: MessageExchange) -> MessageExchange.Stage { lock.withLock { exchange.stage } }
 
-        /// Nothing more is expected of it, unless it is done. Returns how it ended; nil if it goes on, since what was not
-        /// to wait for room any more was sent just now.
+        /// Nothing more is expected of it, unless it is done. Returns how it ended; nil if it goes on, since what was
+        /// not to wait for room any more was sent just now.
         @discardableResult func giveUp(
             _ exchange: MessageExchange, _ error: MessageRequestError
         ) -> MessageExchange.Outcome? {
@@ -267,7 +267,7 @@ extension GRunLoop {
         /// As many that are too late are one call of the loop's: the others come in the next pass, and a limit holds.
         private static let mostLate = 64
 
-        /// Receives one answer, and those before it that are too late. Returns whether there was one.
+        /// Receives one reply, and those before it that are too late. Returns whether there was one.
         @discardableResult func receive() -> Bool {
             for _ in 0..<Self.mostLate {
                 // In one step: else another thread that finds the end of the connection would give up what was taken.
@@ -276,7 +276,7 @@ extension GRunLoop {
                     guard case .packet(let packet) = received, let outcome = outcome(of: packet) else {
                         return (received, nil)
                     }
-                    return (received, state.exchanges.answer(packet.conversation, outcome))
+                    return (received, state.exchanges.reply(packet.conversation, outcome))
                 }
                 if let exchange {
                     exchange.progress()
@@ -288,7 +288,7 @@ extension GRunLoop {
                 case .packet(let packet) where outcome(of: packet) != nil: continue
                 case .lost(let errno):
                     Log.warning(
-                        "an answer of message port \(name.debugDescription) was lost, since no descriptor or memory is "
+                        "a reply of message port \(name.debugDescription) was lost, since no descriptor or memory is "
                             + "left (\(errorMessage(errno))); close some or raise the limit")
                     invalidate()
                 case .packet, .end: invalidate()
@@ -301,13 +301,13 @@ extension GRunLoop {
         /// Nil if no port sends such a packet to one who asks.
         private func outcome(of packet: IncomingPacket) -> MessageExchange.Outcome? {
             switch packet.kind {
-            case .reply: .success(Answer(packet.data, packet.descriptors))
+            case .reply: .success(Reply(packet.data, packet.descriptors))
             case .unanswered: .failure(.unanswered)
             case .oneWay, .request: nil
             }
         }
 
-        /// The other side has gone. What it has answered before is received.
+        /// The other side has gone. What it has replied to before is received.
         private func noteGone() {
             while receive() {}
             invalidate()

@@ -5,7 +5,7 @@ import CGRun
 import Glibc
 
 extension GRunLoop.RemoteMessagePort {
-    /// Sends a message and waits for the answer. Meanwhile the calling thread's loop is run in a mode, again and again
+    /// Sends a message and waits for the reply. Meanwhile the calling thread's loop is run in a mode, again and again
     /// until a source was handled: its other items go on, and so does a ``GRunLoop/MessagePort`` of this thread that is
     /// in that mode.
     ///
@@ -15,10 +15,10 @@ extension GRunLoop.RemoteMessagePort {
     ///   - descriptors: up to 16, which the receiver gets copies of. They stay the caller's.
     ///   - sendTimeout: how long to wait for room in the port's queue. Less than a millisecond: it is tried once. Ten
     ///     days and more: no limit.
-    ///   - receiveTimeout: how long to wait for the answer from then on. Zero or negative: one pass. 16 years and more:
+    ///   - receiveTimeout: how long to wait for the reply from then on. Zero or negative: one pass. 16 years and more:
     ///     no limit.
     ///   - replyMode: the mode to run in. ``GRunLoop/Mode/common`` cannot be run: that is logged.
-    /// - Returns: the answer, which may be without data.
+    /// - Returns: the reply, which may be without data.
     /// - Throws: ``GRunLoop/MessageRequestError``.
     ///
     /// Threads: any; not in a task, which ``request(_:_:descriptors:sendTimeout:receiveTimeout:on:replyMode:)``
@@ -27,12 +27,12 @@ extension GRunLoop.RemoteMessagePort {
     public func request(
         _ id: Int32, _ data: GRunLoop.MessageData = [], descriptors: [Int32] = [], sendTimeout: Duration,
         receiveTimeout: Duration, replyMode: GRunLoop.Mode = .default
-    ) throws(GRunLoop.MessageRequestError) -> Answer {
+    ) throws(GRunLoop.MessageRequestError) -> Reply {
         guard !Fork.refuses("RemoteMessagePort.request") else { throw .isInvalid }
         return try exchange(.request, id, data, descriptors, sendTimeout, receiveTimeout, replyMode)
     }
 
-    /// Sends a message that wants no answer. While the port's queue is full the calling thread's loop is run in a mode.
+    /// Sends a message that wants no reply. While the port's queue is full the calling thread's loop is run in a mode.
     ///
     /// - Parameters:
     ///   - id: what the message means.
@@ -58,7 +58,7 @@ extension GRunLoop.RemoteMessagePort {
         }
     }
 
-    /// Sends a message and suspends the task until the answer is there. If the task is cancelled, an answer that comes
+    /// Sends a message and suspends the task until the reply is there. If the task is cancelled, a reply that comes
     /// later is dropped.
     ///
     /// - Parameters:
@@ -67,11 +67,11 @@ extension GRunLoop.RemoteMessagePort {
     ///   - descriptors: up to 16, which the receiver gets copies of. They stay the caller's, who may close them once
     ///     this has returned.
     ///   - sendTimeout: see ``request(_:_:descriptors:sendTimeout:receiveTimeout:replyMode:)``.
-    ///   - receiveTimeout: how long to wait for the answer once the message was sent. Zero or negative: what is there
+    ///   - receiveTimeout: how long to wait for the reply once the message was sent. Zero or negative: what is there
     ///     when the loop next looks.
-    ///   - loop: who receives the answer: it must run, or be hosted.
+    ///   - loop: who receives the reply: it must run, or be hosted.
     ///   - replyMode: in which modes it does so.
-    /// - Returns: the answer, which may be without data.
+    /// - Returns: the reply, which may be without data.
     /// - Throws: ``GRunLoop/MessageRequestError``; ``GRunLoop/MessageRequestError/cancelled`` as soon as the task is
     ///   cancelled.
     ///
@@ -80,12 +80,12 @@ extension GRunLoop.RemoteMessagePort {
     nonisolated(nonsending) public func request(
         _ id: Int32, _ data: GRunLoop.MessageData = [], descriptors: [Int32] = [], sendTimeout: Duration,
         receiveTimeout: Duration, on loop: GRunLoop = .main, replyMode: GRunLoop.Mode = .common
-    ) async throws(GRunLoop.MessageRequestError) -> Answer {
+    ) async throws(GRunLoop.MessageRequestError) -> Reply {
         guard !Fork.refuses("RemoteMessagePort.request") else { throw .isInvalid }
         return try await exchange(.request, id, data, descriptors, sendTimeout, receiveTimeout, loop, replyMode)
     }
 
-    /// Sends a message that wants no answer. While the port's queue is full the task is suspended.
+    /// Sends a message that wants no reply. While the port's queue is full the task is suspended.
     ///
     /// - Parameters:
     ///   - id: what the message means.
@@ -111,7 +111,7 @@ extension GRunLoop.RemoteMessagePort {
     private func exchange(
         _ kind: PacketKind, _ id: Int32, _ data: GRunLoop.MessageData, _ descriptors: [Int32],
         _ sendTimeout: Duration, _ receiveTimeout: Duration, _ mode: GRunLoop.Mode
-    ) throws(GRunLoop.MessageRequestError) -> Answer {
+    ) throws(GRunLoop.MessageRequestError) -> Reply {
         guard mode != .common else {
             Log.misuse("RemoteMessagePort.request", "no loop can run in .common, so nothing was sent; give one mode")
             throw .transportError(errno: EINVAL)
@@ -130,7 +130,7 @@ extension GRunLoop.RemoteMessagePort {
         var limits = MessageLimits(sendTimeout, receiveTimeout, at: loop.time)
         while true {
             guard let (end, error) = limits.next(stage(of: exchange), at: loop.time) else { break }
-            // Core Foundation's makes a pass for an answer in any case.
+            // Core Foundation's makes a pass for a reply in any case.
             if error == .receiveTimeout || end > loop.time {
                 let result = loop.runMode(mode, until: end, returningAfterSource: true)
                 if result != nil, end > loop.time { continue }
@@ -143,7 +143,7 @@ extension GRunLoop.RemoteMessagePort {
     nonisolated(nonsending) private func exchange(
         _ kind: PacketKind, _ id: Int32, _ data: GRunLoop.MessageData, _ descriptors: [Int32],
         _ sendTimeout: Duration, _ receiveTimeout: Duration, _ loop: GRunLoop, _ mode: GRunLoop.Mode
-    ) async throws(GRunLoop.MessageRequestError) -> Answer {
+    ) async throws(GRunLoop.MessageRequestError) -> Reply {
         if Task.isCancelled { throw .cancelled }
         if loop.isDead { throw .loopEnded }
         guard let reader = reader(on: loop) else { throw .isInvalid }
@@ -175,7 +175,7 @@ extension GRunLoop.RemoteMessagePort {
     }
 
     /// Of one that is done.
-    private func outcome(of exchange: MessageExchange) throws(GRunLoop.MessageRequestError) -> Answer {
+    private func outcome(of exchange: MessageExchange) throws(GRunLoop.MessageRequestError) -> Reply {
         guard case .done(let outcome) = stage(of: exchange) else { throw .becameInvalid }
         return try outcome.get()
     }
@@ -206,7 +206,7 @@ extension GRunLoop.RemoteMessagePort {
     }
 }
 
-/// Until when a message may wait to be sent, and then its answer.
+/// Until when a message may wait to be sent, and then its reply.
 private struct MessageLimits {
     private let sendEnd: Nanoseconds
     private let receiveSpan: Nanoseconds

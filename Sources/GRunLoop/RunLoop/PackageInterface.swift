@@ -239,12 +239,12 @@ extension GRunLoop.MessagePort {
         place.port = self
     }
 
-    /// ``init(answering:handler:)`` with a handler that gets the port, too, without holding it.
+    /// ``init(replying:handler:)`` with a handler that gets the port, too, without holding it.
     package convenience init(
-        answering name: String?,
+        replying name: String?,
         portHandler handler: @escaping @Sendable (GRunLoop.MessagePort, Message) -> GRunLoop.MessageData?
     ) throws(GRunLoop.MessagePortError) {
-        try self.init(name, portHandler: { port, message in Self.answer(message, handler(port, message)) })
+        try self.init(name, portHandler: { port, message in Self.reply(message, handler(port, message)) })
     }
 
     private final class Place: @unchecked Sendable {

@@ -7,7 +7,7 @@ import Glibc
 
 /// The service is this program once more. It tells its parent that it is there by the parent's port, and the parent
 /// asks it: with few bytes, with a million that are not copied, and with a descriptor to write into. While the loop
-/// waits for an answer its timers go on (item 254). When the service is killed the one who asks is told (item 257), and
+/// waits for a reply its timers go on (item 254). When the service is killed the one who asks is told (item 257), and
 /// the name is free (item 247).
 enum MessagePorts {
     /// The hidden command that the service is started with; the parent's name follows.
@@ -105,7 +105,7 @@ enum MessagePorts {
                     close(descriptor)
                 }
                 _ = try? reply.send()
-            // An answer that will never come.
+            // A reply that will never come.
             default: kept.value.append(reply)
             }
         }

@@ -36,16 +36,16 @@ struct PortAttack {
         }
     }
 
-    fileprivate struct Answer: Hashable {
+    fileprivate struct Reply: Hashable {
         let conversation: UInt32
         let kind: UInt8
         let hash: UInt64
     }
 
     private struct Sent {
-        var answers: [Answer: Int] = [:]
+        var replies: [Reply: Int] = [:]
         /// Those that come later, if the connection does not end before.
-        var late: [Answer: Int] = [:]
+        var late: [Reply: Int] = [:]
         /// One was not sound: the connection ends.
         var isEnded = false
     }
@@ -69,22 +69,22 @@ struct PortAttack {
             guard Int(header.kind) == WIRE_REQUEST else { continue }
             let action = Action(header.id)
             let kind = UInt8(action == .letsGo ? WIRE_UNANSWERED : WIRE_REPLY)
-            let answer = Answer(
+            let reply = Reply(
                 conversation: header.conversation, kind: kind, hash: action == .letsGo ? 0 : packet.hash)
             if action == .answersLater {
-                sent.late[answer, default: 0] += 1
+                sent.late[reply, default: 0] += 1
             } else {
-                sent.answers[answer, default: 0] += 1
+                sent.replies[reply, default: 0] += 1
             }
         }
         return sent
     }
 
-    /// The answers, and the end if there is to be one.
+    /// The replies, and the end if there is to be one.
     private func receive(_ sent: Sent, ends: Bool) throws(Finding) {
         var sent = sent
         let ends = ends || sent.isEnded
-        while ends || !sent.answers.isEmpty || !sent.late.isEmpty {
+        while ends || !sent.replies.isEmpty || !sent.late.isEmpty {
             var header = wire_header()
             var hash: UInt64 = 0
             let size = withUnsafeMutableBytes(of: &hash) {
@@ -92,18 +92,18 @@ struct PortAttack {
             }
             guard size != 0 else {
                 guard ends else { throw Finding(text: "a sound connection has ended, and \(sent) was to come") }
-                guard sent.answers.isEmpty else { throw Finding(text: "answers are missing: \(sent.answers)") }
+                guard sent.replies.isEmpty else { throw Finding(text: "replies are missing: \(sent.replies)") }
                 return
             }
-            guard size > 0 else { throw Finding(text: "neither an answer nor an end came: \(sent)") }
-            let answer = Answer(conversation: header.conversation, kind: header.kind, hash: hash)
-            guard sent.answers.take(answer) || sent.late.take(answer) else {
-                throw Finding(text: "an answer that nobody asked for: \(answer), not \(sent)")
+            guard size > 0 else { throw Finding(text: "neither a reply nor an end came: \(sent)") }
+            let reply = Reply(conversation: header.conversation, kind: header.kind, hash: hash)
+            guard sent.replies.take(reply) || sent.late.take(reply) else {
+                throw Finding(text: "a reply that nobody asked for: \(reply), not \(sent)")
             }
         }
     }
 
-    /// Asks and asks, and takes no answer.
+    /// Asks and asks, and takes no reply.
     private mutating func flood(_ random: inout UInt64) {
         var packet = wire_packet()
         repeat {
@@ -125,11 +125,11 @@ extension Handled {
     }
 }
 
-extension Dictionary<PortAttack.Answer, Int> {
+extension Dictionary<PortAttack.Reply, Int> {
     /// Takes out one.
-    fileprivate mutating func take(_ answer: Key) -> Bool {
-        guard let count = self[answer] else { return false }
-        self[answer] = count == 1 ? nil : count - 1
+    fileprivate mutating func take(_ reply: Key) -> Bool {
+        guard let count = self[reply] else { return false }
+        self[reply] = count == 1 ? nil : count - 1
         return true
     }
 }

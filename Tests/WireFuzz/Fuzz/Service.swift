@@ -16,14 +16,14 @@ struct Handled: Hashable, Sendable {
 
 /// What the port does with a message.
 enum Action {
-    /// It answers with the hash.
-    case answers
+    /// It replies with the hash.
+    case replies
     /// It lets go of the request.
     case letsGo
-    /// It answers from another thread.
+    /// It replies from another thread.
     case answersLater
 
-    init(_ id: Int32) { self = id & 3 < 2 ? .answers : id & 3 == 2 ? .letsGo : .answersLater }
+    init(_ id: Int32) { self = id & 3 < 2 ? .replies : id & 3 == 2 ? .letsGo : .answersLater }
 }
 
 func hash(of data: GRunLoop.MessageData) -> UInt64 { data.withUnsafeBytes { wire_hash($0.baseAddress, $0.count) } }
@@ -48,15 +48,15 @@ final class Service: Sendable {
             handled.update { $0[seen, default: 0] += 1 }
             // Some are taken and sent back, the others go with the message.
             let taken = message.id & 4 == 0 ? [] : message.takeDescriptors()
-            @Sendable func answer() {
-                let answer = GRunLoop.MessageData(withUnsafeBytes(of: hash) { Array($0) })
-                _ = try? message.reply?.send(answer, descriptors: taken)
+            @Sendable func reply() {
+                let reply = GRunLoop.MessageData(withUnsafeBytes(of: hash) { Array($0) })
+                _ = try? message.reply?.send(reply, descriptors: taken)
                 for descriptor in taken { close(descriptor) }
             }
             switch Action(message.id) {
-            case .answers: answer()
+            case .replies: reply()
             case .letsGo: for descriptor in taken { close(descriptor) }
-            case .answersLater: later.async { answer() }
+            case .answersLater: later.async { reply() }
             }
         }
         try thread.loop.add(port, forMode: .default)

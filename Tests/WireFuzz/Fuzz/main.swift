@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What comes over the wire: bare peers send a message port packets of every kind, false services answer those who ask.
-// Nothing but ended connections may come of it: what is sound is handled and answered, what is not is neither, a good
-// client is answered after each batch, and no descriptor is left.
+// What comes over the wire: bare peers send a message port packets of every kind, false services reply those who ask.
+// Nothing but ended connections may come of it: what is sound is handled and replied to, what is not is neither, a good
+// client is replied to after each batch, and no descriptor is left.
 
 import CWire
 import GRunLoop
@@ -18,7 +18,7 @@ guard arguments.count == 2, let seconds = arguments[0], (1...86_400).contains(se
     refuse()
 }
 private let watchdog = Watchdog(.seconds(seconds + 120), "grun-wire-fuzz \(seconds) \(seed): it has not come to an end")
-private var figures = (batches: 0, connections: 0, messages: 0, answers: 0)
+private var figures = (batches: 0, connections: 0, messages: 0, replies: 0)
 
 do {
     let directory = RuntimeDirectory.path + "/grun-ports"
@@ -26,7 +26,7 @@ do {
     let path = try socketPath(in: directory)
     let client = try GRunLoop.RemoteMessagePort.lookUp(Service.name)
     let end = GRunLoop.now + .seconds(seconds)
-    // What is made once and kept: by a thread that answers, and by one who asks.
+    // What is made once and kept: by a thread that replies, and by one who asks.
     for id: Int32 in 0...3 {
         _ = try? client.request(id, sendTimeout: .seconds(20), receiveTimeout: .seconds(20))
     }
@@ -49,7 +49,7 @@ do {
 watchdog.disarm()
 print(
     "wire fuzz: seed \(seed), \(figures.batches) batches, \(figures.connections) connections, \(figures.messages) "
-        + "messages handled, \(figures.answers) false services, no finding")
+        + "messages handled, \(figures.replies) false services, no finding")
 
 @MainActor private func batch(
     _ service: Service, _ path: String, _ client: GRunLoop.RemoteMessagePort, _ random: inout UInt64
@@ -64,9 +64,9 @@ print(
         for message in attack.perhaps { perhaps[message, default: 0] += 1 }
         if let socket = attack.idle { idle.append(socket) }
     }
-    for _ in 0..<4 { _ = try AnswerAttack(&random) }
+    for _ in 0..<4 { _ = try ReplyAttack(&random) }
     figures.connections += 8
-    figures.answers += 4
+    figures.replies += 4
     let good = try askWell(client, &random)
     sure[good, default: 0] += 1
     // What is sound was handled, once, and nothing else was.
@@ -95,13 +95,13 @@ private func askWell(_ client: GRunLoop.RemoteMessagePort, _ random: inout UInt6
     let pipe = Pipe()
     let sent = Handled(id: id, length: UInt64(size), hash: hash(of: data), descriptors: 2)
     do throws(GRunLoop.MessageRequestError) {
-        let answer = try client.request(
+        let reply = try client.request(
             id, data, descriptors: [pipe.readEnd, pipe.writeEnd], sendTimeout: .seconds(20),
             receiveTimeout: .seconds(20))
-        guard answer.data.elementsEqual(withUnsafeBytes(of: sent.hash) { Array($0) }),
-            answer.descriptorCount == (id & 4 == 0 ? 0 : 2)
+        guard reply.data.elementsEqual(withUnsafeBytes(of: sent.hash) { Array($0) }),
+            reply.descriptorCount == (id & 4 == 0 ? 0 : 2)
         else { throw GRunLoop.MessageRequestError.unanswered }
-    } catch { throw Finding(text: "a good client was not answered right: \(error)") }
+    } catch { throw Finding(text: "a good client was not replied to right: \(error)") }
     return sent
 }
 

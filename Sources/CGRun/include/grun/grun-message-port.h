@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Message ports: processes of one user send messages to each other by name, and answer. */
+/* Message ports: processes of one user send messages to each other by name, and reply. */
 #ifndef GRUN_MESSAGE_PORT_H
 #define GRUN_MESSAGE_PORT_H
 
@@ -16,11 +16,11 @@ G_BEGIN_DECLS
 /**
  * GRunMessagePortFunc:
  * @port: the port to which the message was sent
- * @message: what has come; take a reference to keep it, and to answer later
+ * @message: what has come; take a reference to keep it, and to reply later
  * @user_data: (closure): what was given with the function
  *
- * Called on the loop's thread with each message. A message that wants an answer gets it by grun_message_answer(): here,
- * or later and from any thread by whoever has a reference. When the last reference goes without an answer, the one who
+ * Called on the loop's thread with each message. A message that wants a reply gets it by grun_message_reply(): here,
+ * or later and from any thread by whoever has a reference. When the last reference goes without a reply, the one who
  * asked gets %GRUN_MESSAGE_REQUEST_ERROR_UNANSWERED.
  */
 typedef void (*GRunMessagePortFunc) (GRunMessagePort *port,
@@ -28,19 +28,19 @@ typedef void (*GRunMessagePortFunc) (GRunMessagePort *port,
                                      gpointer user_data);
 
 /**
- * GRunMessageAnsweringFunc:
+ * GRunMessageReplyingFunc:
  * @port: the port to which the message was sent
  * @message: what has come; take a reference to keep it
  * @user_data: (closure): what was given with the function
  *
- * Called on the loop's thread with each message, and answers by what it returns alone. It need not look at
- * grun_message_wants_answer(): what it returns for a message that wants no answer is let go of.
+ * Called on the loop's thread with each message, and replies by what it returns alone. It need not look at
+ * grun_message_wants_reply(): what it returns for a message that wants no reply is let go of.
  *
  * The corresponding Core Foundation type is `CFMessagePortCallBack`.
  *
- * Returns: (transfer full) (nullable): the answer; %NULL is one without data
+ * Returns: (transfer full) (nullable): the reply; %NULL is one without data
  */
-typedef GBytes *(*GRunMessageAnsweringFunc) (GRunMessagePort *port,
+typedef GBytes *(*GRunMessageReplyingFunc) (GRunMessagePort *port,
                                              GRunMessage *message,
                                              gpointer user_data);
 
@@ -53,7 +53,7 @@ typedef GBytes *(*GRunMessageAnsweringFunc) (GRunMessagePort *port,
  *   runs, after it
  * @error: where to put an error of the domain %GRUN_ERROR, or %NULL
  *
- * Makes a port whose function answers by grun_message_answer(). It can be found by its name at once; messages wait in
+ * Makes a port whose function replies by grun_message_reply(). It can be found by its name at once; messages wait in
  * the kernel until it is in a loop, by grun_loop_add_message_port(), and a mode of it is run. They come one a pass; of
  * one sender in the order in which they were sent. A connection that comes or goes may be a pass without a message.
  *
@@ -78,23 +78,23 @@ GRunMessagePort *grun_message_port_new (const char *name,
                                         GError **error);
 
 /**
- * grun_message_port_new_answering:
+ * grun_message_port_new_replying:
  * @name: (nullable): as with grun_message_port_new()
  * @func: (scope notified) (closure user_data) (destroy notify): what to call with each message, which returns the
- *   answer
+ *   reply
  * @user_data: (nullable): what to give to @func
  * @notify: (nullable): as with grun_message_port_new()
  * @error: where to put an error of the domain %GRUN_ERROR, or %NULL
  *
- * Makes a port whose function returns the answer to each message. Otherwise it is as with grun_message_port_new().
+ * Makes a port whose function returns the reply to each message. Otherwise it is as with grun_message_port_new().
  *
  * Threads: any. The corresponding Core Foundation function is `CFMessagePortCreateLocal`.
  *
  * Returns: (transfer full) (nullable): the port; %NULL as with grun_message_port_new()
  */
 GRUN_AVAILABLE_IN_1_0
-GRunMessagePort *grun_message_port_new_answering (const char *name,
-                                                  GRunMessageAnsweringFunc func,
+GRunMessagePort *grun_message_port_new_replying (const char *name,
+                                                  GRunMessageReplyingFunc func,
                                                   gpointer user_data,
                                                   GDestroyNotify notify,
                                                   GError **error);
@@ -177,7 +177,7 @@ void grun_message_port_on_invalidation (GRunMessagePort *port,
  * @port: a message port
  *
  * Gives up the name, ends all connections, tells those that asked for it, lets go of the function and its data, and
- * takes the port out of every mode, for good. Who waits for an answer gets %GRUN_MESSAGE_REQUEST_ERROR_BECAME_INVALID.
+ * takes the port out of every mode, for good. Who waits for a reply gets %GRUN_MESSAGE_REQUEST_ERROR_BECAME_INVALID.
  * A function that is running goes on. The second time it does nothing.
  *
  * Threads: any. The corresponding Core Foundation function is `CFMessagePortInvalidate`.
@@ -207,7 +207,7 @@ gboolean grun_message_port_is_valid (GRunMessagePort *port);
 GRUN_AVAILABLE_IN_1_0
 char *grun_message_port_to_string (GRunMessagePort *port);
 
-/* What comes: a message, or the answer to one */
+/* What comes: a message, or the reply to one */
 
 /**
  * grun_message_ref:
@@ -225,7 +225,7 @@ GRunMessage *grun_message_ref (GRunMessage *message);
  * @message: (transfer full): a message
  *
  * Gives a reference back. After the last one the pointer must not be used: descriptors that nobody has taken are
- * closed, and one who still waits for an answer is told that there will be none.
+ * closed, and one who still waits for a reply is told that there will be none.
  *
  * Threads: any. `CFRelease`.
  */
@@ -238,7 +238,7 @@ void grun_message_unref (GRunMessage *message);
  *
  * Threads: any. In Core Foundation it is an argument of the `CFMessagePortCallBack`.
  *
- * Returns: what the message means, for both sides to agree on; of an answer, the number of what was asked
+ * Returns: what the message means, for both sides to agree on; of a reply, the number of what was asked
  */
 GRUN_AVAILABLE_IN_1_0
 gint32 grun_message_get_id (GRunMessage *message);
@@ -276,35 +276,35 @@ gint *grun_message_take_fds (GRunMessage *message,
                              guint *n_fds);
 
 /**
- * grun_message_wants_answer:
+ * grun_message_wants_reply:
  * @message: a message
  *
  * Threads: any. There is no corresponding Core Foundation function.
  *
- * Returns: whether whoever sent it waits for an answer: %FALSE of one that was sent by grun_remote_message_port_send(),
- *   and of an answer; %TRUE also after it was answered
+ * Returns: whether whoever sent it waits for a reply: %FALSE of one that was sent by grun_remote_message_port_send(),
+ *   and of a reply; %TRUE also after it was replied to
  */
 GRUN_AVAILABLE_IN_1_0
-gboolean grun_message_wants_answer (GRunMessage *message);
+gboolean grun_message_wants_reply (GRunMessage *message);
 
 /**
- * grun_message_answer:
- * @message: a message that wants an answer
- * @data: (nullable): up to 1,610,612,736 bytes, which nobody changes; %NULL is an answer without data
+ * grun_message_reply:
+ * @message: a message that wants a reply
+ * @data: (nullable): up to 1,610,612,736 bytes, which nobody changes; %NULL is a reply without data
  * @fds: (nullable) (array length=n_fds): descriptors, of which the receiver gets copies. They stay the caller's
  * @n_fds: how many, up to 16
  * @error: where to put an error of the domain %GRUN_MESSAGE_REQUEST_ERROR, or %NULL
  *
- * Answers, without waiting. A second answer is refused by a g_critical(). One who asks and does not take the answers is
+ * Replies, without waiting. A second reply is refused by a g_critical(). One who asks and does not take the replies is
  * disconnected when 16 MiB or 1,024 of them wait.
  *
- * Threads: any. In Core Foundation the `CFMessagePortCallBack` returns the answer.
+ * Threads: any. In Core Foundation the `CFMessagePortCallBack` returns the reply.
  *
- * Returns: %TRUE if the answer is on its way; %FALSE with %GRUN_MESSAGE_REQUEST_ERROR_TRANSPORT_ERROR, after which
- *   another answer can be tried, or with %GRUN_MESSAGE_REQUEST_ERROR_BECAME_INVALID if who asked has gone
+ * Returns: %TRUE if the reply is on its way; %FALSE with %GRUN_MESSAGE_REQUEST_ERROR_TRANSPORT_ERROR, after which
+ *   another reply can be tried, or with %GRUN_MESSAGE_REQUEST_ERROR_BECAME_INVALID if who asked has gone
  */
 GRUN_AVAILABLE_IN_1_0
-gboolean grun_message_answer (GRunMessage *message,
+gboolean grun_message_reply (GRunMessage *message,
                               GBytes *data,
                               const gint *fds,
                               guint n_fds,
@@ -377,17 +377,17 @@ char *grun_remote_message_port_copy_name (GRunRemoteMessagePort *port);
  * @n_fds: how many, up to 16
  * @send_timeout: how long to wait for room in the port's queue, in seconds. Less than a millisecond: it is tried once.
  *   Ten days and more: no limit
- * @receive_timeout: how long to wait for the answer from then on, in seconds. Zero or negative: one pass. 16 years and
+ * @receive_timeout: how long to wait for the reply from then on, in seconds. Zero or negative: one pass. 16 years and
  *   more: no limit
  * @mode: the mode to run in, not %GRUN_MODE_COMMON
  * @error: where to put an error of the domain %GRUN_MESSAGE_REQUEST_ERROR, or %NULL
  *
- * Sends a message and waits for the answer. Meanwhile the calling thread's loop is run in the mode: its other items go
+ * Sends a message and waits for the reply. Meanwhile the calling thread's loop is run in the mode: its other items go
  * on, and so does a port of this thread that is in that mode.
  *
  * Threads: any. The corresponding Core Foundation function is `CFMessagePortSendRequest`.
  *
- * Returns: (transfer full) (nullable): the answer, which may be without data; %NULL with an error
+ * Returns: (transfer full) (nullable): the reply, which may be without data; %NULL with an error
  */
 GRUN_AVAILABLE_IN_1_0
 GRunMessage *grun_remote_message_port_request (GRunRemoteMessagePort *port,
@@ -413,7 +413,7 @@ GRunMessage *grun_remote_message_port_request (GRunRemoteMessagePort *port,
  *   loop is not run, and the thread is blocked
  * @error: where to put an error of the domain %GRUN_MESSAGE_REQUEST_ERROR, or %NULL
  *
- * Sends a message that wants no answer. If there is room in the port's queue it does not wait.
+ * Sends a message that wants no reply. If there is room in the port's queue it does not wait.
  *
  * Threads: any. The corresponding Core Foundation function is `CFMessagePortSendRequest` without a reply mode.
  *
@@ -452,7 +452,7 @@ void grun_remote_message_port_on_invalidation (GRunRemoteMessagePort *port,
  * grun_remote_message_port_invalidate:
  * @port: a remote message port
  *
- * Ends the connection, for all that share it: who waits for an answer gets
+ * Ends the connection, for all that share it: who waits for a reply gets
  * %GRUN_MESSAGE_REQUEST_ERROR_BECAME_INVALID, and those that asked for it are told. What was sent is still delivered.
  * The second time it does nothing.
  *

@@ -131,7 +131,7 @@ typedef struct _GRunRemoteMessagePort GRunRemoteMessagePort;
 /**
  * GRunMessage:
  *
- * What has come to a message port, or the answer to what was asked of one: a number, bytes and descriptors. In Core
+ * What has come to a message port, or the reply to what was asked of one: a number, bytes and descriptors. In Core
  * Foundation these are arguments.
  */
 typedef struct _GRunMessage GRunMessage;
@@ -331,12 +331,12 @@ GQuark grun_error_quark (void);
 /**
  * GRunMessageRequestError:
  * @GRUN_MESSAGE_REQUEST_ERROR_SEND_TIMEOUT: the port's queue was full until the limit; the message was not sent
- * @GRUN_MESSAGE_REQUEST_ERROR_RECEIVE_TIMEOUT: there was no answer until the limit; one that comes later is dropped
+ * @GRUN_MESSAGE_REQUEST_ERROR_RECEIVE_TIMEOUT: there was no reply until the limit; one that comes later is dropped
  * @GRUN_MESSAGE_REQUEST_ERROR_IS_INVALID: the port was invalid already
  * @GRUN_MESSAGE_REQUEST_ERROR_TRANSPORT_ERROR: the message cannot be sent: it is too large or has too many descriptors,
  * one of them is not open, memory or descriptors are used up. The message tells
  * @GRUN_MESSAGE_REQUEST_ERROR_BECAME_INVALID: the port has become invalid since, as when its process has ended
- * @GRUN_MESSAGE_REQUEST_ERROR_UNANSWERED: whoever had the message let go of it without an answer
+ * @GRUN_MESSAGE_REQUEST_ERROR_UNANSWERED: whoever had the message let go of it without a reply
  *
  * Why a message was not sent, or has no answer. The results of `CFMessagePortSendRequest`, with the same values down to
  * -5.

@@ -40,7 +40,7 @@ uint64_t wire_next(uint64_t *random);
 uint64_t wire_below(uint64_t *random, uint64_t limit);
 uint64_t wire_hash(const void *bytes, size_t size);
 
-/// A packet for a port, or for one who waits for an answer. Half of them are not sound.
+/// A packet for a port, or for one who waits for a reply. Half of them are not sound.
 void wire_make(uint64_t *random, bool for_port, wire_packet *packet);
 void wire_free(wire_packet *packet);
 /// Waits for room, 10 s at most. Returns 0 or errno.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One request to a service that is none: it answers what it likes, before it is asked and after.
+// One request to a service that is none: it replies what it likes, before it is asked and after.
 
 import CGRun
 import CWire
@@ -7,15 +7,15 @@ import GRunLoop
 import Glibc
 import TestSupport
 
-struct AnswerAttack {
+struct ReplyAttack {
     private static let name = "org.example.false"
 
     private enum Outcome: Equatable {
-        case answer(length: UInt64, hash: UInt64, descriptors: UInt32)
+        case reply(length: UInt64, hash: UInt64, descriptors: UInt32)
         case error(GRunLoop.MessageRequestError)
     }
 
-    /// What comes, and whether as the answer to the request.
+    /// What comes, and whether as the reply to the request.
     private struct Script: @unchecked Sendable {
         var packets: [(packet: wire_packet, isAnswer: Bool)] = []
         var before = 0
@@ -36,7 +36,7 @@ struct AnswerAttack {
                 guard packet.is_sound else { return .error(.becameInvalid) }
                 guard isAnswer else { continue }
                 if Int(packet.header.kind) == WIRE_UNANSWERED { return .error(.unanswered) }
-                return .answer(length: packet.header.length, hash: packet.hash, descriptors: packet.with)
+                return .reply(length: packet.header.length, hash: packet.hash, descriptors: packet.with)
             }
             return .error(closes ? .becameInvalid : .receiveTimeout)
         }
@@ -122,10 +122,10 @@ struct AnswerAttack {
 
     private static func ask(_ remote: GRunLoop.RemoteMessagePort, _ limit: Duration) -> Outcome {
         do throws(GRunLoop.MessageRequestError) {
-            let answer = try remote.request(1, [1], sendTimeout: .seconds(20), receiveTimeout: limit)
-            return .answer(
-                length: UInt64(answer.data.count), hash: hash(of: answer.data),
-                descriptors: UInt32(answer.descriptorCount))
+            let reply = try remote.request(1, [1], sendTimeout: .seconds(20), receiveTimeout: limit)
+            return .reply(
+                length: UInt64(reply.data.count), hash: hash(of: reply.data),
+                descriptors: UInt32(reply.descriptorCount))
         } catch { return .error(error) }
     }
 }
