@@ -40,7 +40,11 @@ extension GRunLoop {
 
         init(_ mapping: MappedMemory) { self.init(mapping.bytes, keptBy: mapping) }
 
-        /// Calls a closure with the bytes, which may be read during the call. Threads: any.
+        /// Calls a closure with the bytes, which may be read during the call.
+        ///
+        /// - Throws: what the closure throws.
+        ///
+        /// Threads: any.
         public func withUnsafeBytes<Result>(_ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result {
             switch storage {
             case .array(let bytes): return try bytes.withUnsafeBytes(body)
@@ -76,7 +80,11 @@ extension GRunLoop {
             return position
         }
 
-        /// Calls a closure with the bytes, which copies them at once where a collection is made of them. Threads: any.
+        /// Calls a closure with the bytes: by this a collection of them copies all at once.
+        ///
+        /// - Throws: what the closure throws.
+        ///
+        /// Threads: any.
         public func withContiguousStorageIfAvailable<Result>(
             _ body: (UnsafeBufferPointer<UInt8>) throws -> Result
         ) rethrows -> Result? {

@@ -38,7 +38,7 @@ extension GRunLoop.MessagePort {
     }
 
     /// A port that replies, and whose handler belongs to the actor that the caller is on: see
-    /// ``init(_:isolation:handler:)-(_,anyActor,_)``.
+    /// ``init(_:isolation:handler:)-(_,Actor,_)``.
     ///
     /// - Throws: ``GRunLoop/MessagePortError``.
     ///

@@ -8,11 +8,11 @@ extension GRunLoop.MessagePort {
     ///
     /// Threads: any. Core Foundation hands its parts to the `CFMessagePortCallBack`.
     public struct Message: Sendable {
-        /// What the message means: for both sides to agree on.
+        /// What the message means: for both sides to agree on. Threads: any.
         public let id: Int32
-        /// The bytes, none if none were sent. They can be kept.
+        /// The bytes, none if none were sent. They can be kept. Threads: any.
         public let data: GRunLoop.MessageData
-        /// By what the sender gets a reply; nil if it wants none.
+        /// By what the sender gets a reply; nil if it wants none. Threads: any.
         public let reply: Reply?
         private let descriptors: ReceivedDescriptors?
 

@@ -23,7 +23,7 @@ extension GRunLoop {
     public final class RemoteMessagePort: @unchecked Sendable {
         /// What a reply brings.
         public struct Reply: Sendable {
-            /// The bytes, none if none were sent. They can be kept.
+            /// The bytes, none if none were sent. They can be kept. Threads: any.
             public let data: MessageData
             private let descriptors: ReceivedDescriptors?
 
