@@ -226,23 +226,23 @@ class MessagePorts(OnOwnThread):
         patch.start()
         self.addCleanup(patch.stop)
 
-    def test_returns_the_answer(self):
+    def test_returns_the_reply(self):
         came = []
 
         def repeat(port, message):
             came.append((port.copy_name(), message.get_id(), message.get_data().get_data()))
             return message.get_data() if message.get_id() else None
 
-        port = GRun.MessagePort.new_answering("org.example.echo", repeat)
+        port = GRun.MessagePort.new_replying("org.example.echo", repeat)
         self.assertTrue(self.loop.add_message_port(port, PRIVATE))
         remote = GRun.RemoteMessagePort.look_up("org.example.echo")
-        answer = remote.request(7, GLib.Bytes.new(b"hello"), None, 1, 10, PRIVATE)
-        self.assertEqual((answer.get_id(), answer.get_data().get_data()), (7, b"hello"))
-        # Answers are freed, the data of which were the message's.
+        reply = remote.request(7, GLib.Bytes.new(b"hello"), None, 1, 10, PRIVATE)
+        self.assertEqual((reply.get_id(), reply.get_data().get_data()), (7, b"hello"))
+        # Replies are freed, the data of which were the message's.
         large = b"x" * 100000
         for _ in range(3):
-            answer = remote.request(1, GLib.Bytes.new(large), None, 1, 10, PRIVATE)
-            self.assertEqual(answer.get_data().get_data(), large)
+            reply = remote.request(1, GLib.Bytes.new(large), None, 1, 10, PRIVATE)
+            self.assertEqual(reply.get_data().get_data(), large)
         self.assertFalse(remote.request(0, None, None, 1, 10, PRIVATE).get_data().get_data())
         self.assertEqual(came[0], ("org.example.echo", 7, b"hello"))
         self.assertTrue(remote.send(-1, None, None, 0, None))
@@ -255,30 +255,30 @@ class MessagePorts(OnOwnThread):
         self.assertFalse(remote.is_valid())
         self.assertEqual(notices, ["gone"])
 
-    def test_answers_later_with_descriptors(self):
+    def test_replies_later_with_descriptors(self):
         kept = []
         port = GRun.MessagePort.new(None, lambda port, message: kept.append((message, message.take_fds())))
         port.set_name("org.example.later")
         self.loop.add_message_port(port, PRIVATE)
         remote = GRun.RemoteMessagePort.look_up("org.example.later")
         reader, writer = os.pipe()
-        answers = []
+        replies = []
 
         def ask():
-            answers.append(remote.request(1, None, [writer], 1, 60, PRIVATE).take_fds())
+            replies.append(remote.request(1, None, [writer], 1, 60, PRIVATE).take_fds())
 
         thread = threading.Thread(target=ask)
         thread.start()
         while not kept:
             self.loop.run_in_mode(PRIVATE, 60, True)
         (message, (copy,)), = kept
-        self.assertTrue(message.wants_answer())
+        self.assertTrue(message.wants_reply())
         os.write(copy, b"x")
         self.assertEqual(os.read(reader, 1), b"x")
-        self.assertTrue(message.answer(None, [reader, writer]))
+        self.assertTrue(message.reply(None, [reader, writer]))
         thread.join()
-        self.assertEqual(len(answers[0]), 2)
-        for descriptor in [reader, writer, copy, *answers[0]]:
+        self.assertEqual(len(replies[0]), 2)
+        for descriptor in [reader, writer, copy, *replies[0]]:
             os.close(descriptor)
         port.invalidate()
 
