@@ -222,6 +222,20 @@ private func portFailure(of body: () throws(GRunLoop.MessagePortError) -> Void) 
         }
     }
 
+    @Test("item 254: a request to a port that has gone leaves nothing in the mode, and ends no other run")
+    func leavesNothing() async throws {
+        try await onFreshThread { loop in
+            let port = try Port(newName()) { _ in }
+            let remote = try Remote.lookUp(port.name ?? "")
+            port.invalidate()
+            let error = failure { () throws(Failure) in
+                _ = try remote.request(1, sendTimeout: .milliseconds(2), receiveTimeout: .milliseconds(2))
+            }
+            #expect(error == .becameInvalid)
+            #expect(loop.run(for: .zero) == .finished)
+        }
+    }
+
     @Test("item 255: without a reply in time it is -2, and a late one is dropped (__CFMessagePortReplyCallBack)")
     func receiveTimeout() async throws {
         try await onFreshThread { loop in

@@ -137,7 +137,7 @@ final class MessageNews: @unchecked Sendable {
         // A run ends after a source was performed, as the reader's is now.
         if isHere, reader.performingRun == run { return }
         // A nested run may perform it: then it ends the one that waits, and that by itself.
-        let new = GRunLoop.Source(order: -100) { [loop = reader.loop, run] in loop.stopOuterRun(run) }
+        let new = GRunLoop.Source(order: -100) { [weak self] in self?.endOuterRun() }
         let source = lock.withLock { () -> GRunLoop.Source? in
             guard !isOver else { return nil }
             let source = self.source ?? new
@@ -149,6 +149,11 @@ final class MessageNews: @unchecked Sendable {
         source.signal()
         if !isHere { reader.loop.wakeUp() }
         if lock.withLock({ isOver }) { source.invalidate() }
+    }
+
+    private func endOuterRun() {
+        // Another run may have that number by now.
+        if lock.withLock({ !isOver }) { reader.loop.stopOuterRun(run) }
     }
 
     func end() {

@@ -119,14 +119,13 @@ extension GRunLoop.RemoteMessagePort {
         let loop = ThreadLoops.current
         guard let reader = reader(on: loop) else { throw .isInvalid }
         let news = MessageNews(to: reader, in: mode)
+        // Also where the port turns out to have gone when it is sent: nothing of it stays in the mode.
+        defer { news.end() }
         let exchange = try prepare(kind, id, data, descriptors) { news.tell() }
         try start(exchange)
         if case .done(let outcome) = stage(of: exchange) { return try outcome.get() }
         try beginWaiting(for: exchange, by: reader, in: mode)
-        defer {
-            reader.end(in: mode)
-            news.end()
-        }
+        defer { reader.end(in: mode) }
         var limits = MessageLimits(sendTimeout, receiveTimeout, at: loop.time)
         while true {
             guard let (end, error) = limits.next(stage(of: exchange), at: loop.time) else { break }
