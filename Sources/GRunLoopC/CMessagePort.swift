@@ -174,11 +174,7 @@ public func grun_message_port_set_name(
 public func grun_message_port_on_invalidation(
     _ port: OpaquePointer?, _ function: GRunFunc?, _ data: gpointer?, _ notify: GDestroyNotify?
 ) {
-    Call.of { call in
-        guard let port = call.messagePort(port), let function = call.function(function) else { return }
-        let closure = Closure(function, data, notify)
-        port.onInvalidation { closure.call() }
-    }
+    Call.of { call in call.messagePort(port).map { call.tell(of: $0, function, data, notify) } }
 }
 
 @c @implementation
@@ -326,11 +322,7 @@ public func grun_remote_message_port_send(
 public func grun_remote_message_port_on_invalidation(
     _ port: OpaquePointer?, _ function: GRunFunc?, _ data: gpointer?, _ notify: GDestroyNotify?
 ) {
-    Call.of { call in
-        guard let port = call.remotePort(port), let function = call.function(function) else { return }
-        let closure = Closure(function, data, notify)
-        port.onInvalidation { closure.call() }
-    }
+    Call.of { call in call.remotePort(port).map { call.tell(of: $0, function, data, notify) } }
 }
 
 @c @implementation

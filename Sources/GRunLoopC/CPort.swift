@@ -72,15 +72,30 @@ public func grun_port_get_capacity(_ port: OpaquePointer?) -> gint64 {
 @c @implementation
 public func grun_port_get_count(_ port: OpaquePointer?) -> gint64 { Call.of { gint64($0.port(port)?.count ?? 0) } }
 
+/// What tells of its end.
+protocol TellsOfInvalidation {
+    func onInvalidation(_ body: @escaping @Sendable () -> Void)
+}
+
+extension GRunLoop.Port: TellsOfInvalidation {}
+extension GRunLoop.MessagePort: TellsOfInvalidation {}
+extension GRunLoop.RemoteMessagePort: TellsOfInvalidation {}
+
+extension Call {
+    func tell(
+        of port: some TellsOfInvalidation, _ function: GRunFunc?, _ data: gpointer?, _ notify: GDestroyNotify?
+    ) {
+        guard let function = self.function(function) else { return }
+        let closure = Closure(function, data, notify)
+        port.onInvalidation { closure.call() }
+    }
+}
+
 @c @implementation
 public func grun_port_on_invalidation(
     _ port: OpaquePointer?, _ function: GRunFunc?, _ data: gpointer?, _ notify: GDestroyNotify?
 ) {
-    Call.of { call in
-        guard let port = call.port(port), let function = call.function(function) else { return }
-        let closure = Closure(function, data, notify)
-        port.onInvalidation { closure.call() }
-    }
+    Call.of { call in call.port(port).map { call.tell(of: $0, function, data, notify) } }
 }
 
 @c @implementation

@@ -221,15 +221,9 @@ extension GRunLoop {
         /// Sends what waits to be sent, as far as there is room. Any thread.
         func send() {
             connect()
-            let (moved, isGone) = lock.withLock { sendLocked() }
-            note(moved, isGone)
-        }
-
-        private func sendLocked() -> (moved: [MessageExchange], isGone: Bool) {
-            state.isConnected ? state.exchanges.send(by: socket) : ([], false)
-        }
-
-        private func note(_ moved: [MessageExchange], _ isGone: Bool) {
+            let (moved, isGone) = lock.withLock {
+                state.isConnected ? state.exchanges.send(by: socket) : ([], false)
+            }
             if isGone { noteGone() }
             for exchange in moved { exchange.progress() }
             watchForRoom()
