@@ -300,10 +300,10 @@ bool cgrun_packet_is_connected(int socket)
     return cgrun_poll(&record, 1, 0) <= 0 || !(record.revents & (G_IO_HUP | G_IO_ERR));
 }
 
-void cgrun_packet_wait(int socket, bool for_room, int64_t nanoseconds)
+void cgrun_packet_wait(int socket, int event, int64_t nanoseconds)
 {
-    GPollFD record = {.fd = socket, .events = G_IO_OUT};
-    cgrun_poll(&record, for_room, nanoseconds);
+    GPollFD records[] = {{.fd = socket, .events = G_IO_OUT}, {.fd = event, .events = G_IO_IN}};
+    cgrun_poll(records, 2, nanoseconds);
 }
 
 void cgrun_packet_shut(int socket) { shutdown(socket, SHUT_RDWR); }

@@ -31,13 +31,16 @@ import Testing
             ])
     }
 
-    @Test("a full and a read-only file system are errors, with what to do")
+    @Test("a full and a read-only file system, and none at /proc, are errors, with what to do")
     func fullFileSystem() {
         let output = lines(of: "ports-full")
         // Where the system gives nobody a namespace there is nothing to mount in.
         guard output != ["no namespace"], output != ["no mount"] else { return }
         #expect(
-            output == ["no file left: system \(ENOSPC), notFound", "read-only: system \(EROFS), notFound"])
+            output == [
+                "no file left: system \(ENOSPC), notFound", "read-only: system \(EROFS), notFound",
+                "without /proc: system \(ENOENT), system \(ENOENT)",
+            ])
     }
 
     @Test("item 247: the name of a killed owner can be taken at once, also while a child that it forked lives")
@@ -75,6 +78,11 @@ import Testing
             lines(of: "ports-without-descriptors") == [
                 "at the limit: limitReached, limitReached", "not let in: 0 messages, few passes", "let in: 1 message",
             ])
+    }
+
+    @Test("a port that had no descriptor left for who comes is not deaf in another loop")
+    func movesWithoutDescriptors() {
+        #expect(lines(of: "ports-move-without-descriptors") == ["let in by the other loop"])
     }
 
     @Test("item 248 (our rule): 20 processes want one name, and some are killed that have it: one owner at a time")

@@ -291,6 +291,32 @@ private func portFailure(of body: () throws(GRunLoop.MessagePortError) -> Void) 
         }
     }
 
+    @Test("item 256: a thread that waits for room goes on as soon as another one has sent its message")
+    func sentByAnother() async throws {
+        try await onFreshThread { loop in
+            let port = try Port(newName()) { _ in }
+            try loop.add(port, forMode: .default)
+            let remote = try Remote.lookUp(port.name ?? "")
+            while failure(of: { () throws(Failure) in try remote.send(1) }) == nil {}
+            let isSent = Counter()
+            let thread = startThread {
+                #expect(failure { () throws(Failure) in try remote.send(2, sendTimeout: .seconds(60)) } == nil)
+                isSent.increment()
+            }
+            // It stands in the queue: what comes behind it is not tried.
+            while !remote.isBlocked { usleep(100) }
+            usleep(20_000)
+            // Room for some, and not so much that the kernel tells of it.
+            for _ in 0..<20 { loop.run(for: .seconds(30), returningAfterSourceHandled: true) }
+            #expect(isSent.value == 0)
+            // Who gives up tries once more, for all that wait.
+            _ = failure { () throws(Failure) in try remote.send(3, sendTimeout: .milliseconds(1)) }
+            #expect(isSent.wait(for: 1))
+            port.invalidate()
+            join(thread)
+        }
+    }
+
     @Test("item 256: a slow receiver with a full queue does not hold the sender's timers")
     func slowReceiver() async throws {
         let received = Counter()

@@ -8,7 +8,9 @@ import TestSupport
 let messagePortKillScenarios: [String: @Sendable () throws -> Void] = [
     "ports-kill-serve": { try serve(.max) },
     "ports-kill-serve-two": { try serve(2) },
-    "ports-kill-ask": ask,
+    "ports-kill-ask": { try tell { try askTwice() } },
+    "ports-kill-await": { try tell(awaitTwice) },
+    "ports-kill-send": { try tell(sendTwice) },
     "ports-kill-check": check,
     "ports-kill-take": { _ = try GRunLoop.MessagePort(name) { _ in } },
     "ports-race": race,
@@ -46,12 +48,13 @@ private func warmUp() throws {
     port.invalidate()
 }
 
-/// Two requests, one with a descriptor and one with much data: both have the right reply, or there is an error in time.
-private func ask() throws {
+/// Two messages, with a descriptor, and one of them with much data: both have the right reply, or there is an error in
+/// time.
+private func tell(_ body: () throws -> Bool) throws {
     try warmUp()
     let before = openDescriptorCount()
     mark("begin")
-    let result = Result { try askTwice() }
+    let result = Result { try body() }
     mark("end")
     let left = openDescriptorCount() - before
     switch result {
@@ -61,17 +64,49 @@ private func ask() throws {
     say("\(left) descriptors left")
 }
 
+private let payloads = [100, 100_000].map { size in
+    GRunLoop.MessageData((0..<size).map { UInt8(truncatingIfNeeded: $0 &* 7) })
+}
+
 private func askTwice() throws -> Bool {
     let remote = try GRunLoop.RemoteMessagePort.lookUp(name)
     defer { remote.invalidate() }
     var isRight = true
-    for size in [100, 100_000] {
-        let data = GRunLoop.MessageData((0..<size).map { UInt8(truncatingIfNeeded: $0 &* 7) })
+    for data in payloads {
         let reply = try remote.request(
             1, data, descriptors: [STDOUT_FILENO], sendTimeout: limit, receiveTimeout: limit)
         isRight = isRight && reply.data.elementsEqual(data)
     }
     return isRight
+}
+
+/// Both at once, by tasks that live on the main thread: its system calls are those that are counted.
+private func awaitTwice() throws -> Bool {
+    let remote = try GRunLoop.RemoteMessagePort.lookUp(name)
+    defer { remote.invalidate() }
+    let results = Shared<[Result<Bool, any Error>]>([])
+    for data in payloads {
+        Task { @MainActor in
+            do {
+                let reply = try await remote.request(
+                    1, data, descriptors: [STDOUT_FILENO], sendTimeout: limit, receiveTimeout: limit)
+                results.update { $0.append(.success(reply.data.elementsEqual(data))) }
+            } catch { results.update { $0.append(.failure(error)) } }
+            if results.value.count == payloads.count { GRunLoop.main.stop() }
+        }
+    }
+    GRunLoop.main.runUntilStopped()
+    return try results.value.map { try $0.get() }.allSatisfy { $0 }
+}
+
+/// Nobody replies: what was sent may be lost with its receiver.
+private func sendTwice() throws -> Bool {
+    let remote = try GRunLoop.RemoteMessagePort.lookUp(name)
+    defer { remote.invalidate() }
+    for (data, mode) in zip(payloads, [nil, GRunLoop.Mode.default]) {
+        try remote.send(1, data, descriptors: [STDOUT_FILENO], sendTimeout: limit, mode: mode)
+    }
+    return true
 }
 
 /// Whether the service replies, and how many descriptors it has.

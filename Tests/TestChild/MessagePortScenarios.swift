@@ -13,6 +13,7 @@ let messagePortScenarios: [String: @Sendable () throws -> Void] = [
     "ports-fork-and-die": portsForkAndDie,
     "ports-other-user": portsOfAnotherUser,
     "ports-without-descriptors": portsWithoutDescriptors,
+    "ports-move-without-descriptors": portsMoveWithoutDescriptors,
 ]
 
 private func portsThousand() throws {
@@ -63,14 +64,14 @@ private func portsMemory() throws {
 // MARK: The environment
 
 /// How making a port and looking one up fail, by the first words of the errors.
-private func attempt(_ what: String) {
+private func attempt(_ what: String, remedy: String = "") {
     func failure(_ body: () throws -> Void) -> String {
         do {
             try body()
             return "nothing"
         } catch {
             let name = String(describing: error)
-            guard name.contains("; ") else { return "no remedy: \(name)" }
+            guard name.contains("; \(remedy)") else { return "no remedy: \(name)" }
             return kind(of: error)
         }
     }
@@ -136,6 +137,8 @@ private func portsOnFullFileSystems() {
         return say("no mount")
     }
     attempt("read-only")
+    guard mount(path, "mode=700", 0), mount("/proc", "mode=755", 0) else { return say("no mount") }
+    attempt("without /proc", remedy: "mount /proc")
     exit(0)
 }
 
@@ -299,5 +302,25 @@ private func portsWithoutDescriptors() throws {
     while count.value == 0 { loop.run(for: .seconds(30), returningAfterSourceHandled: true) }
     say("let in: \(count.value) message")
     observer.invalidate()
+    exit(0)
+}
+
+/// A port that could let nobody in goes to another loop, and what it waited for is there.
+private func portsMoveWithoutDescriptors() throws {
+    _ = RuntimeDirectory.path
+    let count = Counter()
+    let port = try GRunLoop.MessagePort("org.example.moved") { _ in count.increment() }
+    try GRunLoop.current.add(port, forMode: .default)
+    GRunLoop.current.run(for: .zero)
+    let thread = try GRunLoop.Thread(name: "other")
+    let remote = try GRunLoop.RemoteMessagePort.lookUp("org.example.moved")
+    try remote.send(1)
+    let opened = useUpDescriptors()
+    GRunLoop.current.run(for: .zero)
+    for descriptor in opened { close(descriptor) }
+    // This loop does not run any more.
+    GRunLoop.current.remove(port, forMode: .default)
+    try thread.loop.add(port, forMode: .default)
+    say(count.wait(for: 1) ? "let in by the other loop" : "deaf")
     exit(0)
 }

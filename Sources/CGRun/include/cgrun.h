@@ -306,8 +306,9 @@ ssize_t cgrun_packet_receive(int socket, void *bytes, size_t size, int *descript
 bool cgrun_packet_is_connected(int socket);
 /// No more packets, in either direction: also for those who wait for some in a poll.
 void cgrun_packet_shut(int socket);
-/// Without a lock: waits until a packet may find room; or only for that time.
-void cgrun_packet_wait(int socket, bool for_room, int64_t nanoseconds);
+/// Without a lock: waits until a packet may find room, until the eventfd is signalled, and at most for that time. Of
+/// either there may be none: -1.
+void cgrun_packet_wait(int socket, int event, int64_t nanoseconds);
 
 /// Memory with these bytes, which nobody can change any more. -1 and errno on failure.
 int cgrun_memory_new(const void *bytes, size_t size);

@@ -25,7 +25,7 @@ extension GRunLoop {
         case invalidPort
         /// The process or the system has no descriptor or memory left (`EMFILE`, `ENFILE`, `ENOMEM`).
         case limitReached(errno: Int32)
-        /// The directory for the names cannot be made, read or written.
+        /// The directory for the names cannot be made, read or written, or there is no `/proc`.
         case system(errno: Int32, path: String)
         /// This process was forked and did not exec().
         case forked
@@ -55,6 +55,8 @@ extension GRunLoop {
             case .limitReached(let errno):
                 "no descriptor or memory is left for a message port (\(errorMessage(errno))); close some or raise the "
                     + "limit"
+            case .system(let errno, let path) where path.hasPrefix("/proc/"):
+                "message ports are reached by \(path), which cannot be used (\(errorMessage(errno))); mount /proc"
             case .system(let errno, let path):
                 "the names of message ports cannot be used in \(path) (\(errorMessage(errno))); mend that, or set "
                     + "XDG_RUNTIME_DIR to a directory of yours with mode 0700"
@@ -90,7 +92,8 @@ extension GRunLoop {
         /// one of them is not open (`EBADF`), memory or descriptors are used up; or the reply mode cannot run
         /// (`EINVAL`).
         case transportError(errno: Int32)
-        /// The port has become invalid since, as when its process has ended.
+        /// The port has become invalid since, as when its process has ended. Whether the message was handled before
+        /// is not known: what must not be done twice needs a number of its own by which the other side knows it again.
         case becameInvalid
         /// Whoever had the message let go of it without a reply.
         case unanswered
@@ -124,9 +127,18 @@ extension GRunLoop {
                 "no reply came until the limit; wait longer, and see that the port's process runs the mode that the "
                     + "port is in"
             case .isInvalid: "the message port is invalid; look it up again"
+            case .transportError(EMSGSIZE):
+                "a message has at most 1,610,612,736 bytes and 16 descriptors; send several, or a descriptor of a file"
+            case .transportError(EBADF): "a descriptor of the message is not open; keep it open until this returns"
+            case .transportError(EINVAL): "the reply mode cannot be run; give one mode, and not .common"
+            case .transportError(let errno) where [EMFILE, ENFILE, ENOMEM, ENOBUFS, ETOOMANYREFS].contains(errno):
+                "no descriptor or memory is left for the message (\(errorMessage(errno))); close some or raise the "
+                    + "limit"
             case .transportError(let errno):
                 "the message cannot be sent or received (\(errorMessage(errno)))"
-            case .becameInvalid: "the message port has become invalid, as its process has ended; look it up again"
+            case .becameInvalid:
+                "the message port has become invalid, as its process has ended or has let go of this one; look it up "
+                    + "again"
             case .unanswered: "who received the message let go of it without a reply"
             case .cancelled: "the task was cancelled"
             case .loopEnded: "\(LoopEndedError())"

@@ -13,16 +13,10 @@ enum PacketKind: UInt8 {
 
 /// Descriptors that came with a message: closed with it, unless somebody takes them.
 final class ReceivedDescriptors: @unchecked Sendable {
-    private let lock: Lock
+    private let lock = Lock.take()
     private var descriptors: [Int32]
 
-    /// Nil if there are none.
-    init?(_ descriptors: [Int32]) {
-        // Before there is a lock, which only deinit gives back: it is not called for what was never made.
-        if descriptors.isEmpty { return nil }
-        lock = Lock.take()
-        self.descriptors = descriptors
-    }
+    init(_ descriptors: [Int32]) { self.descriptors = descriptors }
 
     deinit {
         for descriptor in descriptors { cgrun_close(descriptor) }
@@ -42,13 +36,13 @@ final class ReceivedDescriptors: @unchecked Sendable {
 
 /// A message to be sent, once or after several tries. The descriptors are the caller's until ``keep()``.
 final class OutgoingPacket: @unchecked Sendable {
-    private(set) var header: cgrun_packet
+    @exclusivity(unchecked) private(set) var header: cgrun_packet
     private let data: GRunLoop.MessageData
     /// The caller's, or copies that are ours.
-    private var descriptors: [Int32]
+    @exclusivity(unchecked) private var descriptors: [Int32]
     private var ownsDescriptors = false
     /// Where the bytes are, if there are too many for a packet.
-    private var memory: Int32 = -1
+    @exclusivity(unchecked) private var memory: Int32 = -1
 
     init(
         _ kind: PacketKind, id: Int32, conversation: UInt32, _ data: GRunLoop.MessageData, _ descriptors: [Int32]
@@ -172,8 +166,7 @@ final class MessageSocket: Sendable {
 
     func receive() -> Received {
         withUnsafeTemporaryAllocation(
-            byteCount: MemoryLayout<cgrun_packet>.size + Int(CGRUN_PACKET_INLINE),
-            alignment: MemoryLayout<cgrun_packet>.alignment
+            byteCount: MemoryLayout<cgrun_packet>.size + Int(CGRUN_PACKET_INLINE), alignment: 1
         ) { buffer in
             withUnsafeTemporaryAllocation(of: Int32.self, capacity: Int(CGRUN_PACKET_DESCRIPTORS)) { numbers in
                 var count: UInt32 = 0
@@ -186,7 +179,8 @@ final class MessageSocket: Sendable {
                     default: return .end
                     }
                 }
-                return parse(UnsafeRawBufferPointer(rebasing: buffer[..<size]), Array(numbers.prefix(Int(count))))
+                return parse(
+                    UnsafeRawBufferPointer(rebasing: buffer[..<size]), count > 0 ? Array(numbers[..<Int(count)]) : [])
             }
         }
     }
@@ -196,7 +190,7 @@ final class MessageSocket: Sendable {
         var numbers = numbers[...]
         var body: ReceivedDescriptors?
         guard bytes.count >= MemoryLayout<cgrun_packet>.size else { return refuse(numbers) }
-        let header = bytes.load(as: cgrun_packet.self)
+        let header = bytes.loadUnaligned(as: cgrun_packet.self)
         let isInMemory = header.flags == CGRUN_PACKET_IN_MEMORY
         guard header.magic == CGRUN_PACKET_MAGIC, header.version == CGRUN_PACKET_VERSION,
             let kind = PacketKind(rawValue: header.kind), header.flags == 0 || isInMemory
@@ -221,7 +215,7 @@ final class MessageSocket: Sendable {
         return .packet(
             IncomingPacket(
                 kind: kind, id: header.id, conversation: header.conversation, data: data,
-                descriptors: ReceivedDescriptors(Array(numbers))))
+                descriptors: numbers.isEmpty ? nil : ReceivedDescriptors(Array(numbers))))
     }
 
     private func refuse(_ numbers: ArraySlice<Int32>) -> Received {

@@ -30,6 +30,7 @@ struct PortName: Sendable {
         let directory = try PortDirectory.open(makes: false, for: self)
         guard !cgrun_port_connect(socket.descriptor, directory.descriptor, file) else { return true }
         switch errno {
+        case ENOENT where !PortDirectory.isReachable: throw .system(errno: ENOENT, path: PortDirectory.way)
         case EAGAIN: return false
         // Another thread was quicker.
         case EISCONN: return true
@@ -42,6 +43,10 @@ struct PortName: Sendable {
 
 /// The directory of the names, as it is now.
 private struct PortDirectory: ~Copyable {
+    /// By which sockets in it are named: its path may be longer than an address can be.
+    static let way = "/proc/self/fd"
+    static var isReachable: Bool { access(way, F_OK) == 0 }
+
     let path: String
     let descriptor: Int32
 
@@ -95,7 +100,8 @@ final class PortClaim: @unchecked Sendable {
         guard listener >= 0 else {
             let error = errno
             cgrun_kept_close(lockFile)
-            throw .init(errno: error, path: directory.path)
+            let isReachable = error != ENOENT || PortDirectory.isReachable
+            throw .init(errno: error, path: isReachable ? directory.path : PortDirectory.way)
         }
         self.directory = cgrun_port_directory(directory.descriptor)
         guard self.directory >= 0 else {

@@ -8,13 +8,26 @@ import Glibc
 /// Closed with the object.
 final class MessageWatch: Sendable {
     let epoll: Int32
+    /// Made with the watch: when it is needed no descriptor is left. In the epoll, so that it is where the port is.
+    private let timer: Int32
+    /// The timer is ``timerDue``.
+    static let timerDue = UInt64.max
+    private static let pause: Nanoseconds = 50_000_000
 
     init() throws(GRunLoop.MessagePortError) {
         epoll = epoll_create1(Int32(EPOLL_CLOEXEC))
         guard epoll >= 0 else { throw .limitReached(errno: errno) }
+        timer = cgrun_timer_new()
+        // What is thrown from here on closes both.
+        guard timer >= 0 else { throw .limitReached(errno: errno) }
+        let error = add(timer, Self.timerDue)
+        guard error == 0 else { throw .limitReached(errno: error) }
     }
 
-    deinit { cgrun_close(epoll) }
+    deinit {
+        cgrun_close(epoll)
+        if timer >= 0 { cgrun_close(timer) }
+    }
 
     /// Returns 0 or errno.
     func add(_ descriptor: Int32, _ number: UInt64) -> Int32 {
@@ -26,8 +39,16 @@ final class MessageWatch: Sendable {
         _ = control(EPOLL_CTL_MOD, descriptor, events, number)
     }
 
-    /// Nothing is told of it until it is changed again.
-    func pause(_ descriptor: Int32, _ number: UInt64) { _ = control(EPOLL_CTL_MOD, descriptor, 0, number) }
+    /// Nothing is told of it until it goes on, for which ``timerDue`` says the moment.
+    func pause(_ descriptor: Int32, _ number: UInt64) {
+        _ = control(EPOLL_CTL_MOD, descriptor, 0, number)
+        _ = cgrun_timer_arm(timer, Nanoseconds.now().addingSaturating(Self.pause))
+    }
+
+    func goOn(_ descriptor: Int32, _ number: UInt64) {
+        _ = cgrun_timer_arm(timer, 0)
+        change(descriptor, number, alsoWhenWritable: false)
+    }
 
     func remove(_ descriptor: Int32) { _ = control(EPOLL_CTL_DEL, descriptor, 0, 0) }
 

@@ -31,8 +31,8 @@ final class MessageExchange: @unchecked Sendable {
 struct MessageExchanges {
     /// In the order in which they are to be sent.
     private var sending: [MessageExchange] = []
-    /// Sent, by their conversations.
-    private var waiting: [UInt32: MessageExchange] = [:]
+    /// In the order in which they were sent, which is as a rule that of their replies.
+    private var waiting: [MessageExchange] = []
 
     /// Whether some wait until there is room.
     var isBlocked: Bool { !sending.isEmpty }
@@ -69,7 +69,7 @@ struct MessageExchanges {
         switch socket.send(exchange.packet) {
         case .sent where exchange.wantsReply:
             exchange.stage = .waiting
-            waiting[exchange.conversation] = exchange
+            waiting.append(exchange)
         case .sent: exchange.stage = .done(.success(.init()))
         case .failed(let errno): exchange.stage = .done(.failure(.transportError(errno: errno)))
         case .full: return .isBlocked
@@ -80,9 +80,14 @@ struct MessageExchanges {
 
     /// Nil if nobody waits for it: it is late.
     mutating func reply(_ conversation: UInt32, _ outcome: MessageExchange.Outcome) -> MessageExchange? {
-        guard let exchange = waiting.removeValue(forKey: conversation) else { return nil }
+        guard let index = waiting.firstIndex(where: { $0.conversation == conversation }) else { return nil }
+        let exchange = waiting.remove(at: index)
         exchange.stage = .done(outcome)
         return exchange
+    }
+
+    func underWay(_ conversation: UInt32) -> MessageExchange? {
+        sending.first { $0.conversation == conversation } ?? waiting.first { $0.conversation == conversation }
     }
 
     /// It is given up, unless it is done.
@@ -92,14 +97,14 @@ struct MessageExchanges {
         // It was sent just now.
         case .waiting where error == .sendTimeout: return
         case .sending: sending.removeAll { $0 === exchange }
-        case .waiting: waiting[exchange.conversation] = nil
+        case .waiting: waiting.removeAll { $0 === exchange }
         }
         exchange.stage = .done(.failure(error))
     }
 
     /// All of them are given up. They are to be told.
     mutating func giveUpAll(_ error: GRunLoop.MessageRequestError) -> [MessageExchange] {
-        let all = sending + waiting.values.sorted { $0.conversation < $1.conversation }
+        let all = sending + waiting
         for exchange in all { exchange.stage = .done(.failure(error)) }
         self = MessageExchanges()
         return all

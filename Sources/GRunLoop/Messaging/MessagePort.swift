@@ -221,6 +221,8 @@ extension GRunLoop {
                 guard let ready = watch.next() else { return }
                 if ready.number == Self.listening {
                     acceptAll()
+                } else if ready.number == MessageWatch.timerDue {
+                    if let claim = lock.withLock({ state.claim }) { watch.goOn(claim.listener, Self.listening) }
                 } else if let connection = lock.withLock({ state.connections[ready.number] }) {
                     if ready.isWritable { connection.sendWaiting() }
                     if ready.isReadable, receive(by: connection, handler) { return }
@@ -259,7 +261,8 @@ extension GRunLoop {
                     switch errno {
                     // Another user's, or one that has gone.
                     case EPERM, ECONNABORTED: continue
-                    case EMFILE, ENFILE, ENOMEM, ENOBUFS: return waitForDescriptors(claim)
+                    // It would be told of in every pass.
+                    case EMFILE, ENFILE, ENOMEM, ENOBUFS: return watch.pause(claim.listener, Self.listening)
                     default: return
                     }
                 }
@@ -276,17 +279,6 @@ extension GRunLoop {
                 return connection
             }
             if let connection, watch.add(socket.descriptor, connection.number) != 0 { drop(connection) }
-        }
-
-        /// Who comes cannot be let in, and would be told of in every pass. It is tried again in a moment: by a timer of
-        /// the loop's, which takes no descriptor, as those of libdispatch do.
-        private func waitForDescriptors(_ claim: PortClaim) {
-            watch.pause(claim.listener, Self.listening)
-            let loop = ThreadLoops.current
-            let timer = Timer(interval: .milliseconds(50), repeats: false) { [watch] _ in
-                watch.change(claim.listener, Self.listening, alsoWhenWritable: false)
-            }
-            for mode in loop.allModes where loop.contains(self, forMode: mode) { loop.add(timer, forMode: mode) }
         }
 
         /// How many are let in.

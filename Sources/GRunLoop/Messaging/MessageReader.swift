@@ -11,8 +11,8 @@ final class MessageReader: @unchecked Sendable {
     /// Tries to connect, while too many others wait to be let in.
     private let retry: GRunLoop.Timer
     /// In which run the source is being performed: how many there are. Of the loop's thread; 0 outside.
-    private(set) var performingRun = 0
-    private let lock = Lock.take()
+    @exclusivity(unchecked) private(set) var performingRun = 0
+    fileprivate let lock = Lock.take()
     @exclusivity(unchecked) private var state: State
 
     /// Guarded by the lock.
@@ -100,7 +100,7 @@ final class MessageReader: @unchecked Sendable {
             switch wanted {
             case .nothing:
                 loop.remove(source, forMode: mode)
-                loop.remove(retry, forMode: mode)
+                if retry.isValid { loop.remove(retry, forMode: mode) }
             case .connecting: loop.add(retry, forMode: mode)
             case .replies: try loop.add(source, forMode: mode)
             }
@@ -119,10 +119,9 @@ final class MessageNews: @unchecked Sendable {
     private let mode: GRunLoop.Mode
     /// How many runs there will be while the thread waits.
     private let run: Int
-    private let lock = Lock.take()
-    // Guarded by the lock.
-    private var source: GRunLoop.Source?
-    private var isOver = false
+    // Guarded by the reader's lock.
+    @exclusivity(unchecked) private var source: GRunLoop.Source?
+    @exclusivity(unchecked) private var isOver = false
 
     init(to reader: MessageReader, in mode: GRunLoop.Mode) {
         self.reader = reader
@@ -130,15 +129,13 @@ final class MessageNews: @unchecked Sendable {
         run = reader.loop.runCount + 1
     }
 
-    deinit { Lock.giveBack(lock) }
-
     func tell() {
         let isHere = reader.loop.isOfThisThread
         // A run ends after a source was performed, as the reader's is now.
         if isHere, reader.performingRun == run { return }
         // A nested run may perform it: then it ends the one that waits, and that by itself.
         let new = GRunLoop.Source(order: -100) { [weak self] in self?.endOuterRun() }
-        let source = lock.withLock { () -> GRunLoop.Source? in
+        let source = reader.lock.withLock { () -> GRunLoop.Source? in
             guard !isOver else { return nil }
             let source = self.source ?? new
             self.source = source
@@ -148,16 +145,16 @@ final class MessageNews: @unchecked Sendable {
         reader.loop.add(source, forMode: mode)
         source.signal()
         if !isHere { reader.loop.wakeUp() }
-        if lock.withLock({ isOver }) { source.invalidate() }
+        if reader.lock.withLock({ isOver }) { source.invalidate() }
     }
 
     private func endOuterRun() {
         // Another run may have that number by now.
-        if lock.withLock({ !isOver }) { reader.loop.stopOuterRun(run) }
+        if reader.lock.withLock({ !isOver }) { reader.loop.stopOuterRun(run) }
     }
 
     func end() {
-        let source = lock.withLock {
+        let source = reader.lock.withLock {
             isOver = true
             return self.source
         }

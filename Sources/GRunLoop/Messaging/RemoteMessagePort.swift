@@ -178,7 +178,7 @@ extension GRunLoop {
             progress: @escaping @Sendable () -> Void
         ) throws(MessageRequestError) -> MessageExchange {
             let (isValid, conversation) = lock.withLock { () -> (Bool, UInt32) in
-                state.lastConversation &+= 1
+                state.lastConversation = max(1, state.lastConversation &+ 1)
                 return (state.isValid, state.lastConversation)
             }
             guard isValid else { throw .isInvalid }
@@ -218,6 +218,17 @@ extension GRunLoop {
             }
         }
 
+        /// ``giveUp(_:_:)`` by the number of a conversation. Returns whether it was under way.
+        func giveUp(conversation: UInt32, _ error: MessageRequestError) -> Bool {
+            let exchange = lock.withLock { () -> MessageExchange? in
+                let exchange = state.exchanges.underWay(conversation)
+                if let exchange { state.exchanges.give(up: exchange, error) }
+                return exchange
+            }
+            exchange?.progress()
+            return exchange != nil
+        }
+
         /// Sends what waits to be sent, as far as there is room. Any thread.
         func send() {
             connect()
@@ -242,11 +253,17 @@ extension GRunLoop {
             } catch { invalidate() }
         }
 
-        /// Waits with the thread, for a moment or until there may be room.
-        func waitForRoom(_ span: Nanoseconds) {
+        /// Waits with the thread: until there may be room, until there is news, and at most for that time.
+        func waitForRoom(_ span: Nanoseconds, or news: BlockedSender) {
             let isConnected = lock.withLock { state.isConnected }
-            cgrun_packet_wait(socket.descriptor, isConnected, isConnected ? span : min(span, 1_000_000))
+            // What nobody tells of is looked for again in a moment.
+            let isTold = isConnected && news.event >= 0
+            cgrun_packet_wait(
+                isConnected ? socket.descriptor : -1, news.event, isTold ? span : min(span, 1_000_000))
         }
+
+        /// Whether messages wait for room.
+        var isBlocked: Bool { lock.withLock { state.exchanges.isBlocked } }
 
         /// Has the loops on which somebody waits tell of room, while something waits for that.
         func watchForRoom() {
@@ -254,7 +271,7 @@ extension GRunLoop {
             while true {
                 let (isBlocked, readers) = lock.withLock { (state.exchanges.isBlocked, state.readers) }
                 for reader in readers { reader.watchForRoom(isBlocked) }
-                if readers.isEmpty || lock.withLock({ state.exchanges.isBlocked }) == isBlocked { return }
+                if readers.isEmpty || self.isBlocked == isBlocked { return }
             }
         }
 

@@ -14,8 +14,8 @@ extension GRunLoop {
 
     /// With the lock held: the modes that an item leaves that is removed from `name`. Unlike adding, it makes none.
     func modesToLeaveLocked(_ name: Mode) -> [ModeState] {
-        let names = name == .common ? commonModes.sorted { $0.rawValue < $1.rawValue } : [name]
-        return names.compactMap { modes[$0] }
+        guard name == .common else { return modes[name].map { [$0] } ?? [] }
+        return commonModes.sorted { $0.rawValue < $1.rawValue }.compactMap { modes[$0] }
     }
 
     func refuseOtherLoop(_ kind: StaticString, home: Home?) {

@@ -49,6 +49,7 @@ extension GRunLoop {
             let wasTold = isWaitTold
             hostRun.stage.beginTelling()
             if wasTold { runHostedIdleWorkLocked(frame, mode) } else { notifyLocked(.beforeWaiting, mode) }  // 7
+            recallWakeUpLocked(hostRun)
             hostRun.stage.endNotice()
             if !wasTold { noteToldLocked(mode) }
         } else {

@@ -18,6 +18,10 @@ extension GRunLoop.RemoteMessagePort {
     ///   - receiveTimeout: how long to wait for the reply from then on. Zero or negative: one pass. 16 years and more:
     ///     no limit.
     ///   - replyMode: the mode to run in. ``GRunLoop/Mode/common`` cannot be run: that is logged.
+    ///
+    /// ``invalidate()`` ends the wait. ``GRunLoop/stop()`` and ``GRunLoop/Thread/stop()`` do not, as Core Foundation's
+    /// does not: choose limits that your program's end can wait for.
+    ///
     /// - Returns: the reply, which may be without data.
     /// - Throws: ``GRunLoop/MessageRequestError``.
     ///
@@ -38,8 +42,8 @@ extension GRunLoop.RemoteMessagePort {
     ///   - id: what the message means.
     ///   - data: up to 1,610,612,736 bytes.
     ///   - descriptors: up to 16, which the receiver gets copies of. They stay the caller's.
-    ///   - sendTimeout: how long to wait for room in the port's queue. Less than a millisecond: it is tried once. Ten
-    ///     days and more: no limit.
+    ///   - sendTimeout: how long to wait for room in the port's queue: for some 200 of 100 bytes, or for 3 of 64 KiB.
+    ///     Less than a millisecond: it is tried once. Ten days and more: no limit.
     ///   - mode: the mode to run in. Nil: the loop is not run, and the thread is blocked.
     /// - Throws: ``GRunLoop/MessageRequestError``. Without an error the message is in the queue of the port.
     ///
@@ -113,7 +117,9 @@ extension GRunLoop.RemoteMessagePort {
         _ sendTimeout: Duration, _ receiveTimeout: Duration, _ mode: GRunLoop.Mode
     ) throws(GRunLoop.MessageRequestError) -> Reply {
         guard mode != .common else {
-            Log.misuse("RemoteMessagePort.request", "no loop can run in .common, so nothing was sent; give one mode")
+            let function: StaticString =
+                kind == .request ? "RemoteMessagePort.request" : "RemoteMessagePort.send"
+            Log.misuse(function, "no loop can run in .common, so nothing was sent; give one mode")
             throw .transportError(errno: EINVAL)
         }
         let loop = ThreadLoops.current
@@ -179,26 +185,28 @@ extension GRunLoop.RemoteMessagePort {
         return try outcome.get()
     }
 
-    private func beginWaiting(
+    func beginWaiting(
         for exchange: MessageExchange, by reader: MessageReader, in mode: GRunLoop.Mode
     ) throws(GRunLoop.MessageRequestError) {
         do throws(GRunLoop.DescriptorError) { try reader.begin(in: mode) } catch {
             giveUp(exchange, .transportError(errno: error.number))
             _ = try outcome(of: exchange)
         }
-        watchForRoom()
+        if case .sending = stage(of: exchange) { watchForRoom() }
     }
 
     private func sendBlocking(
         _ id: Int32, _ data: GRunLoop.MessageData, _ descriptors: [Int32], _ sendTimeout: Duration
     ) throws(GRunLoop.MessageRequestError) {
-        let exchange = try prepare(.oneWay, id, data, descriptors) {}
+        let sender = BlockedSender()
+        let exchange = try prepare(.oneWay, id, data, descriptors) { sender.tell() }
         try start(exchange)
+        if case .sending = stage(of: exchange) { sender.begin() }
         var limits = MessageLimits(sendTimeout, .zero, at: .now())
         while let (end, error) = limits.next(stage(of: exchange), at: .now()) {
             let span = end.subtractingSaturating(.now())
             if span <= 0, giveUp(exchange, error) != nil { break }
-            waitForRoom(span)
+            waitForRoom(span, or: sender)
             send()
         }
         _ = try outcome(of: exchange)
@@ -206,7 +214,7 @@ extension GRunLoop.RemoteMessagePort {
 }
 
 /// Until when a message may wait to be sent, and then its reply.
-private struct MessageLimits {
+struct MessageLimits {
     private let sendEnd: Nanoseconds
     private let receiveSpan: Nanoseconds
     private var receiveEnd: Nanoseconds?
