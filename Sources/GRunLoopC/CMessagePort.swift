@@ -300,6 +300,53 @@ public func grun_remote_message_port_request(
 }
 
 @c @implementation
+public func grun_remote_message_port_start_request(
+    _ port: OpaquePointer?, _ id: gint32, _ data: OpaquePointer?, _ descriptors: UnsafePointer<gint>?,
+    _ count: guint, _ sendTimeout: gdouble, _ receiveTimeout: gdouble, _ loop: OpaquePointer?,
+    _ mode: UnsafePointer<CChar>?, _ function: GRunReplyFunc?, _ userData: gpointer?, _ notify: GDestroyNotify?,
+    _ error: UnsafeMutablePointer<UnsafeMutablePointer<GError>?>?
+) -> guint32 {
+    Call.of { call in
+        guard let port = call.remotePort(port), let descriptors = call.descriptors(descriptors, count),
+            let sendTimeout = call.seconds(sendTimeout, "!isnan (send_timeout)"),
+            let receiveTimeout = call.seconds(receiveTimeout, "!isnan (receive_timeout)"),
+            let loop = call.loop(loop), let mode = call.mode(mode), let function = call.function(function),
+            call.error(error)
+        else { return 0 }
+        let closure = Closure(function, userData, notify)
+        return call.sends(error) { () throws(GRunLoop.MessageRequestError) in
+            try port.startRequest(
+                id, GRunLoop.MessageData(data), descriptors: descriptors, sendTimeout: sendTimeout,
+                receiveTimeout: receiveTimeout, on: loop, replyMode: mode
+            ) { closure.call(port, id, $0) }
+        } ?? 0
+    }
+}
+
+extension Closure where Function == GRunReplyFunc {
+    fileprivate func call(
+        _ port: GRunLoop.RemoteMessagePort, _ id: Int32,
+        _ outcome: Result<GRunLoop.RemoteMessagePort.Reply, GRunLoop.MessageRequestError>
+    ) {
+        switch outcome {
+        case .success(let reply):
+            let message = CMessage(reply, to: id)
+            withExtendedLifetime((port, message)) { function(borrowed(port), borrowed(message), nil, data) }
+        case .failure(let reason):
+            var error: UnsafeMutablePointer<GError>?
+            fail(&error, reason)
+            withExtendedLifetime(port) { function(borrowed(port), nil, error, data) }
+            g_error_free(error)
+        }
+    }
+}
+
+@c @implementation
+public func grun_remote_message_port_cancel_request(_ port: OpaquePointer?, _ request: guint32) -> gboolean {
+    Call.of { $0.remotePort(port)?.cancelRequest(request) ?? false }.gboolean
+}
+
+@c @implementation
 public func grun_remote_message_port_send(
     _ port: OpaquePointer?, _ id: gint32, _ data: OpaquePointer?, _ descriptors: UnsafePointer<gint>?,
     _ count: guint, _ sendTimeout: gdouble, _ mode: UnsafePointer<CChar>?,

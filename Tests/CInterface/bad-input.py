@@ -52,6 +52,7 @@ GOOD = OBJECTS | {
     "GBytes*": "good.bytes",
     "GRunMessagePortFunc": "on_sent_message",
     "GRunMessageReplyingFunc": "on_question",
+    "GRunReplyFunc": "on_reply",
     "const gint*": "good_fds",
     "guint*": "&good.count",
     "gint32": "1",
@@ -159,7 +160,8 @@ def cases(arguments, index):
     elif kind in SYMBOLS:
         symbol = SYMBOLS[kind]
         yield GOOD[kind], 0, "grun_%s_invalidate (%s);" % (symbol, GOOD[kind]), {}
-        if any(each.type == "GRunLoop*" for each in arguments) and kind != "GRunSource*":
+        kept_by_itself = kind in ("GRunSource*", "GRunRemoteMessagePort*")
+        if any(each.type == "GRunLoop*" for each in arguments) and not kept_by_itself:
             # It is in another loop.
             error = ", NULL" if symbol.endswith(("_source", "message_port")) else ""
             add = "grun_loop_add_%s (good.other_loop, %s, GRUN_MODE_DEFAULT%s);" % (symbol, GOOD[kind], error)
@@ -252,6 +254,10 @@ static GBytes *on_question(GRunMessagePort *port, GRunMessage *message, gpointer
 {
     (void)port; (void)message; (void)data;
     return NULL;
+}
+static void on_reply(GRunRemoteMessagePort *port, GRunMessage *reply, const GError *error, gpointer data)
+{
+    (void)port; (void)reply; (void)error; (void)data;
 }
 static void on_loop(GRunLoop *loop, gpointer data) { (void)loop; (void)data; }
 static inline void g_clear_array(GPtrArray *array) { if (array) g_ptr_array_unref(array); }

@@ -98,6 +98,10 @@ static GBytes *on_question(GRunMessagePort *port, GRunMessage *message, gpointer
     (void)port; (void)message; (void)data;
     return NULL;
 }
+static void on_reply(GRunRemoteMessagePort *port, GRunMessage *reply, const GError *error, gpointer data)
+{
+    (void)port; (void)reply; (void)error; (void)data;
+}
 static void on_loop(GRunLoop *loop, gpointer data) { (void)loop; (void)data; }
 
 static const char *good_modes[] = {"bad", "worse", NULL};

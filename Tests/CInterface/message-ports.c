@@ -324,6 +324,152 @@ static void check_answering_later(void)
     clear(&inbox);
 }
 
+typedef struct {
+    Inbox *inbox;
+    GRunMessage *reply;
+    GError *error;
+    guint calls;
+    guint lets_go;
+} Started;
+
+static void end(GRunRemoteMessagePort *port, GRunMessage *reply, const GError *error, gpointer data)
+{
+    Started *started = data;
+    g_assert_true(grun_remote_message_port_ref(port) == port);
+    grun_remote_message_port_unref(port);
+    g_assert_true(grun_loop_get_current() == started->inbox->count.loop);
+    g_assert_cmpuint(started->lets_go, ==, 0);
+    started->calls++;
+    if (reply != NULL)
+        started->reply = grun_message_ref(reply);
+    if (error != NULL)
+        started->error = g_error_copy(error);
+}
+
+static void let_go_of_started(gpointer started) { ((Started *)started)->lets_go++; }
+
+static guint32 start(GRunRemoteMessagePort *port, gint32 id, gdouble limit, Started *started, GError **error)
+{
+    g_autoptr(GBytes) data = bytes_of("later");
+    return grun_remote_message_port_start_request(
+        port, id, data, NULL, 0, 1, limit, started->inbox->count.loop, MODE, end, started, let_go_of_started, error);
+}
+
+static void wait_for(Started *started)
+{
+    g_assert_cmpuint(started->calls, ==, 0);
+    while (started->calls == 0)
+        grun_loop_run_in_mode(started->inbox->count.loop, MODE, 10, TRUE);
+    while (started->lets_go == 0)
+        grun_loop_run_in_mode(started->inbox->count.loop, MODE, 0, FALSE);
+    g_assert_cmpuint(started->calls, ==, 1);
+    g_assert_cmpuint(started->lets_go, ==, 1);
+}
+
+static void wait_for_error(Started *started, GRunMessageRequestError code)
+{
+    wait_for(started);
+    g_assert_null(started->reply);
+    g_assert_error(started->error, GRUN_MESSAGE_REQUEST_ERROR, (gint)code);
+    g_error_free(started->error);
+}
+
+static gpointer start_elsewhere(gpointer data)
+{
+    g_autoptr(GRunRemoteMessagePort) port = look_up();
+    g_assert_cmpuint(start(port, 9, 10, data, NULL), !=, 0);
+    return NULL;
+}
+
+// A loop whose thread ends before the reply is there.
+static void check_start_on_ended_loop(Inbox *inbox, GRunRemoteMessagePort *remote)
+{
+    GRunThread *thread = grun_thread_new("short", NULL, NULL, NULL);
+    g_autoptr(GRunLoop) other = grun_loop_ref(grun_thread_get_loop(thread));
+    Started started = {.inbox = inbox};
+    g_assert_cmpuint(
+        grun_remote_message_port_start_request(
+            remote, 3, NULL, NULL, 0, 1, 1000, other, GRUN_MODE_COMMON, end, &started, let_go_of_started, NULL), !=, 0);
+    grun_thread_stop(thread);
+    grun_thread_join(thread);
+    grun_thread_unref(thread);
+    g_assert_cmpuint(started.calls, ==, 0);
+    g_assert_cmpuint(started.lets_go, ==, 1);
+    g_autoptr(GError) error = NULL;
+    g_assert_cmpuint(
+        grun_remote_message_port_start_request(
+            remote, 3, NULL, NULL, 0, 1, 1, other, GRUN_MODE_COMMON, end, &started, let_go_of_started, &error), ==, 0);
+    g_assert_error(error, GRUN_MESSAGE_REQUEST_ERROR, GRUN_MESSAGE_REQUEST_ERROR_LOOP_ENDED);
+    g_assert_cmpuint(started.calls, ==, 0);
+    g_assert_cmpuint(started.lets_go, ==, 2);
+}
+
+static void check_starting(void)
+{
+    GRunLoop *loop = grun_loop_get_current();
+    Inbox inbox = inbox_of(loop);
+    GRunMessagePort *port = new_port(&inbox, MODE);
+    g_autoptr(GRunRemoteMessagePort) remote = look_up();
+    g_autoptr(GError) error = NULL;
+
+    // Sent at once, so before a message that is sent next.
+    Started started = {.inbox = &inbox};
+    guint32 number = start(remote, 1, 10, &started, &error);
+    g_assert_no_error(error);
+    g_assert_cmpuint(number, !=, 0);
+    g_assert_true(grun_remote_message_port_send(remote, 2, NULL, NULL, 0, 0, NULL, NULL));
+    wait_for(&started);
+    g_assert_no_error(started.error);
+    g_assert_cmpint(grun_message_get_id(started.reply), ==, 1);
+    g_assert_cmpuint(g_bytes_get_size(grun_message_get_data(started.reply)), ==, strlen("later"));
+    grun_message_unref(started.reply);
+    while (inbox.count.calls < 2)
+        grun_loop_run_in_mode(loop, MODE, 10, TRUE);
+    g_assert_cmpstr(inbox.came->str, ==, "1:later? 2: ");
+    g_assert_false(grun_remote_message_port_cancel_request(remote, number));
+
+    // From another thread, several at a time.
+    Started many[3] = {{.inbox = &inbox}, {.inbox = &inbox}, {.inbox = &inbox}};
+    for (guint index = 0; index < G_N_ELEMENTS(many); index++)
+        g_thread_join(g_thread_new("starts", start_elsewhere, &many[index]));
+    while (many[0].lets_go + many[1].lets_go + many[2].lets_go < 3)
+        grun_loop_run_in_mode(loop, MODE, 10, TRUE);
+    for (guint index = 0; index < G_N_ELEMENTS(many); index++)
+        g_clear_pointer(&many[index].reply, grun_message_unref);
+    grun_message_port_invalidate(port);
+    grun_message_port_unref(port);
+
+    port = grun_message_port_new(NAME, keep, &inbox, let_go_of_inbox, &error);
+    g_assert_no_error(error);
+    g_assert_true(grun_loop_add_message_port(loop, port, MODE, &error));
+    g_autoptr(GRunRemoteMessagePort) silent = look_up();
+    started = (Started){.inbox = &inbox};
+    g_assert_cmpuint(start(silent, 1, 0.02, &started, NULL), !=, 0);
+    wait_for_error(&started, GRUN_MESSAGE_REQUEST_ERROR_RECEIVE_TIMEOUT);
+    started = (Started){.inbox = &inbox};
+    number = start(silent, 1, 1000, &started, NULL);
+    g_assert_true(grun_remote_message_port_cancel_request(silent, number));
+    g_assert_false(grun_remote_message_port_cancel_request(silent, number));
+    g_assert_false(grun_remote_message_port_cancel_request(silent, 0));
+    wait_for_error(&started, GRUN_MESSAGE_REQUEST_ERROR_CANCELLED);
+    check_start_on_ended_loop(&inbox, silent);
+    started = (Started){.inbox = &inbox};
+    g_assert_cmpuint(start(silent, 1, 1000, &started, NULL), !=, 0);
+    grun_message_port_invalidate(port);
+    grun_message_port_unref(port);
+    wait_for_error(&started, GRUN_MESSAGE_REQUEST_ERROR_BECAME_INVALID);
+
+    started = (Started){.inbox = &inbox};
+    g_assert_cmpuint(start(silent, 1, 1000, &started, &error), ==, 0);
+    g_assert_error(error, GRUN_MESSAGE_REQUEST_ERROR, GRUN_MESSAGE_REQUEST_ERROR_IS_INVALID);
+    g_assert_cmpuint(started.calls, ==, 0);
+    g_assert_cmpuint(started.lets_go, ==, 1);
+    // Nothing of them is left in the mode.
+    g_clear_pointer(&inbox.last, grun_message_unref);
+    g_assert_cmpint(grun_loop_run_in_mode(loop, MODE, 0, FALSE), ==, GRUN_RESULT_FINISHED);
+    clear(&inbox);
+}
+
 static void check_full_queue(void)
 {
     GRunLoop *loop = grun_loop_get_current();
@@ -390,5 +536,6 @@ void check_message_port(void)
     check_asking();
     check_names();
     check_answering_later();
+    check_starting();
     check_full_queue();
 }

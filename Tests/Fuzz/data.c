@@ -167,6 +167,7 @@ void fuzz_on_GRunNotificationFunc(const char *name, gpointer sender, GBytes *dat
 void fuzz_on_GRunPortFunc(GRunPortMessage *message, gpointer user_data);
 void fuzz_on_GRunMessagePortFunc(GRunMessagePort *port, GRunMessage *message, gpointer user_data);
 GBytes *fuzz_on_GRunMessageReplyingFunc(GRunMessagePort *port, GRunMessage *message, gpointer user_data);
+void fuzz_on_GRunReplyFunc(GRunRemoteMessagePort *port, GRunMessage *reply, const GError *error, gpointer user_data);
 void fuzz_on_GRunThreadSetUpFunc(GRunLoop *loop, gpointer user_data);
 void fuzz_on_GRunVirtualTimeFunc(GRunLoop *loop, gpointer user_data);
 
@@ -262,6 +263,14 @@ GBytes *fuzz_on_GRunMessageReplyingFunc(GRunMessagePort *port, GRunMessage *mess
 {
     call(user_data, sent_kinds, (gpointer[]){port, message}, 2);
     return random_chance(30) ? NULL : g_bytes_ref(grun_message_get_data(message));
+}
+
+void fuzz_on_GRunReplyFunc(GRunRemoteMessagePort *port, GRunMessage *reply, const GError *error, gpointer user_data)
+{
+    if ((reply == NULL) == (error == NULL))
+        fuzz_fail("a request ended with a reply and an error, or with neither");
+    Kind kinds[] = {KIND_REMOTE_MESSAGE_PORT, KIND_MESSAGE};
+    call(user_data, kinds, (gpointer[]){port, reply}, reply != NULL ? 2 : 1);
 }
 
 void fuzz_on_GRunThreadSetUpFunc(GRunLoop *loop, gpointer user_data)

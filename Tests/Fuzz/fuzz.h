@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define MAX_VALUES 9
+#define MAX_VALUES 13
 #define MAX_DEPTH 4
 
 // MARK: The table of calls, which generate.py writes

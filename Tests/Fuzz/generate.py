@@ -47,6 +47,7 @@ FUNCTIONS = {
     "GRunPortFunc": "void (GRunPortMessage *, gpointer)",
     "GRunMessagePortFunc": "void (GRunMessagePort *, GRunMessage *, gpointer)",
     "GRunMessageReplyingFunc": "GBytes* (GRunMessagePort *, GRunMessage *, gpointer)",
+    "GRunReplyFunc": "void (GRunRemoteMessagePort *, GRunMessage *, const GError *, gpointer)",
     "GRunThreadSetUpFunc": "void (GRunLoop *, gpointer)",
     "GRunVirtualTimeFunc": "void (GRunLoop *, gpointer)",
 }
@@ -204,8 +205,8 @@ def print_function(symbol, node):
     nodes = [(each.get("name"), type_of(each), each) for each in (parameters if parameters is not None else [])]
     if node.get("throws") == "1":
         nodes.append(("error", "GError**", None))
-    if len(nodes) > 9:
-        fail(f"{symbol} has {len(nodes)} arguments, and MAX_VALUES is 9")
+    if len(nodes) > 13:
+        fail(f"{symbol} has {len(nodes)} arguments, and MAX_VALUES is 13")
     # The array needs one even where there is none.
     texts, passed = [], []
     for index, (name, kind, each) in enumerate(nodes):

@@ -263,3 +263,26 @@ extension GRunLoop {
     /// name, and only where ``boxedType`` is not 0.
     package static func registerBoxedType(named name: String) -> GType { Boxed.register(name) }
 }
+
+// MARK: Requests to message ports for which nobody waits
+
+extension GRunLoop.RemoteMessagePort {
+    /// ``request(_:_:descriptors:sendTimeout:receiveTimeout:on:replyMode:)`` whose end `completion` is told of, on the
+    /// loop's thread, once, and not before this has returned. Returns the number of ``cancelRequest(_:)``, which is not
+    /// 0. If the loop ends before the request, `completion` is let go of.
+    package func startRequest(
+        _ id: Int32, _ data: GRunLoop.MessageData, descriptors: [Int32], sendTimeout: Duration,
+        receiveTimeout: Duration, on loop: GRunLoop, replyMode: GRunLoop.Mode,
+        completion: @escaping @Sendable (Result<Reply, GRunLoop.MessageRequestError>) -> Void
+    ) throws(GRunLoop.MessageRequestError) -> UInt32 {
+        guard !Fork.refuses("RemoteMessagePort.startRequest") else { throw .isInvalid }
+        return try MessageRequest.start(
+            id, data, descriptors, sendTimeout, receiveTimeout, to: self, on: loop, replyMode, completion: completion)
+    }
+
+    /// Ends a request that was started by `startRequest`, with ``GRunLoop/MessageRequestError/cancelled``. Returns
+    /// whether it was under way. Any thread.
+    package func cancelRequest(_ number: UInt32) -> Bool {
+        !Fork.refuses("RemoteMessagePort.cancelRequest") && giveUp(conversation: number, .cancelled)
+    }
+}

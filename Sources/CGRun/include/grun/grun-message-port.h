@@ -401,6 +401,80 @@ GRunMessage *grun_remote_message_port_request (GRunRemoteMessagePort *port,
                                                GError **error);
 
 /**
+ * GRunReplyFunc:
+ * @port: the port that was asked
+ * @reply: (nullable): the reply, which may be without data; take a reference to keep it. %NULL if there is none
+ * @error: (nullable): why there is none, of the domain %GRUN_MESSAGE_REQUEST_ERROR; else %NULL
+ * @user_data: (closure): what was given with the function
+ *
+ * Called on the loop's thread, once, when a request has ended.
+ */
+typedef void (*GRunReplyFunc) (GRunRemoteMessagePort *port,
+                               GRunMessage *reply,
+                               const GError *error,
+                               gpointer user_data);
+
+/**
+ * grun_remote_message_port_start_request:
+ * @port: a remote message port
+ * @id: what the message means
+ * @data: (nullable): up to 1,610,612,736 bytes, which nobody changes; %NULL is none
+ * @fds: (nullable) (array length=n_fds): descriptors, of which the receiver gets copies. They stay the caller's, who
+ *   may close them once this has returned
+ * @n_fds: how many, up to 16
+ * @send_timeout: how long to wait for room in the port's queue, in seconds. Less than a millisecond: it is tried once.
+ *   Ten days and more: no limit
+ * @receive_timeout: how long to wait for the reply once the loop knows that the message was sent, in seconds. Zero or
+ *   negative: what is there when the loop next looks. 16 years and more: no limit
+ * @loop: who receives the reply: it must run, or be hosted
+ * @mode: in which mode it does so, %GRUN_MODE_COMMON as a rule
+ * @func: (scope notified) (closure user_data) (destroy notify): what to call with the reply, or with the reason why
+ *   there is none; not before this has returned
+ * @user_data: (nullable): what to give to @func
+ * @notify: (nullable): called with @user_data after @func; also if @loop ends before the request, when @func is not
+ *   called
+ * @error: where to put an error of the domain %GRUN_MESSAGE_REQUEST_ERROR, or %NULL
+ *
+ * Sends a message, and has a function called with the reply. Nothing is run or blocked meanwhile. The port is kept
+ * until then.
+ *
+ * Threads: any. There is no corresponding Core Foundation function; GLib's way is `g_dbus_connection_call`.
+ *
+ * Returns: the number of the request, for grun_remote_message_port_cancel_request(); 0 with an error: then @func is
+ *   not called, and @notify was
+ */
+GRUN_AVAILABLE_IN_1_0
+guint32 grun_remote_message_port_start_request (GRunRemoteMessagePort *port,
+                                                gint32 id,
+                                                GBytes *data,
+                                                const gint *fds,
+                                                guint n_fds,
+                                                gdouble send_timeout,
+                                                gdouble receive_timeout,
+                                                GRunLoop *loop,
+                                                const char *mode,
+                                                GRunReplyFunc func,
+                                                gpointer user_data,
+                                                GDestroyNotify notify,
+                                                GError **error);
+
+/**
+ * grun_remote_message_port_cancel_request:
+ * @port: a remote message port
+ * @request: what grun_remote_message_port_start_request() has returned
+ *
+ * Ends a request: its function is called, on its loop's thread and not in here, with
+ * %GRUN_MESSAGE_REQUEST_ERROR_CANCELLED. A reply that comes later is dropped.
+ *
+ * Threads: any. GLib's counterpart is `g_cancellable_cancel`.
+ *
+ * Returns: %FALSE if it has ended, and if its function is about to be called with a reply
+ */
+GRUN_AVAILABLE_IN_1_0
+gboolean grun_remote_message_port_cancel_request (GRunRemoteMessagePort *port,
+                                                  guint32 request);
+
+/**
  * grun_remote_message_port_send:
  * @port: a remote message port
  * @id: what the message means

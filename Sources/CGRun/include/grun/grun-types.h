@@ -337,6 +337,8 @@ GQuark grun_error_quark (void);
  * one of them is not open, memory or descriptors are used up. The message tells
  * @GRUN_MESSAGE_REQUEST_ERROR_BECAME_INVALID: the port has become invalid since, as when its process has ended
  * @GRUN_MESSAGE_REQUEST_ERROR_UNANSWERED: whoever had the message let go of it without a reply
+ * @GRUN_MESSAGE_REQUEST_ERROR_CANCELLED: grun_remote_message_port_cancel_request() was called
+ * @GRUN_MESSAGE_REQUEST_ERROR_LOOP_ENDED: the thread of the loop that was to receive the reply has ended
  *
  * Why a message was not sent, or has no answer. The results of `CFMessagePortSendRequest`, with the same values down to
  * -5.
@@ -348,7 +350,9 @@ typedef enum
   GRUN_MESSAGE_REQUEST_ERROR_IS_INVALID = -3,
   GRUN_MESSAGE_REQUEST_ERROR_TRANSPORT_ERROR = -4,
   GRUN_MESSAGE_REQUEST_ERROR_BECAME_INVALID = -5,
-  GRUN_MESSAGE_REQUEST_ERROR_UNANSWERED = -6
+  GRUN_MESSAGE_REQUEST_ERROR_UNANSWERED = -6,
+  GRUN_MESSAGE_REQUEST_ERROR_CANCELLED = -7,
+  GRUN_MESSAGE_REQUEST_ERROR_LOOP_ENDED = -8
 } GRunMessageRequestError;
 
 /**

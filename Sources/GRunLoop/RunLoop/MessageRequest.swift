@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// A request for which neither a thread nor a task waits: a loop tells of its end.
+
+/// Kept by a source in the loop's mode, which is performed each time that the request gets on. If the loop ends before
+/// it does, it is let go of, and nobody is told.
+final class MessageRequest: @unchecked Sendable {
+    private let port: GRunLoop.RemoteMessagePort
+    private let reader: MessageReader
+    private let mode: GRunLoop.Mode
+    private weak var source: GRunLoop.Source?
+    private var exchange: MessageExchange?
+    // From here on of the loop's thread.
+    private var limits: MessageLimits
+    private var timer: GRunLoop.Timer?
+    private var timerEnd: Nanoseconds?
+    /// Nil once it was called.
+    private var completion: (@Sendable (MessageExchange.Outcome) -> Void)?
+
+    /// Sends the request. `completion` is called on the loop's thread, once, and not before this has returned. Returns
+    /// the number of ``GRunLoop/RemoteMessagePort/cancelRequest(_:)``, which is not 0.
+    static func start(
+        _ id: Int32, _ data: GRunLoop.MessageData, _ descriptors: [Int32], _ sendTimeout: Duration,
+        _ receiveTimeout: Duration, to port: GRunLoop.RemoteMessagePort, on loop: GRunLoop, _ mode: GRunLoop.Mode,
+        completion: @escaping @Sendable (MessageExchange.Outcome) -> Void
+    ) throws(GRunLoop.MessageRequestError) -> UInt32 {
+        if loop.isDead { throw .loopEnded }
+        guard let reader = port.reader(on: loop) else { throw .isInvalid }
+        let request = MessageRequest(
+            to: port, reader, mode, MessageLimits(sendTimeout, receiveTimeout, at: loop.time), completion)
+        let source = GRunLoop.Source { request.look() }
+        request.source = source
+        let exchange = try port.prepare(.request, id, data, descriptors) { [weak source] in
+            source?.signal()
+            loop.wakeUp()
+        }
+        try port.start(exchange)
+        try port.beginWaiting(for: exchange, by: reader, in: mode)
+        // From here on there is something to leave.
+        request.exchange = exchange
+        loop.add(source, forMode: mode)
+        // Its limits are looked at by the loop, and it may be done already.
+        exchange.progress()
+        return exchange.conversation
+    }
+
+    private init(
+        to port: GRunLoop.RemoteMessagePort, _ reader: MessageReader, _ mode: GRunLoop.Mode, _ limits: MessageLimits,
+        _ completion: @escaping @Sendable (MessageExchange.Outcome) -> Void
+    ) {
+        self.port = port
+        self.reader = reader
+        self.mode = mode
+        self.limits = limits
+        self.completion = completion
+    }
+
+    deinit {
+        guard let exchange, completion != nil, !Fork.isChild else { return }
+        port.giveUp(exchange, .loopEnded)
+        leave()
+    }
+
+    private func leave() {
+        reader.end(in: mode)
+        timer?.invalidate()
+        source?.invalidate()
+    }
+
+    private func look() {
+        guard let exchange, let completion else { return }
+        while let (end, error) = limits.next(port.stage(of: exchange), at: reader.loop.time) {
+            // A limit for the reply is over when its timer fires: what has come by then was looked at before.
+            let isOver = end <= reader.loop.time && (error == .sendTimeout || timerEnd == end)
+            guard isOver else { return wait(until: end) }
+            port.giveUp(exchange, error)
+        }
+        guard case .done(let outcome) = port.stage(of: exchange) else { return }
+        self.completion = nil
+        leave()
+        completion(outcome)
+    }
+
+    private func wait(until end: Nanoseconds) {
+        guard timerEnd != end else { return }
+        timer?.invalidate()
+        timerEnd = end
+        timer = end == .never ? nil : GRunLoop.Timer(fireAt: end.instant) { [weak self] _ in self?.look() }
+        if let timer { reader.loop.add(timer, forMode: mode) }
+    }
+}
