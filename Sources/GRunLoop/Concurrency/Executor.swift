@@ -114,7 +114,7 @@ extension GRunLoop {
         if let made {
             add(made, forMode: .common)
             // Another thread has enqueued a job already, before the source was in a loop that it could wake.
-            if made.isSignalled { wakeUp() }
+            if made.isSignalled { wakeUpEveryRun() }
         }
         return executor
     }

@@ -94,7 +94,7 @@ final class JobQueue: @unchecked Sendable {
 
     private func wake() {
         // The thread may end meanwhile: it runs the remaining jobs itself, and the source has no loop any more.
-        source?.signalAnsweringLoop()?.wakeUp()
+        source?.signalAnsweringLoop()?.wakeUpEveryRun()
     }
 
     // MARK: On the loop's thread

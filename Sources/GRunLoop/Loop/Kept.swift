@@ -8,6 +8,8 @@ struct Kept {
     private var first: AnyObject?
     private var others: [Any] = []
 
+    @inline(__always) var isEmpty: Bool { first == nil && others.isEmpty }
+
     @inline(__always) mutating func keep(_ object: AnyObject) {
         if first == nil { first = object } else { keepMore(object) }
     }

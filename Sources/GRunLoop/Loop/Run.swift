@@ -12,7 +12,7 @@ final class Run {
     @exclusivity(unchecked) var turns = Turns()
     /// A stop belongs to one run: neither its parent's nor the next one's (items 58 to 62).
     var isStopped = false
-    /// Another thread's wake-up counted for this run, which has not begun a pass since.
+    /// A wake-up that a nested run may serve counted for this run, too, which has not begun a pass since.
     var heardWakeUp = false
 
     // MARK: The limit, of a run of ours

@@ -60,18 +60,24 @@ extension GRunLoop {
         lock.withLock { wakeUpLocked() }?.send()
     }
 
+    /// Which of the runs for which a wake-up counts now make a pass before they sleep.
     enum Reach {
-        case innermostRun, everyRun
+        /// The one that is stopped.
+        case innermostRun
+        /// If another thread asks, every one; else the innermost one, though an outer one may be meant (item 73).
+        case everyRunFromElsewhere
+        /// Every one: something is delivered, and a nested run may be in another mode.
+        case everyRun
     }
 
     /// With the lock held: wakes the loop, unless it would not sleep before another pass anyway (items 68 to 71).
-    ///
-    /// - Parameter reach: a stop is for the innermost run; anything else may be for every run for which it counts now.
-    func wakeUpLocked(for reach: Reach = .everyRun) -> Kick? {
+    func wakeUpLocked(for reach: Reach = .everyRunFromElsewhere) -> Kick? {
         // Where a callout of ours runs a foreign loop, its run counts wake-ups. Without a run the host's next prepare
         // sees it.
         if let innermost {
-            if reach == .everyRun, !isHeardLocked(by: innermost), !isCurrent { noteHeardLocked() }
+            if reach != .innermostRun, !isHeardLocked(by: innermost), reach == .everyRun || !isCurrent {
+                noteHeardLocked()
+            }
             guard innermost._withUnsafeGuaranteedRef({ $0.run.stage.countsWakeUps }) else { return nil }
             owed.owe(.wakeUp)
         } else {
@@ -83,35 +89,30 @@ extension GRunLoop {
     /// The same, unless it is the loop's own thread that asks.
     func wakeUpIfElsewhereLocked() -> Kick? { isCurrent ? nil : wakeUpLocked() }
 
-    /// As ``wakeUp()``, but each run for which it counts makes a pass before it sleeps, also if the loop's own thread
-    /// asks in a nested run, which serves it (item 73). For what a run must not sleep over.
+    /// As ``wakeUp()``, after something was delivered.
     func wakeUpEveryRun() {
         guard !refuses("wakeUp") else { return }
-        lock.withLock { () -> Kick? in
-            noteHeardLocked()
-            return wakeUpLocked()
-        }?.send()
+        lock.withLock { wakeUpLocked(for: .everyRun) }?.send()
     }
 
     /// With the lock held: idle work has come. The loop's own thread comes to it before it sleeps, unless it is about
     /// to.
     func wakeUpForIdleWorkLocked() -> Kick? { isCurrent && !sleep.isUnderWay ? nil : wakeUpLocked() }
 
-    /// With the lock held: another thread's wake-up is owed, of which the innermost run and so the outer ones have
-    /// heard. Of a burst only the first one walks along the frames.
+    /// With the lock held: a wake-up is owed, of which the innermost run and so the outer ones have heard. Of a burst
+    /// only the first one walks along the frames.
     private func isHeardLocked(by innermost: Unmanaged<Frame>) -> Bool {
         owed.contains(.wakeUp) && innermost._withUnsafeGuaranteedRef { $0.run.heardWakeUp }
     }
 
-    /// With the lock held: every run in which another thread's wake-up counts makes a pass before it sleeps, though a
-    /// nested one may serve it.
+    /// With the lock held: every run in which a wake-up counts makes a pass before it sleeps, though a nested one may
+    /// serve it.
     @inline(never) private func noteHeardLocked() {
         for frame in framesLocked where frame.run.stage.countsWakeUps { frame.run.heardWakeUp = true }
     }
 
-    /// With the lock held, before a sleep: there is none if the run was stopped, or if a nested run has served another
-    /// thread's wake-up that counted for this run. Core Foundation sleeps in the latter case until something else
-    /// happens.
+    /// With the lock held, before a sleep: there is none if the run was stopped, or if a nested run has served a
+    /// wake-up that counted for this run. Core Foundation sleeps in the latter case until something else happens.
     func recallWakeUpLocked(_ run: Run) {
         guard run.isStopped || run.heardWakeUp else { return }
         run.heardWakeUp = false

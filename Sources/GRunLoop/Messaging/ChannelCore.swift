@@ -142,7 +142,7 @@ import Synchronization
 
     /// Once a burst.
     static func tell(_ source: GRunLoop.Source) {
-        source.signalAnsweringLoop()?.wakeUp()
+        source.signalAnsweringLoop()?.wakeUpEveryRun()
     }
 
     // MARK: The batch. The receiver's

@@ -54,7 +54,7 @@ extension ChannelCore {
         guard let source = lock.withLock({ guarded.source }) else { return }
         loop.add(source, forMode: name)
         // It may have been told of elements while it was in no mode.
-        if source.isSignalled { loop.wakeUp() }
+        if source.isSignalled { loop.wakeUpEveryRun() }
     }
 
     /// Adds the channel to a mode of its loop. Any thread.

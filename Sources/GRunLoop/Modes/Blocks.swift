@@ -95,7 +95,7 @@ extension GRunLoop {
             return nil
         }
         if !owed.contains(.news), !isCurrent { owed.owe(.news) }
-        return wakeUpLocked()
+        return wakeUpLocked(for: .everyRun)
     }
 
     /// Releases the block where no lock is held: the deinit of what it captured is user code.

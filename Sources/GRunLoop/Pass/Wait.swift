@@ -199,6 +199,10 @@ extension GRunLoop {
             // The sleep is ended by way of the first context or, if other threads own them all, of the loop's own
             // eventfd. A poll without waiting needs neither.
             if until != .min {
+                guard frame.kept.isEmpty else {
+                    releaseKeptLocked(frame, mode)
+                    continue
+                }
                 let waker: Waker =
                     contexts.isEmpty ? .descriptor(wakeDescriptor) : .context(contexts[0].context)
                 sleep.begin(in: mode, wokenBy: waker, until: until)
@@ -224,6 +228,16 @@ extension GRunLoop {
             if let stuck = poller.stuckDescriptor { Self.endForClosedDescriptor(stuck) }
             acquireContextsLocked(frame, mode)
         }
+    }
+
+    /// Before a sleep is announced: a deinit that runs the loop would end the announced one, and no stop or wake-up
+    /// would end the sleep that follows.
+    @inline(never) private func releaseKeptLocked(_ frame: Frame, _ mode: ModeState) {
+        lock.unlock()
+        frame.kept.drop()
+        lock.lock()
+        recallWakeUpLocked(frame.run)
+        acquireContextsLocked(frame, mode)
     }
 
     private func explainStrandedLocked() {

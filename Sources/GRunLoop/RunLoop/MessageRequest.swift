@@ -31,7 +31,7 @@ final class MessageRequest: @unchecked Sendable {
         request.source = source
         let exchange = try port.prepare(.request, id, data, descriptors) { [weak source] in
             source?.signal()
-            loop.wakeUp()
+            loop.wakeUpEveryRun()
         }
         try port.start(exchange)
         try port.beginWaiting(for: exchange, by: reader, in: mode)

@@ -60,7 +60,7 @@ extension GRunLoop {
             for name in names { add(place.source, forMode: name) }
         }
         place.source.signal()
-        wakeUp()
+        wakeUpEveryRun()
     }
 
     private func performQueued(_ names: Set<Mode>) {

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the loop's own thread delivers to an outer run is not slept over, whatever a nested run has served.
+
+import GRunLoop
+import Glibc
+import TestSupport
+import Testing
+
+@Suite("Nested runs: deliveries") struct NestedRunsDeliveryTests {
+    /// By which something is delivered to the mode Outer.
+    enum Way: CaseIterable, Sendable {
+        case block, perform, channel, job, notification, port
+
+        /// Returns what delivers, from the loop's own thread, so that `body` is called.
+        func prepare(
+            _ loop: GRunLoop, _ mode: GRunLoop.Mode, _ body: @escaping @Sendable () -> Void
+        ) throws -> @Sendable () -> Void {
+            switch self {
+            case .block: return { loop.async(inModes: [mode], body) }
+            case .perform: return { try? loop.performOnThread(inModes: [mode], body) }
+            case .channel:
+                let channel = GRunLoop.Channel<Int>()
+                channel.receive(on: loop, inModes: [mode]) { _ in body() }
+                return { _ = channel.send(1) }
+            case .job:
+                try loop.addCommonMode(mode)
+                let executor = loop.executor
+                return { Task(executorPreference: executor) { body() } }
+            case .notification:
+                let queue = GRunLoop.NotificationQueue<String, Void>(on: loop)
+                let observation = queue.observe("name") { _ in body() }
+                return {
+                    withExtendedLifetime(observation) {
+                        _ = queue.enqueue(.init(name: "name"), style: .asap, inModes: [mode])
+                    }
+                }
+            case .port:
+                let port = GRunLoop.Port { _ in body() }
+                loop.add(port, forMode: mode)
+                return { _ = port.send(.init(id: 1)) }
+            }
+        }
+    }
+
+    enum Place: CaseIterable, Sendable {
+        case beforeTimers, block, beforeWaiting
+    }
+
+    enum Moment: CaseIterable, Sendable {
+        case before, during, after
+    }
+
+    /// Has `way` deliver to the mode in a callout that runs another mode as well. `done` is recorded, and the run is
+    /// stopped. Returns what must live until then.
+    private static func arrange(
+        _ loop: GRunLoop, _ mode: GRunLoop.Mode, _ way: Way, _ place: Place, _ moment: Moment, _ record: Recorder
+    ) throws -> Any {
+        loop.keepAlive(mode)
+        loop.keepAlive("Nested")
+        let deliver = try way.prepare(loop, mode) {
+            record("done")
+            loop.stop()
+        }
+        let body = { @Sendable in
+            if moment == .before { deliver() }
+            if moment == .during { loop.perform(inModes: ["Nested"], deliver) }
+            loop.wakeUp()
+            loop.run(mode: "Nested", for: .milliseconds(5))
+            if moment == .after { deliver() }
+        }
+        switch place {
+        case .beforeTimers: loop.on(.beforeTimers, mode, repeats: false) { _ in body() }
+        case .block: loop.perform(inModes: [mode], body)
+        case .beforeWaiting: loop.on(.beforeWaiting, mode, repeats: false) { _ in body() }
+        }
+        return deliver
+    }
+
+    @Test(
+        "item 73: what is delivered around a nested run is there before the outer run sleeps", arguments: Way.allCases,
+        Place.allCases)
+    func delivered(way: Way, place: Place) async throws {
+        for moment in Moment.allCases {
+            try await onFreshThread { loop in
+                let record = Recorder()
+                let keeper = try Self.arrange(loop, "Outer", way, place, moment, record)
+                defer { withExtendedLifetime(keeper) {} }
+                #expect(loop.run(mode: "Outer", for: .seconds(3)) == .stopped, "\(moment)")
+                #expect(record.lines == ["done"], "\(moment)")
+            }
+        }
+    }
+
+    @Test("the same in a callout of a host's run", arguments: Way.allCases, Place.allCases)
+    func deliveredUnderHost(way: Way, place: Place) async throws {
+        for moment in Moment.allCases {
+            try await onFreshThread { loop in
+                let record = Recorder()
+                loop.attach()
+                let keeper = try Self.arrange(loop, .default, way, place, moment, record)
+                defer { withExtendedLifetime(keeper) {} }
+                let isLate = Shared(false)
+                let alarm = GLibSource.timeout(loop.homeContext?.pointer, milliseconds: 3000) {
+                    isLate.value = true
+                    return true
+                }
+                iterateHost(loop.homeContext?.pointer) { record.count(of: "done") > 0 || isLate.value }
+                alarm.destroy()
+                #expect(record.lines == ["done"], "\(moment)")
+            }
+        }
+    }
+
+    /// What its own closure takes out of the loop, in the last pass before a sleep: it is let go of after that.
+    enum Last: CaseIterable, Sendable {
+        case observer, timer, port
+
+        func add(to loop: GRunLoop, _ body: @escaping @Sendable () -> Void) {
+            switch self {
+            case .observer:
+                let observer = GRunLoop.Observer(activities: .beforeWaiting) { [weak loop] observer, _ in
+                    body()
+                    loop?.remove(observer, forMode: "Outer")
+                }
+                loop.add(observer, forMode: "Outer")
+            case .timer:
+                let timer = GRunLoop.Timer(interval: .milliseconds(1), repeats: true) { [weak loop] timer in
+                    body()
+                    loop?.remove(timer, forMode: "Outer")
+                }
+                loop.add(timer, forMode: "Outer")
+            case .port:
+                let slot = Shared<GRunLoop.Port?>(nil)
+                let port = GRunLoop.Port { [weak loop] _ in
+                    body()
+                    slot.update { port in
+                        if let port { loop?.remove(port, forMode: "Outer") }
+                        port = nil
+                    }
+                }
+                slot.value = port
+                loop.add(port, forMode: "Outer")
+                _ = port.send(.init())
+            }
+        }
+    }
+
+    @Test("a deinit that runs the loop before a sleep does not take the sleep's end away", arguments: Last.allCases)
+    func runsInDeinit(last: Last) async throws {
+        final class Running: Sendable {
+            let loop: GRunLoop
+            let record: Recorder
+            init(_ loop: GRunLoop, _ record: Recorder) { (self.loop, self.record) = (loop, record) }
+            deinit {
+                record("deinit")
+                loop.run(mode: "Nested", for: .milliseconds(5))
+            }
+        }
+        try await onFreshThread { loop in
+            let record = Recorder()
+            loop.keepAlive("Outer")
+            loop.keepAlive("Nested")
+            last.add(to: loop) { [running = Running(loop, record)] in withExtendedLifetime(running) {} }
+            let other = LoopThread { _ in
+                _ = record.wait(for: "deinit")
+                usleep(100_000)
+                loop.stop()
+            }
+            #expect(loop.run(mode: "Outer", for: .seconds(3)) == .stopped)
+            other.join()
+        }
+    }
+}
