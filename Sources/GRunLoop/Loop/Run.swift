@@ -12,7 +12,7 @@ final class Run {
     @exclusivity(unchecked) var turns = Turns()
     /// A stop belongs to one run: neither its parent's nor the next one's (items 58 to 62).
     var isStopped = false
-    /// A wake-up that a nested run may serve counted for this run, too, which has not begun a pass since.
+    /// A wake-up counted for this run, which has not begun a pass since.
     var heardWakeUp = false
 
     // MARK: The limit, of a run of ours
@@ -43,6 +43,11 @@ final class Run {
         stage.beginHead()
         turns.beginPass()
         heardWakeUp = false
+    }
+
+    /// It makes a pass before it sleeps, though a nested run may serve the wake-up, unless it does so anyway.
+    @inline(__always) func hearWakeUp() {
+        if stage.countsWakeUps { heardWakeUp = true }
     }
 
     @inline(__always) func setLimit(_ end: Nanoseconds) {

@@ -76,7 +76,7 @@ extension GRunLoop {
         // sees it.
         if let innermost {
             if reach != .innermostRun, !isHeardLocked(by: innermost), reach == .everyRun || !isCurrent {
-                noteHeardLocked()
+                noteHeardLocked(from: innermost)
             }
             guard innermost._withUnsafeGuaranteedRef({ $0.run.stage.countsWakeUps }) else { return nil }
             owed.owe(.wakeUp)
@@ -107,8 +107,16 @@ extension GRunLoop {
 
     /// With the lock held: every run in which a wake-up counts makes a pass before it sleeps, though a nested one may
     /// serve it.
-    @inline(never) private func noteHeardLocked() {
-        for frame in framesLocked where frame.run.stage.countsWakeUps { frame.run.heardWakeUp = true }
+    @inline(__always) private func noteHeardLocked(from innermost: Unmanaged<Frame>) {
+        let isOnlyOne = innermost._withUnsafeGuaranteedRef { frame in
+            frame.run.hearWakeUp()
+            return frame.isOutermost
+        }
+        if !isOnlyOne { noteHeardByAllLocked() }
+    }
+
+    @inline(never) private func noteHeardByAllLocked() {
+        for frame in framesLocked { frame.run.hearWakeUp() }
     }
 
     /// With the lock held, before a sleep: there is none if the run was stopped, or if a nested run has served a
