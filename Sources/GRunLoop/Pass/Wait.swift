@@ -200,7 +200,7 @@ extension GRunLoop {
             // eventfd. A poll without waiting needs neither.
             if until != .min {
                 guard frame.kept.isEmpty else {
-                    releaseKeptLocked(frame, mode)
+                    releaseKeptLocked(frame)
                     continue
                 }
                 let waker: Waker =
@@ -232,12 +232,11 @@ extension GRunLoop {
 
     /// Before a sleep is announced: a deinit that runs the loop would end the announced one, and no stop or wake-up
     /// would end the sleep that follows.
-    @inline(never) private func releaseKeptLocked(_ frame: Frame, _ mode: ModeState) {
+    @inline(never) private func releaseKeptLocked(_ frame: Frame) {
         lock.unlock()
         frame.kept.drop()
         lock.lock()
         recallWakeUpLocked(frame.run)
-        acquireContextsLocked(frame, mode)
     }
 
     private func explainStrandedLocked() {
