@@ -2,7 +2,6 @@
 // What the loop's own thread delivers to an outer run is not slept over, whatever a nested run has served.
 
 import GRunLoop
-import Glibc
 import TestSupport
 import Testing
 
@@ -152,8 +151,8 @@ import Testing
             let record: Recorder
             init(_ loop: GRunLoop, _ record: Recorder) { (self.loop, self.record) = (loop, record) }
             deinit {
-                record("deinit")
                 loop.run(mode: "Nested", for: .milliseconds(5))
+                record("deinit")
             }
         }
         try await onFreshThread { loop in
@@ -163,7 +162,7 @@ import Testing
             last.add(to: loop) { [running = Running(loop, record)] in withExtendedLifetime(running) {} }
             let other = LoopThread { _ in
                 _ = record.wait(for: "deinit")
-                usleep(100_000)
+                _ = waitUntil(timeout: .seconds(1)) { loop.isWaiting }
                 loop.stop()
             }
             #expect(loop.run(mode: "Outer", for: .seconds(3)) == .stopped)

@@ -108,11 +108,9 @@ extension GRunLoop {
     /// With the lock held: every run in which a wake-up counts makes a pass before it sleeps, though a nested one may
     /// serve it.
     @inline(__always) private func noteHeardLocked(from innermost: Unmanaged<Frame>) {
-        let isOnlyOne = innermost._withUnsafeGuaranteedRef { frame in
-            frame.run.hearWakeUp()
-            return frame.isOutermost
+        innermost._withUnsafeGuaranteedRef { frame in
+            if frame.isOutermost { frame.run.hearWakeUp() } else { noteHeardByAllLocked() }
         }
-        if !isOnlyOne { noteHeardByAllLocked() }
     }
 
     @inline(never) private func noteHeardByAllLocked() {
