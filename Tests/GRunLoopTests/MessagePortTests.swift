@@ -620,6 +620,22 @@ private func portFailure(of body: () throws(GRunLoop.MessagePortError) -> Void) 
         }
     }
 
+    @Test("item 262: a callback of the end that runs the loop lets it sleep (CFMessagePortInvalidate)")
+    func endThatRunsTheLoop() async throws {
+        try await onFreshThread { loop in
+            let passes = Counter()
+            let port = try Port(newName()) { _ in }
+            try loop.add(port, forMode: .default)
+            let remote = try Remote.lookUp(port.name ?? "")
+            loop.run(for: .zero)
+            #expect(remote.isValid && port.connectionCount == 1)
+            loop.on(.beforeTimers) { _ in passes.increment() }
+            port.onInvalidation { loop.run(for: .milliseconds(20)) }
+            port.invalidate()
+            #expect(passes.value > 0 && passes.value < 5)
+        }
+    }
+
     @Test("item 263: on an invalid port the callback is called at once (CFMessagePortSetInvalidationCallBack)")
     func lateCallback() throws {
         let (port, calls) = (try Port(newName()) { _ in }, Counter())

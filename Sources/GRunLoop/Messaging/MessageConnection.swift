@@ -52,6 +52,9 @@ final class MessageWatch: Sendable {
 
     func remove(_ descriptor: Int32) { _ = control(EPOLL_CTL_DEL, descriptor, 0, 0) }
 
+    /// Nothing is told of any more.
+    func end(_ descriptors: [Int32]) { for descriptor in descriptors + [timer] { remove(descriptor) } }
+
     /// One that is ready; nil if there is none. They take turns.
     func next() -> (number: UInt64, isWritable: Bool, isReadable: Bool)? {
         var event = epoll_event()

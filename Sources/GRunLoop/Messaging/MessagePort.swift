@@ -136,18 +136,14 @@ extension GRunLoop {
 
         private func take(_ name: PortName) throws(MessagePortError) {
             let claim = try PortClaim(name)
-            let error = watch.add(claim.listener, Self.listening)
-            guard error == 0 else { throw .limitReached(errno: error) }
-            let former = lock.withLock { () -> PortClaim? in
-                guard state.isValid else { return claim }
+            let taken = lock.withLock { () -> Result<PortClaim?, MessagePortError> in
+                guard state.isValid else { return .failure(.invalidPort) }
+                let error = watch.add(claim.listener, Self.listening)
+                guard error == 0 else { return .failure(.limitReached(errno: error)) }
                 defer { state.claim = claim }
-                return state.claim
+                return .success(state.claim)
             }
-            if former === claim {
-                claim.release()
-                throw .invalidPort
-            }
-            guard let former else { return }
+            guard let former = try taken.get() else { return }
             // Who has come by the former name is let in before that is given up.
             former.hide()
             while let socket = former.accept() { admit(socket) }
@@ -197,6 +193,8 @@ extension GRunLoop {
                 return ended
             }
             guard let ended else { return false }
+            // What has ended is ready for good: a handler that runs the loop would never see it sleep.
+            watch.end(ended.connections.values.map(\.socket.descriptor) + (ended.claim.map { [$0.listener] } ?? []))
             ended.claim?.release()
             for connection in ended.connections.values { connection.end() }
             for handler in ended.invalidationHandlers { handler() }
@@ -271,14 +269,13 @@ extension GRunLoop {
         }
 
         private func admit(_ socket: MessageSocket) {
-            let connection = lock.withLock { () -> MessageConnection? in
-                guard state.isValid, state.connections.count < Self.mostConnections else { return nil }
-                state.lastNumber += 1
-                let connection = MessageConnection(state.lastNumber, socket, watch)
-                state.connections[state.lastNumber] = connection
-                return connection
+            lock.withLock {
+                guard state.isValid, state.connections.count < Self.mostConnections else { return }
+                let number = state.lastNumber + 1
+                guard watch.add(socket.descriptor, number) == 0 else { return }
+                state.lastNumber = number
+                state.connections[number] = MessageConnection(number, socket, watch)
             }
-            if let connection, watch.add(socket.descriptor, connection.number) != 0 { drop(connection) }
         }
 
         /// How many are let in.

@@ -56,13 +56,10 @@ final class MessageReader: @unchecked Sendable {
         retry.invalidate()
     }
 
-    /// Somebody waits in a mode of the loop.
+    /// Somebody waits in a mode of the loop, until ``end(in:)``. An error is that the replies do not come in there.
     func begin(in mode: GRunLoop.Mode) throws(GRunLoop.DescriptorError) {
         lock.withLock { state.count(1, in: mode) }
-        do throws(GRunLoop.DescriptorError) { try settle(mode) } catch {
-            end(in: mode)
-            throw error
-        }
+        try settle(mode)
     }
 
     func end(in mode: GRunLoop.Mode) {

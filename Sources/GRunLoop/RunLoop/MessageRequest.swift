@@ -34,7 +34,7 @@ final class MessageRequest: @unchecked Sendable {
             loop.wakeUpEveryRun()
         }
         try port.start(exchange)
-        try port.beginWaiting(for: exchange, by: reader, in: mode)
+        port.beginWaiting(for: exchange, by: reader, in: mode)
         // From here on there is something to leave.
         request.exchange = exchange
         loop.add(source, forMode: mode)

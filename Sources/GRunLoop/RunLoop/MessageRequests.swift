@@ -130,7 +130,7 @@ extension GRunLoop.RemoteMessagePort {
         let exchange = try prepare(kind, id, data, descriptors) { news.tell() }
         try start(exchange)
         if case .done(let outcome) = stage(of: exchange) { return try outcome.get() }
-        try beginWaiting(for: exchange, by: reader, in: mode)
+        beginWaiting(for: exchange, by: reader, in: mode)
         defer { reader.end(in: mode) }
         var limits = MessageLimits(sendTimeout, receiveTimeout, at: loop.time)
         while true {
@@ -159,7 +159,7 @@ extension GRunLoop.RemoteMessagePort {
         mailbox.open(for: MessageWithdrawal(of: exchange, from: self))
         try start(exchange)
         if case .done(let outcome) = stage(of: exchange) { return try outcome.get() }
-        try beginWaiting(for: exchange, by: reader, in: mode)
+        beginWaiting(for: exchange, by: reader, in: mode)
         defer { reader.end(in: mode) }
         var limits = MessageLimits(sendTimeout, receiveTimeout, at: loop.time)
         while true {
@@ -185,12 +185,10 @@ extension GRunLoop.RemoteMessagePort {
         return try outcome.get()
     }
 
-    func beginWaiting(
-        for exchange: MessageExchange, by reader: MessageReader, in mode: GRunLoop.Mode
-    ) throws(GRunLoop.MessageRequestError) {
+    /// Until the reader's end in that mode. What nothing could be heard of is given up.
+    func beginWaiting(for exchange: MessageExchange, by reader: MessageReader, in mode: GRunLoop.Mode) {
         do throws(GRunLoop.DescriptorError) { try reader.begin(in: mode) } catch {
             giveUp(exchange, .transportError(errno: error.number))
-            _ = try outcome(of: exchange)
         }
         if case .sending = stage(of: exchange) { watchForRoom() }
     }
