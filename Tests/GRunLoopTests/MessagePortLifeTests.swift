@@ -159,6 +159,29 @@ private enum Memory {
         pair.finish()
     }
 
+    @Test("in virtual time a request without limits waits for another thread's reply, and with limits they are over")
+    func virtualTime() async throws {
+        let pair = try Pair { message in
+            usleep(20_000)
+            _ = try? message.reply?.send([1])
+        }
+        try await onFreshThread { _ in
+            GRunLoop.withVirtualTime { time in
+                let (start, hour, endless) = (time.now, Duration.seconds(3600), Duration.seconds(20 * 366 * 86_400))
+                #expect(throws: Failure.receiveTimeout) {
+                    try pair.remote.request(1, sendTimeout: hour, receiveTimeout: hour)
+                }
+                #expect(start.duration(to: time.now) == hour)
+                #expect(throws: Never.self) {
+                    let reply = try pair.remote.request(1, [1], sendTimeout: endless, receiveTimeout: endless)
+                    #expect(Array(reply.data) == [1])
+                }
+                #expect(start.duration(to: time.now) == hour)
+            }
+        }
+        pair.finish()
+    }
+
     @Test("a port that is invalidated in its own handler has sent its reply")
     func invalidatedInHandler() async throws {
         let box = Shared<Port?>(nil)

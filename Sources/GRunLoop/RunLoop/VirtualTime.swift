@@ -94,6 +94,10 @@ extension GRunLoop {
     /// ``clock`` of the loop are virtual. The main dispatch queue is not served. A run with nothing to come waits in
     /// earnest, for other threads.
     ///
+    /// **Replies.** A ``MessagePort`` of another thread or process takes real time to reply, for which the clock does
+    /// not wait: it jumps to the limits of the request. Without limits it waits in earnest, once the mode has no timer
+    /// left.
+    ///
     /// **The main actor.** Where the closure is on the main actor, so are the callouts of the loop: items whose
     /// closures are `@MainActor` can be added to it. That is so on the main thread, as in a test of XCTest's, and in a
     /// `@MainActor` test of Swift Testing's, whose main actor lives on threads of libdispatch. ``main`` stays the main

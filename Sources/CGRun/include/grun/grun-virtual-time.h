@@ -33,7 +33,9 @@ typedef void (*GRunVirtualTimeFunc) (GRunLoop *loop,
  * without a host. It ends with the function.
  *
  * What GLib and the kernel time by themselves goes on in real time. The main dispatch queue is not served. A run with
- * nothing to come waits in earnest, for other threads.
+ * nothing to come waits in earnest, for other threads. A #GRunMessagePort of another thread or process takes real time
+ * to reply, for which the clock does not wait: it jumps to the limits of the request. Without limits it waits in
+ * earnest, once the mode has no timer left.
  *
  * The loop that the thread has otherwise, the main one included, cannot be run meanwhile: a g_critical(), and nothing
  * is run. What is added to it waits for its own, real time. grun_loop_perform_and_wait() of it performs at once, since
