@@ -6,7 +6,7 @@ import GRunLoop
 enum Kind: Int, CaseIterable, Sendable {
     case blockCommon, blockDefault, blockModes, perform, job, mainQueue, callback
     case signal, child, channel, source, timer, repeating, descriptor, observer, delayed, ordered, endHandler, idleWork,
-        notification, port
+        notification, port, message
 
     var title: String {
         switch self {
@@ -21,6 +21,7 @@ enum Kind: Int, CaseIterable, Sendable {
         case .child: "child source"
         case .channel: "element of a channel"
         case .port: "message of a port"
+        case .message: "message of a message port"
         case .source: "source"
         case .timer: "timer"
         case .repeating: "repeating timer"

@@ -31,6 +31,7 @@ enum Act: CaseIterable {
     case blocks, performs, performAndWait, jobs, mainQueue, callbacks
     case channels, ownChannel, crowdedChannel
     case ports, ownPort, replyPorts, movePort, awaitPort
+    case messagePort, messageRequests
     case signals, sharedSignals, twoLoops
     case oneShots, moved, repeating
     case events, copies, twoOnOne, hangUp, closedWhileWatched, reused, moves

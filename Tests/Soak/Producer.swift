@@ -14,6 +14,7 @@ final class Producer {
 
     /// What is to be looked at later, so that several acts are under way at a time.
     private var settlements: [() -> Void] = []
+    private var lastNumber = 0
 
     init(_ number: Int, round: Int, main: Consumer, workers: Workers) {
         self.number = number
@@ -41,6 +42,12 @@ final class Producer {
         settlements = []
     }
 
+    /// A number that is not given again soon.
+    func nextNumber() -> Int {
+        lastNumber += 1
+        return lastNumber
+    }
+
     func later(_ settle: @escaping () -> Void) { settlements.append(settle) }
 
     private func perform(_ act: Act) {
@@ -59,6 +66,8 @@ final class Producer {
         case .replyPorts: askByPort()
         case .movePort: movePort()
         case .awaitPort: awaitPort()
+        case .messagePort: sendToMessagePort()
+        case .messageRequests: requestByMessage()
         case .signals: signal()
         case .sharedSignals: signalTogether()
         case .twoLoops: signalTwoLoops()

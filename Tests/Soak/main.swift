@@ -23,6 +23,8 @@ while let option = arguments.first {
     default: refuse("\(option) \(value) is not understood")
     }
 }
+// Before there is another thread: it changes the environment.
+_ = RuntimeDirectory.path
 // Whatever happens, it ends.
 let watchdog = Watchdog(.seconds(Settings.seconds + 120), "\(Settings.title): it has not come to an end")
 printToStandardError("\(Settings.title), \(Settings.seconds) s\n")

@@ -128,9 +128,10 @@ public func threadState(_ thread: pid_t) -> Character? {
 
 /// For what nobody signals: looks again and again. False when it took too long.
 public func waitUntil(timeout: Duration = Patience.normal, _ condition: () -> Bool) -> Bool {
-    let end = GRunLoop.now.advanced(by: timeout)
+    // Not the loop's clock, which stands still in virtual time.
+    let end = ContinuousClock.now.advanced(by: timeout)
     while !condition() {
-        if GRunLoop.now > end { return condition() }
+        if ContinuousClock.now > end { return condition() }
         usleep(300)
     }
     return true

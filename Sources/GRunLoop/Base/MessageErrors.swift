@@ -97,7 +97,7 @@ extension GRunLoop {
         case becameInvalid
         /// Whoever had the message let go of it without a reply.
         case unanswered
-        /// The task was cancelled.
+        /// The task was cancelled, or the request was.
         case cancelled
         /// The loop's thread has ended.
         case loopEnded
@@ -140,7 +140,7 @@ extension GRunLoop {
                 "the message port has become invalid, as its process has ended or has let go of this one; look it up "
                     + "again"
             case .unanswered: "who received the message let go of it without a reply"
-            case .cancelled: "the task was cancelled"
+            case .cancelled: "the request was cancelled"
             case .loopEnded: "\(LoopEndedError())"
             }
         }

@@ -110,7 +110,7 @@ extension GRunLoop {
     /// itself.
     ///
     /// - Parameters:
-    ///   - start: the first reading of the clock.
+    ///   - start: the first reading of the clock; one before the machine's start is that.
     ///   - body: what is called, once, with the loop and its clock.
     /// - Returns: what the closure returns.
     /// - Throws: what the closure throws.
