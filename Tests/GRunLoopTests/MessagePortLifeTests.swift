@@ -159,6 +159,26 @@ private enum Memory {
         pair.finish()
     }
 
+    @Test("a message without a limit is sent where there is room, though another still waits for it to be noticed")
+    func roomBehindAnother() async throws {
+        try await onFreshThread { loop in
+            let ids = Shared<[Int32]>([])
+            let port = try Port(RuntimeDirectory.newName()) { message in ids.update { $0.append(message.id) } }
+            let remote = try Remote.lookUp(port.name ?? "")
+            var count: Int32 = 0
+            while (try? remote.send(count)) != nil { count += 1 }
+            // Nobody runs a loop for it.
+            let waiting = try remote.prepare(.oneWay, count, [], []) {}
+            try remote.start(waiting)
+            try loop.add(port, forMode: .default)
+            while ids.value.count < count { loop.run(for: .seconds(30), returningAfterSourceHandled: true) }
+            try remote.send(count + 1)
+            while ids.value.count < count + 2 { loop.run(for: .seconds(30), returningAfterSourceHandled: true) }
+            #expect(ids.value == Array(0...count + 1))
+            port.invalidate()
+        }
+    }
+
     @Test("in virtual time a request without limits waits for another thread's reply, and with limits they are over")
     func virtualTime() async throws {
         let pair = try Pair { message in

@@ -85,6 +85,18 @@ import Testing
         #expect(lines(of: "ports-move-without-descriptors") == ["let in by the other loop"])
     }
 
+    @Test("4,096 senders are let in, and others turned away until one goes, which is logged")
+    func crowded() {
+        let output = lines(of: "ports-crowded")
+        guard output != ["too few descriptors"] else { return }
+        #expect(
+            output == [
+                "4096 let in: warning: message port \"org.example.crowded\" serves 4096 senders, and turns others "
+                    + "away until one of them goes; have each process keep one connection",
+                "one more: turned away", "when one has gone: let in, 1 message",
+            ])
+    }
+
     @Test("item 248 (our rule): 20 processes want one name, and some are killed that have it: one owner at a time")
     func race() {
         let said = Shared<[String]>([])

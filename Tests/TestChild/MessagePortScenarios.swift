@@ -14,6 +14,7 @@ let messagePortScenarios: [String: @Sendable () throws -> Void] = [
     "ports-other-user": portsOfAnotherUser,
     "ports-without-descriptors": portsWithoutDescriptors,
     "ports-move-without-descriptors": portsMoveWithoutDescriptors,
+    "ports-crowded": portsCrowded,
 ]
 
 private func portsThousand() throws {
@@ -322,5 +323,41 @@ private func portsMoveWithoutDescriptors() throws {
     GRunLoop.current.remove(port, forMode: .default)
     try thread.loop.add(port, forMode: .default)
     say(count.wait(for: 1) ? "let in by the other loop" : "deaf")
+    exit(0)
+}
+
+// MARK: Too many senders
+
+private func portsCrowded() throws {
+    var limit = rlimit()
+    getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+    limit.rlim_cur = limit.rlim_max
+    setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+    guard limit.rlim_cur >= 9000 else {
+        say("too few descriptors")
+        exit(0)
+    }
+    let path = RuntimeDirectory.path
+    let loop = GRunLoop.current
+    let port = try GRunLoop.MessagePort("org.example.crowded") { _ in }
+    try loop.add(port, forMode: .default)
+    let socket = try Directory.socket(in: path + "/grun-ports")
+    func come(_ count: Int) -> [Int32] {
+        let connections = (0..<count).compactMap { _ in connect(socket) }
+        // As many as are looked at in one pass.
+        loop.run(for: .zero)
+        return connections
+    }
+    func isTurnedAway(_ connection: Int32) -> Bool {
+        var descriptor = pollfd(fd: connection, events: Int16(POLLIN), revents: 0)
+        return poll(&descriptor, 1, 0) == 1
+    }
+    let (connections, messages) = capturingLog { (0..<256).flatMap { _ in come(16) } }
+    say("\(connections.filter { !isTurnedAway($0) }.count) let in: \(messages.joined())")
+    say("one more: \(isTurnedAway(come(1)[0]) ? "turned away" : "let in")")
+    close(connections[0])
+    loop.run(for: .zero)
+    let last = capturingLog { come(1)[0] }
+    say("when one has gone: \(isTurnedAway(last.result) ? "turned away" : "let in"), \(last.messages.count) message")
     exit(0)
 }

@@ -269,13 +269,18 @@ extension GRunLoop {
         }
 
         private func admit(_ socket: MessageSocket) {
-            lock.withLock {
-                guard state.isValid, state.connections.count < Self.mostConnections else { return }
+            let isLast = lock.withLock { () -> Bool in
+                guard state.isValid, state.connections.count < Self.mostConnections else { return false }
                 let number = state.lastNumber + 1
-                guard watch.add(socket.descriptor, number) == 0 else { return }
+                guard watch.add(socket.descriptor, number) == 0 else { return false }
                 state.lastNumber = number
                 state.connections[number] = MessageConnection(number, socket, watch)
+                return state.connections.count == Self.mostConnections
             }
+            guard isLast else { return }
+            Log.warning(
+                "message port \((name ?? "").debugDescription) serves \(Self.mostConnections) senders, and turns "
+                    + "others away until one of them goes; have each process keep one connection")
         }
 
         /// How many are let in.

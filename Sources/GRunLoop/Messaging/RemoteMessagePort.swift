@@ -188,7 +188,8 @@ extension GRunLoop {
 
         /// Sends it, or has it wait for its turn.
         func start(_ exchange: MessageExchange) throws(MessageRequestError) {
-            connect()
+            // There may be room by now for those that wait, and for this one behind them.
+            if isBlocked { send() } else { connect() }
             let result = lock.withLock { () -> Result<Bool, MessageRequestError> in
                 guard state.isValid else { return .failure(.isInvalid) }
                 let isGone = state.exchanges.begin(exchange, by: state.isConnected ? socket : nil)
