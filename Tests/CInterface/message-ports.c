@@ -358,8 +358,8 @@ static guint32 start(GRunRemoteMessagePort *port, gint32 id, gdouble limit, Star
 static void wait_for(Started *started)
 {
     g_assert_cmpuint(started->calls, ==, 0);
-    while (started->calls == 0)
-        grun_loop_run_in_mode(started->inbox->count.loop, MODE, 10, TRUE);
+    for (guint runs = 0; started->calls == 0 && runs < 300; runs++)
+        grun_loop_run_in_mode(started->inbox->count.loop, MODE, 0.1, TRUE);
     while (started->lets_go == 0)
         grun_loop_run_in_mode(started->inbox->count.loop, MODE, 0, FALSE);
     g_assert_cmpuint(started->calls, ==, 1);
@@ -446,8 +446,16 @@ static void check_starting(void)
     started = (Started){.inbox = &inbox};
     g_assert_cmpuint(start(silent, 1, 0.02, &started, NULL), !=, 0);
     wait_for_error(&started, GRUN_MESSAGE_REQUEST_ERROR_RECEIVE_TIMEOUT);
+    // Nothing of it is left in the mode, in which nothing else waits then.
+    g_clear_pointer(&inbox.last, grun_message_unref);
+    grun_loop_remove_message_port(loop, port, MODE);
+    g_assert_cmpint(grun_loop_run_in_mode(loop, MODE, 0, FALSE), ==, GRUN_RESULT_FINISHED);
+    g_assert_true(grun_loop_add_message_port(loop, port, MODE, &error));
     started = (Started){.inbox = &inbox};
     number = start(silent, 1, 1000, &started, NULL);
+    // The loop has looked at it, and does so again only when it is told.
+    while (grun_loop_run_in_mode(loop, MODE, 0.02, TRUE) == GRUN_RESULT_HANDLED_SOURCE)
+        continue;
     g_assert_true(grun_remote_message_port_cancel_request(silent, number));
     g_assert_false(grun_remote_message_port_cancel_request(silent, number));
     g_assert_false(grun_remote_message_port_cancel_request(silent, 0));
