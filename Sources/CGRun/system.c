@@ -14,13 +14,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-int cgrun_traced_loops;
-
-void cgrun_count_tracing(int change)
-{
-    __atomic_add_fetch(&cgrun_traced_loops, change, __ATOMIC_RELAXED);
-}
-
 bool cgrun_forked;
 __thread void *cgrun_current_loop;
 __thread const char *cgrun_caller;

@@ -53,15 +53,6 @@ private func failure(of body: () async throws(Failure) -> Void) async -> Failure
     } catch { return error }
 }
 
-/// Waits without a thread: those of tasks are few.
-private func eventually(_ condition: () -> Bool) async -> Bool {
-    for _ in 0..<30_000 {
-        if condition() { return true }
-        try? await Task.sleep(for: .milliseconds(1))
-    }
-    return false
-}
-
 /// Memory that can be sealed, by what Glibc's module map does not show to Swift.
 private enum Memory {
     /// Against shrinking, growing and writing.

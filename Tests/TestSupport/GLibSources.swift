@@ -48,6 +48,8 @@ public final class GLibSource: @unchecked Sendable {
 
     deinit { g_source_unref(source) }
 
+    public func setName(_ name: String) { g_source_set_name(source, name) }
+
     /// Called again and again until it answers false.
     public static func timeout(
         _ context: OpaquePointer?, milliseconds: UInt32, priority: Int32 = 0, _ body: @escaping @Sendable () -> Bool

@@ -161,3 +161,12 @@ public final class OfAnActor {
 
     deinit { trace("let go") }
 }
+
+/// Waits without a thread: those of tasks are few.
+public func eventually(_ condition: () -> Bool) async -> Bool {
+    for _ in 0..<30_000 {
+        if condition() { return true }
+        try? await Task.sleep(for: .milliseconds(1))
+    }
+    return false
+}

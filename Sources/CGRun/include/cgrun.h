@@ -4,6 +4,8 @@
 #ifndef CGRUN_H
 #define CGRUN_H
 
+#include "cgrun-inspect.h"
+
 #include <glib.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -323,13 +325,6 @@ static inline void cgrun_keep_frame(void) { __asm__ volatile("" ::: "memory"); }
 
 /// Fetches a line of memory into the cache in the background.
 static inline void cgrun_prefetch(const void *address) { __builtin_prefetch(address); }
-
-/// How many loops of the process are traced.
-extern int cgrun_traced_loops __attribute__((visibility("hidden")));
-void cgrun_count_tracing(int change);
-// A plain read, which becomes one comparison with memory; an atomic one becomes a load and a test. A loop is traced by
-// its own thread, which reads what it wrote itself; what other threads change meanwhile decides nothing here.
-__attribute__((no_sanitize("thread"))) static inline bool cgrun_is_tracing(void) { return cgrun_traced_loops != 0; }
 
 /// Waits until a time of CLOCK_MONOTONIC, or for ever. Returns whether the semaphore was signalled. No point at which
 /// pthread_cancel() ends a thread: others know what it waits with.

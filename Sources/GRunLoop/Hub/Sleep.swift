@@ -22,6 +22,8 @@ struct Sleep {
     /// The mode of the sleep. Only its identity: comparing references would count them.
     private var mode: ObjectIdentifier?
     private(set) var until: Nanoseconds = .never
+    /// Negative, as no date is.
+    private var lastMark: Nanoseconds = 0
 
     /// By our own wait (`sleepLocked`), or by a host's prepare (`prepareForHost`).
     mutating func begin(in mode: AnyObject, wokenBy waker: Waker, until: Nanoseconds) {
@@ -39,6 +41,15 @@ struct Sleep {
     /// The thread is in poll(), or about to be.
     var isUnderWay: Bool { waker != nil }
     func isIn(_ mode: AnyObject) -> Bool { self.mode == ObjectIdentifier(mode) }
+
+    /// While none is under way: a mark, which the next sleep overwrites. The same twice: there was no sleep in between.
+    mutating func mark() -> Nanoseconds {
+        if until >= 0 {
+            lastMark -= 1
+            until = lastMark
+        }
+        return until
+    }
 
     /// Whether the sleep under way, or the one that has just ended, was woken since this was last asked.
     mutating func takeKicked() -> Bool {

@@ -20,6 +20,8 @@ import Synchronization
 /// one stops the program instead, its page says so.
 public final class GRunLoop: @unchecked Sendable {
     let lock = Lock.take()
+    /// What the loop's thread does, for others who watch it.
+    let beat: UnsafeMutablePointer<cgrun_beat> = cgrun_beat_new()
     /// Whether this is the loop of the process's main thread, which serves the main dispatch queue.
     let isMain: Bool
     /// The clock of a loop whose time a test moves, nil in all others.
@@ -56,7 +58,10 @@ public final class GRunLoop: @unchecked Sendable {
     var owed: Owed = .pass
     @exclusivity(unchecked) var sleep = Sleep()
     var home: ServedContext? {
-        didSet { hostPoll.hub = home?.hub }
+        didSet {
+            hostPoll.hub = home?.hub
+            followHomeLocked()
+        }
     }
     /// The host's endless run, as long as the loop is attached.
     let hostRun = Run(isHosted: true)
@@ -66,6 +71,9 @@ public final class GRunLoop: @unchecked Sendable {
     @exclusivity(unchecked) var performs = PerformQueue()
     /// Made when an executor is first asked for. ``Executor`` stands above.
     var sharedExecutor: (any TaskExecutor)?
+    /// How many watch the loop, and the beat of its host for them.
+    var watchers = 0
+    var beatSource: BeatSource?
     var waiters = AsyncWaiters()
     var endHandlers = EndHandlers()
 
@@ -115,6 +123,7 @@ public final class GRunLoop: @unchecked Sendable {
         if wakeDescriptor >= 0 { close(wakeDescriptor) }
         commonBlocks.deallocate()
         spareBlocks?.deallocate()
+        cgrun_beat_unref(beat)
         Lock.giveBack(lock)
     }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What runs: a run of ours, or the host's endless one; and its frames on the thread's stack.
 
+import Synchronization
+
 /// One run: its limit, its stop, its stage, and whose turn it is. Guarded by the loop's lock, but for its turns.
 ///
 /// A run of ours has one frame. The host's lasts as long as the loop is attached, with a frame for each dispatch; a
@@ -79,6 +81,8 @@ final class Frame {
     @exclusivity(unchecked) var takenBlocks: BlockQueue?
     @exclusivity(unchecked) var contexts = AcquiredContexts()
     @exclusivity(unchecked) var kept = Kept()
+    /// The last callout that has begun in it while the loop was inspected: a ``CalloutMark``.
+    let callout = Atomic<UInt>(0)
 
     init(of run: Run, in mode: ModeState) {
         self.run = run

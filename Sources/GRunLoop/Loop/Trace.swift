@@ -165,7 +165,7 @@ extension GRunLoop {
     public func startTracing(_ trace: Trace) {
         guard !Fork.refuses("startTracing"), requireOwnThread("startTracing") else { return }
         let former = tracer
-        if former == nil { cgrun_count_tracing(1) }
+        if former == nil { count(tracing: 1) }
         tracer = trace
         // Released after the access: the events may hold the last reference to an item, whose deinit is user code.
         withExtendedLifetime(former) {}
@@ -183,9 +183,16 @@ extension GRunLoop {
 
     func endTracing() {
         let former = tracer
-        if former != nil { cgrun_count_tracing(-1) }
+        if former != nil { count(tracing: -1) }
         tracer = nil
         withExtendedLifetime(former) {}
+    }
+
+    private func count(tracing change: Int32) {
+        cgrun_count_tracing(change)
+        cgrun_count_inspecting(change)
+        let isWanted = UInt32(CGRUN_BEAT_RECORDED)
+        if change > 0 { cgrun_beat_want(beat, isWanted) } else { cgrun_beat_forget(beat, isWanted) }
     }
 
     // While no loop of the process is traced, a stage costs a comparison with a word at a fixed address, and a jump.
@@ -203,12 +210,6 @@ extension GRunLoop {
         #endif
     }
 
-    @inline(__always) func trace(_ callout: @autoclosure () -> Trace.Callout, _ activity: Activity? = nil) {
-        #if !GRUN_NO_TRACE
-            if _slowPath(cgrun_is_tracing()) { record(.callout(callout(), activity: activity)) }
-        #endif
-    }
-
     // Not inlined, with plain arguments, so that they cost the stages no registers.
 
     @inline(never) private func recordStage(_ stage: Trace.Stage) {
@@ -217,6 +218,10 @@ extension GRunLoop {
 
     @inline(never) private func recordActivity(_ activity: Activity) {
         record(.stage(Trace.Stage(activity)))
+    }
+
+    func record(_ callout: Trace.Callout, _ activity: Activity?) {
+        record(.callout(callout, activity: activity))
     }
 
     private func record(_ kind: Trace.Event.Kind) {

@@ -166,7 +166,7 @@ extension GRunLoop {
 
 /// Its name is for debuggers and profilers: see the head of Pass.swift.
 @inline(never) func serviceMainDispatchQueue(of loop: GRunLoop) {
-    loop.trace(.mainQueue)
+    loop.begin(CalloutMark(.mainQueue), .mainQueue)
     MainQueue.drain()
     cgrun_keep_frame()
 }

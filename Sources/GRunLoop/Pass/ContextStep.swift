@@ -50,7 +50,7 @@ extension GRunLoop {
 }
 
 @inline(never) func callOutToContext(_ served: ServedContext, of loop: GRunLoop) {
-    loop.trace(.context)
+    loop.begin(CalloutMark(.context), .context)
     Contexts.dispatch(served.context)
     cgrun_keep_frame()
 }

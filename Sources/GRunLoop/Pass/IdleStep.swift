@@ -47,7 +47,7 @@ extension GRunLoop {
 }
 
 @inline(never) func callOutToIdleWork(_ work: inout (@Sendable () -> Void)?, of loop: GRunLoop) {
-    loop.trace(.idleWork)
+    loop.begin(CalloutMark(.idleWork), .idleWork)
     if let body = work.take() { body() }
     cgrun_keep_frame()
 }

@@ -219,7 +219,7 @@ extension GRunLoop {
 }
 
 @inline(never) func callOutToBlock(_ block: inout (@Sendable () -> Void)?, of loop: GRunLoop) {
-    loop.trace(.block)
+    loop.begin(CalloutMark(.block), .block)
     if let body = block.take() { body() }
     cgrun_keep_frame()
 }

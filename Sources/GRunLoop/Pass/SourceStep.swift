@@ -80,7 +80,7 @@ extension GRunLoop {
 }
 
 @inline(never) func callOutToSource(_ source: GRunLoop.Source, of loop: GRunLoop) {
-    loop.trace(.source(source))
+    loop.begin(CalloutMark(.source, source), .source(source))
     source.perform()
     cgrun_keep_frame()
 }

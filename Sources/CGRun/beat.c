@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+// The beat of a loop: what its thread tells those who watch it.
+
+#define _GNU_SOURCE
+
+#include "cgrun-inspect.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+int cgrun_traced_loops;
+int cgrun_inspected_loops;
+
+void cgrun_count_tracing(int change) { __atomic_add_fetch(&cgrun_traced_loops, change, __ATOMIC_RELAXED); }
+
+void cgrun_count_inspecting(int change) { __atomic_add_fetch(&cgrun_inspected_loops, change, __ATOMIC_RELAXED); }
+
+cgrun_beat *cgrun_beat_new(void)
+{
+    cgrun_beat *beat = g_new0(cgrun_beat, 1);
+    beat->references = 1;
+    return beat;
+}
+
+cgrun_beat *cgrun_beat_ref(cgrun_beat *beat)
+{
+    __atomic_add_fetch(&beat->references, 1, __ATOMIC_RELAXED);
+    return beat;
+}
+
+void cgrun_beat_unref(cgrun_beat *beat)
+{
+    if (__atomic_sub_fetch(&beat->references, 1, __ATOMIC_ACQ_REL) == 0)
+        g_free(beat);
+}
+
+void cgrun_beat_want(cgrun_beat *beat, uint32_t what) { __atomic_or_fetch(&beat->wants, what, __ATOMIC_SEQ_CST); }
+
+void cgrun_beat_forget(cgrun_beat *beat, uint32_t what) { __atomic_and_fetch(&beat->wants, ~what, __ATOMIC_SEQ_CST); }
+
+void cgrun_beat_park(cgrun_beat *beat)
+{
+    uint32_t wants;
+    while ((wants = __atomic_load_n(&beat->wants, __ATOMIC_ACQUIRE)) & CGRUN_BEAT_PARKED)
+        syscall(SYS_futex, &beat->wants, FUTEX_WAIT_PRIVATE, wants, NULL, NULL, 0);
+}
+
+void cgrun_beat_unpark(cgrun_beat *beat)
+{
+    cgrun_beat_forget(beat, CGRUN_BEAT_PARKED);
+    int saved = errno;
+    syscall(SYS_futex, &beat->wants, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+    errno = saved;
+}
+
+void cgrun_beat_answer(cgrun_beat *beat)
+{
+    uint32_t wants = __atomic_load_n(&beat->wants, __ATOMIC_RELAXED);
+    if (wants & CGRUN_BEAT_UNKNOWN) {
+        beat->handle = pthread_self();
+        __atomic_store_n(&beat->thread, gettid(), __ATOMIC_RELEASE);
+        cgrun_beat_forget(beat, CGRUN_BEAT_UNKNOWN);
+    }
+    if (wants & CGRUN_BEAT_PARKED)
+        cgrun_beat_unpark(beat);
+}
+
+int32_t cgrun_beat_thread(const cgrun_beat *beat) { return __atomic_load_n(&beat->thread, __ATOMIC_ACQUIRE); }
+
+bool cgrun_beat_host_polls(const cgrun_beat *beat)
+{
+    return __atomic_load_n(&beat->host_polls, __ATOMIC_SEQ_CST) != 0;
+}
+
+// MARK: Under a host
+
+typedef struct {
+    GSource source;
+    cgrun_beat *beat;
+} BeatSource;
+
+static bool is_elsewhere(const cgrun_beat *beat)
+{
+    return cgrun_beat_thread(beat) != 0 && !pthread_equal(beat->handle, pthread_self());
+}
+
+static gboolean beat_prepare(GSource *source, gint *timeout)
+{
+    cgrun_beat *beat = ((BeatSource *)source)->beat;
+    *timeout = -1;
+    if (!is_elsewhere(beat))
+        __atomic_store_n(&beat->host_polls, 1, __ATOMIC_SEQ_CST);
+    return FALSE;
+}
+
+static gboolean beat_check(GSource *source)
+{
+    cgrun_beat *beat = ((BeatSource *)source)->beat;
+    if (is_elsewhere(beat))
+        return FALSE;
+    // Before `wants` is read: a watcher first says what it wants, and then looks whether the poll goes on.
+    __atomic_store_n(&beat->host_polls, 0, __ATOMIC_SEQ_CST);
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    if (cgrun_beat_begin(beat) & (CGRUN_BEAT_PARKED | CGRUN_BEAT_UNKNOWN))
+        cgrun_beat_answer(beat);
+    return FALSE;
+}
+
+static gboolean beat_dispatch(GSource *source, GSourceFunc callback, gpointer data)
+{
+    (void)source;
+    (void)callback;
+    (void)data;
+    return G_SOURCE_CONTINUE;
+}
+
+static void beat_finalize(GSource *source) { cgrun_beat_unref(((BeatSource *)source)->beat); }
+
+GSource *cgrun_beat_source_new(cgrun_beat *beat, GMainContext *context)
+{
+    static GSourceFuncs funcs = {
+        .prepare = beat_prepare, .check = beat_check, .dispatch = beat_dispatch, .finalize = beat_finalize};
+    GSource *source = g_source_new(&funcs, sizeof(BeatSource));
+    ((BeatSource *)source)->beat = cgrun_beat_ref(beat);
+    g_source_set_name(source, "GRunLoop beat");
+    g_source_set_priority(source, G_MININT);
+    g_source_set_can_recurse(source, TRUE);
+    g_source_attach(source, context);
+    return source;
+}
+
+void cgrun_beat_source_close(GSource *source)
+{
+    g_source_destroy(source);
+    g_source_unref(source);
+}

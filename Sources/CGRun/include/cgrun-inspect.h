@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a loop's thread tells those who watch it, and where a thread stands that does not come back.
+#ifndef CGRUN_INSPECT_H
+#define CGRUN_INSPECT_H
+
+#include <glib.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+G_BEGIN_DECLS
+
+// MARK: Whether somebody looks at all
+
+/// How many loops of the process are traced: asked at each stage.
+extern int cgrun_traced_loops __attribute__((visibility("hidden")));
+/// How many are traced or watched: asked at each callout.
+extern int cgrun_inspected_loops __attribute__((visibility("hidden")));
+void cgrun_count_tracing(int change);
+void cgrun_count_inspecting(int change);
+// Plain reads, which become one comparison with memory; atomic ones become a load and a test. A loop is traced by its
+// own thread, which reads what it wrote itself; one that another thread begins to watch is watched from some later
+// callout on.
+__attribute__((no_sanitize("thread"))) static inline bool cgrun_is_tracing(void) { return cgrun_traced_loops != 0; }
+__attribute__((no_sanitize("thread"))) static inline bool cgrun_is_inspecting(void)
+{
+    return cgrun_inspected_loops != 0;
+}
+
+// MARK: The beat of a loop
+
+/// Written by the loop's thread at each callout, without a clock, a lock or an atomic instruction. `wants` is written
+/// by others.
+typedef struct {
+    /// What is wanted of the next callout: bits of CGRUN_BEAT_….
+    uint32_t wants;
+    /// Counts callouts as they begin and, while it is watched, what a host's poll has found.
+    uint32_t count;
+    /// A host is in poll(), or about to be.
+    uint32_t host_polls;
+    uint32_t references;
+    /// The loop's thread, as the kernel and as POSIX know it; 0 until it is known.
+    int32_t thread;
+    pthread_t handle;
+} cgrun_beat;
+enum {
+    /// The loop has a recorder.
+    CGRUN_BEAT_RECORDED = 1,
+    /// A watcher sleeps until then.
+    CGRUN_BEAT_PARKED = 2,
+    /// A watcher does not know the thread yet.
+    CGRUN_BEAT_UNKNOWN = 4
+};
+cgrun_beat *cgrun_beat_new(void);
+cgrun_beat *cgrun_beat_ref(cgrun_beat *beat);
+void cgrun_beat_unref(cgrun_beat *beat);
+
+/// A callout begins. Returns what is wanted of it.
+__attribute__((always_inline)) static inline uint32_t cgrun_beat_begin(cgrun_beat *beat)
+{
+    __atomic_store_n(&beat->count, __atomic_load_n(&beat->count, __ATOMIC_RELAXED) + 1, __ATOMIC_RELAXED);
+    return __atomic_load_n(&beat->wants, __ATOMIC_RELAXED);
+}
+static inline uint32_t cgrun_beat_count(const cgrun_beat *beat)
+{
+    return __atomic_load_n(&beat->count, __ATOMIC_RELAXED);
+}
+/// On the loop's thread: says who it is, and wakes the watchers that are parked.
+void cgrun_beat_answer(cgrun_beat *beat);
+/// Any thread.
+void cgrun_beat_want(cgrun_beat *beat, uint32_t what);
+void cgrun_beat_forget(cgrun_beat *beat, uint32_t what);
+/// Sleeps until the loop's thread has answered, or until somebody calls cgrun_beat_unpark().
+void cgrun_beat_park(cgrun_beat *beat);
+void cgrun_beat_unpark(cgrun_beat *beat);
+/// The thread as the kernel knows it, 0 if that is not known yet.
+int32_t cgrun_beat_thread(const cgrun_beat *beat);
+bool cgrun_beat_host_polls(const cgrun_beat *beat);
+
+/// A source of a host's context that is never ready: it is prepared before all others, and checked before them when a
+/// poll has ended, which it counts as a beat.
+GSource *cgrun_beat_source_new(cgrun_beat *beat, GMainContext *context);
+void cgrun_beat_source_close(GSource *source);
+
+// MARK: Where a thread stands
+
+enum { CGRUN_MOST_FRAMES = 96, CGRUN_SOURCE_NAME = 128 };
+typedef struct {
+    /// The innermost first.
+    uintptr_t frames[CGRUN_MOST_FRAMES];
+    unsigned frame_count;
+    /// What it was doing: the count of its beat, and how many GLib dispatches were on its stack.
+    uint32_t count;
+    int depth;
+    /// The name of the GSource that GLib is dispatching, cut; empty if it has none.
+    char source[CGRUN_SOURCE_NAME];
+} cgrun_sample;
+/// Gets the process ready to ask its threads by that signal. 0, or EBUSY if somebody else has a handler for it, EINVAL
+/// if no program can have one.
+int cgrun_sample_prepare(int signal);
+/// Asks a thread, and waits for the answer, `span` nanoseconds at most: it may have blocked the signal. False then, and
+/// if it is no thread of the process any more. One thread asks at a time.
+bool cgrun_sample_take(const cgrun_beat *beat, int signal, int64_t span, cgrun_sample *sample);
+
+/// The function at an address as its file calls it, and the file; either is NULL if it is not known. Each is freed by
+/// the caller.
+void cgrun_symbol(uintptr_t address, char **function, char **file);
+
+G_END_DECLS
+
+#endif

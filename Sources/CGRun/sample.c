@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where a thread stands: it is asked by a signal, whose handler walks its stack.
+
+#define _GNU_SOURCE
+
+#include "cgrun-inspect.h"
+
+#include "cgrun.h"
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <errno.h>
+#include <execinfo.h>
+#include <fcntl.h>
+#include <link.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+// MARK: Asking
+
+/// The one answer that is waited for. Static: a handler that comes late finds it, and finds that it is not asked.
+static struct {
+    const cgrun_beat *beat;
+    int32_t thread;
+    cgrun_sample sample;
+    sem_t answered;
+} asked;
+/// 1 while a thread is asked; whoever takes that back, the handler or the one that asks, has `asked`.
+static int is_open;
+static pthread_mutex_t asking = PTHREAD_MUTEX_INITIALIZER;
+
+static uintptr_t interrupted_at(const ucontext_t *context)
+{
+#if defined(__x86_64__)
+    return (uintptr_t)context->uc_mcontext.gregs[REG_RIP];
+#elif defined(__aarch64__)
+    return (uintptr_t)context->uc_mcontext.pc;
+#else
+    (void)context;
+    return 0;
+#endif
+}
+
+/// What GLib dispatches. Both functions read the thread's own memory, which is there since its first dispatch.
+static void note_source(cgrun_sample *sample)
+{
+    sample->depth = g_main_depth();
+    sample->source[0] = '\0';
+    GSource *source = sample->depth > 0 ? g_main_current_source() : NULL;
+    const char *name = source != NULL ? g_source_get_name(source) : NULL;
+    if (name != NULL)
+        strncat(sample->source, name, sizeof sample->source - 1);
+}
+
+/// From the function that was interrupted on. backtrace() takes no lock and no memory after its first call, and sees
+/// through the frame of the signal.
+static void note_frames(cgrun_sample *sample, uintptr_t interrupted)
+{
+    void *all[CGRUN_MOST_FRAMES + 8];
+    int count = backtrace(all, G_N_ELEMENTS(all));
+    int first = 0;
+    for (int index = 0; index < count; index++) {
+        if ((uintptr_t)all[index] == interrupted)
+            first = index;
+    }
+    sample->frame_count = 0;
+    for (int index = first; index < count && sample->frame_count < CGRUN_MOST_FRAMES; index++) {
+        // A return address may be the first of the next function already.
+        sample->frames[sample->frame_count++] = (uintptr_t)all[index] - (index != first);
+    }
+}
+
+static void answer(int signal, siginfo_t *info, void *context)
+{
+    (void)signal;
+    int saved = errno;
+    // Another process's signal, or one that was raised: nobody asks.
+    bool is_ours = info->si_code == SI_TKILL && __atomic_load_n(&is_open, __ATOMIC_ACQUIRE) == 1;
+    if (is_ours && asked.thread == (int32_t)syscall(SYS_gettid)
+        && __atomic_exchange_n(&is_open, 0, __ATOMIC_ACQUIRE) == 1) {
+        asked.sample.count = cgrun_beat_count(asked.beat);
+        note_source(&asked.sample);
+        note_frames(&asked.sample, interrupted_at(context));
+        sem_post(&asked.answered);
+    }
+    errno = saved;
+}
+
+int cgrun_sample_prepare(int signal)
+{
+    static bool is_prepared;
+    struct sigaction former;
+    int error = 0;
+    pthread_mutex_lock(&asking);
+    if (!is_prepared) {
+        void *first[2];
+        // It loads what it needs now.
+        backtrace(first, G_N_ELEMENTS(first));
+        sem_init(&asked.answered, 0, 0);
+        is_prepared = true;
+    }
+    if (sigaction(signal, NULL, &former) != 0) {
+        error = errno;
+    } else if (!(former.sa_flags & SA_SIGINFO) || former.sa_sigaction != answer) {
+        bool is_free = !(former.sa_flags & SA_SIGINFO)
+            && (former.sa_handler == SIG_DFL || former.sa_handler == SIG_IGN);
+        struct sigaction action = {.sa_sigaction = answer, .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
+        sigemptyset(&action.sa_mask);
+        if (!is_free)
+            error = EBUSY;
+        else if (sigaction(signal, &action, NULL) != 0)
+            error = errno;
+    }
+    pthread_mutex_unlock(&asking);
+    return error;
+}
+
+bool cgrun_sample_take(const cgrun_beat *beat, int signal, int64_t span, cgrun_sample *sample)
+{
+    pthread_mutex_lock(&asking);
+    asked.beat = beat;
+    asked.thread = cgrun_beat_thread(beat);
+    __atomic_store_n(&is_open, 1, __ATOMIC_RELEASE);
+    bool is_sent = asked.thread != 0 && syscall(SYS_tgkill, getpid(), asked.thread, signal) == 0;
+    bool is_answered = is_sent && cgrun_semaphore_wait(&asked.answered, cgrun_now() + span);
+    // Unless the handler has begun meanwhile: then its answer comes.
+    if (!is_answered && __atomic_exchange_n(&is_open, 0, __ATOMIC_ACQ_REL) == 0)
+        is_answered = cgrun_semaphore_wait(&asked.answered, INT64_MAX);
+    if (is_answered)
+        *sample = asked.sample;
+    pthread_mutex_unlock(&asking);
+    return is_answered;
+}
+
+// MARK: Names
+
+typedef struct {
+    const char *bytes;
+    size_t size;
+} Image;
+
+static bool image_open(Image *image, const char *path)
+{
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC);
+    struct stat status;
+    void *bytes = MAP_FAILED;
+    if (descriptor >= 0 && fstat(descriptor, &status) == 0 && status.st_size > (off_t)sizeof(ElfW(Ehdr))) {
+        image->size = (size_t)status.st_size;
+        bytes = mmap(NULL, image->size, PROT_READ, MAP_PRIVATE, descriptor, 0);
+    }
+    if (descriptor >= 0)
+        close(descriptor);
+    image->bytes = bytes;
+    return bytes != MAP_FAILED;
+}
+
+/// `count` things of a size at an offset of the file; NULL if it has not so many.
+static const void *image_at(const Image *image, uint64_t offset, uint64_t count, size_t size)
+{
+    if (offset > image->size || count > (image->size - offset) / size || offset % 8 != 0)
+        return NULL;
+    return image->bytes + offset;
+}
+
+/// The symbol of a table that an offset lies in, copied; NULL if none does.
+static char *name_in(const Image *image, const ElfW(Shdr) *table, const ElfW(Shdr) *texts, uint64_t offset)
+{
+    uint64_t count = table->sh_size / sizeof(ElfW(Sym));
+    const ElfW(Sym) *symbols = image_at(image, table->sh_offset, count, sizeof *symbols);
+    if (symbols == NULL || texts->sh_offset > image->size || texts->sh_size > image->size - texts->sh_offset)
+        return NULL;
+    for (uint64_t index = 0; index < count; index++) {
+        const ElfW(Sym) *symbol = &symbols[index];
+        if (ELF64_ST_TYPE(symbol->st_info) != STT_FUNC || symbol->st_name >= texts->sh_size
+            || offset < symbol->st_value || offset - symbol->st_value >= symbol->st_size)
+            continue;
+        return g_strndup(image->bytes + texts->sh_offset + symbol->st_name, texts->sh_size - symbol->st_name);
+    }
+    return NULL;
+}
+
+/// The name of the function at an offset of a loaded file, from its whole table of symbols: that which the dynamic
+/// linker knows lacks what is not exported.
+static char *name_at(const char *path, uint64_t offset)
+{
+    Image image;
+    if (!image_open(&image, path))
+        return NULL;
+    char *name = NULL;
+    const ElfW(Ehdr) *header = (const void *)image.bytes;
+    const ElfW(Shdr) *sections = NULL;
+    if (memcmp(header->e_ident, ELFMAG, SELFMAG) == 0 && header->e_shentsize == sizeof *sections)
+        sections = image_at(&image, header->e_shoff, header->e_shnum, sizeof *sections);
+    for (unsigned index = 0; sections != NULL && name == NULL && index < header->e_shnum; index++) {
+        const ElfW(Shdr) *table = &sections[index];
+        if ((table->sh_type == SHT_SYMTAB || table->sh_type == SHT_DYNSYM) && table->sh_link < header->e_shnum)
+            name = name_in(&image, table, &sections[table->sh_link], offset);
+    }
+    munmap((void *)image.bytes, image.size);
+    return name;
+}
+
+extern char *swift_demangle(
+    const char *mangled, size_t length, char *buffer, size_t *size, uint32_t flags) __attribute__((weak));
+
+void cgrun_symbol(uintptr_t address, char **function, char **file)
+{
+    Dl_info info;
+    struct link_map *map = NULL;
+    *function = NULL;
+    *file = NULL;
+    if (!dladdr1((void *)address, &info, (void **)&map, RTLD_DL_LINKMAP) || map == NULL)
+        return;
+    bool is_program = map->l_name[0] == '\0';
+    *file = g_path_get_basename(is_program ? g_get_prgname() != NULL ? g_get_prgname() : "program" : map->l_name);
+    char *name = name_at(is_program ? "/proc/self/exe" : map->l_name, address - map->l_addr);
+    if (name == NULL)
+        name = g_strdup(info.dli_sname);
+    char *plain = name != NULL && &swift_demangle != NULL ? swift_demangle(name, strlen(name), NULL, NULL, 0) : NULL;
+    *function = plain != NULL ? g_strdup(plain) : g_steal_pointer(&name);
+    free(plain);
+    g_free(name);
+}

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who is to be told when a loop is late.
+
+import CGRun
+import Glibc
+
+extension GRunLoop {
+    /// Tells when a callout of a loop takes longer than it may: which one, and where its thread stands.
+    ///
+    /// ```swift
+    /// let monitor = try GRunLoop.StallMonitor(.main, threshold: .milliseconds(200)) { report in print(report) }
+    /// ```
+    ///
+    /// Waiting is no stall, however long. A callback of a host's own that takes long is one: there GTK programs stall.
+    /// A host that has something of a higher priority than ``GRunLoop`` to do in each iteration is one as well, since
+    /// nothing else has its turn. Where callouts are nested, the innermost one is told of.
+    ///
+    /// A thread of its own watches the loop. It sleeps while the loop waits. To find out where the loop's thread
+    /// stands it sends a signal to it, once a stall and no sooner: a `nanosleep()` there ends early with `EINTR` then,
+    /// as with any signal; a `read()` goes on.
+    ///
+    /// The variable `GRUN_STALLS` of the environment, as in `GRUN_STALLS=200ms`, has each loop watched from its making
+    /// on, and its stalls logged as warnings. The name of a `GSource` is told if it has one, and the label of an item.
+    ///
+    /// It ends with ``end()``, with this object and with the loop's thread. Several may watch one loop.
+    ///
+    /// Threads: any. There is no corresponding Core Foundation type.
+    public final class StallMonitor: Sendable {
+        private let watcher: StallWatcher
+        private let audience: StallAudience
+
+        /// Begins to watch a loop.
+        ///
+        /// - Parameters:
+        ///   - loop: the loop. In virtual time it is watched by the real clock.
+        ///   - threshold: how long a callout may take. Less than a millisecond, zero and negative: a millisecond.
+        ///   - signal: what the loop's thread is asked with; the program must have no handler of its own for it. Nil:
+        ///     `SIGURG`.
+        ///   - handler: called when a stall is noticed, at most an eighth of the threshold late, and when it is over, on
+        ///     the thread that watches. It is not called any more once that thread knows that the monitor has ended.
+        ///     Nil: see ``reports``.
+        /// - Throws: ``Thread/StartError``, if the system has no thread left.
+        ///
+        /// Threads: any. On another thread than the loop's, a callout that is under way already is not noticed.
+        public init(
+            _ loop: GRunLoop, threshold: Duration, signal: Int32? = nil,
+            handler: (@Sendable (StallReport) -> Void)? = nil
+        ) throws(Thread.StartError) {
+            if Fork.isChild { throw .forked }
+            let audience = StallAudience(handler)
+            self.audience = audience
+            watcher = StallWatcher(
+                loop, threshold: max(1_000_000, Nanoseconds(saturating: threshold)),
+                signal: signal ?? SIGURG, tell: audience.tell)
+            let error = watcher.start()
+            if error != 0 { throw .noThread(errno: error) }
+            if watcher.signalError != 0 {
+                Log.warning(
+                    "a stall monitor goes without frames: signal \(signal ?? SIGURG) cannot be used "
+                        + "(\(errorMessage(watcher.signalError))); give it another one")
+            }
+        }
+
+        deinit { end() }
+
+        /// Whether the thread of the loop can be asked where it stands: the signal has no handler of somebody else's.
+        /// Without it reports have no frames, and callbacks of a host are not told of.
+        ///
+        /// Threads: any.
+        public var hasFrames: Bool { watcher.signalError == 0 }
+
+        /// The reports from now on, for `for await`; of those that nobody takes the last 64. They end with the monitor.
+        ///
+        /// Threads: any.
+        public var reports: AsyncStream<StallReport> { Fork.isChild ? .finished : audience.newReports() }
+
+        /// Ends it. The second time it does nothing.
+        ///
+        /// Threads: any, the handler included. It does not wait for a handler that is being called.
+        public func end() {
+            guard !Fork.isChild else { return }
+            watcher.end()
+            audience.end()
+        }
+
+        /// For tests: how often its thread has looked at the loop.
+        package var lookCount: Int { watcher.lookCount }
+    }
+}
+
+/// Who is told.
+private final class StallAudience: Sendable {
+    private typealias Report = GRunLoop.StallReport
+
+    private let handler: (@Sendable (GRunLoop.StallReport) -> Void)?
+    private let lock = Lock.take()
+    /// Guarded by the lock; nil once the monitor has ended.
+    nonisolated(unsafe) private var streams: [AsyncStream<Report>.Continuation]? = []
+
+    init(_ handler: (@Sendable (GRunLoop.StallReport) -> Void)?) { self.handler = handler }
+
+    deinit { Lock.giveBack(lock) }
+
+    var tell: @Sendable (GRunLoop.StallReport) -> Void {
+        { [self] report in
+            guard let streams = lock.withLock({ streams }) else { return }
+            handler?(report)
+            for stream in streams { stream.yield(report) }
+        }
+    }
+
+    func newReports() -> AsyncStream<GRunLoop.StallReport> {
+        let (stream, continuation) = AsyncStream.makeStream(of: Report.self, bufferingPolicy: .bufferingNewest(64))
+        let isOpen = lock.withLock {
+            streams?.append(continuation)
+            return streams != nil
+        }
+        if !isOpen { continuation.finish() }
+        return stream
+    }
+
+    func end() {
+        let ended = lock.withLock {
+            defer { streams = nil }
+            return streams
+        }
+        for stream in ended ?? [] { stream.finish() }
+    }
+}
+
+extension AsyncStream {
+    fileprivate static var finished: Self { Self { $0.finish() } }
+}

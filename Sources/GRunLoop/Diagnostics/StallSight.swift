@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a watcher sees of a loop, from another thread.
+
+import CGRun
+
+/// What a loop does at one moment.
+enum LoopActivity: Equatable {
+    /// It sleeps, or nobody runs it.
+    case waits
+    /// Something was called, or is about to be. The same twice: it has not come back in between. A callout that begins
+    /// changes the count, a sleep the mark, a nested run that ends the frame.
+    case isBusy(count: UInt32, mark: Nanoseconds, frame: UInt)
+    /// Its thread has ended.
+    case hasEnded
+}
+
+/// The callout that a loop is in, and where that stands.
+struct StallSight {
+    let callout: GRunLoop.StallReport.Callout
+    let label: String?
+    let item: String?
+    let mode: GRunLoop.Mode?
+    let depth: Int
+    let driver: GRunLoop.StallReport.Driver
+}
+
+/// What the stalled thread said itself.
+struct StallSample {
+    let stack: Stack
+    /// Empty if GLib dispatches no source with a name.
+    let source: String?
+    /// Whether GLib dispatches at all.
+    let isDispatching: Bool
+    let count: UInt32
+
+    init(_ sample: cgrun_sample) {
+        var sample = sample
+        let frames = withUnsafeBytes(of: &sample.frames) { Array($0.bindMemory(to: UInt.self)) }
+        stack = Stack(Array(frames.prefix(Int(sample.frame_count))))
+        let name = withUnsafeBytes(of: &sample.source) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
+        source = name.isEmpty ? nil : name
+        isDispatching = sample.depth > 0
+        count = sample.count
+    }
+}
+
+extension GRunLoop {
+    /// With the lock held.
+    var activityLocked: LoopActivity {
+        if isDead { return .hasEnded }
+        let count = cgrun_beat_count(beat)
+        let frame = innermost.map { UInt(bitPattern: $0.toOpaque()) } ?? 0
+        if sleep.isUnderWay {
+            // Where a host drives it is only about to sleep, and GLib may dispatch something that came before.
+            guard isHostInControl, beatSource != nil, !cgrun_beat_host_polls(beat) else { return .waits }
+            return .isBusy(count: count, mark: 0, frame: frame)
+        }
+        if frame == 0, beatSource == nil || cgrun_beat_host_polls(beat) { return .waits }
+        return .isBusy(count: count, mark: frame == 0 ? 0 : sleep.mark(), frame: frame)
+    }
+
+    /// With the lock held, while the loop is busy.
+    var stallSightLocked: StallSight {
+        guard let frame else {
+            return StallSight(callout: .host, label: nil, item: nil, mode: nil, depth: 0, driver: .host)
+        }
+        let mark = CalloutMark(bits: frame.callout.load(ordering: .relaxed))
+        let item = itemLocked(mark, in: frame.mode)
+        return StallSight(
+            callout: .init(mark.kind), label: item?.label, item: item?.text, mode: frame.mode.name,
+            depth: framesLocked.reduce(0) { depth, _ in depth + 1 }, driver: frame.run.isHosted ? .host : .loop)
+    }
+
+    /// The item is looked for where its mode has it: it may have gone already, and what goes here would go on the
+    /// wrong thread. Its description would take the lock.
+    private func itemLocked(_ mark: CalloutMark, in mode: ModeState) -> (label: String?, text: String)? {
+        func isIt(_ item: AnyObject) -> Bool { CalloutMark(.none, item).item == mark.item }
+        switch mark.kind {
+        case .none, .block, .mainQueue, .context, .idleWork: return nil
+        case .source: return mode.sources.values.first { isIt($0.source) }.map { (nil, "order \($0.source.order)") }
+        case .timer:
+            return firing.map { $0.takeUnretainedValue() }.first(where: isIt).map {
+                (nil, $0.dates.period == 0 ? "fires once" : "every \(seconds($0.dates.period)) s")
+            }
+        case .descriptor:
+            return mode.descriptors.all.first(where: isIt).map { (nil, "\($0.subject.kind) \($0.subject.number)") }
+        case .port: return mode.ports.all.first(where: isIt).map { _ in (nil, "a port") }
+        case .entry, .beforeTimers, .beforeSources, .beforeWaiting, .afterWaiting, .exit:
+            return mode.observers.first(where: isIt).map { (nil, "order \($0.order)") }
+        }
+    }
+}
+
+extension GRunLoop.StallReport.Callout {
+    init(_ kind: CalloutMark.Kind) {
+        switch kind {
+        case .none: self = .unknown
+        case .block: self = .block
+        case .source: self = .source
+        case .timer: self = .timer
+        case .descriptor: self = .descriptor
+        case .mainQueue: self = .mainQueue
+        case .context: self = .context
+        case .idleWork: self = .idleWork
+        case .port: self = .port
+        case .entry: self = .observer(.entry)
+        case .beforeTimers: self = .observer(.beforeTimers)
+        case .beforeSources: self = .observer(.beforeSources)
+        case .beforeWaiting: self = .observer(.beforeWaiting)
+        case .afterWaiting: self = .observer(.afterWaiting)
+        case .exit: self = .observer(.exit)
+        }
+    }
+}

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+// The thread that watches a loop for stalls. While the loop waits it sleeps, and no clock runs.
+//
+// It never reads what the loop's thread is at: it looks now and then, and what is the same as before has not come back.
+
+import CGRun
+import Glibc
+
+final class StallWatcher: @unchecked Sendable {
+    typealias Report = GRunLoop.StallReport
+
+    private let loop: GRunLoop
+    private let threshold: Nanoseconds
+    private let signal: Int32
+    /// What tells of a stall, and of its end. Without a lock, on the watcher's thread.
+    private let tell: @Sendable (Report) -> Void
+    private let isToLook = Semaphore()
+    private let lock = Lock.take()
+    /// Guarded by the lock.
+    private var isEnded = false
+    /// Why threads are not asked where they stand; 0 if they are.
+    let signalError: Int32
+
+    // MARK: Of the watcher's thread
+
+    private var seen = LoopActivity.waits
+    private var since: Nanoseconds = 0
+    /// The stall that was told of, and is not over.
+    private var told: Report?
+    /// For a test: how often the thread has looked. Guarded by the lock.
+    private var looks = 0
+
+    init(_ loop: GRunLoop, threshold: Nanoseconds, signal: Int32, tell: @escaping @Sendable (Report) -> Void) {
+        self.loop = loop
+        self.threshold = threshold
+        self.signal = signal
+        self.tell = tell
+        signalError = cgrun_sample_prepare(signal)
+    }
+
+    deinit { Lock.giveBack(lock) }
+
+    var lookCount: Int { lock.withLock { looks } }
+
+    /// Returns what `pthread_create` does.
+    func start() -> Int32 {
+        if loop.isCurrent {
+            cgrun_beat_want(loop.beat, UInt32(CGRUN_BEAT_UNKNOWN))
+            cgrun_beat_answer(loop.beat)
+        } else if cgrun_beat_thread(loop.beat) == 0 {
+            cgrun_beat_want(loop.beat, UInt32(CGRUN_BEAT_UNKNOWN))
+        }
+        loop.lock.withLock { loop.changeWatchersLocked(by: 1) }
+        var thread = pthread_t()
+        let own = Unmanaged.passRetained(self)
+        let error = pthread_create(
+            &thread, nil,
+            { argument in
+                if let argument { Unmanaged<StallWatcher>.fromOpaque(argument).takeRetainedValue().watch() }
+                return nil
+            }, own.toOpaque())
+        guard error == 0 else {
+            own.release()
+            loop.lock.withLock { loop.changeWatchersLocked(by: -1) }
+            return error
+        }
+        pthread_detach(thread)
+        return 0
+    }
+
+    /// It does not wait for what is being told.
+    func end() {
+        lock.withLock { isEnded = true }
+        isToLook.signal()
+        cgrun_beat_unpark(loop.beat)
+    }
+
+    private var mustEnd: Bool {
+        lock.withLock {
+            looks += 1
+            return isEnded
+        }
+    }
+
+    private func watch() {
+        cgrun_set_thread_name("stall monitor")
+        // Signals are for the program's threads.
+        var all = sigset_t()
+        sigfillset(&all)
+        pthread_sigmask(SIG_BLOCK, &all, nil)
+        while !mustEnd {
+            let activity = loop.lock.withLock { loop.activityLocked }
+            let now = Nanoseconds.now()
+            if activity != seen { endStall(at: now) }
+            switch activity {
+            case .hasEnded: return stop()
+            case .waits:
+                seen = .waits
+                park()
+            case .isBusy:
+                if activity != seen {
+                    seen = activity
+                    since = now
+                } else if told == nil, now - since >= threshold {
+                    guard examine(at: now) else {
+                        park(untilBeat: true)
+                        continue
+                    }
+                }
+                _ = isToLook.wait(until: now + interval(at: now))
+            }
+        }
+        stop()
+    }
+
+    /// An eighth of the threshold, or exactly until it has passed. What has stalled is looked at more often, so that
+    /// its end is known.
+    private func interval(at now: Nanoseconds) -> Nanoseconds {
+        if told != nil { return 5_000_000 }
+        return max(1_000_000, min(threshold / 8, since + threshold - now))
+    }
+
+    private func stop() {
+        endStall(at: .now())
+        loop.lock.withLock { loop.changeWatchersLocked(by: -1) }
+    }
+
+    /// Sleeps until the loop calls somebody, or a host's poll has ended.
+    ///
+    /// - Parameter untilBeat: nobody runs the loop, though it does not look so. Else only if it still waits.
+    private func park(untilBeat: Bool = false) {
+        loop.lock.lock()
+        // First: who has missed this has not missed the change that is looked for next.
+        cgrun_beat_want(loop.beat, UInt32(CGRUN_BEAT_PARKED))
+        let isLate = loop.activityLocked != (untilBeat ? seen : .waits) || lock.withLock { isEnded }
+        loop.lock.unlock()
+        if isLate { cgrun_beat_unpark(loop.beat) } else { cgrun_beat_park(loop.beat) }
+        seen = loop.lock.withLock { loop.activityLocked }
+        since = .now()
+        // A loop that wakes a thousand times a second does not wake this thread as often.
+        if seen != .hasEnded { _ = isToLook.wait(until: since + interval(at: since)) }
+    }
+
+    /// The loop has not come back for as long as it may. Returns false if nobody runs it.
+    private func examine(at now: Nanoseconds) -> Bool {
+        let (isSame, sight) = loop.lock.withLock { () -> (Bool, StallSight) in
+            (loop.activityLocked == seen, loop.stallSightLocked)
+        }
+        guard isSame else { return true }
+        let sample = ask()
+        // Of a host it is not known whether it runs: only its thread can tell.
+        if sight.callout == .host, sample?.isDispatching != true { return false }
+        // It may have come back meanwhile.
+        guard loop.lock.withLock({ loop.activityLocked == seen }) else { return true }
+        let report = Report(sight, sample, after: .now() - since)
+        told = report
+        tell(report)
+        return true
+    }
+
+    /// Where the thread stands; nil if it does not say, or not of what was seen.
+    private func ask() -> StallSample? {
+        guard signalError == 0, case .isBusy(let count, _, _) = seen else { return nil }
+        var sample = cgrun_sample()
+        guard cgrun_sample_take(loop.beat, signal, 50_000_000, &sample) else { return nil }
+        return sample.count == count ? StallSample(sample) : nil
+    }
+
+    private func endStall(at now: Nanoseconds) {
+        guard let report = told else { return }
+        told = nil
+        tell(Report(theEndOf: report, after: now - since))
+    }
+}
+
+extension GRunLoop {
+    /// With the lock held.
+    fileprivate func changeWatchersLocked(by change: Int) {
+        watchers += change
+        cgrun_count_inspecting(Int32(change))
+        followHomeLocked()
+    }
+}

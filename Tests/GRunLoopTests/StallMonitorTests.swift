@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stalls: what is told, and what is none.
+
+import CGLib
+import CGRun
+import Glibc
+import TestSupport
+import Testing
+
+@testable import GRunLoop
+
+/// What a monitor has told.
+private final class Told: Sendable {
+    private let shared = Shared<[GRunLoop.StallReport]>([])
+
+    var reports: [GRunLoop.StallReport] { shared.value }
+
+    func watch(
+        _ loop: GRunLoop, threshold: Duration = .milliseconds(20), signal: Int32? = nil
+    ) throws -> GRunLoop.StallMonitor {
+        try GRunLoop.StallMonitor(loop, threshold: threshold, signal: signal) { [shared] report in
+            shared.update { $0.append(report) }
+        }
+    }
+
+    /// Stalls until the stall is told of.
+    @inline(never) func stallUntilTold(_ count: Int = 1) {
+        let end = GRunLoop.now.advanced(by: Patience.normal)
+        while shared.value.count < count, GRunLoop.now < end { keepSpinning() }
+    }
+
+    func wait(for count: Int) -> [GRunLoop.StallReport] {
+        _ = shared.wait { $0.count >= count }
+        return shared.value
+    }
+}
+
+@inline(never) private func keepSpinning() { for _ in 0..<1000 { cgrun_keep_frame() } }
+
+@Suite("Stall monitors", .serialized) struct StallMonitorTests {
+    private static let calls: [(String, GRunLoop.StallReport.Callout, String)] = [
+        ("block", .block, "callOutToBlock"), ("source", .source, "callOutToSource"),
+        ("timer", .timer, "callOutToTimer"), ("descriptor", .descriptor, "callOutToDescriptorSource"),
+        ("observer", .observer(.beforeSources), "callOutToObserver"),
+        ("port", .port, "callOutToPort"), ("idle", .idleWork, "callOutToIdleWork"),
+    ]
+
+    @Test("items 275, 276: a callout that does not return is told of, and then its end", arguments: calls)
+    func kinds(_ name: String, _ callout: GRunLoop.StallReport.Callout, _ function: String) async throws {
+        try await onFreshThread { loop in
+            let told = Told()
+            let pipe = Pipe()
+            let hasStalled = Flag()
+            @Sendable func stall() {
+                guard !hasStalled.isSet else { return }
+                hasStalled.set()
+                told.stallUntilTold()
+            }
+            let monitor = try told.watch(loop)
+            loop.keepAlive()
+            switch name {
+            case "block": loop.perform { stall() }
+            case "source": loop.source { stall() }.signal()
+            case "timer": loop.after(.zero) { stall() }
+            case "observer": loop.on(.beforeSources, repeats: false) { _ in stall() }
+            case "port":
+                let port = GRunLoop.Port { _ in stall() }
+                loop.add(port, forMode: .default)
+                _ = port.send(GRunLoop.PortMessage(id: 1))
+            case "idle":
+                let queue = GRunLoop.IdleQueue()
+                loop.add(queue, forMode: .default)
+                queue.enqueue { stall() }
+            default:
+                let source = GRunLoop.DescriptorSource(descriptor: pipe.readEnd) { _, _ in
+                    pipe.drain()
+                    stall()
+                }
+                try loop.add(source, forMode: .default)
+                pipe.send()
+            }
+            while !hasStalled.isSet { loop.run(for: .milliseconds(1)) }
+            let reports = told.wait(for: 2)
+            let first = try #require(reports.first)
+            #expect(first.callout == callout && first.mode == .default && first.driver == .loop && first.depth == 1)
+            #expect(!first.isOver && first.duration >= .milliseconds(20))
+            let frames = first.frames.map(\.description)
+            let spinning = frames.firstIndex { $0.contains("stallUntilTold") }
+            #expect(spinning != nil, "\(first)")
+            #expect((spinning ?? 0) < (frames.firstIndex { $0.contains(function) } ?? -1), "\(first)")
+            #expect(reports.count == 2 && reports[1].isOver && reports[1].callout == callout)
+            #expect(reports[1].duration >= first.duration)
+            withExtendedLifetime(monitor) {}
+        }
+    }
+
+    @Test("the innermost callout is told of; after a nested run the outer one is")
+    func nested() async throws {
+        try await onFreshThread { loop in
+            let told = Told()
+            let monitor = try told.watch(loop)
+            loop.source {
+                loop.after(.zero, "inner") { told.stallUntilTold() }
+                loop.run(mode: "inner", for: Patience.normal)
+                _ = told.wait(for: 2)
+                told.stallUntilTold(3)
+            }.signal()
+            loop.run(for: .zero)
+            let reports = told.wait(for: 4)
+            #expect(reports.map(\.callout) == [.timer, .timer, .source, .source])
+            #expect(reports.map(\.depth) == [2, 2, 1, 1] && reports.map(\.isOver) == [false, true, false, true])
+            #expect(reports.map(\.mode) == ["inner", "inner", .default, .default])
+            withExtendedLifetime(monitor) {}
+        }
+    }
+
+    @Test("who waits does not stall: a sleep, many short ones, a loop that nobody runs")
+    func waiting() async throws {
+        try await onFreshThread { loop in
+            let told = Told()
+            let monitor = try told.watch(loop, threshold: .milliseconds(5))
+            loop.keepAlive()
+            loop.run(for: .milliseconds(60))
+            for _ in 0..<30 { loop.run(for: .milliseconds(2)) }
+            let ticks = Counter()
+            let timer = GRunLoop.Timer(interval: .milliseconds(1), repeats: true) { _ in ticks.increment() }
+            loop.add(timer, forMode: .default)
+            while ticks.value < 60 { loop.run(for: .milliseconds(5)) }
+            timer.invalidate()
+            work(for: .milliseconds(60))
+            #expect(told.reports.isEmpty, "\(told.reports)")
+            withExtendedLifetime(monitor) {}
+        }
+    }
+
+    @Test("while the loop sleeps the monitor does, too")
+    func parked() async throws {
+        let thread = LoopThread.running()
+        let monitor = try Told().watch(thread.loop)
+        // Until it has found that the loop sleeps.
+        let watched = thread.loop
+        #expect(await eventually { cgrun_beat_is_parked(watched) })
+        let looks = monitor.lookCount
+        usleep(300_000)
+        #expect(monitor.lookCount == looks)
+        // A callout wakes it.
+        let isCalled = Flag()
+        thread.loop.async { isCalled.set() }
+        #expect(isCalled.wait())
+        #expect(await eventually { monitor.lookCount > looks })
+        thread.finish()
+    }
+
+    private func cgrun_beat_is_parked(_ loop: GRunLoop) -> Bool {
+        loop.beat.pointee.wants & UInt32(CGRUN_BEAT_PARKED) != 0
+    }
+
+    @Test("under a host a callback that is not ours is told of by its source's name, and our own as ever")
+    func hosted() async throws {
+        try await onFreshThread { loop in
+            let told = Told()
+            loop.keepAlive()
+            let monitor = try told.watch(loop)
+            let context = try #require(loop.homeContext).pointer
+            let source = GLibSource.timeout(context, milliseconds: 1) {
+                told.stallUntilTold()
+                return false
+            }
+            source.setName("a planted stall")
+            iterateHost(context) { !told.reports.isEmpty }
+            // Its end is seen in the next iteration.
+            loop.after(.zero) { _ = told.wait(for: 2) }
+            iterateHost(context) { told.reports.count > 1 }
+            let foreign = told.reports
+            #expect(foreign.map(\.callout) == [.host, .host] && foreign.map(\.label) == ["a planted stall", "a planted stall"])
+            #expect(foreign[0].driver == .host && foreign[0].mode == nil)
+            #expect(foreign[0].frames.contains { $0.description.contains("stallUntilTold") }, "\(foreign[0])")
+            loop.async { told.stallUntilTold(3) }
+            iterateHost(context) { told.reports.count > 2 }
+            #expect(told.reports[2].callout == .block && told.reports[2].driver == .host)
+            // Nobody iterates: that is none.
+            let count = told.wait(for: 4).count
+            work(for: .milliseconds(80))
+            #expect(told.reports.count == count)
+            source.destroy()
+            withExtendedLifetime(monitor) {}
+        }
+    }
+
+    @Test("a signal that has a handler of the program's is not touched: there are no frames then")
+    func foreignHandler() async throws {
+        try await onFreshThread { loop in
+            var former = sigaction()
+            var own = sigaction()
+            own.__sigaction_handler.sa_handler = { _ in }
+            sigaction(SIGUSR2, &own, &former)
+            let told = Told()
+            let (monitor, messages) = try capturingLog { try told.watch(loop, signal: SIGUSR2) }
+            #expect(!monitor.hasFrames && messages.count == 1, "\(messages)")
+            loop.perform { told.stallUntilTold() }
+            loop.run(for: .zero)
+            let reports = told.wait(for: 2)
+            #expect(reports.map(\.callout) == [.block, .block] && reports[0].frames.isEmpty)
+            sigaction(SIGUSR2, &former, nil)
+        }
+    }
+
+    @Test("a thread that has blocked the signal stalls without frames")
+    func blockedSignal() async throws {
+        try await onFreshThread { loop in
+            var blocked = sigset_t()
+            sigemptyset(&blocked)
+            sigaddset(&blocked, SIGURG)
+            pthread_sigmask(SIG_BLOCK, &blocked, nil)
+            let told = Told()
+            let monitor = try told.watch(loop)
+            loop.perform { told.stallUntilTold() }
+            loop.run(for: .zero)
+            #expect(told.wait(for: 2)[0].frames.isEmpty)
+            pthread_sigmask(SIG_UNBLOCK, &blocked, nil)
+            // What was pending is answered by nobody's question.
+            loop.perform { told.stallUntilTold(3) }
+            loop.run(for: .zero)
+            #expect(!told.wait(for: 4)[2].frames.isEmpty)
+            withExtendedLifetime(monitor) {}
+        }
+    }
+
+    @Test("what the callout was the last to hold stalls in its deinit")
+    func lastReference() async throws {
+        try await onFreshThread { loop in
+            let told = Told()
+            let monitor = try told.watch(loop)
+            loop.keepAlive()
+            func add() {
+                let witness = Witness { told.stallUntilTold() }
+                loop.add(
+                    GRunLoop.Timer(interval: .zero, repeats: false) { _ in withExtendedLifetime(witness) {} },
+                    forMode: .default)
+            }
+            add()
+            loop.run(for: .milliseconds(50))
+            #expect(told.wait(for: 2).map(\.callout) == [.timer, .timer])
+            withExtendedLifetime(monitor) {}
+        }
+    }
+
+    @Test("a monitor ends in its handler, with its object, and with the thread of its loop")
+    func ends() async throws {
+        let thread = LoopThread.running()
+        let held = Shared<GRunLoop.StallMonitor?>(nil)
+        let count = Counter()
+        held.value = try GRunLoop.StallMonitor(thread.loop, threshold: .milliseconds(5)) { _ in
+            held.value?.end()
+            count.increment()
+        }
+        thread.loop.async { _ = count.wait(for: 1) }
+        #expect(count.wait(for: 1))
+        var dropped: GRunLoop.StallMonitor? = try Told().watch(thread.loop)
+        _ = dropped
+        dropped = nil
+        let other = try Told().watch(thread.loop)
+        var reports = other.reports.makeAsyncIterator()
+        thread.finish()
+        #expect(await eventually { thread.loop.lock.withLock { thread.loop.watchers } == 0 })
+        other.end()
+        other.end()
+        #expect(await reports.next() == nil)
+        #expect(count.value == 1)
+    }
+
+    @Test("two monitors of one loop tell of the same stall; what waits for reports gets them")
+    func two() async throws {
+        try await onFreshThread { loop in
+            let (one, other) = (Told(), Told())
+            let monitors = try [one.watch(loop), other.watch(loop, threshold: .milliseconds(40))]
+            loop.perform {
+                one.stallUntilTold()
+                other.stallUntilTold()
+            }
+            loop.run(for: .zero)
+            #expect(one.wait(for: 2).count == 2 && other.wait(for: 2).count == 2)
+            withExtendedLifetime(monitors) {}
+        }
+    }
+
+    @Test("the reports can be awaited")
+    func awaited() async throws {
+        let thread = LoopThread.running()
+        let monitor = try GRunLoop.StallMonitor(thread.loop, threshold: .milliseconds(5))
+        let reports = monitor.reports
+        let isOver = Flag()
+        thread.loop.async { isOver.wait() }
+        var seen: [Bool] = []
+        for await report in reports {
+            seen.append(report.isOver)
+            isOver.set()
+            if report.isOver { break }
+        }
+        #expect(seen == [false, true])
+        thread.finish()
+    }
+}
