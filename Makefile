@@ -29,8 +29,8 @@ define install
 endef
 
 .PHONY: demo test build install uninstall c-reference format lint glib-api items items-bite oracle turns idle hosted \
-	trace-cost stable soak docs fuzz kill-ports test-tsan test-asan test-sanitizers test-gtk test-c test-debian counts \
-	bench bench-quick bench-build deps check-deps gtk-deps c-deps clean
+	stalls trace-cost stable soak docs fuzz kill-ports test-tsan test-asan test-sanitizers test-gtk test-c test-debian \
+	counts bench bench-quick bench-build deps check-deps gtk-deps c-deps clean
 
 ## Builds and runs the tour of self-checking scenarios.
 demo: deps
@@ -50,6 +50,7 @@ test: check-deps lint glib-api
 	$(SWIFT) build -c release --product grun-turns
 	$(SWIFT) run -c release --skip-build grun-turns
 	scripts/idle
+	scripts/stalls 5
 	scripts/trace-cost
 	scripts/kill-ports --once
 	scripts/clients
@@ -110,7 +111,11 @@ hosted: check-deps gtk-deps
 	scripts/hosted
 	scripts/test-gtk
 
-## What the trace recorder costs while it is off.
+## A hundred stalls under each driver: each is told of in time, by the function at fault.
+stalls: deps
+	scripts/stalls
+
+## What the trace recorder and the stall monitor cost while they are off.
 trace-cost: check-deps
 	scripts/trace-cost
 

@@ -93,9 +93,6 @@ static int keep_socket(void)
 
 // MARK: Names
 
-// Not the environment of whoever has started a program with more rights than it has itself.
-const char *cgrun_runtime_directory(void) { return secure_getenv("XDG_RUNTIME_DIR"); }
-
 void cgrun_port_file(const char *name, char *file)
 {
     char *hash = g_compute_checksum_for_string(G_CHECKSUM_SHA256, name, -1);

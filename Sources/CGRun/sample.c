@@ -93,11 +93,39 @@ static void answer(int signal, siginfo_t *info, void *context)
     errno = saved;
 }
 
+/// Who uses each signal, and what it was before the first of them. Guarded by `asking`.
+static struct {
+    unsigned users;
+    struct sigaction former;
+} uses[NSIG];
+
+static bool is_answered_by_us(const struct sigaction *action)
+{
+    return (action->sa_flags & SA_SIGINFO) != 0 && action->sa_sigaction == answer;
+}
+
+static int begin_answering(int signal)
+{
+    struct sigaction former;
+    if (sigaction(signal, NULL, &former) != 0)
+        return errno;
+    if (is_answered_by_us(&former))
+        return 0;
+    if ((former.sa_flags & SA_SIGINFO) != 0 || (former.sa_handler != SIG_DFL && former.sa_handler != SIG_IGN))
+        return EBUSY;
+    struct sigaction action = {.sa_sigaction = answer, .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
+    sigemptyset(&action.sa_mask);
+    if (sigaction(signal, &action, NULL) != 0)
+        return errno;
+    uses[signal].former = former;
+    return 0;
+}
+
 int cgrun_sample_prepare(int signal)
 {
     static bool is_prepared;
-    struct sigaction former;
-    int error = 0;
+    if (signal <= 0 || signal >= NSIG)
+        return EINVAL;
     pthread_mutex_lock(&asking);
     if (!is_prepared) {
         void *first[2];
@@ -106,29 +134,33 @@ int cgrun_sample_prepare(int signal)
         sem_init(&asked.answered, 0, 0);
         is_prepared = true;
     }
-    if (sigaction(signal, NULL, &former) != 0) {
-        error = errno;
-    } else if (!(former.sa_flags & SA_SIGINFO) || former.sa_sigaction != answer) {
-        bool is_free = !(former.sa_flags & SA_SIGINFO)
-            && (former.sa_handler == SIG_DFL || former.sa_handler == SIG_IGN);
-        struct sigaction action = {.sa_sigaction = answer, .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
-        sigemptyset(&action.sa_mask);
-        if (!is_free)
-            error = EBUSY;
-        else if (sigaction(signal, &action, NULL) != 0)
-            error = errno;
-    }
+    int error = begin_answering(signal);
+    if (error == 0)
+        uses[signal].users++;
     pthread_mutex_unlock(&asking);
     return error;
 }
 
+void cgrun_sample_finish(int signal)
+{
+    struct sigaction now;
+    pthread_mutex_lock(&asking);
+    // Unless somebody has changed it meanwhile.
+    if (--uses[signal].users == 0 && sigaction(signal, NULL, &now) == 0 && is_answered_by_us(&now))
+        sigaction(signal, &uses[signal].former, NULL);
+    pthread_mutex_unlock(&asking);
+}
+
 bool cgrun_sample_take(const cgrun_beat *beat, int signal, int64_t span, cgrun_sample *sample)
 {
+    struct sigaction now;
     pthread_mutex_lock(&asking);
+    // Without our handler it may be the end of the process.
+    bool is_ours = sigaction(signal, NULL, &now) == 0 && is_answered_by_us(&now);
     asked.beat = beat;
     asked.thread = cgrun_beat_thread(beat);
     __atomic_store_n(&is_open, 1, __ATOMIC_RELEASE);
-    bool is_sent = asked.thread != 0 && syscall(SYS_tgkill, getpid(), asked.thread, signal) == 0;
+    bool is_sent = is_ours && asked.thread != 0 && syscall(SYS_tgkill, getpid(), asked.thread, signal) == 0;
     bool is_answered = is_sent && cgrun_semaphore_wait(&asked.answered, cgrun_now() + span);
     // Unless the handler has begun meanwhile: then its answer comes.
     if (!is_answered && __atomic_exchange_n(&is_open, 0, __ATOMIC_ACQ_REL) == 0)

@@ -46,6 +46,7 @@ void check_modes(void);
 void check_contexts(void);
 void check_host(void);
 void check_tracing(void);
+void check_stalls(void);
 void check_source(void);
 void check_fd_source(void);
 void check_signal_source(void);

@@ -170,8 +170,19 @@ GBytes *fuzz_on_GRunMessageReplyingFunc(GRunMessagePort *port, GRunMessage *mess
 void fuzz_on_GRunReplyFunc(GRunRemoteMessagePort *port, GRunMessage *reply, const GError *error, gpointer user_data);
 void fuzz_on_GRunThreadSetUpFunc(GRunLoop *loop, gpointer user_data);
 void fuzz_on_GRunVirtualTimeFunc(GRunLoop *loop, gpointer user_data);
+void fuzz_on_GRunStallFunc(
+    GRunLoop *loop, const char *report, gdouble seconds, gboolean is_over, gpointer user_data);
 
 void data_call(gpointer pointer) { call(pointer, NULL, NULL, 0); }
+
+void fuzz_on_GRunStallFunc(GRunLoop *loop, const char *report, gdouble seconds, gboolean is_over, gpointer user_data)
+{
+    if (!g_utf8_validate(report, -1, NULL) || !(seconds > 0))
+        fuzz_fail("a stall of %f seconds: %s", seconds, report);
+    if (is_over && strchr(report, '\n') != NULL)
+        fuzz_fail("a stall that is over is told of with frames: %s", report);
+    call(user_data, (Kind[]){KIND_LOOP}, (gpointer[]){loop}, 1);
+}
 
 void fuzz_on_GRunFunc(gpointer user_data) { call(user_data, NULL, NULL, 0); }
 

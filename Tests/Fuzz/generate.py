@@ -35,6 +35,7 @@ KINDS = {
 # Their functions are in data.c: fuzz_on_GRunFunc and so on.
 FUNCTIONS = {
     "GRunFunc": "void (gpointer)",
+    "GRunStallFunc": "void (GRunLoop *, const char *, gdouble, gboolean, gpointer)",
     "GRunSourceFunc": "gboolean (GRunSource *, gpointer)",
     "GRunScheduleFunc": "void (GRunSource *, GRunLoop *, const char *, gpointer)",
     "GRunFdSourceFunc": "gboolean (GRunFdSource *, GIOCondition, gpointer)",
@@ -173,7 +174,8 @@ def result(symbol, node, throws):
         # Without an error that says why not there may be none.
         full = "FOUND" if node.get("nullable") == "1" and not throws else "NEW"
         return full if transfer == "full" else "BORROWED", f"KIND_{KINDS[kind]}", "p"
-    if symbol in ("grun_loop_add_end_func", "grun_loop_push_ambient_mode", "grun_notification_queue_add_func"):
+    if symbol in ("grun_loop_add_end_func", "grun_loop_push_ambient_mode", "grun_loop_watch_stalls",
+                  "grun_notification_queue_add_func"):
         return "ID", "0", "i"
     if kind in NUMBERS:
         return "NUMBER", "0", "d" if kind == "gdouble" else "i"

@@ -29,7 +29,7 @@ import Testing
     /// Values only: nothing of a loop is in there.
     private static let values: Set = [
         "Mode", "Activity", "RunResult", "Errors", "SignalError", "ExitStatus", "Context",
-        "PortMessage", "MessageData", "MessageErrors",
+        "PortMessage", "MessageData", "MessageErrors", "StallReport", "StackFrame",
     ]
     /// What needs no look, or cannot be called there, with the reason.
     private static let left = [

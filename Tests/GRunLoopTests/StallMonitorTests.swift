@@ -139,7 +139,7 @@ private final class Told: Sendable {
         let monitor = try Told().watch(thread.loop)
         // Until it has found that the loop sleeps.
         let watched = thread.loop
-        #expect(await eventually { cgrun_beat_is_parked(watched) })
+        #expect(await eventually { isParked(watched) })
         let looks = monitor.lookCount
         usleep(300_000)
         #expect(monitor.lookCount == looks)
@@ -151,7 +151,7 @@ private final class Told: Sendable {
         thread.finish()
     }
 
-    private func cgrun_beat_is_parked(_ loop: GRunLoop) -> Bool {
+    private func isParked(_ loop: GRunLoop) -> Bool {
         loop.beat.pointee.wants & UInt32(CGRUN_BEAT_PARKED) != 0
     }
 
@@ -172,7 +172,9 @@ private final class Told: Sendable {
             loop.after(.zero) { _ = told.wait(for: 2) }
             iterateHost(context) { told.reports.count > 1 }
             let foreign = told.reports
-            #expect(foreign.map(\.callout) == [.host, .host] && foreign.map(\.label) == ["a planted stall", "a planted stall"])
+            #expect(
+                foreign.map(\.callout) == [.host, .host]
+                    && foreign.map(\.label) == ["a planted stall", "a planted stall"])
             #expect(foreign[0].driver == .host && foreign[0].mode == nil)
             #expect(foreign[0].frames.contains { $0.description.contains("stallUntilTold") }, "\(foreign[0])")
             loop.async { told.stallUntilTold(3) }

@@ -16,11 +16,12 @@ enum Probe {
         case "passes": passes(count)
         case "hosted-idle": hostedIdle(isObserved)
         case "hosted-passes": hostedPasses(count, isObserved)
+        case "stalls": try stalls(count, isHosted: arguments.last == "hosted")
         case "elements": try elements(count, prefers: arguments.last == "preferred")
         default:
             print(
                 "usage: grun-probe idle | passes N | hosted-idle [observed] | hosted-passes N [observed] | elements N "
-                    + "[preferred]"
+                    + "[preferred] | stalls N [hosted]"
             )
             exit(2)
         }

@@ -140,6 +140,7 @@ struct ForkScene {
     let child = try? GRunLoop.ChildSource(pid: TestSupport.fork { 0 }) { _, _ in }
     let trace = GRunLoop.Trace()
     let thread: GRunLoop.Thread?
+    let monitor: GRunLoop.StallMonitor?
     let executor: GRunLoop.Executor
     let isolation: GRunLoop.Isolation
     let ending: GRunLoop.EndHandler?
@@ -156,6 +157,7 @@ struct ForkScene {
         notifications = .init(on: loop)
         observation = notifications.observe { _ in }
         thread = try? GRunLoop.Thread(name: "other")
+        monitor = try? GRunLoop.StallMonitor(loop, threshold: .seconds(3600))
         executor = loop.executor
         isolation = loop.isolation
         ending = try? loop.addEndHandler {}

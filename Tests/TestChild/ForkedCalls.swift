@@ -406,6 +406,18 @@ extension ForkScene {
                     return error == .forked && error.description.contains("forked")
                 }
             },
+            silent("StallMonitor.init") {
+                do throws(GRunLoop.StallMonitor.StartError) {
+                    _ = try GRunLoop.StallMonitor(loop, threshold: .seconds(1))
+                    return false
+                } catch { return error == .forked }
+            },
+            silent("StallMonitor.description") {
+                GRunLoop.StallMonitor.StartError.forked.description.contains("forked")
+            },
+            silent("StallMonitor.hasFrames") { monitor?.hasFrames == true },
+            silent("StallMonitor.reports") { _ = monitor?.reports },
+            silent("StallMonitor.end") { monitor?.end() },
             said("Thread.stop") { thread?.stop() },
             said("Thread.join") { thread?.join() },
         ]

@@ -98,6 +98,8 @@ typedef struct {
 /// Gets the process ready to ask its threads by that signal. 0, or EBUSY if somebody else has a handler for it, EINVAL
 /// if no program can have one.
 int cgrun_sample_prepare(int signal);
+/// As often as that has returned 0: the last time the signal is again what it was.
+void cgrun_sample_finish(int signal);
 /// Asks a thread, and waits for the answer, `span` nanoseconds at most: it may have blocked the signal. False then, and
 /// if it is no thread of the process any more. One thread asks at a time.
 bool cgrun_sample_take(const cgrun_beat *beat, int signal, int64_t span, cgrun_sample *sample);

@@ -261,8 +261,6 @@ bool cgrun_children_are_discarded(void);
 /// Closes what one of the functions below has returned.
 void cgrun_kept_close(int descriptor);
 
-/// The environment's XDG_RUNTIME_DIR, NULL if there is none.
-const char *cgrun_runtime_directory(void);
 /// The name of a port's file in the directory; with ".lock" behind it, that of its lock.
 enum { CGRUN_PORT_FILE = 33 };
 void cgrun_port_file(const char *name, char *file);
@@ -348,6 +346,9 @@ bool cgrun_is_readable(int descriptor);
 void cgrun_close(int descriptor);
 /// Whether the process could open two more descriptors now, as a new GMainContext may.
 bool cgrun_has_descriptors_left(void);
+
+/// A variable of the environment; NULL if there is none, and for a program that runs with more rights than its caller.
+const char *cgrun_environment(const char *name);
 
 /// Log to GLib's log under the domain "GRunLoop". One for each level: Swift finds its name in some versions of GLib
 /// only.

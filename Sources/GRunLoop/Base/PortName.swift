@@ -51,7 +51,8 @@ private struct PortDirectory: ~Copyable {
     let descriptor: Int32
 
     static func open(makes: Bool, for name: PortName) throws(GRunLoop.MessagePortError) -> PortDirectory {
-        guard let runtime = cgrun_runtime_directory().map({ String(cString: $0) }), runtime.hasPrefix("/") else {
+        guard let runtime = cgrun_environment("XDG_RUNTIME_DIR").map({ String(cString: $0) }), runtime.hasPrefix("/")
+        else {
             throw .noRuntimeDirectory
         }
         let path = runtime + "/grun-ports"

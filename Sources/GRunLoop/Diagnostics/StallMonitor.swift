@@ -26,6 +26,22 @@ extension GRunLoop {
     ///
     /// Threads: any. There is no corresponding Core Foundation type.
     public final class StallMonitor: Sendable {
+        /// Why a loop cannot be watched.
+        public enum StartError: Error, Hashable, Sendable, CustomStringConvertible {
+            /// What `pthread_create` returns: `EAGAIN` when the system has no thread left.
+            case noThread(errno: Int32)
+            /// This process was forked and did not exec().
+            case forked
+
+            /// What is wrong and what to do, as one sentence.
+            public var description: String {
+                switch self {
+                case .noThread(let errno): "no thread can be started (\(errorMessage(errno)))"
+                case .forked: "\(Fork.reason). \(Fork.remedy)"
+                }
+            }
+        }
+
         private let watcher: StallWatcher
         private let audience: StallAudience
 
@@ -36,27 +52,27 @@ extension GRunLoop {
         ///   - threshold: how long a callout may take. Less than a millisecond, zero and negative: a millisecond.
         ///   - signal: what the loop's thread is asked with; the program must have no handler of its own for it. Nil:
         ///     `SIGURG`.
-        ///   - handler: called when a stall is noticed, at most an eighth of the threshold late, and when it is over, on
-        ///     the thread that watches. It is not called any more once that thread knows that the monitor has ended.
+        ///   - handler: called when a stall is noticed, at most an eighth of the threshold late, and when it is over,
+        ///     on the thread that watches. It is not called any more once that thread knows that the monitor has ended.
         ///     Nil: see ``reports``.
-        /// - Throws: ``Thread/StartError``, if the system has no thread left.
+        /// - Throws: ``StartError``, if the system has no thread left.
         ///
         /// Threads: any. On another thread than the loop's, a callout that is under way already is not noticed.
         public init(
             _ loop: GRunLoop, threshold: Duration, signal: Int32? = nil,
             handler: (@Sendable (StallReport) -> Void)? = nil
-        ) throws(Thread.StartError) {
+        ) throws(StartError) {
             if Fork.isChild { throw .forked }
             let audience = StallAudience(handler)
             self.audience = audience
             watcher = StallWatcher(
                 loop, threshold: max(1_000_000, Nanoseconds(saturating: threshold)),
-                signal: signal ?? SIGURG, tell: audience.tell)
+                signal: signal ?? StallWatcher.usualSignal, tell: audience.tell)
             let error = watcher.start()
             if error != 0 { throw .noThread(errno: error) }
             if watcher.signalError != 0 {
                 Log.warning(
-                    "a stall monitor goes without frames: signal \(signal ?? SIGURG) cannot be used "
+                    "a stall monitor goes without frames: signal \(signal ?? StallWatcher.usualSignal) cannot be used "
                         + "(\(errorMessage(watcher.signalError))); give it another one")
             }
         }
@@ -84,7 +100,52 @@ extension GRunLoop {
         }
 
         /// For tests: how often its thread has looked at the loop.
-        package var lookCount: Int { watcher.lookCount }
+        var lookCount: Int { watcher.lookCount }
+
+        /// What tells of the stalls of a loop in the log.
+        static func logger(of loop: GRunLoop) -> @Sendable (StallReport) -> Void {
+            let name = loop.isMain ? "the main run loop" : "the run loop \(hexAddress(loop))"
+            return { Log.warning("stall: \(name) \($0)") }
+        }
+
+        /// It lives until it has ended, by ``end()`` or with the loop's thread.
+        fileprivate func keepUntilItEnds() { watcher.keep(self) }
+    }
+}
+
+/// The monitors of those who keep a number. Each keeps itself until it ends.
+enum NumberedStallMonitors {
+    private struct Entry {
+        weak var monitor: GRunLoop.StallMonitor?
+        let loop: ObjectIdentifier
+    }
+
+    private static let lock = Lock.take()
+    // Guarded by the lock.
+    nonisolated(unsafe) private static var last: UInt64 = 0
+    nonisolated(unsafe) private static var known: [UInt64: Entry] = [:]
+
+    static func add(_ monitor: GRunLoop.StallMonitor, of loop: GRunLoop) -> UInt64 {
+        // Some may be looked at when they go: after the lock, since what is the program's goes with them.
+        let (id, seen) = lock.withLock { () -> (UInt64, [GRunLoop.StallMonitor]) in
+            var seen: [GRunLoop.StallMonitor] = []
+            // Those that have ended with their loops are forgotten.
+            for (id, entry) in known {
+                if let monitor = entry.monitor { seen.append(monitor) } else { known[id] = nil }
+            }
+            last += 1
+            known[last] = Entry(monitor: monitor, loop: ObjectIdentifier(loop))
+            return (last, seen)
+        }
+        monitor.keepUntilItEnds()
+        return withExtendedLifetime(seen) { id }
+    }
+
+    static func take(_ id: UInt64, of loop: GRunLoop) -> GRunLoop.StallMonitor? {
+        lock.withLock {
+            guard known[id]?.loop == ObjectIdentifier(loop) else { return nil }
+            return known.removeValue(forKey: id)?.monitor
+        }
     }
 }
 

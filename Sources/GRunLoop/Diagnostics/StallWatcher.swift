@@ -9,6 +9,9 @@ import Glibc
 final class StallWatcher: @unchecked Sendable {
     typealias Report = GRunLoop.StallReport
 
+    /// Does nothing where nobody has a handler for it, and hardly a program has one.
+    static let usualSignal = SIGURG
+
     private let loop: GRunLoop
     private let threshold: Nanoseconds
     private let signal: Int32
@@ -18,6 +21,8 @@ final class StallWatcher: @unchecked Sendable {
     private let lock = Lock.take()
     /// Guarded by the lock.
     private var isEnded = false
+    /// What lives until the thread has ended. Guarded by the lock.
+    private var keeper: AnyObject?
     /// Why threads are not asked where they stand; 0 if they are.
     let signalError: Int32
 
@@ -61,11 +66,16 @@ final class StallWatcher: @unchecked Sendable {
             }, own.toOpaque())
         guard error == 0 else {
             own.release()
-            loop.lock.withLock { loop.changeWatchersLocked(by: -1) }
+            letGo()
             return error
         }
         pthread_detach(thread)
         return 0
+    }
+
+    /// Has an object live as long as the thread. It may have ended already.
+    func keep(_ object: AnyObject) {
+        lock.withLock { if !isEnded { keeper = object } }
     }
 
     /// It does not wait for what is being told.
@@ -122,7 +132,18 @@ final class StallWatcher: @unchecked Sendable {
 
     private func stop() {
         endStall(at: .now())
+        letGo()
+        // The last to hold it may be this thread.
+        let keeper = lock.withLock {
+            isEnded = true
+            return self.keeper.take()
+        }
+        withExtendedLifetime(keeper) {}
+    }
+
+    private func letGo() {
         loop.lock.withLock { loop.changeWatchersLocked(by: -1) }
+        if signalError == 0 { cgrun_sample_finish(signal) }
     }
 
     /// Sleeps until the loop calls somebody, or a host's poll has ended.
@@ -178,6 +199,6 @@ extension GRunLoop {
     fileprivate func changeWatchersLocked(by change: Int) {
         watchers += change
         cgrun_count_inspecting(Int32(change))
-        followHomeLocked()
+        if watchers == 0 { stopBeatingLocked() }
     }
 }

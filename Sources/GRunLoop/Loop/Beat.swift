@@ -44,7 +44,9 @@ extension GRunLoop {
             if _slowPath(cgrun_is_inspecting()) {
                 let wants = cgrun_beat_begin(beat)
                 // What calls out has a frame.
-                innermost.unsafelyUnwrapped._withUnsafeGuaranteedRef { $0.callout.store(mark().bits, ordering: .relaxed) }
+                innermost.unsafelyUnwrapped._withUnsafeGuaranteedRef {
+                    $0.callout.store(mark().bits, ordering: .relaxed)
+                }
                 if _slowPath(wants != 0) { answer(wants, callout(), activity) }
             }
         #endif
@@ -55,10 +57,14 @@ extension GRunLoop {
         if wants & UInt32(CGRUN_BEAT_RECORDED) != 0 { record(callout, activity) }
     }
 
-    /// With the lock held: as long as the loop is watched, GLib says when a host's poll has ended.
-    func followHomeLocked() {
-        let former = beatSource
-        beatSource = watchers > 0 ? home.map { BeatSource(of: beat, in: $0.context) } : nil
-        former?.close()
+    /// With the lock held, a host iterates the home context: GLib says when its polls have ended, as long as the loop
+    /// is watched. Where we drive nobody pays for that.
+    func beatWithHostLocked() {
+        if watchers > 0, beatSource == nil, let home { beatSource = BeatSource(of: beat, in: home.context) }
+    }
+
+    /// With the lock held: the home context is another, or nobody watches any more.
+    func stopBeatingLocked() {
+        beatSource.take()?.close()
     }
 }

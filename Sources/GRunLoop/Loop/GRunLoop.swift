@@ -60,7 +60,7 @@ public final class GRunLoop: @unchecked Sendable {
     var home: ServedContext? {
         didSet {
             hostPoll.hub = home?.hub
-            followHomeLocked()
+            stopBeatingLocked()
         }
     }
     /// The host's endless run, as long as the loop is attached.

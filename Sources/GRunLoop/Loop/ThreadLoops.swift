@@ -4,8 +4,10 @@
 import CGRun
 import Glibc
 
-/// What a thread does to its loop at its end, which stands above.
+/// What a thread does to its loop at its beginning and its end, which stands above.
 protocol ThreadOwned: AnyObject {
+    /// The environment may ask for it.
+    func inspectIfAsked()
     func callEndHandlers()
     func endWithThread()
 }
@@ -25,6 +27,7 @@ package enum ThreadLoops {
         loop.lock.withLock { loop.fixHomeLocked() }
         // Inside virtual time the thread has another loop; this one is set when that has ended.
         if cgrun_is_main_thread(), peek == nil { setCurrent(loop) }
+        inspect(loop)
         return loop
     }()
 
@@ -32,8 +35,11 @@ package enum ThreadLoops {
         if let loop = currentIfAny { return loop }
         let loop = GRunLoop(isMain: false)
         setCurrent(loop)
+        inspect(loop)
         return loop
     }
+
+    private static func inspect(_ loop: any ThreadOwned) { loop.inspectIfAsked() }
 
     private static func setCurrent(_ loop: GRunLoop) {
         setCurrent(Unmanaged.passRetained(loop).toOpaque())

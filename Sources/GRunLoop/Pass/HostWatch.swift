@@ -30,6 +30,7 @@ extension GRunLoop: HubOwner {
             forgetLostMainQueueLocked()
             host.polled = nil
             if !isHostInControl { lendLocked() }
+            if cgrun_is_inspecting() { beatWithHostLocked() }
             return host.ambient._withUnsafeGuaranteedRef { mode in
                 // Attaching sentinels has a cost, and must not be done by another thread: so here, and only on a
                 // change.

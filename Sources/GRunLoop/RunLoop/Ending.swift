@@ -2,7 +2,6 @@
 // The end of a loop: its thread has ended.
 
 import CGRun
-
 import Glibc
 
 extension GRunLoop: ThreadOwned {

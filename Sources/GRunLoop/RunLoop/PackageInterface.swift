@@ -68,6 +68,24 @@ extension GRunLoop {
         return true
     }
 
+    /// A ``StallMonitor`` for a caller that keeps a number, which is not 0. Without a closure stalls are logged; the
+    /// closure is let go of on any thread.
+    package func watchStalls(
+        threshold: Duration, _ handler: (@Sendable (StallReport) -> Void)?
+    ) throws(StallMonitor.StartError) -> UInt64 {
+        let handler = handler ?? StallMonitor.logger(of: self)
+        return NumberedStallMonitors.add(try StallMonitor(self, threshold: threshold, handler: handler), of: self)
+    }
+
+    /// ``StallMonitor/end()`` by the number; false if it has ended already, or is another loop's. Any thread.
+    package func unwatchStalls(numbered id: UInt64) -> Bool {
+        guard !Fork.refuses("unwatchStalls"), let monitor = NumberedStallMonitors.take(id, of: self) else {
+            return false
+        }
+        monitor.end()
+        return true
+    }
+
     /// ``cancelPerforms(target:key:)`` of those whose target is one of these. The loop's own thread.
     package func cancelPerforms(whereTarget isWanted: (AnyObject) -> Bool) {
         takeBack { $0.target.map { isWanted($0.takeUnretainedValue()) } ?? false }

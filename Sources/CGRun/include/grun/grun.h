@@ -25,6 +25,7 @@
 #include <grun/grun-perform.h>
 #include <grun/grun-thread.h>
 #include <grun/grun-virtual-time.h>
+#include <grun/grun-stalls.h>
 
 #undef GRUN_H_INSIDE
 

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Callouts that take longer than they may. */
+#ifndef GRUN_STALLS_H
+#define GRUN_STALLS_H
+
+#if !defined(GRUN_H_INSIDE) && !defined(GRUN_COMPILATION)
+#error "Only <grun/grun.h> can be included directly."
+#endif
+
+#include <grun/grun-types.h>
+
+G_BEGIN_DECLS
+
+/**
+ * GRunStallFunc:
+ * @loop: the loop that has stalled
+ * @report: what has stalled: a line, and below it where the loop's thread stands, a line for each function; only the
+ *   first line once it is over
+ * @seconds: how long it has taken so far, or in all
+ * @is_over: whether it has returned
+ * @user_data: what was given to grun_loop_watch_stalls()
+ *
+ * Called on a thread of its own when a stall is noticed, and again when it is over.
+ */
+typedef void (*GRunStallFunc)(GRunLoop *loop,
+                              const char *report,
+                              gdouble seconds,
+                              gboolean is_over,
+                              gpointer user_data);
+
+/**
+ * grun_loop_watch_stalls:
+ * @loop: a loop
+ * @seconds: how long a callout may take; less than 0.001, zero and negative: 0.001
+ * @func: (nullable) (scope notified) (closure user_data) (destroy notify): what to call; %NULL: they are logged as
+ *   warnings
+ * @user_data: (nullable): what to give to @func
+ * @notify: (nullable): called with @user_data after the last call of @func, on any thread, or at once on an error
+ * @error: where to put %GRUN_ERROR_NO_THREAD, or %NULL
+ *
+ * Tells when a callout of the loop takes longer than it may, at most an eighth of that late: which one, and where the
+ * loop's thread stands, which it is asked by the signal SIGURG. Waiting is no stall. A callback of a host's own that
+ * takes long is one, which is told of by the name of its GSource: see g_source_set_name(). Where the program has a
+ * handler of its own for that signal, reports are without the functions, and a host's own callbacks are not told of.
+ *
+ * It ends with grun_loop_unwatch_stalls() and with the loop's thread, at once if that has ended already. Several may
+ * watch one loop.
+ *
+ * A program that is started with GRUN_STALLS=200ms in its environment logs the stalls of all its loops.
+ *
+ * Threads: any. There is no corresponding Core Foundation function.
+ *
+ * Returns: a number for grun_loop_unwatch_stalls(), greater than 0; 0 on an error
+ */
+GRUN_AVAILABLE_IN_1_0
+guint64 grun_loop_watch_stalls (GRunLoop *loop,
+                                gdouble seconds,
+                                GRunStallFunc func,
+                                gpointer user_data,
+                                GDestroyNotify notify,
+                                GError **error);
+
+/**
+ * grun_loop_unwatch_stalls:
+ * @loop: the loop
+ * @id: what grun_loop_watch_stalls() has returned
+ *
+ * Ends it. A call of the function that is under way goes on.
+ *
+ * Threads: any. There is no corresponding Core Foundation function.
+ *
+ * Returns: %FALSE if it has ended already, or was not of this loop
+ */
+GRUN_AVAILABLE_IN_1_0
+gboolean grun_loop_unwatch_stalls (GRunLoop *loop,
+                                   guint64 id);
+
+G_END_DECLS
+
+#endif

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// Callouts that take longer than they may.
+
+#include "check.h"
+
+#include <string.h>
+
+typedef struct {
+    gint reports, ends, lets_go;
+    char *first;
+    GRunLoop *loop;
+} Stalls;
+
+static void note(GRunLoop *loop, const char *report, gdouble seconds, gboolean is_over, gpointer data)
+{
+    Stalls *stalls = data;
+    g_assert_true(loop == stalls->loop);
+    g_assert_cmpfloat(seconds, >=, 0.02);
+    if (!is_over && stalls->first == NULL)
+        stalls->first = g_strdup(report);
+    g_atomic_int_inc(is_over ? &stalls->ends : &stalls->reports);
+}
+
+static void let_go_of_stalls(gpointer data) { g_atomic_int_inc(&((Stalls *)data)->lets_go); }
+
+static void wait_for(gint *count, gint wanted)
+{
+    for (guint looks = 0; g_atomic_int_get(count) < wanted && looks < 30000; looks++)
+        g_usleep(1000);
+    g_assert_cmpint(g_atomic_int_get(count), ==, wanted);
+}
+
+// Until it is told of.
+static void stall(gpointer data) { wait_for(&((Stalls *)data)->reports, 1); }
+
+static gpointer watch_an_ended_loop(gpointer data)
+{
+    Stalls *stalls = data;
+    stalls->loop = grun_loop_ref(grun_loop_get_current());
+    g_assert_cmpuint(grun_loop_watch_stalls(stalls->loop, 10, note, stalls, let_go_of_stalls, NULL), !=, 0);
+    return NULL;
+}
+
+void check_stalls(void)
+{
+    GRunLoop *loop = grun_loop_get_current();
+    Stalls stalls = {.loop = loop};
+    g_autoptr(GError) error = NULL;
+    guint64 id = grun_loop_watch_stalls(loop, 0.02, note, &stalls, let_go_of_stalls, &error);
+    g_assert_no_error(error);
+    g_assert_cmpuint(id, !=, 0);
+    grun_loop_perform_block(loop, MODE, stall, &stalls, NULL);
+    pass(loop);
+    wait_for(&stalls.ends, 1);
+    g_assert_true(g_str_has_prefix(stalls.first, "does not return after "));
+    g_assert_nonnull(strstr(stalls.first, "a block in mode " MODE ", driven by the loop\n"));
+    g_assert_cmpint(stalls.lets_go, ==, 0);
+    g_assert_false(grun_loop_unwatch_stalls(loop, id + 1000));
+    g_assert_false(grun_loop_unwatch_stalls(grun_loop_get_main(), id));
+    g_assert_true(grun_loop_unwatch_stalls(loop, id));
+    g_assert_false(grun_loop_unwatch_stalls(loop, id));
+    wait_for(&stalls.lets_go, 1);
+    g_free(stalls.first);
+
+    // It ends with the loop's thread; and at once of one that has ended.
+    Stalls ended = {0};
+    g_thread_join(g_thread_new("short", watch_an_ended_loop, &ended));
+    wait_for(&ended.lets_go, 1);
+    g_assert_cmpuint(grun_loop_watch_stalls(ended.loop, 10, note, &ended, let_go_of_stalls, NULL), !=, 0);
+    wait_for(&ended.lets_go, 2);
+    g_assert_cmpint(ended.reports, ==, 0);
+    grun_loop_unref(ended.loop);
+
+    // Only logged.
+    id = grun_loop_watch_stalls(loop, 1000, NULL, NULL, NULL, NULL);
+    g_assert_true(grun_loop_unwatch_stalls(loop, id));
+}
