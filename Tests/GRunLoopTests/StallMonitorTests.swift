@@ -286,6 +286,37 @@ private final class Told: Sendable {
         }
     }
 
+    @Test("the signal is given back with the last monitor")
+    func givesBack() async throws {
+        try await onFreshThread { loop in
+            func handler() -> UInt {
+                var action = sigaction()
+                sigaction(SIGWINCH, nil, &action)
+                return unsafeBitCast(action.__sigaction_handler.sa_sigaction, to: UInt.self)
+            }
+            let former = handler()
+            let monitors = try (0..<2).map { _ in try Told().watch(loop, signal: SIGWINCH) }
+            #expect(handler() != former)
+            for monitor in monitors { monitor.end() }
+            let end = GRunLoop.now.advanced(by: Patience.normal)
+            while handler() != former, GRunLoop.now < end { sched_yield() }
+            #expect(handler() == former)
+        }
+    }
+
+    @Test("GRUN_STALLS has the stalls of every loop logged; what is no span is said")
+    func environment() async throws {
+        let logged = runChild("stalls-are-logged").errors
+        for line in ["the main run loop does not return", "the main run loop has returned", "stallLongEnough"] {
+            #expect(logged.contains(line), "\(logged)")
+        }
+        #expect(logged.contains("stall: the run loop 0x"), "\(logged)")
+        #expect(logged.contains("a block in mode kCFRunLoopDefaultMode, driven by the loop"), "\(logged)")
+        let refused = runChild("stalls-without-a-span").errors
+        #expect(refused.contains("GRUN_STALLS=soon: no stalls are logged"), "\(refused)")
+        #expect(!refused.contains("does not return"), "\(refused)")
+    }
+
     @Test("the reports can be awaited")
     func awaited() async throws {
         let thread = LoopThread.running()

@@ -22,6 +22,8 @@ let scenarios: [String: () throws -> Void] = [
     "closed-idle-timer-under-a-host": closedIdleTimerUnderAHost,
     "poll-refused": pollRefused,
     "forked-thread-ends": forkedThreadEnds,
+    "stalls-are-logged": stallsAreLogged,
+    "stalls-without-a-span": stallsWithoutASpan,
     "end-handler-forked": endHandlerForked,
     "run-in-common-modes": runInCommonModes,
     "drain-on-another-thread": drainOnAnotherThread,
