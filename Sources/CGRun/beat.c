@@ -9,6 +9,7 @@
 #include <limits.h>
 #include <linux/futex.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 int cgrun_traced_loops;
@@ -54,6 +55,26 @@ void cgrun_beat_unpark(cgrun_beat *beat)
     int saved = errno;
     syscall(SYS_futex, &beat->wants, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
     errno = saved;
+}
+
+void cgrun_beat_nudge(cgrun_beat *beat)
+{
+    __atomic_add_fetch(&beat->nudges, 1, __ATOMIC_SEQ_CST);
+    syscall(SYS_futex, &beat->nudges, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+    cgrun_beat_unpark(beat);
+}
+
+uint32_t cgrun_beat_nudges(const cgrun_beat *beat) { return __atomic_load_n(&beat->nudges, __ATOMIC_SEQ_CST); }
+
+void cgrun_beat_wait(cgrun_beat *beat, uint32_t nudges, int64_t until)
+{
+    struct timespec end = {.tv_sec = until / 1000000000, .tv_nsec = until % 1000000000};
+    // Its time is absolute, unlike that of FUTEX_WAIT.
+    while (cgrun_beat_nudges(beat) == nudges) {
+        if (syscall(SYS_futex, &beat->nudges, FUTEX_WAIT_BITSET_PRIVATE, nudges, &end, NULL,
+                FUTEX_BITSET_MATCH_ANY) != 0 && errno == ETIMEDOUT)
+            return;
+    }
 }
 
 void cgrun_beat_answer(cgrun_beat *beat)

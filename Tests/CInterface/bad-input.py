@@ -39,6 +39,7 @@ GOOD = OBJECTS | {
     "gpointer": "NULL",
     "GDestroyNotify": "NULL",
     "GRunFunc": "on_call",
+    "GRunStallFunc": "on_stall",
     "GRunSourceFunc": "on_source",
     "GRunScheduleFunc": "on_schedule",
     "GRunFdSourceFunc": "on_fd_source",
@@ -213,6 +214,10 @@ HEAD = """// Written by bad-input.py.
 #include <unistd.h>
 
 static void on_call(gpointer data) { (void)data; }
+static void on_stall(GRunLoop *loop, const char *report, gdouble seconds, gboolean is_over, gpointer data)
+{
+    (void)loop; (void)report; (void)seconds; (void)is_over; (void)data;
+}
 static gboolean on_source(GRunSource *source, gpointer data) { (void)source; (void)data; return TRUE; }
 static void on_schedule(GRunSource *source, GRunLoop *loop, const char *mode, gpointer data)
 {

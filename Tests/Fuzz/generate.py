@@ -235,7 +235,7 @@ def print_function(symbol, node):
         scope = "CALL"
     elif "notified" in scopes:
         is_kept = how not in ("NONE", "NUMBER", "ID") or symbol in (
-            "grun_channel_receive", "grun_notification_queue_add_func")
+            "grun_channel_receive", "grun_loop_watch_stalls", "grun_notification_queue_add_func")
         scope = "MANY" if is_kept else "ONCE"
     elif scopes:
         fail(f"{symbol}: a function of scope {scopes}. See generate.py")

@@ -38,6 +38,8 @@ typedef struct {
     uint32_t count;
     /// A host is in poll(), or about to be.
     uint32_t host_polls;
+    /// Counts what the watchers are to look at before their time. They sleep on this word, or on `wants`.
+    uint32_t nudges;
     uint32_t references;
     /// The loop's thread, as the kernel and as POSIX know it; 0 until it is known.
     int32_t thread;
@@ -70,9 +72,14 @@ void cgrun_beat_answer(cgrun_beat *beat);
 /// Any thread.
 void cgrun_beat_want(cgrun_beat *beat, uint32_t what);
 void cgrun_beat_forget(cgrun_beat *beat, uint32_t what);
-/// Sleeps until the loop's thread has answered, or until somebody calls cgrun_beat_unpark().
+/// Sleeps until the loop's thread has answered, or until somebody calls one of the next two.
 void cgrun_beat_park(cgrun_beat *beat);
 void cgrun_beat_unpark(cgrun_beat *beat);
+/// All watchers of the loop look: one of them is to end, or the loop has.
+void cgrun_beat_nudge(cgrun_beat *beat);
+uint32_t cgrun_beat_nudges(const cgrun_beat *beat);
+/// Sleeps until a time of CLOCK_MONOTONIC, or until there is another nudge than the first so many.
+void cgrun_beat_wait(cgrun_beat *beat, uint32_t nudges, int64_t until);
 /// The thread as the kernel knows it, 0 if that is not known yet.
 int32_t cgrun_beat_thread(const cgrun_beat *beat);
 bool cgrun_beat_host_polls(const cgrun_beat *beat);

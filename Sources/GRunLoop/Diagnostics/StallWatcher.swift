@@ -17,7 +17,6 @@ final class StallWatcher: @unchecked Sendable {
     private let signal: Int32
     /// What tells of a stall, and of its end. Without a lock, on the watcher's thread.
     private let tell: @Sendable (Report) -> Void
-    private let isToLook = Semaphore()
     private let lock = Lock.take()
     /// Guarded by the lock.
     private var isEnded = false
@@ -28,6 +27,7 @@ final class StallWatcher: @unchecked Sendable {
 
     // MARK: Of the watcher's thread
 
+    private var nudges: UInt32 = 0
     private var seen = LoopActivity.waits
     private var since: Nanoseconds = 0
     /// The stall that was told of, and is not over.
@@ -81,12 +81,12 @@ final class StallWatcher: @unchecked Sendable {
     /// It does not wait for what is being told.
     func end() {
         lock.withLock { isEnded = true }
-        isToLook.signal()
-        cgrun_beat_unpark(loop.beat)
+        cgrun_beat_nudge(loop.beat)
     }
 
     private var mustEnd: Bool {
-        lock.withLock {
+        nudges = cgrun_beat_nudges(loop.beat)
+        return lock.withLock {
             looks += 1
             return isEnded
         }
@@ -117,17 +117,21 @@ final class StallWatcher: @unchecked Sendable {
                         continue
                     }
                 }
-                _ = isToLook.wait(until: now + interval(at: now))
+                wait(from: now)
             }
         }
         stop()
+    }
+
+    private func wait(from now: Nanoseconds) {
+        cgrun_beat_wait(loop.beat, nudges, now.addingSaturating(interval(at: now)))
     }
 
     /// An eighth of the threshold, or exactly until it has passed. What has stalled is looked at more often, so that
     /// its end is known.
     private func interval(at now: Nanoseconds) -> Nanoseconds {
         if told != nil { return 5_000_000 }
-        return max(1_000_000, min(threshold / 8, since + threshold - now))
+        return max(1_000_000, min(threshold / 8, since.addingSaturating(threshold) - now))
     }
 
     private func stop() {
@@ -159,7 +163,7 @@ final class StallWatcher: @unchecked Sendable {
         seen = loop.lock.withLock { loop.activityLocked }
         since = .now()
         // A loop that wakes a thousand times a second does not wake this thread as often.
-        if seen != .hasEnded { _ = isToLook.wait(until: since + interval(at: since)) }
+        if seen != .hasEnded { wait(from: since) }
     }
 
     /// The loop has not come back for as long as it may. Returns false if nobody runs it.

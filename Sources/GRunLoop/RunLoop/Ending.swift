@@ -18,7 +18,7 @@ extension GRunLoop: ThreadOwned {
             // Not if a callout has ended the thread: the run is still on the stack.
             if innermost == nil { endHostedRunLocked(finishesPass: false) }
             dead.store(true, ordering: .relaxed)
-            if watchers > 0 { cgrun_beat_unpark(beat) }
+            if watchers > 0 { cgrun_beat_nudge(beat) }
             return takeRemainsLocked()
         }
         // The executor may have been made meanwhile.
