@@ -152,7 +152,7 @@ private final class Told: Sendable {
     }
 
     private func isParked(_ loop: GRunLoop) -> Bool {
-        loop.beat.pointee.wants & UInt32(CGRUN_BEAT_PARKED) != 0
+        cgrun_beat_wants(loop.beat, UInt32(CGRUN_BEAT_PARKED))
     }
 
     @Test("under a host a callback that is not ours is told of by its source's name, and our own as ever")

@@ -63,6 +63,10 @@ __attribute__((always_inline)) static inline uint32_t cgrun_beat_begin(cgrun_bea
     __atomic_store_n(&beat->count, __atomic_load_n(&beat->count, __ATOMIC_RELAXED) + 1, __ATOMIC_RELAXED);
     return __atomic_load_n(&beat->wants, __ATOMIC_RELAXED);
 }
+static inline bool cgrun_beat_wants(const cgrun_beat *beat, uint32_t what)
+{
+    return (__atomic_load_n(&beat->wants, __ATOMIC_RELAXED) & what) != 0;
+}
 static inline uint32_t cgrun_beat_count(const cgrun_beat *beat)
 {
     return __atomic_load_n(&beat->count, __ATOMIC_RELAXED);
