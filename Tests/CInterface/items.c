@@ -452,3 +452,90 @@ void check_idle_queue(void)
     grun_source_invalidate(keeper);
     grun_idle_queue_invalidate(elsewhere);
 }
+
+// MARK: Labels
+
+#define CHECK_LABEL(kind, item)                                                                                        \
+    do {                                                                                                               \
+        g_assert_null(grun_##kind##_copy_label(item));                                                                 \
+        char given[] = "of \xc3\xa4 " #kind;                                                                           \
+        grun_##kind##_set_label(item, given);                                                                          \
+        given[0] = 'x';                                                                                                \
+        g_autofree char *copy = grun_##kind##_copy_label(item);                                                        \
+        g_assert_cmpstr(copy, ==, "of \xc3\xa4 " #kind);                                                               \
+        copy[0] = 'x';                                                                                                 \
+        g_autofree char *second = grun_##kind##_copy_label(item);                                                      \
+        g_assert_cmpstr(second, ==, "of \xc3\xa4 " #kind);                                                             \
+        g_test_expect_message("GRunLoop", G_LOG_LEVEL_CRITICAL,                                                        \
+            "grun_" #kind "_set_label: assertion 'g_utf8_validate (label, -1, NULL)' failed");                         \
+        grun_##kind##_set_label(item, "\xff");                                                                         \
+        g_test_assert_expected_messages();                                                                             \
+        g_autofree char *kept = grun_##kind##_copy_label(item);                                                        \
+        g_assert_cmpstr(kept, ==, second);                                                                             \
+        grun_##kind##_set_label(item, "");                                                                             \
+        g_autofree char *empty = grun_##kind##_copy_label(item);                                                       \
+        g_assert_cmpstr(empty, ==, "");                                                                                \
+        grun_##kind##_set_label(item, NULL);                                                                           \
+        g_assert_null(grun_##kind##_copy_label(item));                                                                 \
+    } while (0)
+
+static void ignore(gpointer data)
+{
+    (void)data;
+}
+
+static void ignore_port_message(GRunPortMessage *message, gpointer data)
+{
+    (void)message;
+    (void)data;
+}
+
+static void ignore_message(GRunMessagePort *port, GRunMessage *message, gpointer data)
+{
+    (void)port;
+    (void)message;
+    (void)data;
+}
+
+void check_labels(void)
+{
+    GRunLoop *loop = grun_loop_get_current();
+    Count count = count_of(loop);
+    g_autoptr(GRunSource) source = grun_source_new(0, count_source, &count, NULL);
+    CHECK_LABEL(source, source);
+    g_autoptr(GRunFdSource) fd_source = grun_fd_source_new(0, G_IO_IN, count_fd, &count, NULL);
+    CHECK_LABEL(fd_source, fd_source);
+    g_autoptr(GRunSignalSource) signal_source = new_signal_source(&count);
+    CHECK_LABEL(signal_source, signal_source);
+    if (has_children()) {
+        g_autoptr(GRunChildSource) child_source = new_child_source("exit 0", &count);
+        CHECK_LABEL(child_source, child_source);
+    }
+    g_autoptr(GRunTimer) timer = grun_timer_new(0, FALSE, count_timer, &count, NULL);
+    CHECK_LABEL(timer, timer);
+    g_autoptr(GRunObserver) observer = grun_observer_new(GRUN_ACTIVITY_ALL, TRUE, 0, count_observer, &count, NULL);
+    CHECK_LABEL(observer, observer);
+    g_autoptr(GRunIdleQueue) idle_queue = grun_idle_queue_new(0);
+    CHECK_LABEL(idle_queue, idle_queue);
+    g_autoptr(GRunPort) port = grun_port_new(0, ignore_port_message, NULL, NULL);
+    CHECK_LABEL(port, port);
+    g_autoptr(GRunMessagePort) message_port = grun_message_port_new(NULL, ignore_message, NULL, NULL, NULL);
+    CHECK_LABEL(message_port, message_port);
+    g_autoptr(GRunChannel) channel = grun_channel_new(1, ignore);
+    CHECK_LABEL(channel, channel);
+
+    // Where people read it, on one line; and whole.
+    g_autofree char *large = g_strnfill(10 * 1000 * 1000, 'x');
+    grun_timer_set_label(timer, large);
+    g_autofree char *whole = grun_timer_copy_label(timer);
+    g_assert_cmpstr(whole, ==, large);
+    g_autofree char *short_text = grun_timer_to_string(timer);
+    g_assert_cmpuint(strlen(short_text), <, 1000);
+    grun_timer_set_label(timer, "a\n\"b\"");
+    g_autofree char *text = grun_timer_to_string(timer);
+    g_assert_nonnull(strstr(text, "label = \"a\\n\\\"b\\\"\""));
+    // Of what is invalid, too.
+    grun_timer_invalidate(timer);
+    g_autofree char *last = grun_timer_copy_label(timer);
+    g_assert_cmpstr(last, ==, "a\n\"b\"");
+}
