@@ -20,12 +20,14 @@ enum Labels {
     private static let lock = Lock.take()
     /// Guarded by the lock.
     nonisolated(unsafe) private static var table: [ObjectIdentifier: Label] = [:]
-    /// How many labels bring on the next purge. Guarded by the lock.
-    nonisolated(unsafe) private static var limit = leastLimit
+    /// How many items get a label before the next purge: as many as the last one has left. Not how many the table has:
+    /// where new items have the addresses of some that have gone it does not grow, and the others would stay for ever.
+    /// Guarded by the lock.
+    nonisolated(unsafe) private static var untilPurge = leastUntilPurge
     /// How many labels there are, those of items that have gone included: while none is there nobody takes the lock.
     private static let atomicCount = Atomic(0)
 
-    private static let leastLimit = 64
+    private static let leastUntilPurge = 64
 
     /// Whether anything has a label, or had one a while ago.
     static var isInUse: Bool { count > 0 }
@@ -51,12 +53,15 @@ enum Labels {
         guard let text else { return remove(item) }
         let label = Label(text, of: item)
         // Released after the lock, all of it: the former label's text may be large, and of the items that a purge has
-        // looked at another thread may have let go meanwhile.
-        _ = lock.withLock { () -> (former: Label?, purged: Purged?) in
-            let former = table.updateValue(label, forKey: ObjectIdentifier(item))
-            let purged = table.count >= limit ? purgeLocked() : nil
-            atomicCount.store(table.count, ordering: .relaxed)
-            return (former, purged)
+        // looked at another thread may have let go meanwhile. The caller's reference to this one lasts beyond it, too.
+        withExtendedLifetime(item) {
+            _ = lock.withLock { () -> (former: Label?, purged: Purged?) in
+                let former = table.updateValue(label, forKey: ObjectIdentifier(item))
+                if former?.item !== item { untilPurge -= 1 }
+                let purged = untilPurge <= 0 ? purgeLocked() : nil
+                atomicCount.store(table.count, ordering: .relaxed)
+                return (former, purged)
+            }
         }
     }
 
@@ -65,7 +70,7 @@ enum Labels {
         _ = lock.withLock { () -> Label? in
             let former = table.removeValue(forKey: ObjectIdentifier(item))
             // One that loses its entries keeps its memory.
-            if table.isEmpty { (table, limit) = ([:], leastLimit) }
+            if table.isEmpty { (table, untilPurge) = ([:], leastUntilPurge) }
             atomicCount.store(table.count, ordering: .relaxed)
             return former
         }
@@ -73,7 +78,8 @@ enum Labels {
 
     private typealias Purged = (former: [ObjectIdentifier: Label], live: [AnyObject])
 
-    /// Drops the labels of items that have gone. The next time is when there are twice as many as are left.
+    /// Drops the labels of items that have gone. Two for each label that was given since the last time are looked at,
+    /// at most.
     private static func purgeLocked() -> Purged {
         let former = table
         var live: [AnyObject] = []
@@ -83,7 +89,7 @@ enum Labels {
             live.append(item)
             return true
         }
-        limit = max(leastLimit, table.count * 2)
+        untilPurge = max(leastUntilPurge, table.count)
         return (former, live)
     }
 }
