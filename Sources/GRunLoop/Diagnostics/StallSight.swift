@@ -77,7 +77,8 @@ extension GRunLoop {
         func isIt(_ item: AnyObject) -> Bool { CalloutMark(.none, item).item == mark.item }
         switch mark.kind {
         case .none, .block, .mainQueue, .context, .idleWork: return nil
-        case .source: return mode.sources.values.first { isIt($0.source) }.map {
+        case .source:
+            return mode.sources.values.first { isIt($0.source) }.map {
                 (Labels.of($0.source), "order \($0.source.order)")
             }
         case .timer:
