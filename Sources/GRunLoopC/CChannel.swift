@@ -69,6 +69,19 @@ public func grun_channel_is_open(_ channel: OpaquePointer?) -> gboolean {
 }
 
 @c @implementation
+public func grun_channel_set_label(_ channel: OpaquePointer?, _ label: UnsafePointer<CChar>?) {
+    Call.of { call in
+        guard let channel = call.channel(channel), let label = call.label(label) else { return }
+        channel.label = label
+    }
+}
+
+@c @implementation
+public func grun_channel_copy_label(_ channel: OpaquePointer?) -> UnsafeMutablePointer<CChar>? {
+    Call.of { ($0.channel(channel)?.label).flatMap(copy) }
+}
+
+@c @implementation
 public func grun_channel_get_capacity(_ channel: OpaquePointer?) -> gint64 {
     Call.of { gint64($0.channel(channel)?.capacity ?? 0) }
 }

@@ -72,6 +72,19 @@ public func grun_child_source_is_valid(_ source: OpaquePointer?) -> gboolean {
 }
 
 @c @implementation
+public func grun_child_source_set_label(_ source: OpaquePointer?, _ label: UnsafePointer<CChar>?) {
+    Call.of { call in
+        guard let source = call.childSource(source), let label = call.label(label) else { return }
+        source.label = label
+    }
+}
+
+@c @implementation
+public func grun_child_source_copy_label(_ source: OpaquePointer?) -> UnsafeMutablePointer<CChar>? {
+    Call.of { ($0.childSource(source)?.label).flatMap(copy) }
+}
+
+@c @implementation
 public func grun_child_source_to_string(_ source: OpaquePointer?) -> UnsafeMutablePointer<CChar>? {
     Call.of { ($0.childSource(source)?.description).flatMap(copy) }
 }

@@ -55,6 +55,19 @@ public func grun_idle_queue_is_valid(_ queue: OpaquePointer?) -> gboolean {
 }
 
 @c @implementation
+public func grun_idle_queue_set_label(_ queue: OpaquePointer?, _ label: UnsafePointer<CChar>?) {
+    Call.of { call in
+        guard let queue = call.idleQueue(queue), let label = call.label(label) else { return }
+        queue.label = label
+    }
+}
+
+@c @implementation
+public func grun_idle_queue_copy_label(_ queue: OpaquePointer?) -> UnsafeMutablePointer<CChar>? {
+    Call.of { ($0.idleQueue(queue)?.label).flatMap(copy) }
+}
+
+@c @implementation
 public func grun_idle_queue_to_string(_ queue: OpaquePointer?) -> UnsafeMutablePointer<CChar>? {
     Call.of { ($0.idleQueue(queue)?.description).flatMap(copy) }
 }

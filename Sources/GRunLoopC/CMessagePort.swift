@@ -186,6 +186,19 @@ public func grun_message_port_is_valid(_ port: OpaquePointer?) -> gboolean {
 }
 
 @c @implementation
+public func grun_message_port_set_label(_ port: OpaquePointer?, _ label: UnsafePointer<CChar>?) {
+    Call.of { call in
+        guard let port = call.messagePort(port), let label = call.label(label) else { return }
+        port.label = label
+    }
+}
+
+@c @implementation
+public func grun_message_port_copy_label(_ port: OpaquePointer?) -> UnsafeMutablePointer<CChar>? {
+    Call.of { ($0.messagePort(port)?.label).flatMap(copy) }
+}
+
+@c @implementation
 public func grun_message_port_to_string(_ port: OpaquePointer?) -> UnsafeMutablePointer<CChar>? {
     Call.of { ($0.messagePort(port)?.description).flatMap(copy) }
 }

@@ -61,6 +61,19 @@ public func grun_observer_is_valid(_ observer: OpaquePointer?) -> gboolean {
 }
 
 @c @implementation
+public func grun_observer_set_label(_ observer: OpaquePointer?, _ label: UnsafePointer<CChar>?) {
+    Call.of { call in
+        guard let observer = call.observer(observer), let label = call.label(label) else { return }
+        observer.label = label
+    }
+}
+
+@c @implementation
+public func grun_observer_copy_label(_ observer: OpaquePointer?) -> UnsafeMutablePointer<CChar>? {
+    Call.of { ($0.observer(observer)?.label).flatMap(copy) }
+}
+
+@c @implementation
 public func grun_observer_to_string(_ observer: OpaquePointer?) -> UnsafeMutablePointer<CChar>? {
     Call.of { ($0.observer(observer)?.description).flatMap(copy) }
 }

@@ -67,6 +67,19 @@ public func grun_signal_source_is_valid(_ source: OpaquePointer?) -> gboolean {
 }
 
 @c @implementation
+public func grun_signal_source_set_label(_ source: OpaquePointer?, _ label: UnsafePointer<CChar>?) {
+    Call.of { call in
+        guard let source = call.signalSource(source), let label = call.label(label) else { return }
+        source.label = label
+    }
+}
+
+@c @implementation
+public func grun_signal_source_copy_label(_ source: OpaquePointer?) -> UnsafeMutablePointer<CChar>? {
+    Call.of { ($0.signalSource(source)?.label).flatMap(copy) }
+}
+
+@c @implementation
 public func grun_signal_source_to_string(_ source: OpaquePointer?) -> UnsafeMutablePointer<CChar>? {
     Call.of { ($0.signalSource(source)?.description).flatMap(copy) }
 }

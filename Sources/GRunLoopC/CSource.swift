@@ -92,6 +92,19 @@ public func grun_source_is_valid(_ source: OpaquePointer?) -> gboolean {
 }
 
 @c @implementation
+public func grun_source_set_label(_ source: OpaquePointer?, _ label: UnsafePointer<CChar>?) {
+    Call.of { call in
+        guard let source = call.source(source), let label = call.label(label) else { return }
+        source.label = label
+    }
+}
+
+@c @implementation
+public func grun_source_copy_label(_ source: OpaquePointer?) -> UnsafeMutablePointer<CChar>? {
+    Call.of { ($0.source(source)?.label).flatMap(copy) }
+}
+
+@c @implementation
 public func grun_source_to_string(_ source: OpaquePointer?) -> UnsafeMutablePointer<CChar>? {
     Call.of { ($0.source(source)?.description).flatMap(copy) }
 }

@@ -95,6 +95,19 @@ public func grun_timer_is_valid(_ timer: OpaquePointer?) -> gboolean {
 }
 
 @c @implementation
+public func grun_timer_set_label(_ timer: OpaquePointer?, _ label: UnsafePointer<CChar>?) {
+    Call.of { call in
+        guard let timer = call.timer(timer), let label = call.label(label) else { return }
+        timer.label = label
+    }
+}
+
+@c @implementation
+public func grun_timer_copy_label(_ timer: OpaquePointer?) -> UnsafeMutablePointer<CChar>? {
+    Call.of { ($0.timer(timer)?.label).flatMap(copy) }
+}
+
+@c @implementation
 public func grun_timer_to_string(_ timer: OpaquePointer?) -> UnsafeMutablePointer<CChar>? {
     Call.of { ($0.timer(timer)?.description).flatMap(copy) }
 }

@@ -58,6 +58,12 @@ struct Call {
         required(String(validatingCString: name), "g_utf8_validate (name, -1, NULL)")
     }
 
+    /// An item's label, which may be none. Nil if it is no text.
+    func label(_ text: UnsafePointer<CChar>?) -> String?? {
+        guard let text else { return .some(nil) }
+        return required(String(validatingCString: text), "g_utf8_validate (label, -1, NULL)").map(Optional.some)
+    }
+
     func mode(_ name: UnsafePointer<CChar>?) -> GRunLoop.Mode? {
         guard let name = required(name, "mode != NULL"), requires(name.pointee != 0, "*mode != '\\0'") else {
             return nil

@@ -58,6 +58,7 @@ void check_port(void);
 void check_message_port(void);
 void check_timer(void);
 void check_observer(void);
+void check_labels(void);
 void check_blocks(void);
 void check_performs(void);
 void check_thread(void);

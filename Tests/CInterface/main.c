@@ -111,6 +111,7 @@ int main(int count, char **arguments)
     add("/message-port", check_message_port);
     add("/timer", check_timer);
     add("/observer", check_observer);
+    add("/labels", check_labels);
     add("/idle-queue", check_idle_queue);
     add("/blocks", check_blocks);
     add("/performs", check_performs);

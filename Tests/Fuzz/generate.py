@@ -56,6 +56,7 @@ FUNCTIONS = {
 ARGUMENTS = {
     "const char* mode": "MODE",
     "const char* name": "NAME",
+    "const char* label": "NAME",
     "const char* const*": "MODES",
     "gpointer user_data": "DATA",
     "gpointer message": "MESSAGE",

@@ -162,7 +162,19 @@ extension ForkScene {
             silent("IdleQueue.isValid") { !idleQueue.isValid },
             silent("IdleQueue.invalidate") { idleQueue.invalidate() },
             silent("IdleQueue.description") { idleQueue.description.contains("forked") },
+            label(source, \.label), label(descriptor, \.label), label(timer, \.label), label(observer, \.label),
+            label(idleQueue, \.label), label(port, \.label),
         ]
+    }
+
+    /// Another thread may have been naming an item at the fork.
+    private func label<Item: AnyObject>(
+        _ item: Item, _ label: ReferenceWritableKeyPath<Item, String?>
+    ) -> ForkedCall {
+        said("ItemLabels.label") {
+            item[keyPath: label] = "a child's"
+            return item[keyPath: label] == nil
+        }
     }
 
     private var isolatedCalls: [ForkedCall] {
@@ -315,6 +327,10 @@ extension ForkScene {
             said("Channel.send") { channel.send(1) == .closed },
             silent("Channel.finish") { channel.finish() },
             silent("Channel.close") { channel.close() },
+            said("Channel.label") {
+                channel.label = "a child's"
+                return channel.label == nil
+            },
             silent("Channel.isOpen") { !channel.isOpen },
             silent("Channel.capacity") { channel.capacity == .max },
             silent("Channel.count") { channel.count == 0 },

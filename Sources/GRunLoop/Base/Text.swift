@@ -27,3 +27,22 @@ func seconds(_ span: Nanoseconds) -> String {
 
 /// What the system calls an error number.
 func errorMessage(_ error: Int32) -> String { String(cString: strerror(error)) }
+
+/// A program's text on one line, in quotes, whatever it is: 120 characters at most, and what would end the line or the
+/// quotes, or turn the direction of what follows, is escaped.
+func quoted(_ text: String) -> String {
+    let limit = 120
+    let shown = text.unicodeScalars.prefix(limit).map { scalar in
+        mustBeEscaped(scalar) ? scalar.escaped(asASCII: true) : String(scalar)
+    }
+    // Not by its count, which would look at all of a text that may be large.
+    return "\"" + shown.joined() + (text.unicodeScalars.dropFirst(limit).isEmpty ? "" : "…") + "\""
+}
+
+private func mustBeEscaped(_ scalar: Unicode.Scalar) -> Bool {
+    if scalar == "\"" || scalar == "\\" || scalar.properties.isBidiControl { return true }
+    return switch scalar.properties.generalCategory {
+    case .control, .lineSeparator, .paragraphSeparator: true
+    default: false
+    }
+}

@@ -121,14 +121,6 @@ extension GRunLoop {
     }
 }
 
-/// One line, whatever the program has written there.
-private func quoted(_ text: String) -> String {
-    let shown = text.unicodeScalars.prefix(120).map { scalar -> String in
-        scalar == "\"" || scalar.properties.generalCategory == .control ? scalar.escaped(asASCII: true) : String(scalar)
-    }
-    return "\"" + shown.joined() + (text.unicodeScalars.count > 120 ? "…" : "") + "\""
-}
-
 extension Duration {
     fileprivate var inMilliseconds: Int64 { components.seconds * 1000 + components.attoseconds / 1_000_000_000_000_000 }
 }

@@ -76,17 +76,23 @@ extension GRunLoop {
     private func itemLocked(_ mark: CalloutMark, in mode: ModeState) -> (label: String?, text: String)? {
         func isIt(_ item: AnyObject) -> Bool { CalloutMark(.none, item).item == mark.item }
         switch mark.kind {
-        case .none, .block, .mainQueue, .context, .idleWork: return nil
-        case .source: return mode.sources.values.first { isIt($0.source) }.map { (nil, "order \($0.source.order)") }
+        case .none, .block, .mainQueue, .context: return nil
+        case .idleWork: return idleCalls.last.map { (Labels.of($0.takeUnretainedValue()), "an idle queue") }
+        case .source:
+            return mode.sources.values.first { isIt($0.source) }.map {
+                (Labels.of($0.source), "order \($0.source.order)")
+            }
         case .timer:
             return firing.map { $0.takeUnretainedValue() }.first(where: isIt).map {
-                (nil, $0.dates.period == 0 ? "fires once" : "every \(seconds($0.dates.period)) s")
+                (Labels.of($0), $0.dates.period == 0 ? "fires once" : "every \(seconds($0.dates.period)) s")
             }
         case .descriptor:
-            return mode.descriptors.all.first(where: isIt).map { (nil, "\($0.subject.kind) \($0.subject.number)") }
-        case .port: return mode.ports.all.first(where: isIt).map { _ in (nil, "a port") }
+            return mode.descriptors.all.first(where: isIt).map {
+                (Labels.of($0), "\($0.subject.kind) \($0.subject.number)")
+            }
+        case .port: return mode.ports.all.first(where: isIt).map { (Labels.of($0), "a port") }
         case .entry, .beforeTimers, .beforeSources, .beforeWaiting, .afterWaiting, .exit:
-            return mode.observers.first(where: isIt).map { (nil, "order \($0.order)") }
+            return mode.observers.first(where: isIt).map { (Labels.of($0), "order \($0.order)") }
         }
     }
 }

@@ -242,7 +242,7 @@ extension GRunLoop.IdleQueue: CustomStringConvertible {
     public var description: String {
         guard !Fork.isChild else { return "<GRunLoop.IdleQueue \(hexAddress(self))>{forked}" }
         let (valid, count) = guardian.withLock { (isValidLocked, countLocked) }
-        return "<GRunLoop.IdleQueue \(hexAddress(self))>{valid = \(yesNo(valid)), count = \(count), "
-            + "time per pass = \(timePerPass)}"
+        return "<GRunLoop.IdleQueue \(hexAddress(self))>{\(Labels.part(of: self))valid = \(yesNo(valid)), "
+            + "count = \(count), time per pass = \(timePerPass)}"
     }
 }

@@ -69,18 +69,19 @@ extension GRunLoop {
             /// The handler of a port, or the task that awaits its messages.
             case port(Port)
 
-            /// What was called, in a few words.
+            /// What was called, in a few words, with the label that the item has now.
             public var description: String {
                 switch self {
-                case .observer(let observer): "observer (order \(observer.order))"
+                case .observer(let observer): "observer\(Labels.suffix(of: observer)) (order \(observer.order))"
                 case .block: "block"
-                case .source(let source): "source (order \(source.order))"
-                case .timer: "timer"
-                case .descriptor(let source): "\(source.subject.kind) \(source.subject.number)"
+                case .source(let source): "source\(Labels.suffix(of: source)) (order \(source.order))"
+                case .timer(let timer): "timer\(Labels.suffix(of: timer))"
+                case .descriptor(let source):
+                    "\(source.subject.kind) \(source.subject.number)\(Labels.suffix(of: source))"
                 case .mainQueue: "main queue"
                 case .context: "context"
                 case .idleWork: "idle work"
-                case .port: "port"
+                case .port(let port): "port\(Labels.suffix(of: port))"
                 }
             }
         }

@@ -143,11 +143,38 @@ extension GRunLoop {
         /// Threads: any. The corresponding Core Foundation function is `CFRunLoopSourceIsValid`.
         public var isOpen: Bool { core.isOpen }
 
+        /// What the program calls the channel, for people who read a ``Trace``, a stall monitor's report or a loop's
+        /// `description`, where it stands at the ``Source`` by which the channel is in its modes. Nil: it has no label,
+        /// as at first. Any text is one, the empty text too; it is kept whole, and shown on one line, 120 characters of
+        /// it at most. It can be set at any time, also once the channel is closed.
+        ///
+        /// Threads: any. The corresponding GLib functions are `g_source_set_name` and `g_source_get_name`.
+        public var label: String? {
+            get { Labels.get(core, "Channel.label") }
+            set {
+                Labels.set(newValue, of: core, "Channel.label")
+                core.passOnLabel()
+            }
+        }
+
         /// How many elements may wait, at least one. Threads: any.
         public var capacity: Int { core.capacity }
 
         /// How many elements wait to be taken by the loop. It may have changed when this returns. Threads: any. The
         /// corresponding GLib function is `g_async_queue_length`.
         public var count: Int { core.waiting }
+    }
+}
+
+extension ChannelCore {
+    /// The source that receives is called what the channel is called. Who changes it last has it right, whichever of
+    /// several threads that is.
+    func passOnLabel() {
+        guard Labels.isInUse, !Fork.isChild, let source = lock.withLock({ guarded.source }) else { return }
+        while true {
+            let text = Labels.of(self)
+            Labels.set(text, of: source)
+            if Labels.of(self) == text { return }
+        }
     }
 }

@@ -30,6 +30,7 @@ extension ChannelCore {
             close()
             return true
         }
+        passOnLabel()
         for name in names { join(name, of: loop) }
         lock.lock()
         let tells = guarded.source != nil && (!guarded.sent.isEmpty || guarded.state == .finishing)

@@ -140,6 +140,33 @@ GRUN_AVAILABLE_IN_1_0
 gboolean grun_channel_is_open (GRunChannel *channel);
 
 /**
+ * grun_channel_set_label:
+ * @channel: a channel
+ * @label: (nullable): a text in UTF-8; %NULL takes the label away
+ *
+ * Says what the program calls the channel, for people who read grun_loop_to_string() or a trace. Any text is a label,
+ * the empty text too. It is copied, and shown on one line, 120 characters of it at most. It can be set at any time,
+ * also once the channel is closed. One without a label costs nothing.
+ *
+ * Threads: any. The corresponding GLib function is g_source_set_name().
+ */
+GRUN_AVAILABLE_IN_1_0
+void grun_channel_set_label (GRunChannel *channel,
+                             const char *label);
+
+/**
+ * grun_channel_copy_label:
+ * @channel: a channel
+ *
+ * Threads: any. The corresponding GLib function is g_source_get_name(), whose text is not the caller's: here another
+ * thread may set it meanwhile.
+ *
+ * Returns: (transfer full) (nullable): the label, whole; %NULL if it has none; free it with g_free()
+ */
+GRUN_AVAILABLE_IN_1_0
+char *grun_channel_copy_label (GRunChannel *channel);
+
+/**
  * grun_channel_get_capacity:
  * @channel: a channel
  *

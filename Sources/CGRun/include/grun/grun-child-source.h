@@ -112,6 +112,33 @@ GRUN_AVAILABLE_IN_1_0
 gboolean grun_child_source_is_valid (GRunChildSource *source);
 
 /**
+ * grun_child_source_set_label:
+ * @source: a child source
+ * @label: (nullable): a text in UTF-8; %NULL takes the label away
+ *
+ * Says what the program calls the source, for people who read grun_child_source_to_string() or a trace. Any text is a
+ * label, the empty text too. It is copied, and shown on one line, 120 characters of it at most. It can be set at any
+ * time, also once the source is invalid. One without a label costs nothing.
+ *
+ * Threads: any. The corresponding GLib function is g_source_set_name().
+ */
+GRUN_AVAILABLE_IN_1_0
+void grun_child_source_set_label (GRunChildSource *source,
+                                  const char *label);
+
+/**
+ * grun_child_source_copy_label:
+ * @source: a child source
+ *
+ * Threads: any. The corresponding GLib function is g_source_get_name(), whose text is not the caller's: here another
+ * thread may set it meanwhile.
+ *
+ * Returns: (transfer full) (nullable): the label, whole; %NULL if it has none; free it with g_free()
+ */
+GRUN_AVAILABLE_IN_1_0
+char *grun_child_source_copy_label (GRunChildSource *source);
+
+/**
  * grun_child_source_to_string:
  * @source: a child source
  *

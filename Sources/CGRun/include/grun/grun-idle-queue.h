@@ -136,6 +136,33 @@ GRUN_AVAILABLE_IN_1_0
 gboolean grun_idle_queue_is_valid (GRunIdleQueue *queue);
 
 /**
+ * grun_idle_queue_set_label:
+ * @queue: an idle queue
+ * @label: (nullable): a text in UTF-8; %NULL takes the label away
+ *
+ * Says what the program calls the queue, for people who read grun_idle_queue_to_string() or a trace. Any text is a
+ * label, the empty text too. It is copied, and shown on one line, 120 characters of it at most. It can be set at any
+ * time, also once the queue is invalid. One without a label costs nothing.
+ *
+ * Threads: any. The corresponding GLib function is g_source_set_name().
+ */
+GRUN_AVAILABLE_IN_1_0
+void grun_idle_queue_set_label (GRunIdleQueue *queue,
+                                const char *label);
+
+/**
+ * grun_idle_queue_copy_label:
+ * @queue: an idle queue
+ *
+ * Threads: any. The corresponding GLib function is g_source_get_name(), whose text is not the caller's: here another
+ * thread may set it meanwhile.
+ *
+ * Returns: (transfer full) (nullable): the label, whole; %NULL if it has none; free it with g_free()
+ */
+GRUN_AVAILABLE_IN_1_0
+char *grun_idle_queue_copy_label (GRunIdleQueue *queue);
+
+/**
  * grun_idle_queue_to_string:
  * @queue: an idle queue
  *

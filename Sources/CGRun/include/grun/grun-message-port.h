@@ -197,6 +197,34 @@ GRUN_AVAILABLE_IN_1_0
 gboolean grun_message_port_is_valid (GRunMessagePort *port);
 
 /**
+ * grun_message_port_set_label:
+ * @port: a message port
+ * @label: (nullable): a text in UTF-8; %NULL takes the label away
+ *
+ * Says what the program calls the port, for people who read grun_message_port_to_string() or a trace. Nobody finds it
+ * by that: its name is another thing. Any text is a label, the empty text too. It is copied, and shown on one line, 120
+ * characters of it at most. It can be set at any time, also once the port is invalid. One without a label costs
+ * nothing.
+ *
+ * Threads: any. The corresponding GLib function is g_source_set_name().
+ */
+GRUN_AVAILABLE_IN_1_0
+void grun_message_port_set_label (GRunMessagePort *port,
+                                  const char *label);
+
+/**
+ * grun_message_port_copy_label:
+ * @port: a message port
+ *
+ * Threads: any. The corresponding GLib function is g_source_get_name(), whose text is not the caller's: here another
+ * thread may set it meanwhile.
+ *
+ * Returns: (transfer full) (nullable): the label, whole; %NULL if it has none; free it with g_free()
+ */
+GRUN_AVAILABLE_IN_1_0
+char *grun_message_port_copy_label (GRunMessagePort *port);
+
+/**
  * grun_message_port_to_string:
  * @port: a message port
  *

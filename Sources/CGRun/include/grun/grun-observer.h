@@ -129,6 +129,33 @@ GRUN_AVAILABLE_IN_1_0
 gboolean grun_observer_is_valid (GRunObserver *observer);
 
 /**
+ * grun_observer_set_label:
+ * @observer: an observer
+ * @label: (nullable): a text in UTF-8; %NULL takes the label away
+ *
+ * Says what the program calls the observer, for people who read grun_observer_to_string() or a trace. Any text is a
+ * label, the empty text too. It is copied, and shown on one line, 120 characters of it at most. It can be set at any
+ * time, also once the observer is invalid. One without a label costs nothing.
+ *
+ * Threads: any. The corresponding GLib function is g_source_set_name().
+ */
+GRUN_AVAILABLE_IN_1_0
+void grun_observer_set_label (GRunObserver *observer,
+                              const char *label);
+
+/**
+ * grun_observer_copy_label:
+ * @observer: an observer
+ *
+ * Threads: any. The corresponding GLib function is g_source_get_name(), whose text is not the caller's: here another
+ * thread may set it meanwhile.
+ *
+ * Returns: (transfer full) (nullable): the label, whole; %NULL if it has none; free it with g_free()
+ */
+GRUN_AVAILABLE_IN_1_0
+char *grun_observer_copy_label (GRunObserver *observer);
+
+/**
  * grun_observer_to_string:
  * @observer: an observer
  *

@@ -119,6 +119,33 @@ GRUN_AVAILABLE_IN_1_0
 gboolean grun_signal_source_is_valid (GRunSignalSource *source);
 
 /**
+ * grun_signal_source_set_label:
+ * @source: a signal source
+ * @label: (nullable): a text in UTF-8; %NULL takes the label away
+ *
+ * Says what the program calls the source, for people who read grun_signal_source_to_string() or a trace. Any text is a
+ * label, the empty text too. It is copied, and shown on one line, 120 characters of it at most. It can be set at any
+ * time, also once the source is invalid. One without a label costs nothing.
+ *
+ * Threads: any. The corresponding GLib function is g_source_set_name().
+ */
+GRUN_AVAILABLE_IN_1_0
+void grun_signal_source_set_label (GRunSignalSource *source,
+                                   const char *label);
+
+/**
+ * grun_signal_source_copy_label:
+ * @source: a signal source
+ *
+ * Threads: any. The corresponding GLib function is g_source_get_name(), whose text is not the caller's: here another
+ * thread may set it meanwhile.
+ *
+ * Returns: (transfer full) (nullable): the label, whole; %NULL if it has none; free it with g_free()
+ */
+GRUN_AVAILABLE_IN_1_0
+char *grun_signal_source_copy_label (GRunSignalSource *source);
+
+/**
  * grun_signal_source_to_string:
  * @source: a signal source
  *

@@ -208,6 +208,33 @@ GRUN_AVAILABLE_IN_1_0
 gboolean grun_timer_is_valid (GRunTimer *timer);
 
 /**
+ * grun_timer_set_label:
+ * @timer: a timer
+ * @label: (nullable): a text in UTF-8; %NULL takes the label away
+ *
+ * Says what the program calls the timer, for people who read grun_timer_to_string() or a trace. Any text is a label,
+ * the empty text too. It is copied, and shown on one line, 120 characters of it at most. It can be set at any time,
+ * also once the timer is invalid. One without a label costs nothing.
+ *
+ * Threads: any. The corresponding GLib function is g_source_set_name().
+ */
+GRUN_AVAILABLE_IN_1_0
+void grun_timer_set_label (GRunTimer *timer,
+                           const char *label);
+
+/**
+ * grun_timer_copy_label:
+ * @timer: a timer
+ *
+ * Threads: any. The corresponding GLib function is g_source_get_name(), whose text is not the caller's: here another
+ * thread may set it meanwhile.
+ *
+ * Returns: (transfer full) (nullable): the label, whole; %NULL if it has none; free it with g_free()
+ */
+GRUN_AVAILABLE_IN_1_0
+char *grun_timer_copy_label (GRunTimer *timer);
+
+/**
  * grun_timer_to_string:
  * @timer: a timer
  *
