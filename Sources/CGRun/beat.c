@@ -81,6 +81,8 @@ void cgrun_beat_answer(cgrun_beat *beat)
 {
     uint32_t wants = __atomic_load_n(&beat->wants, __ATOMIC_RELAXED);
     if (wants & CGRUN_BEAT_UNKNOWN) {
+        // GLib takes memory for its answer the first time: not in the handler of a signal.
+        g_main_depth();
         beat->handle = pthread_self();
         __atomic_store_n(&beat->thread, gettid(), __ATOMIC_RELEASE);
         cgrun_beat_forget(beat, CGRUN_BEAT_UNKNOWN);
@@ -108,6 +110,12 @@ static bool is_elsewhere(const cgrun_beat *beat)
     return cgrun_beat_thread(beat) != 0 && !pthread_equal(beat->handle, pthread_self());
 }
 
+void cgrun_beat_note_poll(cgrun_beat *beat)
+{
+    cgrun_beat_answer(beat);
+    __atomic_store_n(&beat->host_polls, 1, __ATOMIC_SEQ_CST);
+}
+
 static gboolean beat_prepare(GSource *source, gint *timeout)
 {
     cgrun_beat *beat = ((BeatSource *)source)->beat;
@@ -122,10 +130,10 @@ static gboolean beat_check(GSource *source)
     cgrun_beat *beat = ((BeatSource *)source)->beat;
     if (is_elsewhere(beat))
         return FALSE;
-    // Before `wants` is read: a watcher first says what it wants, and then looks whether the poll goes on.
+    // Before `wants` is read: a watcher first says what it wants, and then looks at these two.
     __atomic_store_n(&beat->host_polls, 0, __ATOMIC_SEQ_CST);
-    __atomic_thread_fence(__ATOMIC_SEQ_CST);
-    if (cgrun_beat_begin(beat) & (CGRUN_BEAT_PARKED | CGRUN_BEAT_UNKNOWN))
+    __atomic_store_n(&beat->count, cgrun_beat_count(beat) + 1, __ATOMIC_SEQ_CST);
+    if (__atomic_load_n(&beat->wants, __ATOMIC_SEQ_CST) & (CGRUN_BEAT_PARKED | CGRUN_BEAT_UNKNOWN))
         cgrun_beat_answer(beat);
     return FALSE;
 }
@@ -148,7 +156,6 @@ GSource *cgrun_beat_source_new(cgrun_beat *beat, GMainContext *context)
     ((BeatSource *)source)->beat = cgrun_beat_ref(beat);
     g_source_set_name(source, "GRunLoop beat");
     g_source_set_priority(source, G_MININT);
-    g_source_set_can_recurse(source, TRUE);
     g_source_attach(source, context);
     return source;
 }

@@ -28,12 +28,11 @@
 /// The one answer that is waited for. Static: a handler that comes late finds it, and finds that it is not asked.
 static struct {
     const cgrun_beat *beat;
-    int32_t thread;
     cgrun_sample sample;
     sem_t answered;
 } asked;
-/// 1 while a thread is asked; whoever takes that back, the handler or the one that asks, has `asked`.
-static int is_open;
+/// The thread that is asked, 0 for none. Whoever makes it 0, the handler there or the one that asks, has `asked`.
+static int32_t asked_thread;
 static pthread_mutex_t asking = PTHREAD_MUTEX_INITIALIZER;
 
 static uintptr_t interrupted_at(const ucontext_t *context)
@@ -54,6 +53,8 @@ static void note_source(cgrun_sample *sample)
     sample->depth = g_main_depth();
     sample->source[0] = '\0';
     GSource *source = sample->depth > 0 ? g_main_current_source() : NULL;
+    // Not g_source_get_context(), which complains of a source that was destroyed in its callback.
+    sample->context = source != NULL ? source->context : NULL;
     const char *name = source != NULL ? g_source_get_name(source) : NULL;
     if (name != NULL)
         strncat(sample->source, name, sizeof sample->source - 1);
@@ -66,7 +67,7 @@ static void note_frames(cgrun_sample *sample, uintptr_t interrupted)
     void *all[CGRUN_MOST_FRAMES + 8];
     int count = backtrace(all, G_N_ELEMENTS(all));
     int first = 0;
-    for (int index = 0; index < count; index++) {
+    for (int index = 0; index < count && first == 0; index++) {
         if ((uintptr_t)all[index] == interrupted)
             first = index;
     }
@@ -81,10 +82,10 @@ static void answer(int signal, siginfo_t *info, void *context)
 {
     (void)signal;
     int saved = errno;
-    // Another process's signal, or one that was raised: nobody asks.
-    bool is_ours = info->si_code == SI_TKILL && __atomic_load_n(&is_open, __ATOMIC_ACQUIRE) == 1;
-    if (is_ours && asked.thread == (int32_t)syscall(SYS_gettid)
-        && __atomic_exchange_n(&is_open, 0, __ATOMIC_ACQUIRE) == 1) {
+    int32_t thread = (int32_t)syscall(SYS_gettid);
+    // Else it is another process's signal, or one that was raised or comes late: nobody asks.
+    if (info->si_code == SI_TKILL
+        && __atomic_compare_exchange_n(&asked_thread, &thread, 0, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
         asked.sample.count = cgrun_beat_count(asked.beat);
         note_source(&asked.sample);
         note_frames(&asked.sample, interrupted_at(context));
@@ -97,6 +98,8 @@ static void answer(int signal, siginfo_t *info, void *context)
 static struct {
     unsigned users;
     struct sigaction former;
+    // A question was not answered: the signal may be pending yet, and what it was before may be the process's end.
+    bool is_pending;
 } uses[NSIG];
 
 static bool is_answered_by_us(const struct sigaction *action)
@@ -114,7 +117,8 @@ static int begin_answering(int signal)
     if ((former.sa_flags & SA_SIGINFO) != 0 || (former.sa_handler != SIG_DFL && former.sa_handler != SIG_IGN))
         return EBUSY;
     struct sigaction action = {.sa_sigaction = answer, .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
-    sigemptyset(&action.sa_mask);
+    // Another handler in ours could leave by siglongjmp(), and nobody would answer.
+    sigfillset(&action.sa_mask);
     if (sigaction(signal, &action, NULL) != 0)
         return errno;
     uses[signal].former = former;
@@ -146,7 +150,8 @@ void cgrun_sample_finish(int signal)
     struct sigaction now;
     pthread_mutex_lock(&asking);
     // Unless somebody has changed it meanwhile.
-    if (--uses[signal].users == 0 && sigaction(signal, NULL, &now) == 0 && is_answered_by_us(&now))
+    bool is_free = --uses[signal].users == 0 && !uses[signal].is_pending;
+    if (is_free && sigaction(signal, NULL, &now) == 0 && is_answered_by_us(&now))
         sigaction(signal, &uses[signal].former, NULL);
     pthread_mutex_unlock(&asking);
 }
@@ -158,13 +163,14 @@ bool cgrun_sample_take(const cgrun_beat *beat, int signal, int64_t span, cgrun_s
     // Without our handler it may be the end of the process.
     bool is_ours = sigaction(signal, NULL, &now) == 0 && is_answered_by_us(&now);
     asked.beat = beat;
-    asked.thread = cgrun_beat_thread(beat);
-    __atomic_store_n(&is_open, 1, __ATOMIC_RELEASE);
-    bool is_sent = is_ours && asked.thread != 0 && syscall(SYS_tgkill, getpid(), asked.thread, signal) == 0;
+    int32_t thread = cgrun_beat_thread(beat);
+    __atomic_store_n(&asked_thread, thread, __ATOMIC_RELEASE);
+    bool is_sent = is_ours && thread != 0 && syscall(SYS_tgkill, getpid(), thread, signal) == 0;
     bool is_answered = is_sent && cgrun_semaphore_wait(&asked.answered, cgrun_now() + span);
     // Unless the handler has begun meanwhile: then its answer comes.
-    if (!is_answered && __atomic_exchange_n(&is_open, 0, __ATOMIC_ACQ_REL) == 0)
+    if (!is_answered && __atomic_exchange_n(&asked_thread, 0, __ATOMIC_ACQ_REL) == 0 && is_sent)
         is_answered = cgrun_semaphore_wait(&asked.answered, INT64_MAX);
+    uses[signal].is_pending |= is_sent && !is_answered && signal != SIGURG;
     if (is_answered)
         *sample = asked.sample;
     pthread_mutex_unlock(&asking);
@@ -252,7 +258,8 @@ void cgrun_symbol(uintptr_t address, char **function, char **file)
         return;
     bool is_program = map->l_name[0] == '\0';
     *file = g_path_get_basename(is_program ? g_get_prgname() != NULL ? g_get_prgname() : "program" : map->l_name);
-    char *name = name_at(is_program ? "/proc/self/exe" : map->l_name, address - map->l_addr);
+    const char *path = is_program ? "/proc/self/exe" : map->l_name;
+    char *name = path[0] == '/' ? name_at(path, address - map->l_addr) : NULL;
     if (name == NULL)
         name = g_strdup(info.dli_sname);
     char *plain = name != NULL && &swift_demangle != NULL ? swift_demangle(name, strlen(name), NULL, NULL, 0) : NULL;

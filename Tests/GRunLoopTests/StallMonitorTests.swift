@@ -133,6 +133,67 @@ private final class Told: Sendable {
         }
     }
 
+    @Test("who polls does not stall, though nothing is called in most of the runs")
+    func polling() async throws {
+        try await onFreshThread { loop in
+            let told = Told()
+            loop.keepAlive()
+            let monitor = try told.watch(loop)
+            loop.perform {}
+            let end = GRunLoop.now.advanced(by: .milliseconds(150))
+            while GRunLoop.now < end { loop.run(for: .zero) }
+            #expect(told.reports.isEmpty, "\(told.reports)")
+            withExtendedLifetime(monitor) {}
+        }
+    }
+
+    @Test("a host that waits in a callback does not stall, nor does its first wait under a new monitor")
+    func waitingHost() async throws {
+        try await onFreshThread { loop in
+            let told = Told()
+            loop.keepAlive()
+            nonisolated(unsafe) let context = try #require(loop.homeContext).pointer
+            let monitor = Shared<GRunLoop.StallMonitor?>(nil)
+            let isDone = Flag()
+            let source = GLibSource.timeout(context, milliseconds: 1) {
+                monitor.value = try? told.watch(loop)
+                let timeout = GLibSource.timeout(context, milliseconds: 80) { false }
+                g_main_context_iteration(context, 1)
+                timeout.destroy()
+                isDone.set()
+                return false
+            }
+            iterateHost(context) { isDone.isSet }
+            #expect(told.reports.isEmpty, "\(told.reports)")
+            source.destroy()
+        }
+    }
+
+    @Test("in a foreign loop that a callout of ours runs, the host's callback is told of, and not that callout")
+    func nestedHost() async throws {
+        try await onFreshThread { loop in
+            let told = Told()
+            loop.keepAlive()
+            nonisolated(unsafe) let context = try #require(loop.homeContext).pointer
+            let monitor = try told.watch(loop)
+            let isDone = Flag()
+            loop.after(.zero) {
+                let source = GLibSource.timeout(context, milliseconds: 1) {
+                    told.stallUntilTold()
+                    return false
+                }
+                source.setName("a click")
+                iterateHost(context) { !told.reports.isEmpty }
+                source.destroy()
+                isDone.set()
+            }
+            iterateHost(context) { isDone.isSet }
+            let report = try #require(told.reports.first)
+            #expect(report.callout == .host && report.label == "a click" && report.driver == .host, "\(report)")
+            withExtendedLifetime(monitor) {}
+        }
+    }
+
     @Test("while the loop sleeps the monitor does, too")
     func parked() async throws {
         let thread = LoopThread.running()
@@ -180,6 +241,7 @@ private final class Told: Sendable {
             loop.async { told.stallUntilTold(3) }
             iterateHost(context) { told.reports.count > 2 }
             #expect(told.reports[2].callout == .block && told.reports[2].driver == .host)
+            #expect(told.reports[2].label == nil)
             // Nobody iterates: that is none.
             let count = told.wait(for: 4).count
             work(for: .milliseconds(80))

@@ -103,7 +103,7 @@ private func shortTimers(
 }
 
 /// Uses the processor.
-private func work(_ milliseconds: Int) {
+func work(_ milliseconds: Int) {
     guard milliseconds > 0 else { return }
     let end = GRunLoop.now.advanced(by: .milliseconds(milliseconds))
     while GRunLoop.now < end {}

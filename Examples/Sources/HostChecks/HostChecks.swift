@@ -27,6 +27,7 @@ public final class HostChecks: @unchecked Sendable {
         checkIdleWork()
         checkSlowDrawing()
         checkForeignFlood()
+        checkStalls()
         return report.failures
     }
 }

@@ -88,6 +88,8 @@ void cgrun_beat_wait(cgrun_beat *beat, uint32_t nudges, int64_t until);
 int32_t cgrun_beat_thread(const cgrun_beat *beat);
 bool cgrun_beat_host_polls(const cgrun_beat *beat);
 
+/// On the loop's thread, in a host's prepare: its poll comes next.
+void cgrun_beat_note_poll(cgrun_beat *beat);
 /// A source of a host's context that is never ready: it is prepared before all others, and checked before them when a
 /// poll has ended, which it counts as a beat.
 GSource *cgrun_beat_source_new(cgrun_beat *beat, GMainContext *context);
@@ -103,7 +105,8 @@ typedef struct {
     /// What it was doing: the count of its beat, and how many GLib dispatches were on its stack.
     uint32_t count;
     int depth;
-    /// The name of the GSource that GLib is dispatching, cut; empty if it has none.
+    /// Of the innermost of these, its context and the name of the GSource, cut; empty if it has none.
+    GMainContext *context;
     char source[CGRUN_SOURCE_NAME];
 } cgrun_sample;
 /// Gets the process ready to ask its threads by that signal. 0, or EBUSY if somebody else has a handler for it, EINVAL
@@ -111,8 +114,8 @@ typedef struct {
 int cgrun_sample_prepare(int signal);
 /// As often as that has returned 0: the last time the signal is again what it was.
 void cgrun_sample_finish(int signal);
-/// Asks a thread, and waits for the answer, `span` nanoseconds at most: it may have blocked the signal. False then, and
-/// if it is no thread of the process any more. One thread asks at a time.
+/// Asks a thread, and waits for the answer, `span` nanoseconds at most: it may have blocked the signal, or be in the
+/// kernel. False then, and if it is no thread of the process any more. One thread asks at a time.
 bool cgrun_sample_take(const cgrun_beat *beat, int signal, int64_t span, cgrun_sample *sample);
 
 /// The function at an address as its file calls it, and the file; either is NULL if it is not known. Each is freed by

@@ -2,32 +2,43 @@
 // What a program's environment asks for, without a change of the program.
 
 import CGRun
+import Glibc
 
 extension GRunLoop {
-    /// `GRUN_STALLS=200ms`: each loop is watched as long as it lives, and its stalls are logged.
+    /// `GRUN_STALLS=200ms`: each loop of a thread is watched as long as it lives, and its stalls are logged.
     func inspectIfAsked() {
-        guard let asked = Environment.stalls, OneCopy.other == nil else { return }
-        guard let threshold = asked.span else {
-            // Later: a handler of the program's may ask for the loop that is being made.
-            return perform {
-                Log.warning("GRUN_STALLS=\(asked.text): no stalls are logged; write it as 200ms or 0.5s")
-            }
-        }
+        guard let threshold = Environment.stalls, OneCopy.other == nil else { return }
         let watcher = StallWatcher(
             self, threshold: threshold, signal: StallWatcher.usualSignal, tell: StallMonitor.logger(of: self))
-        // Nobody ends it but the end of the loop's thread.
-        if watcher.start() != 0 { Log.warning("GRUN_STALLS: no thread can be started, so a loop is not watched") }
+        // Nobody ends it but the end of the loop's thread. If the system has no thread left it is not watched: nothing
+        // can be said while a loop is being made.
+        _ = watcher.start()
     }
 }
 
 private enum Environment {
-    /// Nil: they are not asked for. Read once. The span is nil if it is none.
-    static let stalls: (text: String, span: Nanoseconds?)? = {
+    /// Nil: they are not asked for. Read once.
+    static let stalls: Nanoseconds? = {
         guard let text = cgrun_environment("GRUN_STALLS").map({ String(cString: $0) }), !text.isEmpty else {
             return nil
         }
-        return (String(text.prefix(40)), span(text))
+        let threshold = span(text)
+        if threshold == nil { complain() }
+        return threshold
     }()
+
+    /// On a thread of its own: a handler of the program's may ask for the loop that is being made.
+    private static func complain() {
+        var thread = pthread_t()
+        let error = pthread_create(
+            &thread, nil,
+            { _ in
+                let text = cgrun_environment("GRUN_STALLS").map { String(String(cString: $0).prefix(40)) } ?? ""
+                Log.warning("GRUN_STALLS=\(text): no stalls are logged; write it as 200ms or 0.5s")
+                return nil
+            }, nil)
+        if error == 0 { pthread_detach(thread) }
+    }
 
     /// "200ms", "0.5s", or "200", which is milliseconds. Nil for what is none of these or not positive.
     static func span(_ text: String) -> Nanoseconds? {

@@ -47,6 +47,8 @@ final class Stack: @unchecked Sendable {
     deinit { Lock.giveBack(lock) }
 
     var frames: [GRunLoop.StackFrame] {
+        // In a forked child another thread may have the lock for ever.
+        guard !Fork.isChild else { return addresses.map { GRunLoop.StackFrame(at: $0) } }
         if let known = lock.withLock({ named }) { return known }
         let frames = addresses.map { GRunLoop.StackFrame(at: $0) }
         return lock.withLock {

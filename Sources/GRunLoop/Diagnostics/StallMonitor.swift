@@ -16,11 +16,11 @@ extension GRunLoop {
     /// nothing else has its turn. Where callouts are nested, the innermost one is told of.
     ///
     /// A thread of its own watches the loop. It sleeps while the loop waits. To find out where the loop's thread
-    /// stands it sends a signal to it, once a stall and no sooner: a `nanosleep()` there ends early with `EINTR` then,
-    /// as with any signal; a `read()` goes on.
+    /// stands it sends a signal to it, once a stall, and where a host has not come back for as long: a `nanosleep()`
+    /// there ends early with `EINTR` then, as with any signal; a `read()` goes on.
     ///
-    /// The variable `GRUN_STALLS` of the environment, as in `GRUN_STALLS=200ms`, has each loop watched from its making
-    /// on, and its stalls logged as warnings. The name of a `GSource` is told if it has one, and the label of an item.
+    /// The variable `GRUN_STALLS` of the environment, as in `GRUN_STALLS=200ms`, has the loop of each thread watched
+    /// from its making on, and its stalls logged as warnings. The name of a `GSource` is told if it has one, and the label of an item.
     ///
     /// It ends with ``end()``, with this object and with the loop's thread. Several may watch one loop.
     ///
@@ -52,35 +52,38 @@ extension GRunLoop {
         ///   - threshold: how long a callout may take. Less than a millisecond, zero and negative: a millisecond.
         ///   - signal: what the loop's thread is asked with; the program must have no handler of its own for it. Nil:
         ///     `SIGURG`.
-        ///   - handler: called when a stall is noticed, at most an eighth of the threshold late, and when it is over,
-        ///     on the thread that watches. It is not called any more once that thread knows that the monitor has ended.
+        ///   - handler: called when a stall is noticed, and when it is over, on the thread that watches, which has all
+        ///     signals blocked. A stall is noticed an eighth of the threshold late at most, or a millisecond if that is
+        ///     longer; 200 ms later than that if the thread does not say where it stands. It is not called any more once that thread knows that the monitor has ended.
         ///     Nil: see ``reports``.
         /// - Throws: ``StartError``, if the system has no thread left.
         ///
-        /// Threads: any. On another thread than the loop's, a callout that is under way already is not noticed.
+        /// Threads: any. On another thread than the loop's, a callout that is under way already is told of as
+        /// ``StallReport/Callout-swift.enum/unknown``.
         public init(
             _ loop: GRunLoop, threshold: Duration, signal: Int32? = nil,
             handler: (@Sendable (StallReport) -> Void)? = nil
         ) throws(StartError) {
             if Fork.isChild { throw .forked }
-            let audience = StallAudience(handler)
-            self.audience = audience
+            let signal = signal ?? StallWatcher.usualSignal
+            audience = StallAudience(handler)
             watcher = StallWatcher(
                 loop, threshold: max(1_000_000, Nanoseconds(saturating: threshold)),
-                signal: signal ?? StallWatcher.usualSignal, tell: audience.tell)
+                signal: signal, tell: audience.tell)
             let error = watcher.start()
             if error != 0 { throw .noThread(errno: error) }
             if watcher.signalError != 0 {
                 Log.warning(
-                    "a stall monitor goes without frames: signal \(signal ?? StallWatcher.usualSignal) cannot be used "
+                    "a stall monitor goes without frames: signal \(signal) cannot be used "
                         + "(\(errorMessage(watcher.signalError))); give it another one")
             }
         }
 
         deinit { end() }
 
-        /// Whether the thread of the loop can be asked where it stands: the signal has no handler of somebody else's.
-        /// Without it reports have no frames, and callbacks of a host are not told of.
+        /// Whether the thread of the loop can be asked where it stands: the signal had no handler of somebody else's
+        /// when it began. Without it reports have no frames, and callbacks of a host are not told of; so it is while
+        /// the thread has blocked the signal.
         ///
         /// Threads: any.
         public var hasFrames: Bool { watcher.signalError == 0 }

@@ -44,44 +44,42 @@ extension GRunLoop {
         public let callout: Callout
         /// The label of its item; of what GLib dispatches the name of its GSource. Nil if it has none.
         public let label: String?
-        /// What the item's `description` says. Nil if it is no item, or if it was taken out of the mode meanwhile.
+        /// What is known of the item, in a few words: "descriptor 5", "every 0.016 s". Nil if it is no item, or if it was
+        /// taken out of the mode meanwhile.
         public let item: String?
-        /// The mode of the innermost run; nil for a host's own callback.
+        /// The mode of the innermost run; nil without one, for a host's own callback.
         public let mode: Mode?
         /// How many runs were on the stack.
         public let depth: Int
         /// Who called it.
         public let driver: Driver
         /// Whether it has returned meanwhile.
-        public let isOver: Bool
-        /// How long it has taken so far or, if it is over, in all. It may be longer than this by an eighth of the
-        /// threshold, and by 5 ms once it is over.
-        public let duration: Duration
+        public private(set) var isOver: Bool
+        /// How long it has taken so far or, if it is over, in all. It may have begun earlier, by an eighth of the
+        /// threshold, and have ended earlier than is known, by 5 ms and the time that handlers took meanwhile.
+        public private(set) var duration: Duration
 
         private let stack: Stack?
 
+        /// A callback of a host's own inside a foreign loop that a callout of ours runs is the host's.
         init(_ sight: StallSight, _ sample: StallSample?, after span: Nanoseconds) {
-            callout = sight.callout
-            label = sight.label ?? sample?.source
-            item = sight.item
+            let isHosts = sight.callout == .host || sample.map { $0.depth > sight.deepest } ?? false
+            callout = isHosts ? .host : sight.callout
+            label = isHosts || sight.callout == .context ? sample?.source : sight.label
+            item = isHosts ? nil : sight.item
             mode = sight.mode
             depth = sight.depth
-            driver = sight.driver
+            driver = isHosts ? .host : sight.driver
             isOver = false
             duration = .nanoseconds(span)
             stack = sample?.stack
         }
 
-        init(theEndOf report: StallReport, after span: Nanoseconds) {
-            callout = report.callout
-            label = report.label
-            item = report.item
-            mode = report.mode
-            depth = report.depth
-            driver = report.driver
-            isOver = true
-            duration = .nanoseconds(span)
-            stack = report.stack
+        func ended(after span: Nanoseconds) -> Self {
+            var report = self
+            report.isOver = true
+            report.duration = .nanoseconds(span)
+            return report
         }
 
         /// Where the thread stood when the stall was noticed, the innermost function first, 96 at most. Empty if it

@@ -22,6 +22,10 @@ struct StallSight {
     let mode: GRunLoop.Mode?
     let depth: Int
     let driver: GRunLoop.StallReport.Driver
+    /// How many GLib dispatches may be on the stack. With more of them a foreign loop runs inside the callout.
+    let deepest: Int
+    /// The context whose iterations beat.
+    let home: OpaquePointer?
 }
 
 /// What the stalled thread said itself.
@@ -29,9 +33,12 @@ struct StallSample {
     let stack: Stack
     /// Empty if GLib dispatches no source with a name.
     let source: String?
-    /// Whether GLib dispatches at all.
-    let isDispatching: Bool
+    /// How many dispatches of GLib's are on its stack, and the context of the innermost one.
+    let depth: Int
+    let context: OpaquePointer?
     let count: UInt32
+
+    var isDispatching: Bool { depth > 0 }
 
     init(_ sample: cgrun_sample) {
         var sample = sample
@@ -39,7 +46,8 @@ struct StallSample {
         stack = Stack(Array(frames.prefix(Int(sample.frame_count))))
         let name = withUnsafeBytes(of: &sample.source) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
         source = name.isEmpty ? nil : name
-        isDispatching = sample.depth > 0
+        depth = Int(sample.depth)
+        context = sample.context
         count = sample.count
     }
 }
@@ -62,13 +70,16 @@ extension GRunLoop {
     /// With the lock held, while the loop is busy.
     var stallSightLocked: StallSight {
         guard let frame else {
-            return StallSight(callout: .host, label: nil, item: nil, mode: nil, depth: 0, driver: .host)
+            return StallSight(
+                callout: .host, label: nil, item: nil, mode: nil, depth: 0, driver: .host, deepest: .max,
+                home: home?.context)
         }
         let mark = CalloutMark(bits: frame.callout.load(ordering: .relaxed))
         let item = itemLocked(mark, in: frame.mode)
         return StallSight(
             callout: .init(mark.kind), label: item?.label, item: item?.text, mode: frame.mode.name,
-            depth: framesLocked.reduce(0) { depth, _ in depth + 1 }, driver: frame.run.isHosted ? .host : .loop)
+            depth: framesLocked.reduce(0) { depth, _ in depth + 1 }, driver: frame.run.isHosted ? .host : .loop,
+            deepest: frame.depth + (mark.kind == .context ? 1 : 0), home: home?.context)
     }
 
     /// The item is looked for where its mode has it: it may have gone already, and what goes here would go on the

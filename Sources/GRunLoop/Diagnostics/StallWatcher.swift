@@ -11,6 +11,8 @@ final class StallWatcher: @unchecked Sendable {
 
     /// Does nothing where nobody has a handler for it, and hardly a program has one.
     static let usualSignal = SIGURG
+    /// How long a thread has to say where it stands: on a busy machine it may have to wait for a processor.
+    private static let patience: Nanoseconds = 200_000_000
 
     private let loop: GRunLoop
     private let threshold: Nanoseconds
@@ -55,7 +57,13 @@ final class StallWatcher: @unchecked Sendable {
         } else if cgrun_beat_thread(loop.beat) == 0 {
             cgrun_beat_want(loop.beat, UInt32(CGRUN_BEAT_UNKNOWN))
         }
-        loop.lock.withLock { loop.changeWatchersLocked(by: 1) }
+        loop.lock.withLock { loop.beginWatchLocked() }?.send()
+        // The new thread has them all blocked from its beginning: signals are for the program's threads.
+        var all = sigset_t()
+        var former = sigset_t()
+        sigfillset(&all)
+        pthread_sigmask(SIG_SETMASK, &all, &former)
+        defer { pthread_sigmask(SIG_SETMASK, &former, nil) }
         var thread = pthread_t()
         let own = Unmanaged.passRetained(self)
         let error = pthread_create(
@@ -84,7 +92,8 @@ final class StallWatcher: @unchecked Sendable {
         cgrun_beat_nudge(loop.beat)
     }
 
-    private var mustEnd: Bool {
+    /// Counts a look. What another thread asks for from here on ends the next wait.
+    private func isToEnd() -> Bool {
         nudges = cgrun_beat_nudges(loop.beat)
         return lock.withLock {
             looks += 1
@@ -94,14 +103,12 @@ final class StallWatcher: @unchecked Sendable {
 
     private func watch() {
         cgrun_set_thread_name("stall monitor")
-        // Signals are for the program's threads.
-        var all = sigset_t()
-        sigfillset(&all)
-        pthread_sigmask(SIG_BLOCK, &all, nil)
-        while !mustEnd {
+        while !isToEnd() {
             let activity = loop.lock.withLock { loop.activityLocked }
             let now = Nanoseconds.now()
             if activity != seen { endStall(at: now) }
+            // A handler may have forked.
+            if Fork.isChild { return }
             switch activity {
             case .hasEnded: return stop()
             case .waits:
@@ -146,7 +153,7 @@ final class StallWatcher: @unchecked Sendable {
     }
 
     private func letGo() {
-        loop.lock.withLock { loop.changeWatchersLocked(by: -1) }
+        loop.lock.withLock { loop.endWatchLocked() }
         if signalError == 0 { cgrun_sample_finish(signal) }
     }
 
@@ -173,8 +180,17 @@ final class StallWatcher: @unchecked Sendable {
         }
         guard isSame else { return true }
         let sample = ask()
-        // Of a host it is not known whether it runs: only its thread can tell.
-        if sight.callout == .host, sample?.isDispatching != true { return false }
+        if sight.callout == .host {
+            // Whether a host runs is not known: only its thread can tell.
+            guard let sample else {
+                // It has blocked the signal, or is in the kernel: it is asked again, but not all the time.
+                since = now
+                return signalError == 0
+            }
+            guard sample.isDispatching else { return false }
+            // Another context's callback, inside one of this context's or not: asked again in a moment.
+            guard sample.context == sight.home else { return true }
+        }
         // It may have come back meanwhile.
         guard loop.lock.withLock({ loop.activityLocked == seen }) else { return true }
         let report = Report(sight, sample, after: .now() - since)
@@ -187,22 +203,33 @@ final class StallWatcher: @unchecked Sendable {
     private func ask() -> StallSample? {
         guard signalError == 0, case .isBusy(let count, _, _) = seen else { return nil }
         var sample = cgrun_sample()
-        guard cgrun_sample_take(loop.beat, signal, 50_000_000, &sample) else { return nil }
+        guard cgrun_sample_take(loop.beat, signal, Self.patience, &sample) else { return nil }
         return sample.count == count ? StallSample(sample) : nil
     }
 
     private func endStall(at now: Nanoseconds) {
         guard let report = told else { return }
         told = nil
-        tell(Report(theEndOf: report, after: now - since))
+        tell(report.ended(after: now - since))
     }
 }
 
 extension GRunLoop {
+    /// With the lock held. A sleep that is under way begins again: a host's poll is to beat.
+    fileprivate func beginWatchLocked() -> Kick? {
+        if watchers == 0 {
+            // What was called while nobody watched is not known.
+            for frame in framesLocked { frame.callout.store(0, ordering: .relaxed) }
+        }
+        watchers += 1
+        cgrun_count_inspecting(1)
+        return sleep.kick(self)
+    }
+
     /// With the lock held.
-    fileprivate func changeWatchersLocked(by change: Int) {
-        watchers += change
-        cgrun_count_inspecting(Int32(change))
+    fileprivate func endWatchLocked() {
+        watchers -= 1
+        cgrun_count_inspecting(-1)
         if watchers == 0 { stopBeatingLocked() }
     }
 }

@@ -57,10 +57,21 @@ extension GRunLoop {
         if wants & UInt32(CGRUN_BEAT_RECORDED) != 0 { record(callout, activity) }
     }
 
+    /// With the lock held: a run begins, in a frame that may have been another one's. A host's sleep is over then, also
+    /// if GLib has left the hub's check out.
+    func beatAtEntryLocked() {
+        _ = cgrun_beat_begin(beat)
+        frame?.callout.store(0, ordering: .relaxed)
+        if let frame, !frame.run.isHosted { sleep.end() }
+    }
+
     /// With the lock held, a host iterates the home context: GLib says when its polls have ended, as long as the loop
     /// is watched. Where we drive nobody pays for that.
     func beatWithHostLocked() {
-        if watchers > 0, beatSource == nil, let home { beatSource = BeatSource(of: beat, in: home.context) }
+        guard watchers > 0, beatSource == nil, let home else { return }
+        beatSource = BeatSource(of: beat, in: home.context)
+        // It is not prepared any more before the poll that follows.
+        cgrun_beat_note_poll(beat)
     }
 
     /// With the lock held: the home context is another, or nobody watches any more.

@@ -207,7 +207,8 @@ extension GRunLoop {
 
     @inline(__always) func mark(_ activity: Activity) {
         #if !GRUN_NO_TRACE
-            if _slowPath(cgrun_is_tracing()) { recordActivity(activity) }
+            // A run that begins is a change for those who watch the loop, though nothing may be called in it.
+            if _slowPath(activity == .entry ? cgrun_is_inspecting() : cgrun_is_tracing()) { recordActivity(activity) }
         #endif
     }
 
@@ -218,6 +219,7 @@ extension GRunLoop {
     }
 
     @inline(never) private func recordActivity(_ activity: Activity) {
+        if activity == .entry { beatAtEntryLocked() }
         record(.stage(Trace.Stage(activity)))
     }
 

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// Checks: what stalls a window is told of by its name and by the function at fault, and what is merely busy is not.
+
+import CGLib
+import GRunLoop
+import Glibc
+
+extension HostChecks {
+    func checkStalls() {
+        let reports = Reports()
+        do throws(GRunLoop.StallMonitor.StartError) {
+            let monitor = try GRunLoop.StallMonitor(.main, threshold: .milliseconds(200)) { reports.note($0) }
+            checkStall("a callback of GTK's", reports, callout: .host, label: "a click", in: "handleClick") {
+                let id = Host.addTimeout(milliseconds: 20) {
+                    handleClick()
+                    return false
+                }
+                g_source_set_name_by_id(id, "a click")
+            }
+            checkStall("a slow timer", reports, callout: .timer, label: "autosave", in: "saveEverything") {
+                let timer = GRunLoop.Timer(interval: .milliseconds(20), repeats: false) { _ in saveEverything() }
+                timer.label = "autosave"
+                GRunLoop.main.add(timer, forMode: .default)
+            }
+            monitor.end()
+            try checkFlood()
+        } catch {
+            report.fact("stalls", false, "\(error)")
+        }
+    }
+
+    private func checkStall(
+        _ what: String, _ reports: Reports, callout: GRunLoop.StallReport.Callout, label: String, in function: String,
+        _ arrange: () -> Void
+    ) {
+        Watchdog.shared.feed("a stall in \(what)")
+        reports.forget()
+        toolkit.setAnimating(true)
+        arrange()
+        Host.run(milliseconds: 600)
+        // On a busy machine something else may have taken as long.
+        let told = reports.all.filter { $0.callout == callout && $0.label == label }
+        let isRight =
+            told.map(\.isOver) == [false, true] && told[0].frames.contains { $0.description.contains(function) }
+        report.fact("a stall of 300 ms in \(what)", isRight, told.map(\.summary).joined(separator: "; "))
+    }
+
+    /// Many short callouts from a thread, for twice as long as the threshold.
+    private func checkFlood() throws(GRunLoop.StallMonitor.StartError) {
+        Watchdog.shared.feed("a flood under a stall monitor")
+        let reports = Reports()
+        let monitor = try GRunLoop.StallMonitor(.main, threshold: .milliseconds(600)) { reports.note($0) }
+        defer { monitor.end() }
+        let isOver = Shared()
+        let worker = Worker {
+            while !isOver.isSet {
+                GRunLoop.main.async { work(1) }
+                usleep(900)
+            }
+        }
+        Host.run(milliseconds: 1200)
+        isOver.set()
+        worker.join()
+        Host.settle()
+        report.fact("a flood of blocks from a thread", reports.all.isEmpty, "\(reports.all.count) stalls told of")
+    }
+}
+
+@inline(never) private func handleClick() { work(300) }
+@inline(never) private func saveEverything() { work(300) }
+
+/// What a monitor's thread has told.
+private final class Reports: @unchecked Sendable {
+    private var told: [GRunLoop.StallReport] = []
+    private var lock = pthread_mutex_t()
+
+    init() { pthread_mutex_init(&lock, nil) }
+
+    var all: [GRunLoop.StallReport] {
+        pthread_mutex_lock(&lock)
+        defer { pthread_mutex_unlock(&lock) }
+        return told
+    }
+
+    func note(_ report: GRunLoop.StallReport) {
+        pthread_mutex_lock(&lock)
+        told.append(report)
+        pthread_mutex_unlock(&lock)
+    }
+
+    func forget() {
+        pthread_mutex_lock(&lock)
+        told = []
+        pthread_mutex_unlock(&lock)
+    }
+}
