@@ -245,7 +245,12 @@ void pool_drop_all(void)
     for (unsigned at = 0; at < G_N_ELEMENTS(order); at++)
         for (unsigned index = 0; index < SLOTS; index++) {
             Slot *slot = &slots[order[at]][index];
+            // A thread of a stall monitor's may be in a notify yet, which began before the end.
             uint64_t counts = atomic_load(&slot->counts);
+            for (unsigned looks = 0; users(counts) != 0 && looks < 10000; looks++) {
+                nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+                counts = atomic_load(&slot->counts);
+            }
             if (references(counts) == 0)
                 continue;
             if (users(counts) != 0)

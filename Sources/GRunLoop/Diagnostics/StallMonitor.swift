@@ -20,7 +20,8 @@ extension GRunLoop {
     /// there ends early with `EINTR` then, as with any signal; a `read()` goes on.
     ///
     /// The variable `GRUN_STALLS` of the environment, as in `GRUN_STALLS=200ms`, has the loop of each thread watched
-    /// from its making on, and its stalls logged as warnings. The name of a `GSource` is told if it has one, and the label of an item.
+    /// from its making on, and its stalls logged as warnings. The name of a `GSource` is told if it has one, and the
+    /// label of an item.
     ///
     /// It ends with ``end()``, with this object and with the loop's thread. Several may watch one loop.
     ///
@@ -54,8 +55,8 @@ extension GRunLoop {
         ///     `SIGURG`.
         ///   - handler: called when a stall is noticed, and when it is over, on the thread that watches, which has all
         ///     signals blocked. A stall is noticed an eighth of the threshold late at most, or a millisecond if that is
-        ///     longer; 200 ms later than that if the thread does not say where it stands. It is not called any more once that thread knows that the monitor has ended.
-        ///     Nil: see ``reports``.
+        ///     longer; 200 ms later than that if the thread does not say where it stands. It is not called any more once
+        ///     the thread that watches knows that the monitor has ended. Nil: see ``reports``.
         /// - Throws: ``StartError``, if the system has no thread left.
         ///
         /// Threads: any. On another thread than the loop's, a callout that is under way already is told of as

@@ -44,8 +44,8 @@ extension GRunLoop {
         public let callout: Callout
         /// The label of its item; of what GLib dispatches the name of its GSource. Nil if it has none.
         public let label: String?
-        /// What is known of the item, in a few words: "descriptor 5", "every 0.016 s". Nil if it is no item, or if it was
-        /// taken out of the mode meanwhile.
+        /// What is known of the item, in a few words: "descriptor 5", "every 0.016 s". Nil if it is no item, or if it
+        /// was taken out of the mode meanwhile.
         public let item: String?
         /// The mode of the innermost run; nil without one, for a host's own callback.
         public let mode: Mode?

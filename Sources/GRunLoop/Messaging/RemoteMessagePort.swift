@@ -13,8 +13,8 @@ extension GRunLoop {
     /// ```
     ///
     /// All that look up a name in a process share one connection, and one object while somebody holds it. Messages
-    /// of one thread come in the order in which they were sent. Replies are matched with their requests, also of
-    /// several threads; one that comes too late is dropped.
+    /// of one thread come in the order in which they were sent by one object. Replies are matched with their
+    /// requests, also of several threads; one that comes too late is dropped.
     ///
     /// Nothing of it is in a loop but while a request waits, and it needs one descriptor. That the other side has gone
     /// is noticed by who waits for a reply, by the next message and by ``isValid``.
@@ -72,7 +72,8 @@ extension GRunLoop {
         /// Finds the port that has a name, and connects to it.
         ///
         /// - Parameter name: 1 to 128 bytes of UTF-8 without a NUL.
-        /// - Returns: the port: the same one as before, as long as that is valid and somebody holds it.
+        /// - Returns: the port: the same one as before, as long as that is valid and somebody holds it, also if it has
+        ///   another name by now.
         /// - Throws: ``MessagePortError``; ``MessagePortError/notFound(_:)`` if no port has the name.
         ///
         /// Threads: any; it does not wait. The corresponding Core Foundation function is `CFMessagePortCreateRemote`.

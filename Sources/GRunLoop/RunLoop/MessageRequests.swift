@@ -139,6 +139,8 @@ extension GRunLoop.RemoteMessagePort {
             if error == .receiveTimeout || end > loop.time {
                 let result = loop.runMode(mode, until: end, returningAfterSource: true)
                 if result != nil, end > loop.time { continue }
+                // No descriptor is left for a mode that has never run.
+                if result == nil, end > loop.time, !loop.isDead { giveUp(exchange, .transportError(errno: EMFILE)) }
             }
             if let outcome = giveUp(exchange, loop.isDead ? .loopEnded : error) { return try outcome.get() }
         }
