@@ -55,8 +55,8 @@ extension GRunLoop {
         ///     `SIGURG`.
         ///   - handler: called when a stall is noticed, and when it is over, on the thread that watches, which has all
         ///     signals blocked. A stall is noticed an eighth of the threshold late at most, or a millisecond if that is
-        ///     longer; 200 ms later than that if the thread does not say where it stands. It is not called any more once
-        ///     the thread that watches knows that the monitor has ended. Nil: see ``reports``.
+        ///     longer; 200 ms later than that if the thread does not say where it stands. It is not called any more
+        ///     once the thread that watches knows that the monitor has ended. Nil: see ``reports``.
         /// - Throws: ``StartError``, if the system has no thread left.
         ///
         /// Threads: any. On another thread than the loop's, a callout that is under way already is told of as
