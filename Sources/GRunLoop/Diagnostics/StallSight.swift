@@ -78,7 +78,7 @@ extension GRunLoop {
         let item = itemLocked(mark, in: frame.mode)
         return StallSight(
             callout: .init(mark.kind), label: item?.label, item: item?.text, mode: frame.mode.name,
-            depth: framesLocked.reduce(0) { depth, _ in depth + 1 }, driver: frame.run.isHosted ? .host : .loop,
+            depth: runCountLocked, driver: frame.run.isHosted ? .host : .loop,
             deepest: frame.depth + (mark.kind == .context ? 1 : 0), home: home?.context)
     }
 

@@ -103,11 +103,11 @@ final class StallWatcher: @unchecked Sendable {
 
     private func watch() {
         cgrun_set_thread_name("stall monitor")
-        while !isToEnd() {
+        // A handler may have forked: in the child, locks are those of the parent.
+        while !Fork.isChild, !isToEnd() {
             let activity = loop.lock.withLock { loop.activityLocked }
             let now = Nanoseconds.now()
             if activity != seen { endStall(at: now) }
-            // A handler may have forked.
             if Fork.isChild { return }
             switch activity {
             case .hasEnded: return stop()
@@ -142,7 +142,8 @@ final class StallWatcher: @unchecked Sendable {
     }
 
     private func stop() {
-        endStall(at: .now())
+        if !Fork.isChild { endStall(at: .now()) }
+        guard !Fork.isChild else { return }
         letGo()
         // The last to hold it may be this thread.
         let keeper = lock.withLock {

@@ -5,7 +5,7 @@ import CGRun
 
 /// A callout in one word: what kind it is and, if it is of an item, where that is. The item is not held, and may have
 /// gone.
-struct CalloutMark: Equatable {
+struct CalloutMark {
     enum Kind: UInt {
         case none, block, source, timer, descriptor, mainQueue, context, idleWork, port
         case entry, beforeTimers, beforeSources, beforeWaiting, afterWaiting, exit

@@ -143,7 +143,8 @@ extension GRunLoop {
     var framesLocked: Frames { Frames(innermost: frame) }
 
     /// How many runs are on the thread's stack.
-    var runCount: Int { lock.withLock { framesLocked.reduce(0) { count, _ in count + 1 } } }
+    var runCount: Int { lock.withLock { runCountLocked } }
+    var runCountLocked: Int { framesLocked.reduce(0) { count, _ in count + 1 } }
 
     /// Has a run end after its pass, unless it is the innermost one. They are counted from the outermost one, 1.
     func stopOuterRun(_ number: Int) {

@@ -229,6 +229,6 @@ extension GRunLoop {
 
     private func record(_ kind: Trace.Event.Kind) {
         guard let tracer, let frame else { return }
-        tracer.record(kind, depth: framesLocked.reduce(0) { depth, _ in depth + 1 }, mode: frame.mode.name)
+        tracer.record(kind, depth: runCountLocked, mode: frame.mode.name)
     }
 }
