@@ -37,6 +37,39 @@ private final class Told: Sendable {
 
 @inline(never) private func keepSpinning() { for _ in 0..<1000 { cgrun_keep_frame() } }
 
+/// Half of the time in a function that cannot be unwound.
+@inline(never) private func stallInLeaf(_ leaf: Leaf, until isTold: () -> Bool) {
+    let end = GRunLoop.now.advanced(by: Patience.normal)
+    while !isTold(), GRunLoop.now < end {
+        let begin = GRunLoop.now
+        leaf.spin(100_000)
+        let other = GRunLoop.now.advanced(by: begin.duration(to: GRunLoop.now))
+        while GRunLoop.now < other { keepSpinning() }
+    }
+}
+
+/// A function in a page of its own: it counts down to zero, and no table of any file says how it is unwound.
+private struct Leaf: @unchecked Sendable {
+    private let page: UnsafeMutableRawPointer
+
+    init?() {
+        #if arch(x86_64)
+            let code: [UInt8] = [0xff, 0xcf, 0x75, 0xfc, 0xc3]
+        #elseif arch(arm64)
+            let code: [UInt8] = [0x00, 0x04, 0x00, 0x71, 0xe1, 0xff, 0xff, 0x54, 0xc0, 0x03, 0x5f, 0xd6]
+        #endif
+        let page = mmap(nil, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
+        guard let page, page != MAP_FAILED else { return nil }
+        page.copyMemory(from: code, byteCount: code.count)
+        guard mprotect(page, 4096, PROT_READ | PROT_EXEC) == 0 else { return nil }
+        self.page = page
+    }
+
+    func spin(_ count: UInt32) {
+        unsafeBitCast(page, to: (@convention(c) (UInt32) -> Void).self)(count)
+    }
+}
+
 @Suite("Stall monitors", .serialized) struct StallMonitorTests {
     private static let calls: [(String, GRunLoop.StallReport.Callout, String)] = [
         ("block", .block, "callOutToBlock"), ("source", .source, "callOutToSource"),
@@ -252,6 +285,23 @@ private final class Told: Sendable {
             work(for: .milliseconds(80))
             #expect(told.reports.count == count)
             source.destroy()
+            withExtendedLifetime(monitor) {}
+        }
+    }
+
+    @Test("a function without tables for unwinding does not hide who has called it")
+    func functionWithoutTables() async throws {
+        let leaf = try #require(Leaf())
+        try await onFreshThread { loop in
+            let told = Told()
+            let monitor = try told.watch(loop)
+            for number in 0..<8 {
+                loop.perform { stallInLeaf(leaf) { told.reports.count > 2 * number } }
+                loop.run(for: .zero)
+                let reports = told.wait(for: 2 * number + 2)
+                let frames = reports[2 * number].frames.map(\.description)
+                #expect(frames.contains { $0.contains("stallInLeaf") }, "\(frames)")
+            }
             withExtendedLifetime(monitor) {}
         }
     }

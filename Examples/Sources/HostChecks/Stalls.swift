@@ -42,7 +42,8 @@ extension HostChecks {
         let told = reports.all.filter { $0.callout == callout && $0.label == label }
         let isRight =
             told.map(\.isOver) == [false, true] && told[0].frames.contains { $0.description.contains(function) }
-        report.fact("a stall of 300 ms in \(what)", isRight, told.map(\.summary).joined(separator: "; "))
+        let what = "a stall of 300 ms in \(what)"
+        report.fact(what, isRight, told.map { isRight ? $0.summary : $0.description }.joined(separator: "; "))
     }
 
     /// Many short callouts from a thread, for twice as long as the threshold.

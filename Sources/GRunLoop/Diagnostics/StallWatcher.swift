@@ -13,6 +13,8 @@ final class StallWatcher: @unchecked Sendable {
     static let usualSignal = SIGURG
     /// How long a thread has to say where it stands: on a busy machine it may have to wait for a processor.
     private static let patience: Nanoseconds = 200_000_000
+    /// How often it is asked for a stack with more than one function.
+    private static let mostQuestions = 16
 
     private let loop: GRunLoop
     private let threshold: Nanoseconds
@@ -201,11 +203,20 @@ final class StallWatcher: @unchecked Sendable {
     }
 
     /// Where the thread stands; nil if it does not say, or not of what was seen.
+    ///
+    /// Small functions of Swift's library have no tables for unwinding: a stack that is interrupted there ends with
+    /// them, and the function at fault is not in it. A moment later the thread is elsewhere.
     private func ask() -> StallSample? {
         guard signalError == 0, case .isBusy(let count, _, _) = seen else { return nil }
         var sample = cgrun_sample()
-        guard cgrun_sample_take(loop.beat, signal, Self.patience, &sample) else { return nil }
-        return sample.count == count ? StallSample(sample) : nil
+        for _ in 0..<Self.mostQuestions {
+            guard cgrun_sample_take(loop.beat, signal, Self.patience, &sample), sample.count == count else {
+                return nil
+            }
+            if sample.frame_count > 1 { break }
+            usleep(500)
+        }
+        return StallSample(sample)
     }
 
     private func endStall(at now: Nanoseconds) {
