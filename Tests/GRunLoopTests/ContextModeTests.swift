@@ -112,6 +112,34 @@ import Testing
         }
     }
 
+    @Test("a context that is added by what is let go of just before a sleep is served in it")
+    func addedByARelease() async throws {
+        try await onFreshThread { loop in
+            loop.keepAlive()
+            let isServed = Flag()
+            let adds = AtDeinit {
+                guard let context = g_main_context_new() else { return }
+                _ = GLibSource.idle(context) {
+                    isServed.set()
+                    loop.stop()
+                    return false
+                }
+                loop.add(context: context, forMode: .default)
+                g_main_context_unref(context)
+            }
+            // Removed in its callout, it goes when the run lets go of what it has called: before it sleeps.
+            let held = Shared<GRunLoop.Observer?>(nil)
+            held.value = GRunLoop.Observer(activities: .beforeSources) { [adds] observer, _ in
+                loop.remove(observer, forMode: .default)
+                held.value = nil
+                withExtendedLifetime(adds) {}
+            }
+            if let observer = held.value { loop.add(observer, forMode: .default) }
+            _ = consume adds
+            #expect(loop.run(for: Patience.normal) == .stopped && isServed.isSet)
+        }
+    }
+
     @Test("a context that another thread adds to the sleeping loop's mode is served at once, until it is removed")
     func addedWhileAsleep() async throws {
         try await onFreshThread { _ in

@@ -16,13 +16,6 @@ extension GRunLoop {
     }
 }
 
-/// Tells when it goes, and takes the lock of a loop then: released under that lock, it would wait for itself.
-private final class Goes: Sendable {
-    let body: @Sendable () -> Void
-    init(_ body: @escaping @Sendable () -> Void) { self.body = body }
-    deinit { body() }
-}
-
 @Suite("Idle queues: when") struct IdleQueueOrderTests {
     @Test("item 271: one closure a pass, in order, without a sleep between two of them; then the mode is finished")
     func onePass() async throws {
@@ -511,7 +504,7 @@ private final class Goes: Sendable {
                     default: queue.invalidate()
                     }
                 }
-                let goes = Goes {
+                let goes = AtDeinit {
                     trace("goes")
                     _ = loop.allModes
                 }
@@ -532,7 +525,7 @@ private final class Goes: Sendable {
             do {
                 let queue = loop.idleQueue()
                 gone = queue
-                let goes = Goes {
+                let goes = AtDeinit {
                     trace("goes")
                     _ = loop.allModes
                 }
@@ -540,7 +533,7 @@ private final class Goes: Sendable {
                     withExtendedLifetime(goes) { trace("called") }
                     loop.remove(queue, forMode: .default)
                 }
-                let left = Goes {
+                let left = AtDeinit {
                     trace("left")
                     _ = loop.allModes
                 }
@@ -557,7 +550,7 @@ private final class Goes: Sendable {
         try await onFreshThread { loop in
             let queue = loop.idleQueue()
             let goes = Flag()
-            queue.enqueue { [goes = Goes { goes.set() }] in withExtendedLifetime(goes) {} }
+            queue.enqueue { [goes = AtDeinit { goes.set() }] in withExtendedLifetime(goes) {} }
             #expect(queue.isValid)
             queue.invalidate()
             queue.invalidate()
@@ -605,7 +598,7 @@ private final class Goes: Sendable {
                 other.add(queue, forMode: .common)
                 queue.enqueue { trace("called") }
                 // Nobody else has this one.
-                other.idleQueue().enqueue { [goes = Goes { goes.set() }] in withExtendedLifetime(goes) {} }
+                other.idleQueue().enqueue { [goes = AtDeinit { goes.set() }] in withExtendedLifetime(goes) {} }
             }
             other.join()
             #expect(goes.isSet)

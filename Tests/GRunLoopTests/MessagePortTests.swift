@@ -30,14 +30,7 @@ private func withEcho(
     try body(name, thread)
 }
 
-/// Tells when it goes.
-private final class LetGo: Sendable {
-    private let body: @Sendable () -> Void
-    init(_ body: @escaping @Sendable () -> Void) { self.body = body }
-    deinit { body() }
-}
-
-private func handler(holding object: LetGo) -> @Sendable (Port.Message) -> Void {
+private func handler(holding object: AtDeinit) -> @Sendable (Port.Message) -> Void {
     { _ in withExtendedLifetime(object) {} }
 }
 
@@ -598,7 +591,7 @@ private func portFailure(of body: () throws(GRunLoop.MessagePortError) -> Void) 
             let port = try Port(
                 name,
                 handler: handler(
-                    holding: LetGo {
+                    holding: AtDeinit {
                         let isIn = box.value.map { loop.contains($0, forMode: .default) } ?? false
                         trace("handler let go, in a mode: \(isIn)")
                     }))
