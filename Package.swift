@@ -24,7 +24,7 @@ let package = Package(
     targets: [
         .systemLibrary(name: "CGLib", pkgConfig: "gio-unix-2.0", providers: [.apt(["libglib2.0-dev"])]),
         .target(
-            name: "CGRun", dependencies: ["CGLib"],
+            name: "CGRun", dependencies: ["CGLib"], exclude: ["timeline.html"],
             cSettings: [.treatAllWarnings(as: .error), .enableWarning("all"), .enableWarning("extra")]),
         .target(
             name: "GRunLoop", dependencies: ["CGLib", "CGRun"],

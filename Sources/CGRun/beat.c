@@ -91,6 +91,14 @@ void cgrun_beat_answer(cgrun_beat *beat)
         cgrun_beat_unpark(beat);
 }
 
+int32_t cgrun_thread_id(void)
+{
+    static __thread int32_t known;
+    if (known == 0)
+        known = gettid();
+    return known;
+}
+
 int32_t cgrun_beat_thread(const cgrun_beat *beat) { return __atomic_load_n(&beat->thread, __ATOMIC_ACQUIRE); }
 
 bool cgrun_beat_host_polls(const cgrun_beat *beat)
@@ -120,8 +128,11 @@ static gboolean beat_prepare(GSource *source, gint *timeout)
 {
     cgrun_beat *beat = ((BeatSource *)source)->beat;
     *timeout = -1;
-    if (!is_elsewhere(beat))
-        __atomic_store_n(&beat->host_polls, 1, __ATOMIC_SEQ_CST);
+    if (is_elsewhere(beat))
+        return FALSE;
+    __atomic_store_n(&beat->host_polls, 1, __ATOMIC_SEQ_CST);
+    if (beat->ring != NULL)
+        cgrun_ring_put(beat->ring, CGRUN_RECORD_POLL, 0, 0);
     return FALSE;
 }
 
@@ -135,6 +146,8 @@ static gboolean beat_check(GSource *source)
     __atomic_store_n(&beat->count, cgrun_beat_count(beat) + 1, __ATOMIC_SEQ_CST);
     if (__atomic_load_n(&beat->wants, __ATOMIC_SEQ_CST) & (CGRUN_BEAT_PARKED | CGRUN_BEAT_UNKNOWN))
         cgrun_beat_answer(beat);
+    if (beat->ring != NULL)
+        cgrun_ring_put(beat->ring, CGRUN_RECORD_POLLED, 0, 0);
     return FALSE;
 }
 

@@ -56,6 +56,12 @@ extension GloopDemo {
         @Option(help: ArgumentHelp("Where `latency` draws its histograms, as SVG.", valueName: "file"))
         var plot: String?
 
+        @Option(
+            help: ArgumentHelp(
+                "Where a picture of what the loops did is written: a page, or trace events as FILE.json.",
+                valueName: "file"))
+        var timeline: String?
+
         func validate() throws {
             for name in names where Catalogue.scenario(named: name) == nil {
                 throw ValidationError(
@@ -64,7 +70,11 @@ extension GloopDemo {
         }
 
         func run() throws {
-            try Tour(names.compactMap(Catalogue.scenario(named:)), plotPath: plot).run()
+            let recorder = GRunLoop.Timeline()
+            if timeline != nil { recorder.start() }
+            let result = Result { try Tour(names.compactMap(Catalogue.scenario(named:)), plotPath: plot).run() }
+            if let timeline { try recorder.write(to: timeline, as: timeline.hasSuffix(".json") ? .chromeJSON : .html) }
+            try result.get()
         }
     }
 }

@@ -24,6 +24,8 @@ let scenarios: [String: () throws -> Void] = [
     "forked-thread-ends": forkedThreadEnds,
     "stalls-are-logged": stallsAreLogged,
     "stalls-without-a-span": stallsWithoutASpan,
+    "timeline-of-the-environment": timelineOfTheEnvironment,
+    "timeline-on-a-full-disk": timelineOnAFullDisk,
     "end-handler-forked": endHandlerForked,
     "run-in-common-modes": runInCommonModes,
     "drain-on-another-thread": drainOnAnotherThread,

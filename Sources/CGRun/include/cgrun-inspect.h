@@ -3,6 +3,8 @@
 #ifndef CGRUN_INSPECT_H
 #define CGRUN_INSPECT_H
 
+#include "cgrun-ring.h"
+
 #include <glib.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -12,9 +14,9 @@ G_BEGIN_DECLS
 
 // MARK: Whether somebody looks at all
 
-/// How many loops of the process are traced: asked at each stage.
+/// How many loops of the process are traced or recorded: asked at each stage.
 extern int cgrun_traced_loops __attribute__((visibility("hidden")));
-/// How many are traced or watched: asked at each callout.
+/// How many are traced, recorded or watched: asked at each callout.
 extern int cgrun_inspected_loops __attribute__((visibility("hidden")));
 void cgrun_count_tracing(int change);
 void cgrun_count_inspecting(int change);
@@ -44,14 +46,14 @@ typedef struct {
     /// The loop's thread, as the kernel and as POSIX know it; 0 until it is known.
     int32_t thread;
     pthread_t handle;
+    /// What a host's polls are recorded in; NULL while none is. The loop's thread alone has it.
+    cgrun_ring *ring;
 } cgrun_beat;
 enum {
-    /// The loop has a recorder.
-    CGRUN_BEAT_RECORDED = 1,
     /// A watcher sleeps until then.
-    CGRUN_BEAT_PARKED = 2,
+    CGRUN_BEAT_PARKED = 1,
     /// A watcher does not know the thread yet.
-    CGRUN_BEAT_UNKNOWN = 4
+    CGRUN_BEAT_UNKNOWN = 2
 };
 cgrun_beat *cgrun_beat_new(void);
 cgrun_beat *cgrun_beat_ref(cgrun_beat *beat);
@@ -84,6 +86,8 @@ void cgrun_beat_nudge(cgrun_beat *beat);
 uint32_t cgrun_beat_nudges(const cgrun_beat *beat);
 /// Sleeps until a time of CLOCK_MONOTONIC, or until there is another nudge than the first so many.
 void cgrun_beat_wait(cgrun_beat *beat, uint32_t nudges, int64_t until);
+/// The calling thread as the kernel knows it.
+int32_t cgrun_thread_id(void);
 /// The thread as the kernel knows it, 0 if that is not known yet.
 int32_t cgrun_beat_thread(const cgrun_beat *beat);
 bool cgrun_beat_host_polls(const cgrun_beat *beat);

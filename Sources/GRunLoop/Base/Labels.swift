@@ -27,6 +27,10 @@ enum Labels {
     /// How many labels there are, those of items that have gone included: while none is there nobody takes the lock.
     private static let atomicCount = Atomic(0)
 
+    /// Changes with each label that is given or taken away.
+    static var version: Int { atomicVersion.load(ordering: .relaxed) }
+    private static let atomicVersion = Atomic(0)
+
     private static let leastUntilPurge = 64
 
     /// Whether anything has a label, or had one a while ago.
@@ -106,6 +110,7 @@ extension Labels {
     static func set(_ text: String?, of item: AnyObject, _ call: StaticString) {
         guard !Fork.refuses(call) else { return }
         set(text, of: item)
+        atomicVersion.add(1, ordering: .relaxed)
     }
 
     /// Of an item's description: `label = "autosave", `, or nothing.

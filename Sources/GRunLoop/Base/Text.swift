@@ -25,6 +25,12 @@ func seconds(_ span: Nanoseconds) -> String {
         + String(repeating: "0", count: 9 - fraction.count) + fraction
 }
 
+/// The same without zeros at the end: 0.016, or 2.
+func briefSeconds(_ span: Nanoseconds) -> String {
+    let text = seconds(span).reversed().drop { $0 == "0" }
+    return String((text.first == "." ? text.dropFirst() : text[...]).reversed())
+}
+
 /// What the system calls an error number.
 func errorMessage(_ error: Int32) -> String { String(cString: strerror(error)) }
 
@@ -37,6 +43,13 @@ func quoted(_ text: String) -> String {
     }
     // Not by its count, which would look at all of a text that may be large.
     return "\"" + shown.joined() + (text.unicodeScalars.dropFirst(limit).isEmpty ? "" : "…") + "\""
+}
+
+/// The beginning of a program's text, as much as a picture shows of it.
+func shortened(_ text: String) -> String {
+    let limit = 200
+    let shown = text.unicodeScalars.prefix(limit)
+    return shown.endIndex == text.unicodeScalars.endIndex ? text : String(shown) + "…"
 }
 
 private func mustBeEscaped(_ scalar: Unicode.Scalar) -> Bool {

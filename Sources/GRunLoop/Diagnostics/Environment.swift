@@ -6,7 +6,9 @@ import Glibc
 
 extension GRunLoop {
     /// `GRUN_STALLS=200ms`: each loop of a thread is watched as long as it lives, and its stalls are logged.
+    /// `GRUN_TIMELINE=run.html`: all loops are recorded, and a picture is written at the exit of the process.
     func inspectIfAsked() {
+        _ = Environment.timeline
         guard let threshold = Environment.stalls, OneCopy.other == nil else { return }
         let watcher = StallWatcher(
             self, threshold: threshold, signal: StallWatcher.usualSignal, tell: StallMonitor.logger(of: self))
@@ -26,6 +28,23 @@ private enum Environment {
         if threshold == nil { complain() }
         return threshold
     }()
+
+    /// Where the picture is written to; nil: none is asked for. Once it is known the process is recorded.
+    static let timeline: OutputFile? = {
+        guard OneCopy.other == nil, let path = cgrun_copy_timeline_path() else { return nil }
+        defer { free(path) }
+        GRunLoop.Timeline.ofProcess.start()
+        atexit { Environment.writeTimeline() }
+        return OutputFile(path)
+    }()
+
+    /// Not in a child, which has what its parent had.
+    private static func writeTimeline() {
+        guard let file = timeline, !Fork.isChild else { return }
+        do throws(GRunLoop.Timeline.WriteError) { try GRunLoop.Timeline.ofProcess.write(to: file) } catch {
+            Log.warning("GRUN_TIMELINE: \(error)")
+        }
+    }
 
     /// On a thread of its own: a handler of the program's may ask for the loop that is being made.
     private static func complain() {

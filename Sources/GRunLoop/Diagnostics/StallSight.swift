@@ -86,24 +86,18 @@ extension GRunLoop {
     /// wrong thread. Its description would take the lock.
     private func itemLocked(_ mark: CalloutMark, in mode: ModeState) -> (label: String?, text: String)? {
         func isIt(_ item: AnyObject) -> Bool { CalloutMark(.none, item).item == mark.item }
-        switch mark.kind {
-        case .none, .block, .mainQueue, .context: return nil
-        case .idleWork: return idleCalls.last.map { (Labels.of($0.takeUnretainedValue()), "an idle queue") }
-        case .source:
-            return mode.sources.values.first { isIt($0.source) }.map {
-                (Labels.of($0.source), "order \($0.source.order)")
-            }
-        case .timer:
-            return firing.map { $0.takeUnretainedValue() }.first(where: isIt).map {
-                (Labels.of($0), $0.dates.period == 0 ? "fires once" : "every \(seconds($0.dates.period)) s")
-            }
-        case .descriptor:
-            return mode.descriptors.all.first(where: isIt).map {
-                (Labels.of($0), "\($0.subject.kind) \($0.subject.number)")
-            }
-        case .port: return mode.ports.all.first(where: isIt).map { (Labels.of($0), "a port") }
+        func facts(_ item: AnyObject?, _ text: String? = nil) -> (label: String?, text: String)? {
+            item.map { (Labels.of($0), text ?? CalloutMark.detail(of: $0) ?? "") }
+        }
+        return switch mark.kind {
+        case .none, .block, .mainQueue, .context: nil
+        case .idleWork: facts(idleCalls.last?.takeUnretainedValue(), "an idle queue")
+        case .source: facts(mode.sources.values.first { isIt($0.source) }?.source)
+        case .timer: facts(firing.map { $0.takeUnretainedValue() }.first(where: isIt))
+        case .descriptor: facts(mode.descriptors.all.first(where: isIt))
+        case .port: facts(mode.ports.all.first(where: isIt), "a port")
         case .entry, .beforeTimers, .beforeSources, .beforeWaiting, .afterWaiting, .exit:
-            return mode.observers.first(where: isIt).map { (Labels.of($0), "order \($0.order)") }
+            facts(mode.observers.first(where: isIt))
         }
     }
 }

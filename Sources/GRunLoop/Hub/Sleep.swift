@@ -19,6 +19,8 @@ struct Sleep {
     private var waker: Waker?
     /// This sleep was already woken.
     private var isKicked = false
+    /// Who has woken it and when, while loops are recorded.
+    private var kicker: Kicker?
     /// The mode of the sleep. Only its identity: comparing references would count them.
     private var mode: ObjectIdentifier?
     private(set) var until: Nanoseconds = .never
@@ -60,8 +62,21 @@ struct Sleep {
     mutating func kick(_ loop: GRunLoop) -> Kick? {
         guard !isKicked, let waker else { return nil }
         isKicked = true
+        if _slowPath(cgrun_is_tracing()) { kicker = Kicker() }
         return Kick(waker, of: loop)
     }
+
+    /// Who has woken the sleep that was not asked about before; nil if nobody has.
+    mutating func takeKicker() -> Kicker? {
+        defer { kicker = nil }
+        return isKicked ? kicker : nil
+    }
+}
+
+/// A thread that has woken another.
+struct Kicker {
+    let thread = cgrun_thread_id()
+    let time = Nanoseconds.now()
 }
 
 /// A wake-up for a thread that sleeps in poll(). Sent after the lock is released, since the woken thread takes it. Must

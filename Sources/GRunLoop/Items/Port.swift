@@ -44,7 +44,7 @@ extension GRunLoop {
 
         let inbox: any PortInbox
         let confined: Confined?
-        private let handler: (@Sendable (PortMessage) -> Void)?
+        let handler: (@Sendable (PortMessage) -> Void)?
 
         init(_ inbox: any PortInbox, confined: Confined?, handler: (@Sendable (PortMessage) -> Void)?) {
             self.inbox = inbox

@@ -32,13 +32,33 @@ struct CalloutMark {
     var kind: Kind { Kind(rawValue: bits & 15) ?? .none }
     /// 0 for none.
     var item: UInt { bits & ~15 }
+    /// While it is called: nobody else holds it.
+    var object: AnyObject? {
+        UnsafeRawPointer(bitPattern: item).map { Unmanaged<AnyObject>.fromOpaque($0).takeUnretainedValue() }
+    }
+
+    /// What is known of its item beside the kind, in a few words. Takes no lock: the item is not changed meanwhile, or
+    /// its loop's lock is held.
+    static func detail(of item: AnyObject) -> String? {
+        switch item {
+        case let source as GRunLoop.Source: "order \(source.order)"
+        case let timer as GRunLoop.Timer:
+            timer.dates.period == 0 ? "fires once" : "every \(briefSeconds(timer.dates.period)) s"
+        case let source as GRunLoop.DescriptorSource: "\(source.subject.kind) \(source.subject.number)"
+        case let observer as GRunLoop.Observer: "order \(observer.order)"
+        default: nil
+        }
+    }
 }
 
 extension GRunLoop {
-    /// Before the program is called. While no loop of the process is traced or watched, it costs a comparison with a
-    /// word at a fixed address, and a jump.
+    /// Before the program is called. While no loop of the process is traced, recorded or watched, it costs a comparison
+    /// with a word at a fixed address, and a jump.
+    ///
+    /// - Parameter code: where the code is that is called, if that is known.
     @inline(__always) func begin(
-        _ mark: @autoclosure () -> CalloutMark, _ callout: @autoclosure () -> Trace.Callout, _ activity: Activity? = nil
+        _ mark: @autoclosure () -> CalloutMark, _ callout: @autoclosure () -> Trace.Callout,
+        _ activity: Activity? = nil, code: @autoclosure () -> UInt = 0
     ) {
         #if !GRUN_NO_TRACE
             if _slowPath(cgrun_is_inspecting()) {
@@ -47,14 +67,13 @@ extension GRunLoop {
                 innermost.unsafelyUnwrapped._withUnsafeGuaranteedRef {
                     $0.callout.store(mark().bits, ordering: .relaxed)
                 }
-                if _slowPath(wants != 0) { answer(wants, callout(), activity) }
+                if _slowPath(wants != 0) { cgrun_beat_answer(beat) }
+                if _slowPath(cgrun_is_tracing()) {
+                    if tracer != nil { record(callout(), activity) }
+                    record(mark(), code: code())
+                }
             }
         #endif
-    }
-
-    @inline(never) private func answer(_ wants: UInt32, _ callout: Trace.Callout, _ activity: Activity?) {
-        cgrun_beat_answer(beat)
-        if wants & UInt32(CGRUN_BEAT_RECORDED) != 0 { record(callout, activity) }
     }
 
     /// With the lock held: a run begins, in a frame that may have been another one's. A host's sleep is over then, also
@@ -65,16 +84,17 @@ extension GRunLoop {
         if let frame, !frame.run.isHosted { sleep.end() }
     }
 
-    /// With the lock held, a host iterates the home context: GLib says when its polls have ended, as long as the loop
-    /// is watched. Where we drive nobody pays for that.
+    /// With the lock held, a host iterates the home context: GLib says when its polls begin and have ended, as long as
+    /// the loop is watched or recorded. Where we drive nobody pays for that.
     func beatWithHostLocked() {
-        guard watchers > 0, beatSource == nil, let home else { return }
+        guard recordsHostLocked() || watchers > 0 else { return stopBeatingLocked() }
+        guard beatSource == nil, let home else { return }
         beatSource = BeatSource(of: beat, in: home.context)
         // It is not prepared any more before the poll that follows.
         cgrun_beat_note_poll(beat)
     }
 
-    /// With the lock held: the home context is another, or nobody watches any more.
+    /// With the lock held: the home context is another, or nobody looks any more.
     func stopBeatingLocked() {
         beatSource.take()?.close()
     }

@@ -94,6 +94,8 @@ public final class GRunLoop: @unchecked Sendable {
     /// An eventfd to wake sleeps without any context; made at the first of them, -1 before.
     var wakeDescriptor: Int32 = -1
     var tracer: Trace?
+    /// While the process is recorded.
+    var recorder: Recorder?
     var itemChooser: (@Sendable ([ReadyChoice]) -> Int?)?
     var cancellables = Cancellables()
     private var destructorRounds: Int32 = 0

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What runs: a run of ours, or the host's endless one; and its frames on the thread's stack.
 
+import CGRun
 import Synchronization
 
 /// One run: its limit, its stop, its stage, and whose turn it is. Guarded by the loop's lock, but for its turns.
@@ -157,8 +158,15 @@ extension GRunLoop {
     /// With the lock held: the innermost frame.
     var frame: Frame? { innermost?.takeUnretainedValue() }
 
-    func pushLocked(_ frame: Frame) { innermost = .passUnretained(frame) }
-    func popLocked(_ frame: Frame) { innermost = frame.parentReference }
+    func pushLocked(_ frame: Frame) {
+        innermost = .passUnretained(frame)
+        markChange(CGRUN_RECORD_ENTER)
+    }
+
+    func popLocked(_ frame: Frame) {
+        markChange(CGRUN_RECORD_LEAVE)
+        innermost = frame.parentReference
+    }
 
     /// With the lock held: puts a run of ours on the stack.
     @inline(__always) func makeFrame(in mode: Unmanaged<ModeState>, returningAfterSource: Bool) -> Frame {

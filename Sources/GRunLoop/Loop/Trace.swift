@@ -46,6 +46,12 @@ extension GRunLoop {
                 default: self = .exit
                 }
             }
+
+            /// In their order.
+            static let all: [Self] = [
+                .entry, .beforeTimers, .beforeSources, .blocks, .sources, .mainQueueCheck, .beforeWaiting, .wait,
+                .afterWaiting, .service, .exit,
+            ]
         }
 
         /// Through which frame user code was called.
@@ -166,7 +172,7 @@ extension GRunLoop {
     public func startTracing(_ trace: Trace) {
         guard !Fork.refuses("startTracing"), requireOwnThread("startTracing") else { return }
         let former = tracer
-        if former == nil { count(tracing: 1) }
+        if former == nil { Recording.count(1) }
         tracer = trace
         // Released after the access: the events may hold the last reference to an item, whose deinit is user code.
         withExtendedLifetime(former) {}
@@ -184,20 +190,13 @@ extension GRunLoop {
 
     func endTracing() {
         let former = tracer
-        if former != nil { count(tracing: -1) }
+        if former != nil { Recording.count(-1) }
         tracer = nil
         withExtendedLifetime(former) {}
     }
 
-    private func count(tracing change: Int32) {
-        cgrun_count_tracing(change)
-        cgrun_count_inspecting(change)
-        let isWanted = UInt32(CGRUN_BEAT_RECORDED)
-        if change > 0 { cgrun_beat_want(beat, isWanted) } else { cgrun_beat_forget(beat, isWanted) }
-    }
-
-    // While no loop of the process is traced, a stage costs a comparison with a word at a fixed address, and a jump.
-    // GRUN_NO_TRACE is for `scripts/trace-cost`, which counts what these two cost.
+    // While no loop of the process is traced or recorded, a stage costs a comparison with a word at a fixed address,
+    // and a jump. GRUN_NO_TRACE is for `scripts/trace-cost`, which counts what these two cost.
 
     @inline(__always) func mark(_ stage: Trace.Stage) {
         #if !GRUN_NO_TRACE
@@ -216,11 +215,12 @@ extension GRunLoop {
 
     @inline(never) private func recordStage(_ stage: Trace.Stage) {
         record(.stage(stage))
+        record(stage)
     }
 
     @inline(never) private func recordActivity(_ activity: Activity) {
         if activity == .entry { beatAtEntryLocked() }
-        record(.stage(Trace.Stage(activity)))
+        recordStage(Trace.Stage(activity))
     }
 
     func record(_ callout: Trace.Callout, _ activity: Activity?) {

@@ -61,6 +61,7 @@ extension GRunLoop: HubOwner {
     func checkForHost(hasSlept: Bool, found: UInt32) -> Bool {
         lock.withLock {
             let hasSlept = hasSlept && isWaitTold
+            markChange(CGRUN_RECORD_WOKEN)
             // The sleep was interrupted only to begin again with another deadline or descriptor (items 76 and 80).
             let wasRearmed = sleep.takeKicked() || host.isRearmed
             if wasRearmed, let hub = hostPoll.hub { cgrun_hub_note_interrupted(hub) }

@@ -208,6 +208,7 @@ extension GRunLoop {
                 let waker: Waker =
                     contexts.isEmpty ? .descriptor(wakeDescriptor) : .context(contexts[0].context)
                 sleep.begin(in: mode, wokenBy: waker, until: until)
+                markChange(CGRUN_RECORD_SLEEP)
             }
             let own = OwnDescriptors(
                 descriptors: descriptors, mainQueue: servesMainQueue ? MainQueue.handle : -1,
@@ -216,6 +217,7 @@ extension GRunLoop {
             frame.kept.drop()
             let result = waitForEvents(poller, contexts, own: own, deadline: realDeadline(until))
             lock.lock()
+            markChange(CGRUN_RECORD_AWAKE)
             sleep.end()
             if result.wake, !cgrun_event_clear(wakeDescriptor), errno != EAGAIN { loseDescriptorsLocked("read", errno) }
             if let virtualTime, result.isEmpty { skipLocked(virtualTime, frame, deadline) }

@@ -28,6 +28,7 @@ extension GRunLoop: ThreadOwned {
         cancellables = Cancellables()
         defer { withExtendedLifetime(forgotten) {} }
         endTracing()
+        dropRecorder()
         for membership in remains.sources {
             membership.source.cancel?(self, membership.mode.name)
         }

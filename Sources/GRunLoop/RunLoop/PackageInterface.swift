@@ -86,6 +86,17 @@ extension GRunLoop {
         return true
     }
 
+    /// The ``Timeline`` of programs in C and of `GRUN_TIMELINE`: ``Timeline/start()``.
+    package static func startTimeline() { Timeline.ofProcess.start() }
+
+    /// ``Timeline/stop()`` of it.
+    package static func stopTimeline() { Timeline.ofProcess.stop() }
+
+    /// ``Timeline/write(to:as:)`` of it, as the file's name says.
+    package static func writeTimeline(to path: UnsafePointer<CChar>) throws(Timeline.WriteError) {
+        try Timeline.ofProcess.write(to: OutputFile(path))
+    }
+
     /// ``cancelPerforms(target:key:)`` of those whose target is one of these. The loop's own thread.
     package func cancelPerforms(whereTarget isWanted: (AnyObject) -> Bool) {
         takeBack { $0.target.map { isWanted($0.takeUnretainedValue()) } ?? false }

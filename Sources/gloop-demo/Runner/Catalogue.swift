@@ -40,6 +40,7 @@ enum Catalogue {
         DisplayLink.scenario,
         FlagWait.scenario,
         LoopDescription.scenario,
+        Stall.scenario,
     ]
 
     static func scenario(named name: String) -> Scenario? {

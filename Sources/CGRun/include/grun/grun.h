@@ -26,6 +26,7 @@
 #include <grun/grun-thread.h>
 #include <grun/grun-virtual-time.h>
 #include <grun/grun-stalls.h>
+#include <grun/grun-timeline.h>
 
 #undef GRUN_H_INSIDE
 

@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: Apache-2.0
+// A ring of records, and counts, for a timeline.
+//
+// One thread writes, without a lock; others copy meanwhile. What they copy is atomic word by word, and a record that
+// was overwritten while it was copied is dropped: `head` tells which. A lock is taken only where memory is replaced.
+
+#define _GNU_SOURCE
+
+#include "cgrun-ring.h"
+
+#include "cgrun.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { FIRST_RECORDS = 256, FIRST_ITEMS = 64 };
+
+typedef struct {
+    /// 0: free.
+    uint64_t key;
+    /// The number of records that there were at its last callout. Of a free one: the next free number.
+    uint64_t last;
+    cgrun_counts counts;
+} Item;
+
+/// A callout that has not ended.
+typedef struct {
+    uint32_t item;
+    int64_t since;
+} Open;
+
+struct cgrun_ring {
+    cgrun_record *records;
+    /// How many there were, of all that ever were put. Published: what is below is whole.
+    uint64_t head;
+    uint32_t size;
+    uint32_t limit;
+
+    uint32_t depth;
+    uint16_t mode;
+    /// The deepest callout that is open; 0 for none.
+    uint32_t open_depth;
+    Open open[CGRUN_RING_DEEPEST + 1];
+
+    /// By number; [0] is of none.
+    Item *items;
+    uint32_t item_space;
+    uint32_t item_end;
+    uint32_t item_count;
+    /// 0 for none.
+    uint32_t first_free;
+    /// Numbers by a hash of their keys, 0 for none. As many places as a power of two, at most half of them used.
+    uint32_t *places;
+    uint32_t place_count;
+
+    /// Held while memory that others may be reading is replaced, and while they read.
+    pthread_mutex_t memory;
+};
+
+cgrun_ring *cgrun_ring_new(uint32_t limit)
+{
+    cgrun_ring *ring = calloc(1, sizeof *ring);
+    if (ring == NULL)
+        return NULL;
+    ring->limit = limit < FIRST_RECORDS ? FIRST_RECORDS : limit;
+    ring->size = FIRST_RECORDS;
+    ring->item_space = FIRST_ITEMS;
+    ring->item_end = 1;
+    ring->place_count = 2 * FIRST_ITEMS;
+    ring->records = calloc(ring->size, sizeof *ring->records);
+    ring->items = calloc(ring->item_space, sizeof *ring->items);
+    ring->places = calloc(ring->place_count, sizeof *ring->places);
+    pthread_mutex_init(&ring->memory, NULL);
+    if (ring->records == NULL || ring->items == NULL || ring->places == NULL) {
+        cgrun_ring_free(ring);
+        return NULL;
+    }
+    return ring;
+}
+
+void cgrun_ring_free(cgrun_ring *ring)
+{
+    pthread_mutex_destroy(&ring->memory);
+    free(ring->records);
+    free(ring->items);
+    free(ring->places);
+    free(ring);
+}
+
+// MARK: Records
+
+void cgrun_ring_set_depth(cgrun_ring *ring, uint32_t depth) { ring->depth = depth; }
+
+uint32_t cgrun_ring_depth(const cgrun_ring *ring) { return ring->depth; }
+
+void cgrun_ring_set_mode(cgrun_ring *ring, uint16_t mode) { ring->mode = mode; }
+
+#define PUT(place, value) __atomic_store_n(&(place), (value), __ATOMIC_RELAXED)
+#define GET(place) __atomic_load_n(&(place), __ATOMIC_RELAXED)
+
+static void copy_record(cgrun_record *to, const cgrun_record *from)
+{
+    PUT(to->time, GET(from->time));
+    PUT(to->extra, GET(from->extra));
+    PUT(to->item, GET(from->item));
+    PUT(to->kind, GET(from->kind));
+    PUT(to->depth, GET(from->depth));
+    PUT(to->mode, GET(from->mode));
+}
+
+/// The ring is full, and may be larger. Without memory it stays as it is.
+__attribute__((noinline)) static void grow(cgrun_ring *ring)
+{
+    uint32_t size = ring->size * 2;
+    cgrun_record *records = calloc(size, sizeof *records);
+    if (records == NULL)
+        return;
+    pthread_mutex_lock(&ring->memory);
+    // It has not gone round yet.
+    memcpy(records, ring->records, ring->size * sizeof *records);
+    free(ring->records);
+    ring->records = records;
+    ring->size = size;
+    pthread_mutex_unlock(&ring->memory);
+}
+
+static void end_callout(cgrun_ring *ring, const Open *open, int64_t now)
+{
+    if (open->item == 0)
+        return;
+    cgrun_counts *counts = &ring->items[open->item].counts;
+    int64_t span = now - open->since;
+    PUT(counts->total, GET(counts->total) + span);
+    if (span > GET(counts->longest))
+        PUT(counts->longest, span);
+}
+
+/// Callouts of that depth and deeper ones have ended.
+static void end_callouts(cgrun_ring *ring, uint32_t depth, int64_t now)
+{
+    for (; ring->open_depth >= depth && ring->open_depth > 0; ring->open_depth--) {
+        end_callout(ring, &ring->open[ring->open_depth], now);
+        ring->open[ring->open_depth].item = 0;
+    }
+}
+
+static void begin_callout(cgrun_ring *ring, uint32_t depth, uint32_t number, int64_t late, int64_t now)
+{
+    ring->open[depth] = (Open){.item = number, .since = now};
+    ring->open_depth = depth;
+    Item *item = &ring->items[number];
+    item->last = ring->head;
+    PUT(item->counts.calls, GET(item->counts.calls) + 1);
+    if (late > GET(item->counts.latest))
+        PUT(item->counts.latest, late);
+}
+
+void cgrun_ring_put(cgrun_ring *ring, cgrun_record_kind kind, uint32_t item, int64_t extra)
+{
+    int64_t now = cgrun_now();
+    uint32_t depth = ring->depth < CGRUN_RING_DEEPEST ? ring->depth : CGRUN_RING_DEEPEST;
+    // A host polls inside a callout that goes on, if a foreign loop runs there; what is entered is deeper than it.
+    if (kind != CGRUN_RECORD_POLL && kind != CGRUN_RECORD_POLLED && kind != CGRUN_RECORD_ENTER)
+        end_callouts(ring, depth, now);
+    if (kind == CGRUN_RECORD_CALLOUT)
+        begin_callout(ring, depth, item, extra, now);
+    if (ring->head >= ring->size && ring->size < ring->limit && ring->head == ring->size)
+        grow(ring);
+    cgrun_record *record = &ring->records[ring->head & (ring->size - 1)];
+    PUT(record->time, now);
+    PUT(record->extra, extra);
+    PUT(record->item, item);
+    PUT(record->kind, (uint8_t)kind);
+    PUT(record->depth, (uint8_t)depth);
+    PUT(record->mode, ring->mode);
+    __atomic_store_n(&ring->head, ring->head + 1, __ATOMIC_RELEASE);
+}
+
+cgrun_record *cgrun_ring_copy(cgrun_ring *ring, uint64_t *count, uint64_t *lost)
+{
+    *count = *lost = 0;
+    pthread_mutex_lock(&ring->memory);
+    cgrun_record *copies = malloc(ring->size * sizeof *copies);
+    uint64_t end = __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE);
+    uint64_t begin = end > ring->size ? end - ring->size : 0;
+    for (uint64_t index = begin; copies != NULL && index < end; index++)
+        copy_record(&copies[index - begin], &ring->records[index & (ring->size - 1)]);
+    // The one after `head` is being written, in the place of one that was copied.
+    __atomic_thread_fence(__ATOMIC_ACQUIRE);
+    uint64_t now = GET(ring->head) + 1;
+    uint64_t first = now > ring->size ? now - ring->size : 0;
+    pthread_mutex_unlock(&ring->memory);
+    if (copies == NULL)
+        return NULL;
+    if (first > end)
+        first = end;
+    if (first > begin)
+        memmove(copies, &copies[first - begin], (end - first) * sizeof *copies);
+    else
+        first = begin;
+    *count = end - first;
+    *lost = first;
+    return copies;
+}
+
+// MARK: Items
+
+/// Where a key is, or would be.
+static uint32_t place_of(const uint32_t *places, uint32_t place_count, const Item *items, uint64_t key)
+{
+    uint32_t place = (uint32_t)((key * UINT64_C(0x9e3779b97f4a7c15)) >> 32) & (place_count - 1);
+    while (places[place] != 0 && items[places[place]].key != key)
+        place = (place + 1) & (place_count - 1);
+    return place;
+}
+
+uint32_t cgrun_ring_item(const cgrun_ring *ring, uint64_t key)
+{
+    return ring->places[place_of(ring->places, ring->place_count, ring->items, key)];
+}
+
+uint32_t cgrun_ring_item_count(const cgrun_ring *ring) { return ring->item_count; }
+
+/// Finds the places of all items anew, among so many. With the lock held.
+static bool place_all(cgrun_ring *ring, uint32_t place_count)
+{
+    uint32_t *places = calloc(place_count, sizeof *places);
+    if (places == NULL)
+        return false;
+    for (uint32_t number = 1; number < ring->item_end; number++) {
+        if (ring->items[number].key != 0)
+            places[place_of(places, place_count, ring->items, ring->items[number].key)] = number;
+    }
+    free(ring->places);
+    ring->places = places;
+    ring->place_count = place_count;
+    return true;
+}
+
+/// With the lock held.
+static bool make_space(cgrun_ring *ring)
+{
+    if (ring->item_end < ring->item_space)
+        return true;
+    uint32_t space = ring->item_space * 2;
+    Item *items = place_all(ring, space * 2) ? reallocarray(ring->items, space, sizeof *items) : NULL;
+    if (items == NULL)
+        return false;
+    memset(&items[ring->item_space], 0, (space - ring->item_space) * sizeof *items);
+    ring->items = items;
+    ring->item_space = space;
+    return true;
+}
+
+/// With the lock held: a number that no item has.
+static uint32_t free_number(cgrun_ring *ring)
+{
+    uint32_t number = ring->first_free;
+    if (number == 0)
+        return make_space(ring) ? ring->item_end++ : 0;
+    ring->first_free = (uint32_t)ring->items[number].last;
+    return number;
+}
+
+uint32_t cgrun_ring_add_item(cgrun_ring *ring, uint64_t key)
+{
+    pthread_mutex_lock(&ring->memory);
+    uint32_t number = free_number(ring);
+    if (number != 0) {
+        ring->items[number] = (Item){.key = key, .last = ring->head};
+        ring->places[place_of(ring->places, ring->place_count, ring->items, key)] = number;
+        ring->item_count++;
+    }
+    pthread_mutex_unlock(&ring->memory);
+    return number;
+}
+
+void cgrun_ring_drop_items(cgrun_ring *ring, void (*dropped)(uint32_t number, void *data), void *data)
+{
+    pthread_mutex_lock(&ring->memory);
+    for (uint32_t number = 1; number < ring->item_end; number++) {
+        Item *item = &ring->items[number];
+        if (item->key == 0 || item->last + ring->limit > ring->head)
+            continue;
+        bool is_open = false;
+        for (uint32_t depth = 1; depth <= ring->open_depth; depth++)
+            is_open |= ring->open[depth].item == number;
+        if (is_open)
+            continue;
+        *item = (Item){.last = ring->first_free};
+        ring->first_free = number;
+        ring->item_count--;
+        dropped(number, data);
+    }
+    place_all(ring, ring->place_count);
+    pthread_mutex_unlock(&ring->memory);
+}
+
+static cgrun_counts copy_counts(const cgrun_counts *counts)
+{
+    return (cgrun_counts){.calls = GET(counts->calls), .total = GET(counts->total), .longest = GET(counts->longest),
+        .latest = GET(counts->latest)};
+}
+
+cgrun_counts cgrun_ring_counts(cgrun_ring *ring, uint32_t number)
+{
+    pthread_mutex_lock(&ring->memory);
+    cgrun_counts counts = number < ring->item_end ? copy_counts(&ring->items[number].counts) : (cgrun_counts){0};
+    pthread_mutex_unlock(&ring->memory);
+    return counts;
+}
+
+cgrun_counts cgrun_ring_counts_of(cgrun_ring *ring, uint64_t key)
+{
+    pthread_mutex_lock(&ring->memory);
+    uint32_t number = cgrun_ring_item(ring, key);
+    cgrun_counts counts = number != 0 ? copy_counts(&ring->items[number].counts) : (cgrun_counts){0};
+    pthread_mutex_unlock(&ring->memory);
+    return counts;
+}

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// The name of a function as a picture shows it: of Swift's full one without the types.
+
+enum FunctionName {
+    /// "closure #1 in Worker.init(asking:)", for a demangled name of Swift's; another one as it is. Nil if it is a
+    /// function of this library: that says nothing to the program.
+    static func brief(_ full: String) -> String? {
+        var rest = full[...]
+        var closures = ""
+        for prefix in ["partial apply forwarder for ", "reabstraction thunk helper from "] where rest.hasPrefix(prefix)
+        {
+            rest = rest.dropFirst(prefix.count)
+        }
+        while rest.hasPrefix("closure #"), let end = outermost(" in ", in: rest) {
+            closures += rest.prefix { $0 != " " } + " " + rest.dropFirst(8).prefix { $0 != " " } + " in "
+            rest = rest[end.upperBound...]
+        }
+        if rest.hasPrefix("static ") { rest = rest.dropFirst(7) }
+        if rest.hasPrefix("GRunLoop.") || rest.hasPrefix("(extension in GRunLoop") { return nil }
+        return closures + withoutTypes(withoutDiscriminators(rest))
+    }
+
+    /// "(Worker in _4381A2…).run()" is Worker.run(): which file it is private to nobody knows by a number.
+    private static func withoutDiscriminators(_ name: Substring) -> String {
+        var result = ""
+        var rest = name
+        while let middle = rest.firstRange(of: " in _"), let open = rest[..<middle.lowerBound].lastIndex(of: "("),
+            let close = rest[middle.upperBound...].firstIndex(of: ")")
+        {
+            result += rest[..<open] + rest[rest.index(after: open)..<middle.lowerBound]
+            rest = rest[rest.index(after: close)...]
+        }
+        return result + rest
+    }
+
+    /// "f(a: Swift.Int, Swift.Bool) -> ()" is f(a:_:).
+    private static func withoutTypes(_ name: String) -> String {
+        guard let arrow = outermost(" -> ", in: name[...]), let open = name.firstIndex(of: "("),
+            open < arrow.lowerBound, name[..<arrow.lowerBound].last == ")"
+        else { return name }
+        var labels = ""
+        var rest = name[name.index(after: open)..<name.index(before: arrow.lowerBound)]
+        while !rest.isEmpty {
+            let end = outermost(", ", in: rest) ?? rest.endIndex..<rest.endIndex
+            let parameter = rest[..<end.lowerBound]
+            labels += outermost(": ", in: parameter).map { parameter[..<$0.lowerBound] + ":" } ?? "_:"
+            rest = rest[end.upperBound...]
+        }
+        return name[...open] + labels + ")"
+    }
+
+    /// Where a text stands outside of all brackets.
+    private static func outermost(_ wanted: String, in text: Substring) -> Range<String.Index>? {
+        var depth = 0
+        for index in text.indices {
+            switch text[index] {
+            case "(", "[", "<", "{": depth += 1
+            case ")", "]", "}": depth -= 1
+            // Not that of an arrow.
+            case ">" where index == text.startIndex || text[text.index(before: index)] != "-": depth -= 1
+            default: break
+            }
+            if depth == 0, text[index...].hasPrefix(wanted) {
+                return index..<text.index(index, offsetBy: wanted.count)
+            }
+        }
+        return nil
+    }
+}

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// A text that may be large, as bytes, and a file of it.
+
+import CGRun
+import Glibc
+
+/// JSON, as it may stand in a page: nothing in a string can end a script.
+struct JSONText {
+    private(set) var bytes: [UInt8] = []
+
+    mutating func raw(_ text: StaticString) {
+        text.withUTF8Buffer { bytes.append(contentsOf: $0) }
+    }
+
+    mutating func number(_ value: some BinaryInteger) { bytes.append(contentsOf: String(value).utf8) }
+
+    /// Nil becomes `null`.
+    mutating func string(_ text: String?) {
+        guard let text else { return raw("null") }
+        bytes.append(UInt8(ascii: "\""))
+        for scalar in text.unicodeScalars {
+            switch scalar {
+            case "\"", "\\":
+                bytes.append(UInt8(ascii: "\\"))
+                bytes.append(UInt8(scalar.value))
+            case "<", ">", "&", "\u{7f}", "\u{2028}", "\u{2029}", "\0"..."\u{1f}": escape(scalar.value)
+            default: bytes.append(contentsOf: String(scalar).utf8)
+            }
+        }
+        bytes.append(UInt8(ascii: "\""))
+    }
+
+    private mutating func escape(_ value: UInt32) {
+        let digits = String(value, radix: 16)
+        raw("\\u")
+        bytes.append(contentsOf: String(repeating: "0", count: 4 - digits.count).utf8)
+        bytes.append(contentsOf: digits.utf8)
+    }
+
+    /// Nanoseconds as microseconds: 1234.567.
+    mutating func microseconds(_ span: Nanoseconds) {
+        number(span / 1000)
+        let rest = String(span % 1000)
+        raw(".")
+        bytes.append(contentsOf: String(repeating: "0", count: 3 - rest.count).utf8)
+        bytes.append(contentsOf: rest.utf8)
+    }
+
+    /// Separated by commas.
+    mutating func list<Elements: Sequence>(_ elements: Elements, _ body: (inout JSONText, Elements.Element) -> Void) {
+        raw("[")
+        var isFirst = true
+        for element in elements {
+            if !isFirst { raw(",\n") }
+            isFirst = false
+            body(&self, element)
+        }
+        raw("]")
+    }
+}
+
+/// A file that appears whole or not at all.
+struct OutputFile {
+    /// With its NUL. Bytes: what C and the environment give is not always UTF-8.
+    private let path: [CChar]
+
+    init(_ path: UnsafePointer<CChar>) { self.path = Array(UnsafeBufferPointer(start: path, count: strlen(path) + 1)) }
+
+    /// For people.
+    var name: String { path.withUnsafeBufferPointer { String(cString: $0.baseAddress.unsafelyUnwrapped) } }
+
+    /// 0, or why it could not be written; then what was there is there still. A device or a pipe is written to as it
+    /// is.
+    func write(_ parts: [UnsafeRawBufferPointer]) -> Int32 {
+        var status = stat()
+        if stat(path, &status) == 0, status.st_mode & S_IFMT != S_IFREG {
+            guard status.st_mode & S_IFMT != S_IFDIR else { return EISDIR }
+            return Self.write(parts, path, O_WRONLY | O_CLOEXEC)
+        }
+        let temporary: [CChar] = path.dropLast() + ".\(getpid()).part".utf8CString
+        let flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC
+        var error = Self.write(parts, temporary, flags)
+        if error == EEXIST {
+            // Of another process with this number, which has been killed.
+            unlink(temporary)
+            error = Self.write(parts, temporary, flags)
+        }
+        if error == 0, rename(temporary, path) != 0 { error = errno }
+        if error != 0 { unlink(temporary) }
+        return error
+    }
+
+    private static func write(_ parts: [UnsafeRawBufferPointer], _ path: [CChar], _ flags: Int32) -> Int32 {
+        let descriptor = open(path, flags, 0o666)
+        guard descriptor >= 0 else { return errno }
+        var error: Int32 = 0
+        for part in parts where error == 0 { error = writeAll(part, to: descriptor) }
+        // A full disk may be told of only here.
+        if close(descriptor) != 0, error == 0, errno != EINTR { error = errno }
+        return error
+    }
+
+    private static func writeAll(_ part: UnsafeRawBufferPointer, to descriptor: Int32) -> Int32 {
+        var rest = part[...]
+        while !rest.isEmpty {
+            let count = Glibc.write(descriptor, UnsafeRawBufferPointer(rebasing: rest).baseAddress, rest.count)
+            if count < 0, errno != EINTR { return errno }
+            if count > 0 { rest = rest.dropFirst(count) }
+        }
+        return 0
+    }
+}

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a timeline shows: spans, made of the records of a recording.
+
+import CGRun
+import Glibc
+
+/// Times are nanoseconds since the recording began.
+struct TimelinePicture {
+    struct Item {
+        /// "timer", "mainQueue": a case of CalloutMark.Kind, of an observer "observer".
+        let kind: String
+        let label: String?
+        /// The function that it calls.
+        let calls: String?
+        let detail: String?
+    }
+
+    struct Span {
+        enum Kind: Int { case run, callout, sleep, host }
+        let kind: Kind
+        let begin: Nanoseconds
+        var end: Nanoseconds
+        let depth: Int
+        /// -1: none is known.
+        let mode: Int
+        let item: Int
+        /// Of a timer: how late it was.
+        let late: Nanoseconds
+    }
+
+    struct Mark {
+        let time: Nanoseconds
+        let stage: Int
+        let depth: Int
+    }
+
+    struct WakeUp {
+        let sent: Nanoseconds
+        let received: Nanoseconds
+        let thread: Int32
+    }
+
+    struct Loop {
+        let name: String
+        let thread: Int32
+        let isHosted: Bool
+        let from: Nanoseconds
+        /// How many records there were before that, and are no more.
+        let overwritten: UInt64
+        let spans: [Span]
+        let marks: [Mark]
+        let wakeUps: [WakeUp]
+    }
+
+    let program: String
+    let process: Int32
+    /// When the recording began, in seconds since 1970.
+    let start: timespec
+    let duration: Nanoseconds
+    private(set) var modes: [String] = []
+    private(set) var items: [Item] = []
+    private(set) var loops: [Loop] = []
+    private(set) var threads: [Int32: String] = [:]
+    /// Loops that have ended and are not kept any more.
+    let droppedCount: Int
+
+    private var modeNumbers: [String: Int] = [:]
+    private var names: [UInt: String?] = [:]
+
+    init(of recording: Recording, now: Nanoseconds) {
+        program = cgrun_program().map { String(cString: $0) } ?? "program"
+        process = getpid()
+        start = recording.startTime
+        duration = now - recording.began
+        let content = recording.content
+        droppedCount = content.droppedCount
+        for isMain in [true, false] {
+            for recorder in content.recorders where recorder.isMain == isMain {
+                add(recorder, from: recording.began, to: now)
+            }
+        }
+    }
+
+    private mutating func add(_ recorder: Recorder, from began: Nanoseconds, to now: Nanoseconds) {
+        let (records, lost, content) = recorder.read()
+        let own = content.modes.map { number(ofMode: $0) }
+        var itemNumbers: [UInt32: Int] = [:]
+        for (number, item) in content.items.sorted(by: { $0.key < $1.key }) {
+            itemNumbers[number] = items.count
+            items.append(shown(item))
+        }
+        var spans = SpanMaker(began: began, modes: own, items: itemNumbers)
+        // What came while the loops were read, one after the other, is not in the picture.
+        for record in records where record.time <= now { spans.add(record) }
+        spans.finish(at: now)
+        threads[recorder.thread] = threadName(recorder)
+        for wakeUp in spans.wakeUps where threads[wakeUp.thread] == nil {
+            threads[wakeUp.thread] = Self.name(ofThread: wakeUp.thread)
+        }
+        loops.append(
+            Loop(
+                name: name(of: recorder), thread: recorder.thread, isHosted: recorder.wasHosted,
+                from: max(0, (records.first?.time ?? now) - began), overwritten: lost, spans: spans.spans,
+                marks: spans.marks, wakeUps: spans.wakeUps))
+    }
+
+    private mutating func number(ofMode name: String) -> Int {
+        if let known = modeNumbers[name] { return known }
+        modeNumbers[name] = modes.count
+        modes.append(name)
+        return modes.count - 1
+    }
+
+    private mutating func shown(_ item: Recorder.Item) -> Item {
+        Item(
+            kind: item.kind.isObserver ? "observer" : "\(item.kind)", label: item.label,
+            calls: item.code == 0 ? nil : function(at: item.code), detail: item.detail)
+    }
+
+    private mutating func function(at address: UInt) -> String? {
+        if let known = names[address] { return known }
+        let name = GRunLoop.StackFrame(at: address).function.flatMap(FunctionName.brief).map(shortened)
+        names[address] = name
+        return name
+    }
+
+    private func name(of recorder: Recorder) -> String {
+        if recorder.isVirtual { return "virtual time" }
+        if recorder.isMain { return "main" }
+        // A thread without a name of its own has that of the one that made it, which is the program's.
+        let name = threads[recorder.thread] ?? ""
+        return name.isEmpty || program.hasPrefix(name) ? "thread \(recorder.thread)" : name
+    }
+
+    /// Now, or as it was when the recording of its loop began: it may have ended.
+    private func threadName(_ recorder: Recorder) -> String {
+        Self.name(ofThread: recorder.thread) ?? recorder.threadName
+    }
+
+    private static func name(ofThread thread: Int32) -> String? {
+        guard let name = cgrun_copy_thread_name(thread) else { return nil }
+        defer { free(name) }
+        return String(cString: name)
+    }
+}
+
+extension CalloutMark.Kind {
+    var isObserver: Bool { rawValue >= Self.entry.rawValue }
+}
+
+/// Makes spans of records, in their order.
+private struct SpanMaker {
+    typealias Span = TimelinePicture.Span
+
+    private let began: Nanoseconds
+    private let modes: [Int]
+    private let items: [UInt32: Int]
+    private(set) var spans: [Span] = []
+    private(set) var marks: [TimelinePicture.Mark] = []
+    private(set) var wakeUps: [TimelinePicture.WakeUp] = []
+    /// Where in `spans` those are that have not ended, the innermost last.
+    private var open: [Int] = []
+    private var isHosted = false
+
+    init(began: Nanoseconds, modes: [Int], items: [UInt32: Int]) {
+        self.began = began
+        self.modes = modes
+        self.items = items
+    }
+
+    mutating func add(_ record: cgrun_record) {
+        let time = max(0, record.time - began)
+        let depth = Int(record.depth)
+        switch cgrun_record_kind(UInt32(record.kind)) {
+        case CGRUN_RECORD_ENTER:
+            close(from: depth == 1 ? 0 : depth, at: time)
+            begin(.run, record, time)
+        case CGRUN_RECORD_LEAVE:
+            close(from: depth, at: time)
+            // The host has the thread again.
+            if depth == 1, isHosted { begin(.host, record, time, depth: 0) }
+        case CGRUN_RECORD_STAGE:
+            closeInner(of: depth, at: time)
+            marks.append(.init(time: time, stage: Int(record.extra), depth: depth))
+        case CGRUN_RECORD_CALLOUT:
+            closeInner(of: depth, at: time)
+            begin(.callout, record, time)
+        case CGRUN_RECORD_SLEEP:
+            closeInner(of: depth, at: time)
+            begin(.sleep, record, time)
+        case CGRUN_RECORD_AWAKE: closeInner(of: depth, at: time)
+        case CGRUN_RECORD_WOKEN:
+            wakeUps.append(
+                .init(
+                    sent: max(0, record.extra - began), received: time, thread: Int32(bitPattern: record.item)))
+        case CGRUN_RECORD_POLL:
+            beginForeign(.sleep, record, time)
+        case CGRUN_RECORD_POLLED:
+            beginForeign(.host, record, time)
+        default: break
+        }
+    }
+
+    mutating func finish(at now: Nanoseconds) {
+        close(from: 0, at: max(0, now - began))
+    }
+
+    private mutating func begin(_ kind: Span.Kind, _ record: cgrun_record, _ time: Nanoseconds, depth: Int? = nil) {
+        let mode = Int(record.mode)
+        open.append(spans.count)
+        spans.append(
+            Span(
+                kind: kind, begin: time, end: time, depth: depth ?? Int(record.depth),
+                mode: mode < modes.count ? modes[mode] : -1,
+                item: kind == .callout ? items[record.item] ?? -1 : -1, late: kind == .callout ? record.extra : 0))
+    }
+
+    /// What a host does: at depth 0, or in a foreign loop inside the callout that goes on.
+    private mutating func beginForeign(_ kind: Span.Kind, _ record: cgrun_record, _ time: Nanoseconds) {
+        isHosted = true
+        let depth = record.depth == 0 ? 0 : Int(record.depth) + 1
+        close(from: depth, at: time)
+        begin(kind, record, time, depth: depth)
+    }
+
+    /// All that is as deep, or deeper.
+    private mutating func close(from depth: Int, at time: Nanoseconds) {
+        end(at: time) { $0.depth >= depth }
+    }
+
+    /// What goes on in the run of that depth, which stays open itself.
+    private mutating func closeInner(of depth: Int, at time: Nanoseconds) {
+        end(at: time) { $0.depth > depth || $0.depth == depth && $0.kind != .run }
+    }
+
+    private mutating func end(at time: Nanoseconds, _ isOver: (Span) -> Bool) {
+        while let last = open.last, isOver(spans[last]) {
+            spans[last].end = time
+            open.removeLast()
+        }
+    }
+}

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// A recording of all loops of the process, for a timeline.
+
+import CGRun
+import Glibc
+import Synchronization
+
+/// From its start on each loop that does something has a recorder in it, made on the loop's own thread.
+final class Recording: @unchecked Sendable {
+    private static let lock = Lock.take()
+    /// The one that is under way. Guarded by `lock`.
+    nonisolated(unsafe) private static var current: Recording?
+    /// Its number; 0 for none. Loops compare it with their recorder's.
+    private static let currentNumber = Atomic<UInt64>(0)
+    /// Guarded by `lock`.
+    nonisolated(unsafe) private static var lastNumber: UInt64 = 0
+
+    /// How many loops that have ended are kept.
+    private static let mostEnded = 256
+
+    /// How many records of a loop are kept, a power of two.
+    let limit: UInt32
+    /// When it was made, on both clocks.
+    let began = Nanoseconds.now()
+    let startTime: timespec
+    private let lock = Lock.take()
+    /// 0: it was never started. Guarded by `Recording.lock`.
+    private var number: UInt64 = 0
+    /// In the order of their beginning. Guarded by the lock.
+    private var recorders: [Recorder] = []
+    private var droppedCount = 0
+
+    init(limit: UInt32) {
+        self.limit = limit
+        var now = timespec()
+        clock_gettime(CLOCK_REALTIME, &now)
+        startTime = now
+    }
+
+    deinit { Lock.giveBack(lock) }
+
+    static var isUnderWay: Bool { currentNumber.load(ordering: .relaxed) != 0 }
+
+    static func isCurrent(_ number: UInt64) -> Bool { currentNumber.load(ordering: .relaxed) == number }
+
+    /// Ends another one that is under way.
+    func start() {
+        let former = Self.lock.withLock { () -> Recording? in
+            guard Self.current !== self else { return nil }
+            let former = Self.current
+            if former == nil { Self.count(1) }
+            Self.lastNumber += 1
+            number = Self.lastNumber
+            Self.current = self
+            Self.currentNumber.store(number, ordering: .relaxed)
+            return former
+        }
+        withExtendedLifetime(former) {}
+    }
+
+    /// Nothing, if it is not under way.
+    func stop() {
+        let former = Self.lock.withLock { () -> Recording? in
+            guard Self.current === self else { return nil }
+            Self.count(-1)
+            Self.currentNumber.store(0, ordering: .relaxed)
+            return Self.current.take()
+        }
+        withExtendedLifetime(former) {}
+    }
+
+    var isUnderWay: Bool { Self.lock.withLock { Self.current === self } }
+
+    /// A recorder of a loop, in the recording that is under way; nil if there is none.
+    static func makeRecorder(of loop: GRunLoop) -> Recorder? {
+        let known = lock.withLock { current.map { ($0, $0.number) } }
+        guard let (recording, number) = known else { return nil }
+        guard let recorder = Recorder(of: loop, number: number, limit: recording.limit) else { return nil }
+        recording.add(recorder)
+        return recorder
+    }
+
+    private func add(_ recorder: Recorder) {
+        // Released after the lock.
+        _ = lock.withLock { () -> Recorder? in
+            recorders.append(recorder)
+            let ended = recorders.lazy.filter(\.hasEnded).count
+            guard ended > Self.mostEnded, let first = recorders.firstIndex(where: \.hasEnded) else { return nil }
+            droppedCount += 1
+            return recorders.remove(at: first)
+        }
+    }
+
+    /// What was recorded: of each loop, and how many there were that are not kept.
+    var content: (recorders: [Recorder], droppedCount: Int) {
+        lock.withLock { (recorders.map(\.self), droppedCount) }
+    }
+
+    /// Of the recording that is under way.
+    static var currentRecorders: [Recorder] { lock.withLock { current }?.content.recorders ?? [] }
+
+    /// How many there are to whom a loop that does something matters.
+    static func count(_ change: Int32) {
+        cgrun_count_tracing(change)
+        cgrun_count_inspecting(change)
+    }
+}

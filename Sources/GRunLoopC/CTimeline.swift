@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// swift-format-ignore-file: AlwaysUseLowerCamelCase
+// <grun/grun-timeline.h>
+
+public import CGRun
+import GRunLoop
+
+@c @implementation
+public func grun_timeline_start() {
+    Call.of { _ in GRunLoop.startTimeline() }
+}
+
+@c @implementation
+public func grun_timeline_stop() {
+    Call.of { _ in GRunLoop.stopTimeline() }
+}
+
+@c @implementation
+public func grun_timeline_write(
+    _ path: UnsafePointer<CChar>?, _ error: UnsafeMutablePointer<UnsafeMutablePointer<GError>?>?
+) -> gboolean {
+    Call.of { call in
+        guard let path = call.required(path, "path != NULL"), call.error(error) else { return false }
+        do throws(GRunLoop.Timeline.WriteError) {
+            try GRunLoop.writeTimeline(to: path)
+            return true
+        } catch let failure {
+            let code = if case .forked = failure { GRUN_ERROR_NOT_SUPPORTED } else { GRUN_ERROR_SYSTEM }
+            fail(error, code, failure.description)
+            return false
+        }
+    }.gboolean
+}

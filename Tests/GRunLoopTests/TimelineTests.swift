@@ -1,0 +1,473 @@
+// SPDX-License-Identifier: Apache-2.0
+// Timelines: what is recorded of a loop, and what is written of it.
+
+import CGLib
+import CGRun
+import Foundation
+import TestSupport
+import Testing
+
+@testable import GRunLoop
+
+private typealias Picture = TimelinePicture
+
+extension TimelinePicture {
+    /// What the calling thread's loop has done.
+    fileprivate var mine: Loop? { loops.last { $0.thread == cgrun_thread_id() } }
+
+    fileprivate func callouts(_ loop: Loop?, _ kind: String, label: String? = nil) -> [Span] {
+        loop?.spans.filter {
+            $0.kind == .callout && $0.item >= 0 && items[$0.item].kind == kind && items[$0.item].label == label
+        } ?? []
+    }
+}
+
+extension TimelinePicture.Span {
+    fileprivate var length: Duration { .nanoseconds(end - begin) }
+    fileprivate func contains(_ other: Self) -> Bool { begin <= other.begin && other.end <= end }
+}
+
+/// One timeline records at a time: all tests of it are here, one after the other.
+@Suite("Timelines", .serialized) struct TimelineTests {
+    @Test("callouts are spans of their length, by their labels and by the functions they were written in")
+    func callouts() async throws {
+        let timeline = GRunLoop.Timeline()
+        try await onFreshThread { loop in
+            timeline.start()
+            loop.keepAlive()
+            let timer = loop.after(.milliseconds(2)) { work(for: .milliseconds(1)) }
+            timer.label = "autosave"
+            loop.perform { work(for: .milliseconds(10)) }
+            loop.on(.beforeWaiting, repeats: false) { _ in }
+            let source = loop.source {}
+            source.label = "the source"
+            source.signal()
+            loop.run(for: .milliseconds(20))
+            timeline.stop()
+
+            let picture = timeline.picture
+            let mine = try #require(picture.mine)
+            let block = try #require(picture.callouts(mine, "block").first)
+            #expect(block.length >= .milliseconds(10) && block.depth == 1)
+            #expect(picture.items[block.item].calls?.contains("callouts()") == true, "\(picture.items)")
+            #expect(picture.modes[block.mode] == "kCFRunLoopDefaultMode")
+            let fires = picture.callouts(mine, "timer", label: "autosave")
+            #expect(fires.count == 1 && fires[0].length >= .milliseconds(1))
+            // The block has taken longer than the timer was to wait.
+            #expect(fires[0].late >= 7_000_000 && fires[0].late < 1_000_000_000)
+            #expect(picture.items[fires[0].item].detail == "fires once")
+            #expect(picture.callouts(mine, "source", label: "the source").count == 1)
+            #expect(picture.callouts(mine, "observer").count == 1)
+            let runs = mine.spans.filter { $0.kind == .run }
+            #expect(runs.count == 1 && runs[0].contains(block) && runs[0].contains(fires[0]))
+            let sleeps = mine.spans.filter { $0.kind == .sleep }
+            #expect(!sleeps.isEmpty && sleeps.allSatisfy { runs[0].contains($0) && $0.depth == 1 })
+            let stages = mine.marks.map { GRunLoop.Trace.Stage.all[$0.stage] }
+            #expect(stages.first == .entry && stages.last == .exit && stages.contains(.beforeWaiting))
+            #expect(mine.overwritten == 0 && !mine.isHosted)
+        }
+    }
+
+    @Test("nested runs are deeper, in their modes, inside the callout that runs them")
+    func nested() async throws {
+        let timeline = GRunLoop.Timeline()
+        try await onFreshThread { loop in
+            timeline.start()
+            loop.keepAlive("inner")
+            loop.perform {
+                loop.perform(inModes: ["inner"]) { work(for: .milliseconds(2)) }
+                loop.run(mode: "inner", for: .milliseconds(5))
+                work(for: .milliseconds(3))
+            }
+            loop.run(for: .zero)
+            let picture = timeline.picture
+            timeline.stop()
+            let mine = try #require(picture.mine)
+            let blocks = picture.callouts(mine, "block").sorted { $0.depth < $1.depth }
+            #expect(blocks.map(\.depth) == [1, 2])
+            let runs = mine.spans.filter { $0.kind == .run }
+            #expect(runs.map(\.depth) == [1, 2] && runs.map { picture.modes[$0.mode] }.last == "inner")
+            #expect(blocks[0].contains(runs[1]) && runs[1].contains(blocks[1]))
+            #expect(blocks[0].end - runs[1].end >= 3_000_000)
+            #expect(mine.spans.contains { $0.kind == .sleep && $0.depth == 2 && runs[1].contains($0) })
+        }
+    }
+
+    @Test("who ended a sleep is told, with the thread and when")
+    func wakeUps() async throws {
+        let timeline = GRunLoop.Timeline()
+        timeline.start()
+        let thread = LoopThread.running()
+        // It sleeps: that is recorded from its next sleep on.
+        thread.loop.wakeUp()
+        thread.waitUntilAsleep()
+        let waker = threadID
+        let isDone = Flag()
+        thread.loop.perform { isDone.set() }
+        thread.loop.wakeUp()
+        isDone.wait()
+        thread.finish()
+        let picture = timeline.picture
+        timeline.stop()
+        let loop = try #require(picture.loops.last { $0.thread == thread.kernelID })
+        #expect(loop.wakeUps.contains { $0.thread == waker && $0.sent <= $0.received && $0.sent > 0 })
+        #expect(
+            loop.wakeUps.allSatisfy { wakeUp in
+                loop.spans.contains { $0.kind == .sleep && $0.end <= wakeUp.received && $0.begin <= wakeUp.sent }
+            })
+    }
+
+    @Test("what does not fit in the ring is overwritten, which is said; what is left is whole")
+    func overwritten() async throws {
+        let timeline = GRunLoop.Timeline(limit: 300)
+        try await onFreshThread { loop in
+            timeline.start()
+            for _ in 0..<2000 { loop.perform {} }
+            loop.run(for: .zero)
+            let picture = timeline.picture
+            timeline.stop()
+            let mine = try #require(picture.mine)
+            // Rounded up to 512; the one after the last may be under way.
+            #expect(mine.overwritten > 1400 && mine.overwritten < 2100)
+            #expect(mine.spans.count <= 512 && mine.spans.count > 400)
+            #expect(mine.spans.allSatisfy { $0.end >= $0.begin && $0.begin >= mine.from })
+        }
+    }
+
+    @Test("a recording that is read while it is written is in order")
+    func concurrentReads() async throws {
+        let timeline = GRunLoop.Timeline(limit: 1024)
+        timeline.start()
+        let isOver = Flag()
+        let thread = LoopThread { loop in
+            loop.keepAlive()
+            let timers = (0..<4).map { _ in loop.after(.seconds(1000)) {} }
+            while !isOver.isSet {
+                for timer in timers { timer.label = "\(loop.nextFireDate(forMode: .default) == nil)" }
+                for _ in 0..<50 { loop.perform {} }
+                loop.run(for: .zero)
+                // New items, which are soon forgotten.
+                for _ in 0..<20 { loop.after(.zero) {} }
+                loop.run(for: .zero)
+            }
+        }
+        var seen = 0
+        let end = GRunLoop.now.advanced(by: Patience.normal)
+        while seen < 100, GRunLoop.now < end {
+            let picture = timeline.picture
+            guard let loop = picture.loops.last(where: { $0.thread == thread.kernelID }), loop.overwritten > 0 else {
+                continue
+            }
+            seen += 1
+            var last: Nanoseconds = 0
+            for span in loop.spans {
+                #expect(span.begin >= last && span.end >= span.begin && span.depth <= 1)
+                last = span.begin
+            }
+            #expect(loop.spans.allSatisfy { $0.kind != .callout || $0.item >= 0 })
+        }
+        #expect(seen == 100)
+        isOver.set()
+        thread.join()
+        timeline.stop()
+    }
+
+    @Test("under a host its polls and its own work are seen")
+    func hosted() async throws {
+        let timeline = GRunLoop.Timeline()
+        try await onFreshThread { loop in
+            timeline.start()
+            loop.keepAlive()
+            let isDone = Shared(false)
+            let timer = loop.after(.milliseconds(5)) { work(for: .milliseconds(2)) }
+            timer.label = "ours"
+            let context = try #require(loop.homeContext).pointer
+            let timeout = GLibSource.timeout(context, milliseconds: 20) {
+                work(for: .milliseconds(4))
+                isDone.value = true
+                return false
+            }
+            iterateHost(context) { isDone.value }
+            g_main_context_iteration(context, 0)
+            timeout.destroy()
+            let picture = timeline.picture
+            timeline.stop()
+            let mine = try #require(picture.mine)
+            #expect(mine.isHosted)
+            #expect(picture.callouts(mine, "timer", label: "ours").count == 1)
+            let sleeps = mine.spans.filter { $0.kind == .sleep && $0.depth == 0 }
+            #expect(sleeps.contains { $0.length >= .milliseconds(3) })
+            let foreign = mine.spans.filter { $0.kind == .host }
+            #expect(foreign.contains { $0.length >= .milliseconds(4) && $0.length < .milliseconds(2000) })
+            let outer = mine.spans.filter { $0.depth == 0 }
+            for (one, next) in zip(outer, outer.dropFirst()) { #expect(one.end <= next.begin) }
+            // GLib is not asked any more once nothing is recorded.
+            while g_main_context_iteration(context, 0) != 0 {}
+            #expect(loop.lock.withLock { loop.beatSource == nil } && loop.recorder == nil)
+        }
+    }
+
+    @Test("an item that was recorded goes as it would; its address does not come back in the same recording")
+    func nothingIsHeld() async throws {
+        let timeline = GRunLoop.Timeline()
+        try await onFreshThread { loop in
+            timeline.start()
+            let witness = Shared(0)
+            for number in 0..<100 {
+                let released = AtDeinit { witness.update { $0 += 1 } }
+                let timer = GRunLoop.Timer(interval: .zero, repeats: false) { _ in withExtendedLifetime(released) {} }
+                timer.label = "number \(number)"
+                loop.add(timer, forMode: .default)
+                loop.run(for: .zero)
+            }
+            #expect(witness.value == 100)
+            let picture = timeline.picture
+            timeline.stop()
+            let mine = try #require(picture.mine)
+            let labels = mine.spans.filter { $0.kind == .callout }.compactMap { picture.items[$0.item].label }
+            #expect(labels == (0..<100).map { "number \($0)" })
+        }
+    }
+
+    @Test("items of which nothing is recorded any more are forgotten")
+    func purged() async throws {
+        let timeline = GRunLoop.Timeline(limit: 256)
+        try await onFreshThread { loop in
+            timeline.start()
+            let kept = loop.source {}
+            kept.label = "kept"
+            for _ in 0..<5000 {
+                loop.after(.zero) {}
+                loop.run(for: .zero)
+            }
+            kept.signal()
+            loop.run(for: .zero)
+            let recorder = try #require(loop.recorder)
+            let picture = timeline.picture
+            timeline.stop()
+            #expect(recorder.read().content.items.count < 1300)
+            #expect(picture.callouts(picture.mine, "source", label: "kept").count == 1)
+            #expect(cgrun_ring_counts_of(recorder.ring, UInt64(UInt(bitPattern: ObjectIdentifier(kept)))).calls == 1)
+        }
+    }
+
+    @Test("a label that is given later is the one that is shown")
+    func relabelled() async throws {
+        let timeline = GRunLoop.Timeline()
+        try await onFreshThread { loop in
+            timeline.start()
+            let source = loop.source {}
+            source.signal()
+            loop.run(for: .zero)
+            source.label = "later"
+            source.signal()
+            loop.run(for: .zero)
+            let picture = timeline.picture
+            timeline.stop()
+            #expect(picture.callouts(picture.mine, "source", label: "later").count == 2)
+        }
+    }
+
+    @Test("one timeline records at a time; stopped and started again it goes on")
+    func oneAtATime() async throws {
+        try await onFreshThread { loop in
+            let (first, second) = (GRunLoop.Timeline(), GRunLoop.Timeline())
+            func run(_ count: Int) {
+                for _ in 0..<count {
+                    loop.perform {}
+                    loop.run(for: .zero)
+                }
+            }
+            func blocks(_ timeline: GRunLoop.Timeline) -> Int {
+                let picture = timeline.picture
+                return picture.loops.filter { $0.thread == cgrun_thread_id() }
+                    .map { picture.callouts($0, "block").count }.reduce(0, +)
+            }
+            run(1)
+            first.start()
+            first.start()
+            run(2)
+            second.start()
+            #expect(second.isRecording && !first.isRecording)
+            run(3)
+            first.stop()
+            #expect(second.isRecording)
+            second.stop()
+            run(4)
+            #expect((blocks(first), blocks(second)) == (2, 3) && loop.recorder == nil)
+            first.start()
+            run(5)
+            first.stop()
+            first.stop()
+            #expect((blocks(first), blocks(second)) == (7, 3))
+        }
+    }
+
+    @Test("loops of many threads are in one picture; of those that have ended the last 256 are kept")
+    func manyThreads() async throws {
+        let timeline = GRunLoop.Timeline(limit: 0)
+        timeline.start()
+        for _ in 0..<300 {
+            LoopThread { loop in
+                loop.perform {}
+                loop.run(for: .zero)
+            }.join()
+        }
+        timeline.stop()
+        let picture = timeline.picture
+        #expect(picture.loops.count >= 256 && picture.loops.count < 300 && picture.droppedCount >= 43)
+        #expect(picture.loops.allSatisfy { $0.spans.allSatisfy { $0.end <= picture.duration } })
+    }
+
+    @Test(
+        "functions are shown without types, and the library's own are not",
+        arguments: [
+            (
+                "partial apply forwarder for closure #1 @Sendable (GRunLoop.GRunLoop.Timer) -> () in "
+                    + "a.makeOne(Swift.Int) -> ()", "closure #1 in a.makeOne(_:)"
+            ),
+            (
+                "closure #2 @Sendable () -> () in closure #1 () throws -> () in demo.Stall.(Worker in "
+                    + "_4381A215049A0959C9BC3B5618E17680).init(asking: GRunLoop.GRunLoop, each: (Swift.Int, b: A<B>) "
+                    + "-> ()) -> demo.Worker", "closure #2 in closure #1 in demo.Stall.Worker.init(asking:each:)"
+            ), ("closure #1 () -> () in static GRunLoop.GRunLoop.driveAsyncMain() -> ()", nil),
+            ("closure #1 () -> () in (extension in GRunLoop):GRunLoop.GRunLoop.f() -> ()", nil),
+            (
+                "closure #1 () -> () in (extension in demo):GRunLoop.GRunLoop.f(a: Swift.Int) -> ()",
+                "closure #1 in (extension in demo):GRunLoop.GRunLoop.f(a:)"
+            ), ("on_timer", "on_timer"), ("closure #1 ", "closure #1 "), ("f(", "f("), ("", ""),
+            ("demo.f() async throws -> ()", "demo.f() async throws -> ()"),
+        ])
+    func functionNames(_ full: String, _ brief: String?) {
+        #expect(FunctionName.brief(full) == brief)
+    }
+
+    // MARK: What is written
+
+    /// A recording with everything in it, hostile labels among them.
+    private func record(_ timeline: GRunLoop.Timeline) async throws {
+        timeline.start()
+        try await onFreshThread { loop in
+            let labels = [
+                "</script><script>alert(1)</script>", "<!-- ", "\u{0}\u{1}\"\\\u{2028}", "\u{202e}left",
+                String(repeating: "x", count: 10_000_000), "",
+            ]
+            for label in labels {
+                let source = loop.source {}
+                source.label = label
+                source.signal()
+            }
+            loop.after(.milliseconds(1)) {}
+            loop.run(for: .milliseconds(5))
+        }
+        let thread = LoopThread.running()
+        thread.loop.wakeUp()
+        thread.waitUntilAsleep()
+        thread.loop.wakeUp()
+        thread.finish()
+        timeline.stop()
+    }
+
+    @Test("the page has the records in it, and no label can leave its place")
+    func page() async throws {
+        let timeline = GRunLoop.Timeline()
+        try await record(timeline)
+        let path = NSTemporaryDirectory() + "timeline-\(getpid()).html"
+        defer { unlink(path) }
+        try timeline.write(to: path, as: .html)
+        let text = try String(contentsOfFile: path, encoding: .utf8)
+        #expect(text.utf8.count < 3_000_000)
+        #expect(!text.contains("alert(1)</script>") && !text.contains("@TIMELINE@"))
+        let opening = try #require(text.range(of: "<script type=\"application/json\" id=\"timeline\">"))
+        let closing = try #require(text.range(of: "</script>", range: opening.upperBound..<text.endIndex))
+        let json =
+            try JSONSerialization.jsonObject(
+                with: Data(text[opening.upperBound..<closing.lowerBound].utf8)) as? [String: Any]
+        let items = try #require(json?["items"] as? [[String: Any]])
+        let labels = items.compactMap { $0["label"] as? String }
+        #expect(labels.contains("</script><script>alert(1)</script>") && labels.contains("\u{0}\u{1}\"\\\u{2028}"))
+        #expect(labels.contains("") && labels.contains { $0.count == 201 && $0.hasSuffix("…") })
+        let loops = try #require(json?["loops"] as? [[String: Any]])
+        #expect(loops.count >= 2)
+        #expect(loops.contains { !($0["wakeUps"] as? [Any] ?? []).isEmpty })
+        let start = try #require(json?["start"] as? String)
+        let format = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
+        #expect(abs(try format.parse(start).timeIntervalSinceNow) < 600)
+    }
+
+    @Test("trace events are read back: spans nest on their threads, arrows have both ends, threads have names")
+    func traceEvents() async throws {
+        let timeline = GRunLoop.Timeline()
+        try await record(timeline)
+        let path = NSTemporaryDirectory() + "timeline-\(getpid()).json"
+        defer { unlink(path) }
+        try timeline.write(to: path, as: .chromeJSON)
+        let written = try Data(contentsOf: URL(fileURLWithPath: path))
+        let json = try JSONSerialization.jsonObject(with: written) as? [String: Any]
+        let events = try #require(json?["traceEvents"] as? [[String: Any]])
+        func those(_ phase: String) -> [[String: Any]] { events.filter { $0["ph"] as? String == phase } }
+        #expect(events.allSatisfy { $0["pid"] as? Int == Int(getpid()) && $0["name"] is String })
+        #expect(Set(those("M").compactMap { $0["name"] as? String }) == ["process_name", "thread_name"])
+        var open: [Int: [Double]] = [:]
+        for event in those("X") {
+            let thread = try #require(event["tid"] as? Int)
+            let (begin, length) = (try #require(event["ts"] as? Double), try #require(event["dur"] as? Double))
+            #expect(begin >= 0 && length >= 0)
+            while let end = open[thread]?.last, end <= begin + 0.0005 { open[thread]?.removeLast() }
+            if let end = open[thread]?.last { #expect(begin + length <= end + 0.0015) }
+            open[thread, default: []].append(begin + length)
+        }
+        let (starts, ends) = (those("s"), those("f"))
+        #expect(!starts.isEmpty && Set(starts.map { $0["id"] as? Int }) == Set(ends.map { $0["id"] as? Int }))
+        #expect(!those("i").isEmpty)
+    }
+
+    @Test("what cannot be written is an error, and what was there stays")
+    func unwritable() throws {
+        let timeline = GRunLoop.Timeline()
+        let folder = NSTemporaryDirectory() + "timeline-\(getpid()).d"
+        mkdir(folder, 0o700)
+        defer { rmdir(folder) }
+        for (path, code) in [(folder, EISDIR), (folder + "/no/x.html", ENOENT), ("/dev/full", ENOSPC), ("", ENOENT)] {
+            let error = #expect(throws: GRunLoop.Timeline.WriteError.self) { try timeline.write(to: path, as: .html) }
+            #expect(error == .system(errno: code, path: path))
+        }
+        #expect(throws: GRunLoop.Timeline.WriteError.system(errno: EINVAL, path: "a\0b")) {
+            try timeline.write(to: "a\0b", as: .chromeJSON)
+        }
+        // A full disk: nothing is left of the new file.
+        let path = folder + "/x.html"
+        try Data("former".utf8).write(to: URL(fileURLWithPath: path))
+        let outcome = runChild("timeline-on-a-full-disk", sharing: folder)
+        #expect(outcome.status == 0, "\(outcome)")
+        #expect(try String(contentsOfFile: path, encoding: .utf8) == "former")
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder) == ["x.html"])
+        try timeline.write(to: path, as: .html)
+        #expect(try String(contentsOfFile: path, encoding: .utf8).contains("\"loops\":[]"))
+        unlink(path)
+    }
+
+    @Test("a pipe is written to")
+    func pipe() throws {
+        let pipe = TestSupport.Pipe()
+        try GRunLoop.Timeline().write(to: "/proc/self/fd/\(pipe.writeEnd)", as: .chromeJSON)
+        #expect(pipe.drain().contains("traceEvents"))
+    }
+
+    @Test("GRUN_TIMELINE records a program that knows nothing of it, and writes when it exits; not in a forked child")
+    func environment() throws {
+        let folder = NSTemporaryDirectory() + "timeline-\(getpid()).e"
+        mkdir(folder, 0o700)
+        defer { rmdir(folder) }
+        let outcome = runChild("timeline-of-the-environment", sharing: folder)
+        #expect(outcome.status == 7 && outcome.errors.isEmpty, "\(outcome)")
+        let files = try FileManager.default.contentsOfDirectory(atPath: folder)
+        #expect(files.count == 1 && files[0].hasPrefix("run-") && files[0].hasSuffix(".json"), "\(files)")
+        let path = folder + "/" + (files.first ?? "")
+        let text = try String(contentsOfFile: path, encoding: .utf8)
+        #expect(text.contains("\"the planted timer\"") && text.contains("\"another thread's\""))
+        unlink(path)
+        let refused = runChild("timeline-of-the-environment", sharing: folder + "/missing")
+        #expect(refused.status == 7 && refused.errors.contains("GRUN_TIMELINE: the timeline cannot be written to"))
+    }
+}
