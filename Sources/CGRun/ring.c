@@ -20,6 +20,7 @@ typedef struct {
     uint64_t key;
     /// The number of records that there were at its last callout. Of a free one: the next free number.
     uint64_t last;
+    uint64_t labels;
     cgrun_counts counts;
 } Item;
 
@@ -36,8 +37,10 @@ struct cgrun_ring {
     uint32_t size;
     uint32_t limit;
 
+    uint64_t recording;
     uint32_t depth;
-    uint16_t mode;
+    const void *mode;
+    uint16_t mode_number;
     /// The deepest callout that is open; 0 for none.
     uint32_t open_depth;
     Open open[CGRUN_RING_DEEPEST + 1];
@@ -57,11 +60,12 @@ struct cgrun_ring {
     pthread_mutex_t memory;
 };
 
-cgrun_ring *cgrun_ring_new(uint32_t limit)
+cgrun_ring *cgrun_ring_new(uint64_t recording, uint32_t limit)
 {
     cgrun_ring *ring = calloc(1, sizeof *ring);
     if (ring == NULL)
         return NULL;
+    ring->recording = recording;
     ring->limit = limit < FIRST_RECORDS ? FIRST_RECORDS : limit;
     ring->size = FIRST_RECORDS;
     ring->item_space = FIRST_ITEMS;
@@ -93,7 +97,11 @@ void cgrun_ring_set_depth(cgrun_ring *ring, uint32_t depth) { ring->depth = dept
 
 uint32_t cgrun_ring_depth(const cgrun_ring *ring) { return ring->depth; }
 
-void cgrun_ring_set_mode(cgrun_ring *ring, uint16_t mode) { ring->mode = mode; }
+void cgrun_ring_set_mode(cgrun_ring *ring, const void *mode, uint16_t number)
+{
+    ring->mode = mode;
+    ring->mode_number = number;
+}
 
 #define PUT(place, value) __atomic_store_n(&(place), (value), __ATOMIC_RELAXED)
 #define GET(place) __atomic_load_n(&(place), __ATOMIC_RELAXED)
@@ -144,8 +152,10 @@ static void end_callouts(cgrun_ring *ring, uint32_t depth, int64_t now)
     }
 }
 
-static void begin_callout(cgrun_ring *ring, uint32_t depth, uint32_t number, int64_t late, int64_t now)
+/// Returns how late it is.
+static int64_t begin_callout(cgrun_ring *ring, uint32_t depth, uint32_t number, int64_t due, int64_t now)
 {
+    int64_t late = due != 0 && due < now ? now - due : 0;
     ring->open[depth] = (Open){.item = number, .since = now};
     ring->open_depth = depth;
     Item *item = &ring->items[number];
@@ -153,6 +163,7 @@ static void begin_callout(cgrun_ring *ring, uint32_t depth, uint32_t number, int
     PUT(item->counts.calls, GET(item->counts.calls) + 1);
     if (late > GET(item->counts.latest))
         PUT(item->counts.latest, late);
+    return late;
 }
 
 void cgrun_ring_put(cgrun_ring *ring, cgrun_record_kind kind, uint32_t item, int64_t extra)
@@ -163,8 +174,8 @@ void cgrun_ring_put(cgrun_ring *ring, cgrun_record_kind kind, uint32_t item, int
     if (kind != CGRUN_RECORD_POLL && kind != CGRUN_RECORD_POLLED && kind != CGRUN_RECORD_ENTER)
         end_callouts(ring, depth, now);
     if (kind == CGRUN_RECORD_CALLOUT)
-        begin_callout(ring, depth, item, extra, now);
-    if (ring->head >= ring->size && ring->size < ring->limit && ring->head == ring->size)
+        extra = begin_callout(ring, depth, item, extra, now);
+    if (ring->head == ring->size && ring->size < ring->limit)
         grow(ring);
     cgrun_record *record = &ring->records[ring->head & (ring->size - 1)];
     PUT(record->time, now);
@@ -172,8 +183,17 @@ void cgrun_ring_put(cgrun_ring *ring, cgrun_record_kind kind, uint32_t item, int
     PUT(record->item, item);
     PUT(record->kind, (uint8_t)kind);
     PUT(record->depth, (uint8_t)depth);
-    PUT(record->mode, ring->mode);
+    PUT(record->mode, ring->mode_number);
     __atomic_store_n(&ring->head, ring->head + 1, __ATOMIC_RELEASE);
+}
+
+bool cgrun_ring_put_in(cgrun_ring *ring, uint64_t recording, const void *mode, cgrun_record_kind kind, uint32_t item,
+    int64_t extra)
+{
+    if (ring->recording != recording || ring->mode != mode)
+        return false;
+    cgrun_ring_put(ring, kind, item, extra);
+    return true;
 }
 
 cgrun_record *cgrun_ring_copy(cgrun_ring *ring, uint64_t *count, uint64_t *lost)
@@ -214,9 +234,15 @@ static uint32_t place_of(const uint32_t *places, uint32_t place_count, const Ite
     return place;
 }
 
-uint32_t cgrun_ring_item(const cgrun_ring *ring, uint64_t key)
+static uint32_t number_of(const cgrun_ring *ring, uint64_t key)
 {
     return ring->places[place_of(ring->places, ring->place_count, ring->items, key)];
+}
+
+uint32_t cgrun_ring_item(const cgrun_ring *ring, uint64_t recording, uint64_t key, uint64_t labels)
+{
+    uint32_t number = ring->recording == recording ? number_of(ring, key) : 0;
+    return ring->items[number].labels == labels ? number : 0;
 }
 
 uint32_t cgrun_ring_item_count(const cgrun_ring *ring) { return ring->item_count; }
@@ -262,12 +288,17 @@ static uint32_t free_number(cgrun_ring *ring)
     return number;
 }
 
-uint32_t cgrun_ring_add_item(cgrun_ring *ring, uint64_t key)
+uint32_t cgrun_ring_add_item(cgrun_ring *ring, uint64_t key, uint64_t labels)
 {
-    pthread_mutex_lock(&ring->memory);
-    uint32_t number = free_number(ring);
+    uint32_t number = number_of(ring, key);
     if (number != 0) {
-        ring->items[number] = (Item){.key = key, .last = ring->head};
+        ring->items[number].labels = labels;
+        return number;
+    }
+    pthread_mutex_lock(&ring->memory);
+    number = free_number(ring);
+    if (number != 0) {
+        ring->items[number] = (Item){.key = key, .last = ring->head, .labels = labels};
         ring->places[place_of(ring->places, ring->place_count, ring->items, key)] = number;
         ring->item_count++;
     }
@@ -313,7 +344,7 @@ cgrun_counts cgrun_ring_counts(cgrun_ring *ring, uint32_t number)
 cgrun_counts cgrun_ring_counts_of(cgrun_ring *ring, uint64_t key)
 {
     pthread_mutex_lock(&ring->memory);
-    uint32_t number = cgrun_ring_item(ring, key);
+    uint32_t number = number_of(ring, key);
     cgrun_counts counts = number != 0 ? copy_counts(&ring->items[number].counts) : (cgrun_counts){0};
     pthread_mutex_unlock(&ring->memory);
     return counts;

@@ -68,6 +68,11 @@ extension TimelinePicture.Span {
         }
     }
 
+    @Test("stages have their place")
+    func stageNumbers() {
+        #expect(GRunLoop.Trace.Stage.all.map(\.number) == Array(0...10))
+    }
+
     @Test("nested runs are deeper, in their modes, inside the callout that runs them")
     func nested() async throws {
         let timeline = GRunLoop.Timeline()

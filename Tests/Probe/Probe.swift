@@ -17,11 +17,12 @@ enum Probe {
         case "hosted-idle": hostedIdle(isObserved)
         case "hosted-passes": hostedPasses(count, isObserved)
         case "stalls": try stalls(count, isHosted: arguments.last == "hosted")
+        case "records": try records(max(1, count))
         case "elements": try elements(count, prefers: arguments.last == "preferred")
         default:
             print(
                 "usage: grun-probe idle | passes N | hosted-idle [observed] | hosted-passes N [observed] | elements N "
-                    + "[preferred] | stalls N [hosted]"
+                    + "[preferred] | stalls N [hosted] | records ROUNDS"
             )
             exit(2)
         }

@@ -18,7 +18,7 @@ typedef enum {
     CGRUN_RECORD_LEAVE,
     /// `extra`: the stage.
     CGRUN_RECORD_STAGE,
-    /// `item`, and `extra`: how late, in nanoseconds.
+    /// `item`, and `extra`: how late, in nanoseconds. What is given is when it was due, or 0.
     CGRUN_RECORD_CALLOUT,
     /// The loop sleeps.
     CGRUN_RECORD_SLEEP,
@@ -53,8 +53,9 @@ typedef struct {
 typedef struct cgrun_ring cgrun_ring;
 enum { CGRUN_RING_DEEPEST = 255 };
 
-/// A ring that keeps the last so many records, a power of two; it begins small. NULL without memory.
-cgrun_ring *cgrun_ring_new(uint32_t limit);
+/// A ring that keeps the last so many records, a power of two; it begins small. It belongs to the recording with that
+/// number. NULL without memory.
+cgrun_ring *cgrun_ring_new(uint64_t recording, uint32_t limit);
 void cgrun_ring_free(cgrun_ring *ring);
 
 // MARK: On the loop's thread
@@ -62,14 +63,18 @@ void cgrun_ring_free(cgrun_ring *ring);
 /// What the next records are of.
 void cgrun_ring_set_depth(cgrun_ring *ring, uint32_t depth);
 uint32_t cgrun_ring_depth(const cgrun_ring *ring);
-void cgrun_ring_set_mode(cgrun_ring *ring, uint16_t mode);
+/// A mode, and its number.
+void cgrun_ring_set_mode(cgrun_ring *ring, const void *mode, uint16_t number);
 /// Now. Reads the clock.
 void cgrun_ring_put(cgrun_ring *ring, cgrun_record_kind kind, uint32_t item, int64_t extra);
-/// The number of an item that was registered; 0 if it was not.
-uint32_t cgrun_ring_item(const cgrun_ring *ring, uint64_t key);
+/// The same if the ring is of that recording and its mode is that one; false: nothing was put.
+bool cgrun_ring_put_in(cgrun_ring *ring, uint64_t recording, const void *mode, cgrun_record_kind kind, uint32_t item,
+    int64_t extra);
+/// The number of an item, in a ring of that recording, whose label was read when so many had been given; else 0.
+uint32_t cgrun_ring_item(const cgrun_ring *ring, uint64_t recording, uint64_t key, uint64_t labels);
 
-/// Numbers an item, whose number it returns; 0 without memory.
-uint32_t cgrun_ring_add_item(cgrun_ring *ring, uint64_t key);
+/// Numbers an item, whose number it returns; 0 without memory. One that has a number keeps it.
+uint32_t cgrun_ring_add_item(cgrun_ring *ring, uint64_t key, uint64_t labels);
 /// Forgets the items of which the ring has no record any more. Calls the function with the number of each.
 void cgrun_ring_drop_items(cgrun_ring *ring, void (*dropped)(uint32_t number, void *data), void *data);
 uint32_t cgrun_ring_item_count(const cgrun_ring *ring);

@@ -28,8 +28,8 @@ enum Labels {
     private static let atomicCount = Atomic(0)
 
     /// Changes with each label that is given or taken away.
-    static var version: Int { atomicVersion.load(ordering: .relaxed) }
-    private static let atomicVersion = Atomic(0)
+    static var version: UInt64 { atomicVersion.load(ordering: .relaxed) }
+    private static let atomicVersion = Atomic<UInt64>(0)
 
     private static let leastUntilPurge = 64
 

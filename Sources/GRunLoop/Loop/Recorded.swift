@@ -12,52 +12,64 @@ extension GRunLoop {
     }
 
     @inline(never) private func recordChange(_ kind: cgrun_record_kind) {
-        guard let recorder = activeRecorder else { return }
-        let mode = frame?.mode ?? host.ambientMode
         switch kind {
         case CGRUN_RECORD_ENTER:
-            recorder.setDepth(runCountLocked)
-            recorder.put(kind, in: mode)
+            activeRecorder?.setDepth(runCountLocked)
+            put(kind)
         case CGRUN_RECORD_LEAVE:
-            recorder.put(kind, in: mode)
-            recorder.setDepth(runCountLocked - 1)
+            put(kind)
+            activeRecorder?.setDepth(runCountLocked - 1)
         case CGRUN_RECORD_AWAKE where sleep.isUnderWay:
-            recorder.put(kind, in: mode)
-            recordWaker(recorder, mode)
-        case CGRUN_RECORD_WOKEN: recordWaker(recorder, mode)
-        case CGRUN_RECORD_SLEEP: recorder.put(kind, in: mode)
+            put(kind)
+            recordWakerLocked()
+        case CGRUN_RECORD_WOKEN: if isCurrent { recordWakerLocked() }
+        case CGRUN_RECORD_SLEEP: put(kind)
         default: break
         }
     }
 
-    private func recordWaker(_ recorder: Recorder, _ mode: ModeState) {
+    private func recordWakerLocked() {
         guard let kicker = sleep.takeKicker() else { return }
-        recorder.put(CGRUN_RECORD_WOKEN, UInt32(bitPattern: kicker.thread), kicker.time, in: mode)
+        put(CGRUN_RECORD_WOKEN, UInt32(bitPattern: kicker.thread), kicker.time)
     }
 
     /// With the lock held.
-    func record(_ stage: Trace.Stage) {
-        guard let recorder = activeRecorder, let frame else { return }
-        recorder.put(CGRUN_RECORD_STAGE, 0, Int64(Trace.Stage.all.firstIndex(of: stage) ?? 0), in: frame.mode)
-    }
+    func record(_ stage: Trace.Stage) { put(CGRUN_RECORD_STAGE, 0, stage.number) }
 
     /// Without a lock: the program is called.
     @inline(never) func record(_ mark: CalloutMark, code: UInt) {
-        guard let recorder = activeRecorder, let frame = innermost?.takeUnretainedValue() else { return }
-        recorder.callout(mark, code: code, late: lateness(of: mark), frame.mode)
+        let key = Recorder.key(mark, code: code)
+        var item: UInt32 = 0
+        if let ring = beat.pointee.ring { item = cgrun_ring_item(ring, Recording.number, key, Labels.version) }
+        if item == 0 { item = activeRecorder?.number(of: mark, key, code: code) ?? 0 }
+        put(CGRUN_RECORD_CALLOUT, item, mark.kind == .timer ? due(mark) : 0)
     }
 
-    /// Of a timer that is called.
-    private func lateness(of mark: CalloutMark) -> Nanoseconds {
-        guard mark.kind == .timer, let timer = mark.object as? Timer else { return 0 }
-        return max(0, time.subtractingSaturating(timer.guardian.withLock { timer.dates.deadline }))
+    /// Of a timer that is called, on the real clock.
+    private func due(_ mark: CalloutMark) -> Nanoseconds {
+        guard let object = mark.object else { return 0 }
+        let timer = unsafeDowncast(object, to: Timer.self)
+        let deadline = timer.guardian.withLock { timer.dates.deadline }
+        guard let virtualTime else { return deadline }
+        return Nanoseconds.now().subtractingSaturating(virtualTime.now.subtractingSaturating(deadline))
+    }
+
+    /// On the loop's thread.
+    @inline(__always) private func put(_ kind: cgrun_record_kind, _ item: UInt32 = 0, _ extra: Int64 = 0) {
+        let mode = innermost?._withUnsafeGuaranteedRef { UnsafeRawPointer($0.modeReference.toOpaque()) }
+        if let ring = beat.pointee.ring, cgrun_ring_put_in(ring, Recording.number, mode, kind, item, extra) { return }
+        putAnew(kind, item, extra)
+    }
+
+    /// In another mode, or in another recording.
+    @inline(never) private func putAnew(_ kind: cgrun_record_kind, _ item: UInt32, _ extra: Int64) {
+        activeRecorder?.put(kind, item, extra, in: frame?.mode ?? host.ambientMode)
     }
 
     // MARK: Its recorder
 
-    /// Nil if nothing is recorded, and on another thread than the loop's, which may dispatch its GSources.
+    /// On the loop's thread; nil if nothing is recorded.
     private var activeRecorder: Recorder? {
-        guard isCurrent else { return nil }
         if let recorder, recorder.isCurrent { return recorder }
         return changeRecorder()
     }
@@ -87,7 +99,7 @@ extension GRunLoop {
 
     /// On a thread that iterates the home context, with the lock held: whether the polls of a host are recorded.
     func recordsHostLocked() -> Bool {
-        guard let recorder = activeRecorder else { return false }
+        guard isCurrent, let recorder = activeRecorder else { return false }
         recorder.noteHost()
         return true
     }

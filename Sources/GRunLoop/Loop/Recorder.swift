@@ -39,15 +39,12 @@ final class Recorder: @unchecked Sendable {
 
     // MARK: The loop's thread only
 
-    private var mode: ObjectIdentifier?
     private var modeNumbers: [ObjectIdentifier: UInt16] = [:]
     private var itemsUntilPurge: UInt32 = 1024
-    /// By the items' numbers: how many labels had been given anywhere when theirs was read.
-    private var labelVersions = [0]
 
     /// On the loop's thread. Nil without memory.
     init?(of loop: GRunLoop, number: UInt64, limit: UInt32) {
-        guard let ring = cgrun_ring_new(limit) else { return nil }
+        guard let ring = cgrun_ring_new(number, limit) else { return nil }
         self.ring = ring
         self.number = number
         isMain = loop.isMain
@@ -64,7 +61,7 @@ final class Recorder: @unchecked Sendable {
         Lock.giveBack(lock)
     }
 
-    var isCurrent: Bool { Recording.isCurrent(number) }
+    var isCurrent: Bool { number == Recording.number }
     /// Whether the loop has ended, or is recorded no more.
     var hasEnded: Bool { ended.load(ordering: .relaxed) }
     func end() { ended.store(true, ordering: .relaxed) }
@@ -76,57 +73,40 @@ final class Recorder: @unchecked Sendable {
     // MARK: Recording
 
     func put(_ kind: cgrun_record_kind, _ item: UInt32 = 0, _ extra: Int64 = 0, in mode: ModeState) {
-        if self.mode != ObjectIdentifier(mode) { move(to: mode) }
-        cgrun_ring_put(ring, kind, item, extra)
-    }
-
-    /// How many runs are on the stack now.
-    func setDepth(_ depth: Int) { cgrun_ring_set_depth(ring, UInt32(clamping: depth)) }
-
-    /// Without a lock: the program is called.
-    func callout(_ mark: CalloutMark, code: UInt, late: Nanoseconds, _ mode: ModeState) {
-        let key = Self.key(mark, code: code)
-        var item = cgrun_ring_item(ring, key)
-        if item == 0 {
-            item = add(mark, key, code: code)
-        } else if labelVersions[Int(item)] != Labels.version {
-            readLabel(of: item, mark)
-        }
-        put(CGRUN_RECORD_CALLOUT, item, late, in: mode)
-    }
-
-    // MARK: What the numbers stand for
-
-    /// An item is known by its address, a block by its code, anything else by its kind.
-    private static func key(_ mark: CalloutMark, code: UInt) -> UInt64 {
-        if mark.item != 0 { return UInt64(mark.item) }
-        return UInt64(code) << 6 | UInt64(mark.kind.rawValue) << 1 | 1
-    }
-
-    @inline(never) private func move(to mode: ModeState) {
-        self.mode = ObjectIdentifier(mode)
         let known = modeNumbers[ObjectIdentifier(mode)]
         let number = known ?? UInt16(clamping: modeNumbers.count)
         if known == nil {
             modeNumbers[ObjectIdentifier(mode)] = number
             lock.withLock { content.modes.append(shortened(mode.name.rawValue)) }
         }
-        cgrun_ring_set_mode(ring, number)
+        cgrun_ring_set_mode(ring, Unmanaged.passUnretained(mode).toOpaque(), number)
+        cgrun_ring_put(ring, kind, item, extra)
     }
 
-    @inline(never) private func add(_ mark: CalloutMark, _ key: UInt64, code: UInt) -> UInt32 {
+    /// How many runs are on the stack now.
+    func setDepth(_ depth: Int) { cgrun_ring_set_depth(ring, UInt32(clamping: depth)) }
+
+    // MARK: What the numbers stand for
+
+    /// An item is known by its address, a block by its code, anything else by its kind.
+    static func key(_ mark: CalloutMark, code: UInt) -> UInt64 {
+        if mark.item != 0 { return UInt64(mark.item) }
+        return UInt64(code) << 6 | UInt64(mark.kind.rawValue) << 1 | 1
+    }
+
+    /// Without a lock, as it is called: the number of an item that has none, or whose label may be another one. 0
+    /// without memory.
+    func number(of mark: CalloutMark, _ key: UInt64, code: UInt) -> UInt32 {
         let object = mark.object
+        // Before the label is read: one that is given meanwhile is read next time.
+        let labels = Labels.version
         let item = Item(
             kind: mark.kind, label: object.flatMap { Labels.of($0) }.map(shortened),
             detail: object.flatMap(Self.detail), code: code, identity: object)
-        let version = Labels.version
         return lock.withLock {
             if cgrun_ring_item_count(ring) >= itemsUntilPurge { purgeLocked() }
-            let number = cgrun_ring_add_item(ring, key)
-            guard number != 0 else { return 0 }
-            while labelVersions.count <= Int(number) { labelVersions.append(0) }
-            labelVersions[Int(number)] = version
-            content.items[number] = item
+            let number = cgrun_ring_add_item(ring, key, labels)
+            if number != 0 { content.items[number] = item }
             return number
         }
     }
@@ -134,13 +114,6 @@ final class Recorder: @unchecked Sendable {
     private static func detail(of object: AnyObject) -> String? {
         guard let timer = object as? GRunLoop.Timer else { return CalloutMark.detail(of: object) }
         return timer.guardian.withLock { CalloutMark.detail(of: timer) }
-    }
-
-    private func readLabel(of number: UInt32, _ mark: CalloutMark) {
-        labelVersions[Int(number)] = Labels.version
-        guard let object = mark.object else { return }
-        let label = Labels.of(object).map(shortened)
-        lock.withLock { content.items[number]?.label = label }
     }
 
     /// Forgets the items of which there is no record any more. Their numbers are given to others.

@@ -39,9 +39,10 @@ final class Recording: @unchecked Sendable {
 
     deinit { Lock.giveBack(lock) }
 
-    static var isUnderWay: Bool { currentNumber.load(ordering: .relaxed) != 0 }
+    static var isUnderWay: Bool { number != 0 }
 
-    static func isCurrent(_ number: UInt64) -> Bool { currentNumber.load(ordering: .relaxed) == number }
+    /// The number of the one that is under way, 0 for none.
+    static var number: UInt64 { currentNumber.load(ordering: .relaxed) }
 
     /// Ends another one that is under way.
     func start() {

@@ -52,6 +52,23 @@ extension GRunLoop {
                 .entry, .beforeTimers, .beforeSources, .blocks, .sources, .mainQueueCheck, .beforeWaiting, .wait,
                 .afterWaiting, .service, .exit,
             ]
+
+            /// Its place among them.
+            var number: Int64 {
+                switch self {
+                case .entry: 0
+                case .beforeTimers: 1
+                case .beforeSources: 2
+                case .blocks: 3
+                case .sources: 4
+                case .mainQueueCheck: 5
+                case .beforeWaiting: 6
+                case .wait: 7
+                case .afterWaiting: 8
+                case .service: 9
+                case .exit: 10
+                }
+            }
         }
 
         /// Through which frame user code was called.
@@ -214,7 +231,7 @@ extension GRunLoop {
     // Not inlined, with plain arguments, so that they cost the stages no registers.
 
     @inline(never) private func recordStage(_ stage: Trace.Stage) {
-        record(.stage(stage))
+        if tracer != nil { record(.stage(stage)) }
         record(stage)
     }
 
@@ -227,7 +244,7 @@ extension GRunLoop {
         record(.callout(callout, activity: activity))
     }
 
-    private func record(_ kind: Trace.Event.Kind) {
+    @inline(never) private func record(_ kind: Trace.Event.Kind) {
         guard let tracer, let frame else { return }
         tracer.record(kind, depth: runCountLocked, mode: frame.mode.name)
     }
