@@ -138,7 +138,9 @@ def cases(arguments, index):
         yield "NULL", 0 if argument.nullable else 1, "", {}
     # A channel that nothing receives from is refused, whatever the mode.
     good = None if any(each.type == "GRunChannel*" for each in arguments) else 0
-    if kind == "const char*":
+    if argument.name == "path":
+        yield from (('"/"', 0, "", {}), ('"/no/such/file"', 0, "", {}), ('""', 0, "", {}), ('"/dev/full"', 0, "", {}))
+    elif kind == "const char*":
         yield '"\\xff\\xfe"', 1, "", {}
         yield '""', 1 if is_mode else 0, "", {}
         yield "long_name", good, "", {}
@@ -449,7 +451,10 @@ def main():
                 # Whose reference is counted is only asked of NULL.
                 if consumes and value != "NULL":
                     continue
-                texts = [replaced.get(each.name, GOOD[each.type]) for each in arguments]
+                texts = [
+                    replaced.get(each.name, '"/dev/null"' if each.name == "path" else GOOD[each.type])
+                    for each in arguments
+                ]
                 texts[index] = value
                 if count == "other":
                     count = 1 if symbol.startswith("grun_loop_add_") else 0

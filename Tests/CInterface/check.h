@@ -47,6 +47,7 @@ void check_contexts(void);
 void check_host(void);
 void check_tracing(void);
 void check_stalls(void);
+void check_timeline(void);
 void check_source(void);
 void check_fd_source(void);
 void check_signal_source(void);

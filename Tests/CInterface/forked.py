@@ -32,13 +32,14 @@ SILENT_FUNCTIONS = {
     "grun_message_port_new_replying", "grun_message_port_copy_name", "grun_message_port_set_name",
     "grun_remote_message_port_look_up", "grun_remote_message_port_copy_name", "grun_message_get_id",
     "grun_message_get_data", "grun_message_wants_reply", "grun_loop_watch_stalls",
+    "grun_timeline_stop", "grun_timeline_write",
     "grun_port_get_capacity", "grun_port_get_count", "grun_port_message_get_id",
 }
 
 # What tells it by its error.
 REFUSED = {
     "grun_thread_new", "grun_message_port_new", "grun_message_port_new_replying", "grun_message_port_set_name",
-    "grun_remote_message_port_look_up", "grun_loop_watch_stalls",
+    "grun_remote_message_port_look_up", "grun_loop_watch_stalls", "grun_timeline_write",
 }
 
 HEAD = """// Written by forked.py.

@@ -101,6 +101,7 @@ int main(int count, char **arguments)
     add("/contexts", check_contexts);
     add("/tracing", check_tracing);
     add("/stalls", check_stalls);
+    add("/timeline", check_timeline);
     add("/source", check_source);
     add("/fd-source", check_fd_source);
     add("/signal-source", check_signal_source);

@@ -4,6 +4,7 @@
 #include "check.h"
 
 #include <string.h>
+#include <unistd.h>
 
 typedef struct {
     gint reports, ends, lets_go;
@@ -74,4 +75,56 @@ void check_stalls(void)
     // Only logged.
     id = grun_loop_watch_stalls(loop, 1000, NULL, NULL, NULL, NULL);
     g_assert_true(grun_loop_unwatch_stalls(loop, id));
+}
+
+static gboolean fire(GRunTimer *timer, gpointer data)
+{
+    (void)timer;
+    (void)data;
+    return TRUE;
+}
+
+static void work(gpointer data)
+{
+    (void)data;
+    g_usleep(2000);
+}
+
+static char *written(const char *path)
+{
+    g_autoptr(GError) error = NULL;
+    char *text = NULL;
+    g_assert_true(grun_timeline_write(path, &error));
+    g_assert_no_error(error);
+    g_assert_true(g_file_get_contents(path, &text, NULL, NULL));
+    return text;
+}
+
+void check_timeline(void)
+{
+    GRunLoop *loop = grun_loop_get_current();
+    g_autoptr(GError) error = NULL;
+    g_autofree char *path = g_build_filename(g_getenv("XDG_RUNTIME_DIR"), "run.json", NULL);
+    g_autofree char *page = g_build_filename(g_getenv("XDG_RUNTIME_DIR"), "run.html", NULL);
+    g_autoptr(GRunTimer) timer = grun_timer_new(0, FALSE, fire, NULL, NULL);
+    grun_timer_set_label(timer, "the C timer");
+    grun_timeline_start();
+    grun_timeline_start();
+    grun_loop_perform_block(loop, MODE, work, NULL, NULL);
+    grun_loop_add_timer(loop, timer, MODE);
+    pass(loop);
+    pass(loop);
+    grun_timeline_stop();
+    grun_timeline_stop();
+    g_autofree char *events = written(path);
+    g_assert_true(g_str_has_prefix(events, "{\"displayTimeUnit\""));
+    g_assert_nonnull(strstr(events, "\"the C timer\""));
+    g_assert_nonnull(strstr(events, "\"kind\":\"block\""));
+    g_autofree char *html = written(page);
+    g_assert_true(g_str_has_prefix(html, "<!DOCTYPE html>"));
+    g_assert_nonnull(strstr(html, "\"the C timer\""));
+    g_assert_false(grun_timeline_write("/dev/full", &error));
+    g_assert_error(error, GRUN_ERROR, GRUN_ERROR_SYSTEM);
+    unlink(path);
+    unlink(page);
 }

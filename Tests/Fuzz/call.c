@@ -97,6 +97,9 @@ static void take(Call *call, unsigned index)
     case ARGUMENT_NAME:
         value->p = (gpointer)random_name();
         break;
+    case ARGUMENT_PATH:
+        value->p = (gpointer)random_path();
+        break;
     case ARGUMENT_FUNCTION:
         value->f = random_chance(6) ? NULL : argument->function;
         break;

@@ -25,6 +25,7 @@ typedef enum {
     ARGUMENT_MODE,
     ARGUMENT_MODES,
     ARGUMENT_NAME,
+    ARGUMENT_PATH,
     ARGUMENT_FUNCTION,
     ARGUMENT_DATA,
     ARGUMENT_NOTIFY,
@@ -194,6 +195,7 @@ gdouble random_seconds(void);
 gint64 random_date(GRunLoop *loop);
 const char *random_mode(void);
 const char *random_name(void);
+const char *random_path(void);
 gpointer random_sender(void);
 GBytes *random_bytes(void);
 const char *const *random_modes(void);

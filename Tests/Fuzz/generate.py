@@ -57,6 +57,7 @@ ARGUMENTS = {
     "const char* mode": "MODE",
     "const char* name": "NAME",
     "const char* label": "NAME",
+    "const char* path": "PATH",
     "const char* const*": "MODES",
     "gpointer user_data": "DATA",
     "gpointer message": "MESSAGE",
@@ -160,8 +161,8 @@ def argument(symbol, name, kind, node):
     known = ARGUMENTS.get(f"{kind} {name}", ARGUMENTS.get(kind))
     if known is None:
         fail(f"{symbol}: what is an argument {kind} {name}? See generate.py")
-    pointers = ["MODE", "NAME", "MODES", "DATA", "MESSAGE", "SENDER", "CONTENT", "BYTES", "ERROR", "DESCRIPTORS",
-                "COUNT_PLACE"]
+    pointers = ["MODE", "NAME", "PATH", "MODES", "DATA", "MESSAGE", "SENDER", "CONTENT", "BYTES", "ERROR",
+                "DESCRIPTORS", "COUNT_PLACE"]
     field = "p" if known in pointers else {"NOTIFY": "f", "UNDELIVERED": "f", "SECONDS": "d"}.get(known, "i")
     return f'{{"{name}", ARGUMENT_{known}, 0, NULL, false}}', field
 

@@ -114,6 +114,14 @@ const char *random_mode(void)
     }
 }
 
+/// Nothing that a call can harm.
+const char *random_path(void)
+{
+    static const char *const paths[] = {
+        NULL, "", "/", "/dev/null", "/dev/null", "/dev/full", "/no/such/file.json", "/no/\xff\xfe"};
+    return paths[random_below(G_N_ELEMENTS(paths))];
+}
+
 const char *random_name(void)
 {
     switch (random_below(8)) {

@@ -56,6 +56,7 @@ static void write_value(Entry *entry, const Call *call, unsigned index)
         break;
     case ARGUMENT_MODE:
     case ARGUMENT_NAME:
+    case ARGUMENT_PATH:
         entry->values[index].tag = value->p == NULL ? '0' : 's';
         // The first bytes.
         if (value->p != NULL)

@@ -256,6 +256,31 @@ extension TimelinePicture.Span {
         }
     }
 
+    @Test("what an item has cost is in its description while it is recorded, and else that it is not known")
+    func counters() async throws {
+        let timeline = GRunLoop.Timeline()
+        try await onFreshThread { loop in
+            let source = loop.source { work(for: .milliseconds(2)) }
+            let timer = loop.after(.seconds(1000)) {}
+            #expect(source.description.contains("calls = (not recorded), "))
+            timeline.start()
+            #expect(source.description.contains("calls = 0, total = 0 s, longest = 0 s, lateness = 0 s, "))
+            for _ in 0..<3 {
+                source.signal()
+                loop.run(for: .zero)
+            }
+            timer.fireDate = GRunLoop.now.advanced(by: .milliseconds(-5))
+            loop.run(for: .zero)
+            let (text, late) = (source.description, timer.description)
+            timeline.stop()
+            let pattern = #/calls = 3, total = 0\.(\d+) s, longest = 0\.(\d+) s, /#
+            let numbers = try #require(text.firstMatch(of: pattern))
+            #expect(numbers.1 >= "006" && numbers.2 >= "002" && numbers.2 <= numbers.1, "\(text)")
+            #expect(late.contains("calls = 1, "), "\(late)")
+            #expect(source.description.contains("calls = (not recorded), "))
+        }
+    }
+
     @Test("a label that is given later is the one that is shown")
     func relabelled() async throws {
         let timeline = GRunLoop.Timeline()
@@ -308,11 +333,11 @@ extension TimelinePicture.Span {
         }
     }
 
-    @Test("loops of many threads are in one picture; of those that have ended the last 256 are kept")
+    @Test("loops of many threads are in one picture; of those that have ended the last 100 are kept")
     func manyThreads() async throws {
         let timeline = GRunLoop.Timeline(limit: 0)
         timeline.start()
-        for _ in 0..<300 {
+        for _ in 0..<150 {
             LoopThread { loop in
                 loop.perform {}
                 loop.run(for: .zero)
@@ -320,7 +345,7 @@ extension TimelinePicture.Span {
         }
         timeline.stop()
         let picture = timeline.picture
-        #expect(picture.loops.count >= 256 && picture.loops.count < 300 && picture.droppedCount >= 43)
+        #expect(picture.loops.count >= 100 && picture.loops.count < 150 && picture.droppedCount >= 49)
         #expect(picture.loops.allSatisfy { $0.spans.allSatisfy { $0.end <= picture.duration } })
     }
 

@@ -139,6 +139,7 @@ struct ForkScene {
     let signal = try? GRunLoop.SignalSource(SIGUSR2) { _, _ in }
     let child = try? GRunLoop.ChildSource(pid: TestSupport.fork { 0 }) { _, _ in }
     let trace = GRunLoop.Trace()
+    let timeline = GRunLoop.Timeline()
     let thread: GRunLoop.Thread?
     let monitor: GRunLoop.StallMonitor?
     let executor: GRunLoop.Executor

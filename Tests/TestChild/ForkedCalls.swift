@@ -434,6 +434,19 @@ extension ForkScene {
             silent("StallMonitor.hasFrames") { monitor?.hasFrames == true },
             silent("StallMonitor.reports") { _ = monitor?.reports },
             silent("StallMonitor.end") { monitor?.end() },
+            silent("Timeline.init") { !GRunLoop.Timeline().isRecording },
+            said("Timeline.start") { timeline.start() },
+            silent("Timeline.stop") { timeline.stop() },
+            silent("Timeline.isRecording") { !timeline.isRecording },
+            silent("Timeline.write") {
+                do throws(GRunLoop.Timeline.WriteError) {
+                    try timeline.write(to: "/dev/null", as: .html)
+                    return false
+                } catch { return error == .forked }
+            },
+            silent("Timeline.description") {
+                GRunLoop.Timeline.WriteError.forked.description.contains("forked")
+            },
             said("Thread.stop") { thread?.stop() },
             said("Thread.join") { thread?.join() },
         ]

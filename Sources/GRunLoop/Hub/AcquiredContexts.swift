@@ -17,6 +17,10 @@ struct AcquiredContexts {
         version == self.version && isComplete
     }
 
+    /// Whether others are wanted than at the last ``update(to:version:)``. Not whether one that was refused then can be
+    /// had now.
+    func isOutdated(_ version: Int) -> Bool { version != self.version }
+
     /// Acquires the `wanted` contexts and releases all others. One that another thread owns is left out, and tried
     /// again next time.
     mutating func update(to wanted: __owned [ServedContext], version: Int) {

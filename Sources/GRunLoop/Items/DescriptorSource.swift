@@ -201,7 +201,7 @@ extension GRunLoop.DescriptorSource: CustomStringConvertible {
     ///
     /// Threads: any. The corresponding Core Foundation function is `CFCopyDescription`.
     public var description: String {
-        "<GRunLoop.\(type(of: self)) \(hexAddress(self))>{\(Labels.part(of: self))valid = \(yesNo(isValid)), "
+        "<GRunLoop.\(type(of: self)) \(hexAddress(self))>{\(facts(of: self))valid = \(yesNo(isValid)), "
             + "context = {version = 1, \(subject.kind) = \(subject.number), conditions = \(conditions), "
             + "perform = closure}}"
     }

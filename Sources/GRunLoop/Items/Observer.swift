@@ -123,7 +123,7 @@ extension GRunLoop.Observer: CustomStringConvertible {
     ///
     /// Threads: any. The corresponding Core Foundation function is `CFCopyDescription`.
     public var description: String {
-        "<GRunLoop.Observer \(hexAddress(self))>{\(Labels.part(of: self))valid = \(yesNo(isValid)), "
+        "<GRunLoop.Observer \(hexAddress(self))>{\(facts(of: self))valid = \(yesNo(isValid)), "
             + "activities = 0x" + String(activities.rawValue, radix: 16)
             + ", repeats = \(yesNo(repeats)), order = \(order), callout = closure}"
     }

@@ -261,7 +261,7 @@ extension GRunLoop.Port: CustomStringConvertible {
     /// Threads: any. The corresponding Core Foundation function is `CFCopyDescription`.
     public var description: String {
         guard !Fork.isChild else { return "<GRunLoop.Port \(hexAddress(self))>{forked}" }
-        return "<GRunLoop.Port \(hexAddress(self))>{\(Labels.part(of: self))valid = \(yesNo(isValid)), "
+        return "<GRunLoop.Port \(hexAddress(self))>{\(facts(of: self))valid = \(yesNo(isValid)), "
             + "count = \(inbox.count), context = {version = 1, perform = \(handler == nil ? "none" : "closure")}}"
     }
 }

@@ -191,7 +191,7 @@ extension GRunLoop.Source: CustomStringConvertible {
     /// Threads: any. The corresponding Core Foundation function is `CFCopyDescription`.
     public var description: String {
         let (signalled, valid) = Fork.isChild ? (false, false) : (isSignalled, isValid)
-        return "<GRunLoop.Source \(hexAddress(self))>{\(Labels.part(of: self))signalled = \(yesNo(signalled)), "
+        return "<GRunLoop.Source \(hexAddress(self))>{\(facts(of: self))signalled = \(yesNo(signalled)), "
             + "valid = \(yesNo(valid)), order = \(order), context = {version = 0, perform = closure, schedule = "
             + "\(schedule == nil ? "none" : "closure"), cancel = \(cancel == nil ? "none" : "closure")}}"
     }

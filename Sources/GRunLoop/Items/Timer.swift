@@ -273,7 +273,7 @@ extension GRunLoop.Timer: CustomStringConvertible {
         let state =
             "valid = \(yesNo(valid)), firing = \(yesNo(firing)), interval = \(interval), tolerance = \(tolerance)"
         return
-            "<GRunLoop.Timer \(hexAddress(self))>{\(Labels.part(of: self))\(state), next fire date = \(ahead) s from "
+            "<GRunLoop.Timer \(hexAddress(self))>{\(facts(of: self))\(state), next fire date = \(ahead) s from "
             + "now (@ \(date)), callout = closure}"
     }
 }

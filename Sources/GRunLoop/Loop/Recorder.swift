@@ -141,7 +141,7 @@ final class Recorder: @unchecked Sendable {
         }
     }
 
-    func counts(of item: AnyObject) -> cgrun_counts {
-        cgrun_ring_counts_of(ring, UInt64(UInt(bitPattern: ObjectIdentifier(item))))
+    func counts(of item: ObjectIdentifier) -> cgrun_counts {
+        cgrun_ring_counts_of(ring, UInt64(UInt(bitPattern: item)))
     }
 }

@@ -6,7 +6,7 @@ import Glibc
 import Synchronization
 
 /// From its start on each loop that does something has a recorder in it, made on the loop's own thread.
-final class Recording: @unchecked Sendable {
+final class Recording: CallCounter, @unchecked Sendable {
     private static let lock = Lock.take()
     /// The one that is under way. Guarded by `lock`.
     nonisolated(unsafe) private static var current: Recording?
@@ -16,7 +16,7 @@ final class Recording: @unchecked Sendable {
     nonisolated(unsafe) private static var lastNumber: UInt64 = 0
 
     /// How many loops that have ended are kept.
-    private static let mostEnded = 256
+    private static let mostEnded = 100
 
     /// How many records of a loop are kept, a power of two.
     let limit: UInt32
@@ -54,6 +54,7 @@ final class Recording: @unchecked Sendable {
             number = Self.lastNumber
             Self.current = self
             Self.currentNumber.store(number, ordering: .relaxed)
+            CallCounts.count(by: self)
             return former
         }
         withExtendedLifetime(former) {}
@@ -65,6 +66,7 @@ final class Recording: @unchecked Sendable {
             guard Self.current === self else { return nil }
             Self.count(-1)
             Self.currentNumber.store(0, ordering: .relaxed)
+            CallCounts.count(by: nil)
             return Self.current.take()
         }
         withExtendedLifetime(former) {}
@@ -97,8 +99,18 @@ final class Recording: @unchecked Sendable {
         lock.withLock { (recorders.map(\.self), droppedCount) }
     }
 
-    /// Of the recording that is under way.
-    static var currentRecorders: [Recorder] { lock.withLock { current }?.content.recorders ?? [] }
+    func counts(of item: ObjectIdentifier) -> cgrun_counts? {
+        // It may be called by several loops.
+        let all = content.recorders.map { $0.counts(of: item) }.filter { $0.calls > 0 }
+        guard var sum = all.first else { return nil }
+        for counts in all.dropFirst() {
+            sum.calls += counts.calls
+            sum.total += counts.total
+            sum.longest = max(sum.longest, counts.longest)
+            sum.latest = max(sum.latest, counts.latest)
+        }
+        return sum
+    }
 
     /// How many there are to whom a loop that does something matters.
     static func count(_ change: Int32) {

@@ -191,7 +191,7 @@ extension GRunLoop {
             let servesMainQueue = servesMainQueueLocked(mode)
             if mustExplainStrandedLocked(mode) { explainStrandedLocked() }
             // The lock was given up, last time or just now: whoever added a context meanwhile found no sleep to end.
-            acquireContextsLocked(frame, mode)
+            if frame.contexts.isOutdated(mode.contextsVersion) { acquireContextsLocked(frame, mode) }
             var until = deadline == .min ? deadline : wakeUpTimeLocked(frame, mode, deadline)
             let contexts = frame.contexts.list
             // Other threads own every context of the run. If there is no descriptor to wake the loop either, it polls
@@ -230,6 +230,7 @@ extension GRunLoop {
                 return Found(contexts: result.readyContexts, item: item)
             }
             if let stuck = poller.stuckDescriptor { Self.endForClosedDescriptor(stuck) }
+            acquireContextsLocked(frame, mode)
         }
     }
 

@@ -103,6 +103,8 @@ enum LoopDescription {
 
     private static func withoutNumbers(_ line: Substring) -> String {
         String(line)
+            // What an item has cost is known while the tour is recorded.
+            .replacing(/calls = .+?, (total = .+? s, longest = .+? s, lateness = .+? s, )?/, with: "")
             .replacing(/0x[0-9a-f]{6,}/, with: "0xN")
             .replacing(/-?[0-9]+\.[0-9]{9} s/, with: "N s")
             .replacing(/@ [0-9]+/, with: "@ N")

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a record of a timeline costs: blocks of which each enqueues the next, recorded and not, in turns.
+
+import GRunLoop
+import Glibc
+
+extension Probe {
+    /// Prints the median of the rounds' differences, by record.
+    static func records(_ rounds: Int) throws {
+        let blocks = 100_000
+        _ = chain(blocks)
+        let timeline = GRunLoop.Timeline()
+        var costs: [Int] = []
+        for _ in 0..<rounds {
+            let plain = chain(blocks)
+            timeline.start()
+            let recorded = chain(blocks)
+            timeline.stop()
+            costs.append(Int((recorded - plain) / .nanoseconds(1)))
+        }
+        let each = Double(costs.sorted()[rounds / 2]) / Double(blocks)
+        let count = try recordsOfABlock()
+        let cost = each / count
+        print(
+            "records: \(rounded(each)) ns a block, which are \(rounded(count)) records: \(rounded(cost)) ns a record")
+    }
+
+    private static func rounded(_ value: Double) -> String { String((value * 10).rounded() / 10) }
+
+    /// By the trace events: a run is two records, all else in this chain is one.
+    private static func recordsOfABlock() throws -> Double {
+        let (timeline, blocks) = (GRunLoop.Timeline(), 1000)
+        timeline.start()
+        _ = chain(blocks)
+        timeline.stop()
+        let path = "/tmp/grun-probe-\(getpid()).json"
+        try timeline.write(to: path, as: .chromeJSON)
+        defer { unlink(path) }
+        guard let file = fopen(path, "r") else { return .nan }
+        defer { fclose(file) }
+        var count = 0
+        while let line = readLine(from: file) {
+            if line.contains("\"ph\":\"X\"") || line.contains("\"ph\":\"i\"") { count += 1 }
+        }
+        return Double(count) / Double(blocks)
+    }
+
+    private static func readLine(from file: UnsafeMutablePointer<FILE>) -> String? {
+        var buffer = [CChar](repeating: 0, count: 4096)
+        return fgets(&buffer, Int32(buffer.count), file).map { String(cString: $0) }
+    }
+
+    /// How long they take.
+    private static func chain(_ count: Int) -> Duration {
+        let loop = GRunLoop.main
+        nonisolated(unsafe) var left = count
+        @Sendable func step() {
+            left -= 1
+            if left > 0 {
+                loop.perform { step() }
+            } else {
+                loop.stop()
+            }
+        }
+        let source = GRunLoop.Source {}
+        loop.add(source, forMode: .default)
+        defer { loop.remove(source, forMode: .default) }
+        loop.perform { step() }
+        let begin = GRunLoop.now
+        while left > 0 {
+            loop.wakeUp()
+            loop.run(for: .zero)
+        }
+        return begin.duration(to: GRunLoop.now)
+    }
+}
