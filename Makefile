@@ -14,6 +14,8 @@ C_PACKAGES := binutils pkg-config gcc libgirepository1.0-dev gobject-introspecti
 C_CHECK_PACKAGES := g++ gi-docgen patchelf python3-gi valgrind xauth
 # The peers of the benchmarks.
 BENCH_PACKAGES := gcc pkg-config libuv1-dev libev-dev libevent-dev libsystemd-dev util-linux dbus-daemon
+# What opens the page of a timeline.
+PICTURE_PACKAGES := chromium fonts-dejavu-core python3 python3-venv
 # What the GTK examples need, and what shows them.
 GTK_PACKAGES := libgtk-3-dev libgtk-4-dev xvfb weston
 
@@ -29,7 +31,8 @@ define install
 endef
 
 .PHONY: demo test build install uninstall c-reference format lint glib-api items items-bite oracle turns idle hosted \
-	stalls trace-cost stable soak docs fuzz kill-ports test-tsan test-asan test-sanitizers test-gtk test-c test-debian \
+	stalls records inspect-pictures trace-cost stable soak docs fuzz kill-ports test-tsan test-asan test-sanitizers \
+	test-gtk test-c test-debian \
 	counts bench bench-quick bench-build deps check-deps gtk-deps c-deps clean
 
 ## Builds and runs the tour of self-checking scenarios.
@@ -75,6 +78,11 @@ docs: deps
 	@$(call install,$(DOCS_PACKAGES))
 	scripts/docs
 
+## The page of a timeline in a browser: it is opened, clicked and zoomed. SCREENSHOTS=1: the picture of README.md anew.
+inspect-pictures: deps
+	@$(call install,$(PICTURE_PACKAGES))
+	scripts/inspect-pictures
+
 ## The reference of the C interface, from the comments of its header, in .build/c-reference.
 c-reference: c-deps
 	@$(call install,gi-docgen)
@@ -115,7 +123,11 @@ hosted: check-deps gtk-deps
 stalls: deps
 	scripts/stalls
 
-## What the trace recorder and the stall monitor cost while they are off.
+## What a record of a timeline costs.
+records: deps
+	scripts/records
+
+## What the trace recorder, the timeline and the stall monitor cost while they are off.
 trace-cost: check-deps
 	scripts/trace-cost
 

@@ -55,6 +55,7 @@ let package = Package(
         .executableTarget(name: "gio-echo", dependencies: [cInterface, glib], cSettings: strictC),
         .executableTarget(name: "gtk3-host", dependencies: [cInterface, "CGtk3"], cSettings: strictC),
         .executableTarget(name: "gtk4-host", dependencies: [cInterface, "CGtk4"], cSettings: strictC),
+        .executableTarget(name: "gtk4-stall", dependencies: [cInterface, "CGtk4"], cSettings: strictC),
 
         // No toolkit: a program in C that knows nothing of the library, and a plug-in in Swift that it loads.
         .target(name: "swift-plugin", dependencies: [loop], swiftSettings: strict),

@@ -8,6 +8,8 @@ import Glibc
 extension HostChecks {
     func checkStalls() {
         let reports = Reports()
+        let timeline = GRunLoop.Timeline()
+        timeline.start()
         do throws(GRunLoop.StallMonitor.StartError) {
             let monitor = try GRunLoop.StallMonitor(.main, threshold: .milliseconds(200)) { reports.note($0) }
             checkStall("a callback of GTK's", reports, callout: .host, label: "a click", in: "handleClick") {
@@ -23,6 +25,8 @@ extension HostChecks {
                 GRunLoop.main.add(timer, forMode: .default)
             }
             monitor.end()
+            timeline.stop()
+            checkTimeline(timeline)
             try checkFlood()
         } catch {
             report.fact("stalls", false, "\(error)")
@@ -44,6 +48,33 @@ extension HostChecks {
             told.map(\.isOver) == [false, true] && told[0].frames.contains { $0.description.contains(function) }
         let what = "a stall of 300 ms in \(what)"
         report.fact(what, isRight, told.map { isRight ? $0.summary : $0.description }.joined(separator: "; "))
+    }
+
+    /// Both stalls are in the picture: ours by its label, the callback of GTK's as work of the host.
+    private func checkTimeline(_ timeline: GRunLoop.Timeline) {
+        let path = "/tmp/grun-host-checks-\(getpid()).json"
+        defer { unlink(path) }
+        do throws(GRunLoop.Timeline.WriteError) { try timeline.write(to: path, as: .chromeJSON) } catch {
+            return report.fact("timeline", false, "\(error)")
+        }
+        for name in ["autosave", "host"] {
+            let longest = longestEvent(name, in: path)
+            report.fact("300 ms of \(name) in a timeline", (290..<2000).contains(longest), "\(longest) ms in one piece")
+        }
+    }
+
+    /// Of a file of trace events, an event a line; in milliseconds.
+    private func longestEvent(_ name: String, in path: String) -> Double {
+        guard let file = fopen(path, "r") else { return 0 }
+        defer { fclose(file) }
+        var longest = 0.0
+        var buffer = [CChar](repeating: 0, count: 4096)
+        while let text = fgets(&buffer, Int32(buffer.count), file) {
+            let line = String(cString: text)
+            guard line.contains("\"name\":\"\(name)\""), let key = line.firstRange(of: "\"dur\":") else { continue }
+            longest = max(longest, (Double(line[key.upperBound...].prefix { $0 != "," && $0 != "}" }) ?? 0) / 1000)
+        }
+        return longest
     }
 
     /// Many short callouts from a thread, for twice as long as the threshold.
