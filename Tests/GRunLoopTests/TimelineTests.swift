@@ -44,6 +44,7 @@ extension TimelinePicture.Span {
             source.signal()
             loop.run(for: .milliseconds(20))
             timeline.stop()
+            work(for: .milliseconds(5))
 
             let picture = timeline.picture
             let mine = try #require(picture.mine)
@@ -59,7 +60,8 @@ extension TimelinePicture.Span {
             #expect(picture.callouts(mine, "source", label: "the source").count == 1)
             #expect(picture.callouts(mine, "observer").count == 1)
             let runs = mine.spans.filter { $0.kind == .run }
-            #expect(runs.count == 1 && runs[0].contains(block) && runs[0].contains(fires[0]))
+            #expect(runs.count == 1 && picture.duration - runs[0].end >= 5_000_000)
+            #expect(runs[0].contains(block) && runs[0].contains(fires[0]))
             let sleeps = mine.spans.filter { $0.kind == .sleep }
             #expect(!sleeps.isEmpty && sleeps.allSatisfy { runs[0].contains($0) && $0.depth == 1 })
             let stages = mine.marks.map { GRunLoop.Trace.Stage.all[$0.stage] }
