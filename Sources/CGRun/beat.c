@@ -5,6 +5,8 @@
 
 #include "cgrun-inspect.h"
 
+#include "cgrun.h"
+
 #include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
@@ -124,6 +126,13 @@ void cgrun_beat_note_poll(cgrun_beat *beat)
     __atomic_store_n(&beat->host_polls, 1, __ATOMIC_SEQ_CST);
 }
 
+/// Not in a forked child, where another thread may have the ring for ever.
+static void record_poll(const cgrun_beat *beat, cgrun_record_kind kind)
+{
+    if (beat->ring != NULL && !cgrun_has_forked())
+        cgrun_ring_put(beat->ring, kind, 0, 0);
+}
+
 static gboolean beat_prepare(GSource *source, gint *timeout)
 {
     cgrun_beat *beat = ((BeatSource *)source)->beat;
@@ -131,8 +140,7 @@ static gboolean beat_prepare(GSource *source, gint *timeout)
     if (is_elsewhere(beat))
         return FALSE;
     __atomic_store_n(&beat->host_polls, 1, __ATOMIC_SEQ_CST);
-    if (beat->ring != NULL)
-        cgrun_ring_put(beat->ring, CGRUN_RECORD_POLL, 0, 0);
+    record_poll(beat, CGRUN_RECORD_POLL);
     return FALSE;
 }
 
@@ -146,8 +154,7 @@ static gboolean beat_check(GSource *source)
     __atomic_store_n(&beat->count, cgrun_beat_count(beat) + 1, __ATOMIC_SEQ_CST);
     if (__atomic_load_n(&beat->wants, __ATOMIC_SEQ_CST) & (CGRUN_BEAT_PARKED | CGRUN_BEAT_UNKNOWN))
         cgrun_beat_answer(beat);
-    if (beat->ring != NULL)
-        cgrun_ring_put(beat->ring, CGRUN_RECORD_POLLED, 0, 0);
+    record_poll(beat, CGRUN_RECORD_POLLED);
     return FALSE;
 }
 

@@ -36,6 +36,11 @@ char *cgrun_copy_timeline_path(void)
     if (text == NULL || *text == '\0')
         return NULL;
     GString *path = g_string_new(NULL);
+    // The program may go to another folder before it ends.
+    if (*text != '/') {
+        g_autofree char *folder = g_get_current_dir();
+        g_string_printf(path, "%s/", folder);
+    }
     for (const char *next; (next = strstr(text, "%p")) != NULL; text = next + 2) {
         g_string_append_len(path, text, next - text);
         g_string_append_printf(path, "%d", (int)getpid());

@@ -170,14 +170,27 @@ void cgrun_ring_put(cgrun_ring *ring, cgrun_record_kind kind, uint32_t item, int
 {
     int64_t now = cgrun_now();
     uint32_t depth = ring->depth < CGRUN_RING_DEEPEST ? ring->depth : CGRUN_RING_DEEPEST;
-    // A host polls inside a callout that goes on, if a foreign loop runs there; what is entered is deeper than it.
-    if (kind != CGRUN_RECORD_POLL && kind != CGRUN_RECORD_POLLED && kind != CGRUN_RECORD_ENTER)
+    switch (kind) {
+    case CGRUN_RECORD_POLL:
+    case CGRUN_RECORD_POLLED:
+        // Else it is a run's own poll.
+        if (depth != 0 && ring->open_depth != depth)
+            return;
+        break;
+    case CGRUN_RECORD_ENTER:
+    case CGRUN_RECORD_WOKEN:
+        // The callout goes on: what is entered is deeper, and a foreign loop inside it may have been woken.
+        break;
+    default:
         end_callouts(ring, depth, now);
+    }
     if (kind == CGRUN_RECORD_CALLOUT)
         extra = begin_callout(ring, depth, item, extra, now);
     if (ring->head == ring->size && ring->size < ring->limit)
         grow(ring);
     cgrun_record *record = &ring->records[ring->head & (ring->size - 1)];
+    // Whoever sees a part of this record sees the head that the last one has published.
+    __atomic_thread_fence(__ATOMIC_RELEASE);
     PUT(record->time, now);
     PUT(record->extra, extra);
     PUT(record->item, item);
@@ -239,10 +252,13 @@ static uint32_t number_of(const cgrun_ring *ring, uint64_t key)
     return ring->places[place_of(ring->places, ring->place_count, ring->items, key)];
 }
 
+uint32_t cgrun_ring_known_item(const cgrun_ring *ring, uint64_t key) { return number_of(ring, key); }
+
 uint32_t cgrun_ring_item(const cgrun_ring *ring, uint64_t recording, uint64_t key, uint64_t labels)
 {
     uint32_t number = ring->recording == recording ? number_of(ring, key) : 0;
-    return ring->items[number].labels == labels ? number : 0;
+    // What is known by its code has no label.
+    return (key & 1) != 0 || ring->items[number].labels == labels ? number : 0;
 }
 
 uint32_t cgrun_ring_item_count(const cgrun_ring *ring) { return ring->item_count; }

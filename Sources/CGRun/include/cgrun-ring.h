@@ -12,9 +12,9 @@ G_BEGIN_DECLS
 
 /// What happened. A callout and a sleep last until the next record that is no deeper.
 typedef enum {
-    /// A run, or a host's dispatch of the loop, goes on the stack: the depth counts it.
+    /// A run, or a host's dispatch of the loop, goes on the stack: the depth counts it. `extra`: a cgrun_driver.
     CGRUN_RECORD_ENTER,
-    /// It leaves the stack: the depth still counts it.
+    /// It leaves the stack: the depth still counts it. `extra`: the same.
     CGRUN_RECORD_LEAVE,
     /// `extra`: the stage.
     CGRUN_RECORD_STAGE,
@@ -26,10 +26,17 @@ typedef enum {
     CGRUN_RECORD_AWAKE,
     /// A thread has ended the sleep: `item` is the thread, `extra` when it did.
     CGRUN_RECORD_WOKEN,
-    /// A host's iteration polls, and has polled.
+    /// A host's iteration polls, and has polled: outside of all runs, or in a foreign loop inside a callout.
     CGRUN_RECORD_POLL,
     CGRUN_RECORD_POLLED
 } cgrun_record_kind;
+
+typedef enum {
+    /// A run of ours; in a callback of a host's; a host's dispatch.
+    CGRUN_DRIVER_LOOP,
+    CGRUN_DRIVER_LOOP_IN_HOST,
+    CGRUN_DRIVER_HOST
+} cgrun_driver;
 
 typedef struct {
     int64_t time;
@@ -73,6 +80,8 @@ bool cgrun_ring_put_in(cgrun_ring *ring, uint64_t recording, const void *mode, c
 /// The number of an item, in a ring of that recording, whose label was read when so many had been given; else 0.
 uint32_t cgrun_ring_item(const cgrun_ring *ring, uint64_t recording, uint64_t key, uint64_t labels);
 
+/// The number of an item, whatever its label; 0 if it has none.
+uint32_t cgrun_ring_known_item(const cgrun_ring *ring, uint64_t key);
 /// Numbers an item, whose number it returns; 0 without memory. One that has a number keeps it.
 uint32_t cgrun_ring_add_item(cgrun_ring *ring, uint64_t key, uint64_t labels);
 /// Forgets the items of which the ring has no record any more. Calls the function with the number of each.

@@ -3,14 +3,14 @@
 
 enum FunctionName {
     /// "closure #1 in Worker.init(asking:)", for a demangled name of Swift's; another one as it is. Nil if it is a
-    /// function of this library: that says nothing to the program.
+    /// function of this library, or the compiler's: that says nothing to the program.
     static func brief(_ full: String) -> String? {
         var rest = full[...]
         var closures = ""
-        for prefix in ["partial apply forwarder for ", "reabstraction thunk helper from "] where rest.hasPrefix(prefix)
-        {
-            rest = rest.dropFirst(prefix.count)
-        }
+        let forwarder = "partial apply forwarder for "
+        if rest.hasPrefix(forwarder) { rest = rest.dropFirst(forwarder.count) }
+        // It hides what it calls.
+        if rest.hasPrefix("reabstraction thunk") { return nil }
         while rest.hasPrefix("closure #"), let end = outermost(" in ", in: rest) {
             closures += rest.prefix { $0 != " " } + " " + rest.dropFirst(8).prefix { $0 != " " } + " in "
             rest = rest[end.upperBound...]

@@ -3,6 +3,7 @@
 
 import CGRun
 import Glibc
+import Synchronization
 
 /// JSON, as it may stand in a page: nothing in a string can end a script.
 struct JSONText {
@@ -39,6 +40,7 @@ struct JSONText {
 
     /// Nanoseconds as microseconds: 1234.567.
     mutating func microseconds(_ span: Nanoseconds) {
+        let span = max(0, span)
         number(span / 1000)
         let rest = String(span % 1000)
         raw(".")
@@ -70,21 +72,33 @@ struct OutputFile {
     var name: String { path.withUnsafeBufferPointer { String(cString: $0.baseAddress.unsafelyUnwrapped) } }
 
     /// 0, or why it could not be written; then what was there is there still. A device or a pipe is written to as it
-    /// is.
+    /// is. A link stays one, and a file keeps its mode.
     func write(_ parts: [UnsafeRawBufferPointer]) -> Int32 {
         var status = stat()
-        if stat(path, &status) == 0, status.st_mode & S_IFMT != S_IFREG {
-            guard status.st_mode & S_IFMT != S_IFDIR else { return EISDIR }
-            return Self.write(parts, path, O_WRONLY | O_CLOEXEC)
+        guard stat(path, &status) == 0 else {
+            return path.count > 1 ? replace(path, parts, mode: nil) : ENOENT
         }
-        let temporary: [CChar] = path.dropLast() + ".\(getpid()).part".utf8CString
-        let flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC
-        var error = Self.write(parts, temporary, flags)
-        if error == EEXIST {
-            // Of another process with this number, which has been killed.
-            unlink(temporary)
-            error = Self.write(parts, temporary, flags)
+        switch status.st_mode & S_IFMT {
+        case S_IFREG:
+            guard let known = realpath(path, nil) else { return errno }
+            defer { free(known) }
+            return replace(OutputFile(known).path, parts, mode: status.st_mode & 0o777)
+        case S_IFDIR: return EISDIR
+        default: return Self.write(parts, path, O_WRONLY | O_CLOEXEC)
         }
+    }
+
+    private static let count = Atomic(0)
+
+    /// By another file in the same folder.
+    private func replace(_ path: [CChar], _ parts: [UnsafeRawBufferPointer], mode: mode_t?) -> Int32 {
+        let folder = path[..<(path.lastIndex(of: CChar(UInt8(ascii: "/"))).map { $0 + 1 } ?? 0)]
+        let number = Self.count.add(1, ordering: .relaxed).newValue
+        let temporary = Array(folder) + Array(".grun-\(getpid())-\(number).part".utf8CString)
+        var error = Self.write(parts, temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC)
+        // Of another process with this number, which was killed: the next one is free.
+        if error == EEXIST { return number % 64 == 0 ? error : replace(path, parts, mode: mode) }
+        if error == 0, let mode, chmod(temporary, mode) != 0 { error = errno }
         if error == 0, rename(temporary, path) != 0 { error = errno }
         if error != 0 { unlink(temporary) }
         return error

@@ -32,7 +32,7 @@ extension TimelinePicture {
             text.string(thread.value)
         }
         text.raw("},\"loops\":")
-        text.list(loops) { $0.loop($1, to: duration, among: loops) }
+        text.list(loops) { $0.loop($1, among: loops) }
         text.raw("}")
         return text
     }
@@ -114,7 +114,7 @@ extension JSONText {
     }
 
     fileprivate mutating func loop(
-        _ loop: TimelinePicture.Loop, to end: Nanoseconds, among loops: [TimelinePicture.Loop]
+        _ loop: TimelinePicture.Loop, among loops: [TimelinePicture.Loop]
     ) {
         raw("{\"name\":")
         string(loop.name)
@@ -124,7 +124,7 @@ extension JSONText {
         raw(",\"from\":")
         number(loop.from)
         raw(",\"to\":")
-        number(end)
+        number(loop.to)
         raw(",\"overwritten\":")
         number(loop.overwritten)
         raw(",\"spans\":")
@@ -138,7 +138,11 @@ extension JSONText {
         list(loop.marks) { $0.numbers([$1.time, Int64($1.stage), Int64($1.depth)]) }
         raw(",\"wakeUps\":")
         list(loop.wakeUps) { text, wakeUp in
-            let sender = loops.firstIndex { $0.thread == wakeUp.thread } ?? -1
+            // Numbers of threads come again.
+            let sender =
+                loops.lastIndex {
+                    $0.thread == wakeUp.thread && ($0.from...$0.to).contains(wakeUp.sent)
+                } ?? -1
             text.numbers([wakeUp.sent, wakeUp.received, Int64(wakeUp.thread), Int64(sender)])
         }
         raw("}")

@@ -19,6 +19,7 @@ struct TimelinePicture {
         enum Kind: Int { case run, callout, sleep, host }
         let kind: Kind
         let begin: Nanoseconds
+        /// Before its begin: it is none.
         var end: Nanoseconds
         let depth: Int
         /// -1: none is known.
@@ -45,6 +46,7 @@ struct TimelinePicture {
         let thread: Int32
         let isHosted: Bool
         let from: Nanoseconds
+        let to: Nanoseconds
         /// How many records there were before that, and are no more.
         let overwritten: UInt64
         let spans: [Span]
@@ -66,22 +68,24 @@ struct TimelinePicture {
 
     private var modeNumbers: [String: Int] = [:]
     private var names: [UInt: String?] = [:]
+    private var lookedUp: Set<Int32> = []
 
     init(of recording: Recording, now: Nanoseconds) {
         program = cgrun_program().map { String(cString: $0) } ?? "program"
         process = getpid()
-        start = recording.startTime
-        duration = now - recording.began
+        let times = recording.times(at: now)
+        start = times.clock
+        duration = times.end - times.began
         let content = recording.content
         droppedCount = content.droppedCount
         for isMain in [true, false] {
             for recorder in content.recorders where recorder.isMain == isMain {
-                add(recorder, from: recording.began, to: now)
+                add(recorder, from: times.began, to: min(times.end, recorder.endTime))
             }
         }
     }
 
-    private mutating func add(_ recorder: Recorder, from began: Nanoseconds, to now: Nanoseconds) {
+    private mutating func add(_ recorder: Recorder, from began: Nanoseconds, to end: Nanoseconds) {
         let (records, lost, content) = recorder.read()
         let own = content.modes.map { number(ofMode: $0) }
         var itemNumbers: [UInt32: Int] = [:]
@@ -91,16 +95,17 @@ struct TimelinePicture {
         }
         var spans = SpanMaker(began: began, modes: own, items: itemNumbers)
         // What came while the loops were read, one after the other, is not in the picture.
-        for record in records where record.time <= now { spans.add(record) }
-        spans.finish(at: now)
+        for record in records where record.time <= end { spans.add(record) }
+        spans.finish(at: end)
         threads[recorder.thread] = threadName(recorder)
-        for wakeUp in spans.wakeUps where threads[wakeUp.thread] == nil {
+        for wakeUp in spans.wakeUps where lookedUp.insert(wakeUp.thread).inserted && threads[wakeUp.thread] == nil {
             threads[wakeUp.thread] = Self.name(ofThread: wakeUp.thread)
         }
         loops.append(
             Loop(
                 name: name(of: recorder), thread: recorder.thread, isHosted: recorder.wasHosted,
-                from: max(0, (records.first?.time ?? now) - began), overwritten: lost, spans: spans.spans,
+                from: max(0, (records.first?.time ?? end) - began), to: max(0, end - began), overwritten: lost,
+                spans: spans.spans.filter { $0.end >= $0.begin },
                 marks: spans.marks, wakeUps: spans.wakeUps))
     }
 
@@ -134,7 +139,8 @@ struct TimelinePicture {
 
     /// Now, or as it was when the recording of its loop began: it may have ended.
     private func threadName(_ recorder: Recorder) -> String {
-        Self.name(ofThread: recorder.thread) ?? recorder.threadName
+        // The number of one that has ended may be another's.
+        recorder.hasEnded ? recorder.threadName : Self.name(ofThread: recorder.thread) ?? recorder.threadName
     }
 
     private static func name(ofThread thread: Int32) -> String? {
@@ -160,6 +166,7 @@ private struct SpanMaker {
     private(set) var wakeUps: [TimelinePicture.WakeUp] = []
     /// Where in `spans` those are that have not ended, the innermost last.
     private var open: [Int] = []
+    /// A host has the thread, where no run of ours has.
     private var isHosted = false
 
     init(began: Nanoseconds, modes: [Int], items: [UInt32: Int]) {
@@ -173,15 +180,25 @@ private struct SpanMaker {
         let depth = Int(record.depth)
         switch cgrun_record_kind(UInt32(record.kind)) {
         case CGRUN_RECORD_ENTER:
+            if depth == 1, record.extra == Int64(CGRUN_DRIVER_LOOP.rawValue) {
+                // No host is below it: it has ended, nobody knows when.
+                isHosted = false
+                dropHost()
+            }
             close(from: depth == 1 ? 0 : depth, at: time)
             begin(.run, record, time)
         case CGRUN_RECORD_LEAVE:
+            closeInner(of: depth, at: time)
             close(from: depth, at: time)
             // The host has the thread again.
             if depth == 1, isHosted { begin(.host, record, time, depth: 0) }
+            if depth > 1, record.extra == Int64(CGRUN_DRIVER_HOST.rawValue) { begin(.host, record, time) }
         case CGRUN_RECORD_STAGE:
             closeInner(of: depth, at: time)
-            marks.append(.init(time: time, stage: Int(record.extra), depth: depth))
+            let stage = Int(record.extra)
+            if GRunLoop.Trace.Stage.all.indices.contains(stage) {
+                marks.append(.init(time: time, stage: stage, depth: depth))
+            }
         case CGRUN_RECORD_CALLOUT:
             closeInner(of: depth, at: time)
             begin(.callout, record, time)
@@ -230,7 +247,15 @@ private struct SpanMaker {
 
     /// What goes on in the run of that depth, which stays open itself.
     private mutating func closeInner(of depth: Int, at time: Nanoseconds) {
+        dropHost()
         end(at: time) { $0.depth > depth || $0.depth == depth && $0.kind != .run }
+    }
+
+    /// The foreign loop has ended since its last poll, nobody knows when: what followed may be the callout's own.
+    private mutating func dropHost() {
+        guard let last = open.last, spans[last].kind == .host else { return }
+        spans[last].end = spans[last].begin - 1
+        open.removeLast()
     }
 
     private mutating func end(at time: Nanoseconds, _ isOver: (Span) -> Bool) {

@@ -62,7 +62,7 @@ struct Sleep {
     mutating func kick(_ loop: GRunLoop) -> Kick? {
         guard !isKicked, let waker else { return nil }
         isKicked = true
-        if _slowPath(cgrun_is_tracing()) { kicker = Kicker() }
+        kicker = _slowPath(cgrun_is_tracing()) ? Kicker() : nil
         return Kick(waker, of: loop)
     }
 

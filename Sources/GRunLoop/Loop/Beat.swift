@@ -32,7 +32,7 @@ struct CalloutMark {
     var kind: Kind { Kind(rawValue: bits & 15) ?? .none }
     /// 0 for none.
     var item: UInt { bits & ~15 }
-    /// While it is called: nobody else holds it.
+    /// While it is called, which holds it.
     var object: AnyObject? {
         UnsafeRawPointer(bitPattern: item).map { Unmanaged<AnyObject>.fromOpaque($0).takeUnretainedValue() }
     }

@@ -15,9 +15,9 @@ extension GRunLoop {
         switch kind {
         case CGRUN_RECORD_ENTER:
             activeRecorder?.setDepth(runCountLocked)
-            put(kind)
+            put(kind, 0, driverLocked)
         case CGRUN_RECORD_LEAVE:
-            put(kind)
+            put(kind, 0, driverLocked)
             activeRecorder?.setDepth(runCountLocked - 1)
         case CGRUN_RECORD_AWAKE where sleep.isUnderWay:
             put(kind)
@@ -26,6 +26,12 @@ extension GRunLoop {
         case CGRUN_RECORD_SLEEP: put(kind)
         default: break
         }
+    }
+
+    private var driverLocked: Int64 {
+        guard let frame else { return 0 }
+        let own = frame.depth > 0 ? CGRUN_DRIVER_LOOP_IN_HOST : CGRUN_DRIVER_LOOP
+        return Int64((frame.run.isHosted ? CGRUN_DRIVER_HOST : own).rawValue)
     }
 
     private func recordWakerLocked() {
@@ -51,7 +57,8 @@ extension GRunLoop {
         let timer = unsafeDowncast(object, to: Timer.self)
         let deadline = timer.guardian.withLock { timer.dates.deadline }
         guard let virtualTime else { return deadline }
-        return Nanoseconds.now().subtractingSaturating(virtualTime.now.subtractingSaturating(deadline))
+        let late = virtualTime.now.subtractingSaturating(deadline)
+        return late > 0 ? Nanoseconds.now().subtractingSaturating(late) : 0
     }
 
     /// On the loop's thread.
@@ -75,6 +82,7 @@ extension GRunLoop {
     }
 
     @inline(never) private func changeRecorder() -> Recorder? {
+        guard recorder != nil || Recording.isUnderWay else { return nil }
         dropRecorder()
         guard !isDead, let made = Recording.makeRecorder(of: self) else { return nil }
         made.setDepth(runCountLocked)
@@ -91,7 +99,7 @@ extension GRunLoop {
     /// On the loop's thread: the recording is over, or the loop is.
     func dropRecorder() {
         guard let recorder else { return }
-        recorder.end()
+        recorder.end(at: .now())
         Recording.count(-1)
         beat.pointee.ring = nil
         self.recorder = nil

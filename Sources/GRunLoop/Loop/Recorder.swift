@@ -5,7 +5,8 @@ import CGRun
 import Glibc
 import Synchronization
 
-/// Of one loop, in one recording. Its thread writes; others read. It holds nothing of the program.
+/// Of one loop, in one recording. Its thread writes; others read. It holds no item, but the memory of those that it
+/// knows.
 final class Recorder: @unchecked Sendable {
     /// What is known of an item that has been called.
     struct Item {
@@ -31,7 +32,8 @@ final class Recorder: @unchecked Sendable {
     let threadName: String
     private let number: UInt64
     let ring: OpaquePointer
-    private let ended = Atomic(false)
+    /// `.max` before.
+    private let end = Atomic(Nanoseconds.max)
     private let hosted = Atomic(false)
     private let lock = Lock.take()
     /// Changed on the loop's thread. Guarded by the lock.
@@ -63,8 +65,10 @@ final class Recorder: @unchecked Sendable {
 
     var isCurrent: Bool { number == Recording.number }
     /// Whether the loop has ended, or is recorded no more.
-    var hasEnded: Bool { ended.load(ordering: .relaxed) }
-    func end() { ended.store(true, ordering: .relaxed) }
+    var hasEnded: Bool { endTime != .max }
+    var endTime: Nanoseconds { end.load(ordering: .relaxed) }
+    /// The first time counts.
+    func end(at time: Nanoseconds) { end.min(time, ordering: .relaxed) }
     /// Whether a host has driven the loop.
     var wasHosted: Bool { hosted.load(ordering: .relaxed) }
 
@@ -100,6 +104,7 @@ final class Recorder: @unchecked Sendable {
         let object = mark.object
         // Before the label is read: one that is given meanwhile is read next time.
         let labels = Labels.version
+        if let known = readLabel(of: object, key, labels) { return known }
         let item = Item(
             kind: mark.kind, label: object.flatMap { Labels.of($0) }.map(shortened),
             detail: object.flatMap(Self.detail), code: code, identity: object)
@@ -109,6 +114,15 @@ final class Recorder: @unchecked Sendable {
             if number != 0 { content.items[number] = item }
             return number
         }
+    }
+
+    /// The number of an item that has one, with the label that it has now.
+    private func readLabel(of object: AnyObject?, _ key: UInt64, _ labels: UInt64) -> UInt32? {
+        let known = cgrun_ring_known_item(ring, key)
+        guard known != 0, let object else { return nil }
+        let label = Labels.of(object).map(shortened)
+        lock.withLock { content.items[known]?.label = label }
+        return cgrun_ring_add_item(ring, key, labels)
     }
 
     private static func detail(of object: AnyObject) -> String? {

@@ -20,9 +20,10 @@ final class Recording: CallCounter, @unchecked Sendable {
 
     /// How many records of a loop are kept, a power of two.
     let limit: UInt32
-    /// When it was made, on both clocks.
-    let began = Nanoseconds.now()
-    let startTime: timespec
+    /// When it was first started, on both clocks; nil before. Guarded by `Recording.lock`.
+    private var firstStart: (time: Nanoseconds, clock: timespec)?
+    /// When it was stopped. Guarded by `Recording.lock`.
+    private var lastStop: Nanoseconds = 0
     private let lock = Lock.take()
     /// 0: it was never started. Guarded by `Recording.lock`.
     private var number: UInt64 = 0
@@ -30,12 +31,7 @@ final class Recording: CallCounter, @unchecked Sendable {
     private var recorders: [Recorder] = []
     private var droppedCount = 0
 
-    init(limit: UInt32) {
-        self.limit = limit
-        var now = timespec()
-        clock_gettime(CLOCK_REALTIME, &now)
-        startTime = now
-    }
+    init(limit: UInt32) { self.limit = limit }
 
     deinit { Lock.giveBack(lock) }
 
@@ -49,7 +45,13 @@ final class Recording: CallCounter, @unchecked Sendable {
         let former = Self.lock.withLock { () -> Recording? in
             guard Self.current !== self else { return nil }
             let former = Self.current
+            former?.endAll()
             if former == nil { Self.count(1) }
+            if firstStart == nil {
+                var clock = timespec()
+                clock_gettime(CLOCK_REALTIME, &clock)
+                firstStart = (.now(), clock)
+            }
             Self.lastNumber += 1
             number = Self.lastNumber
             Self.current = self
@@ -65,6 +67,7 @@ final class Recording: CallCounter, @unchecked Sendable {
         let former = Self.lock.withLock { () -> Recording? in
             guard Self.current === self else { return nil }
             Self.count(-1)
+            endAll()
             Self.currentNumber.store(0, ordering: .relaxed)
             CallCounts.count(by: nil)
             return Self.current.take()
@@ -72,7 +75,21 @@ final class Recording: CallCounter, @unchecked Sendable {
         withExtendedLifetime(former) {}
     }
 
+    /// With `Recording.lock` held: what its loops do from here on is not in it.
+    private func endAll() {
+        lastStop = .now()
+        for recorder in content.recorders { recorder.end(at: lastStop) }
+    }
+
     var isUnderWay: Bool { Self.lock.withLock { Self.current === self } }
+
+    /// When it began and, at `now`, how far it reaches.
+    func times(at now: Nanoseconds) -> (began: Nanoseconds, clock: timespec, end: Nanoseconds) {
+        Self.lock.withLock {
+            guard let firstStart else { return (now, timespec(), now) }
+            return (firstStart.time, firstStart.clock, Self.current === self ? now : lastStop)
+        }
+    }
 
     /// A recorder of a loop, in the recording that is under way; nil if there is none.
     static func makeRecorder(of loop: GRunLoop) -> Recorder? {
