@@ -322,7 +322,11 @@ private enum Memory {
 
     @Test("the receiver dies while 50 tasks wait for room and for replies: each is told")
     func diesWhileTheyWait() async throws {
-        let pair = try Pair { _ in usleep(200_000) }
+        let isBusy = Flag()
+        let pair = try Pair { _ in
+            isBusy.set()
+            usleep(200_000)
+        }
         let block = Data([UInt8](repeating: 1, count: 60_000))
         let errors = await withTaskGroup(of: Failure?.self) { group in
             for number in 0..<50 {
@@ -333,7 +337,8 @@ private enum Memory {
                     }
                 }
             }
-            usleep(50_000)
+            // The tasks may have to wait for a thread.
+            #expect(await eventually { isBusy.isSet && pair.remote.isBlocked })
             pair.port.invalidate()
             return await group.reduce(into: []) { $0.append($1) }
         }
