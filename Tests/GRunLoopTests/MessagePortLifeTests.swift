@@ -102,7 +102,7 @@ private enum Memory {
         pair.finish()
     }
 
-    @Test("a reply for one who has gone is false")
+    @Test("a reply for one who has gone is false each time, and nothing is said of an earlier one")
     func gone() async throws {
         let kept = Shared<Port.Reply?>(nil)
         let pair = try Pair { message in kept.value = message.reply }
@@ -282,6 +282,19 @@ private enum Memory {
         #expect(await eventually { kept.value.count == 2 })
         #expect(try kept.value[1].reply?.send([2]) == true)
         #expect(Array(try await reply.data) == [2])
+        pair.finish()
+    }
+
+    @Test("what was given up before it could be sent is not sent")
+    func cancelledBefore() async throws {
+        let ids = Shared<[Int32]>([])
+        let pair = try Pair { message in ids.update { $0.append(message.id) } }
+        let exchange = try pair.remote.prepare(.oneWay, 1, [], []) {}
+        pair.remote.giveUp(exchange, .cancelled)
+        try pair.remote.start(exchange)
+        try await pair.remote.send(2, on: pair.replying.loop)
+        #expect(await eventually { ids.value.contains(2) })
+        #expect(ids.value == [2])
         pair.finish()
     }
 
