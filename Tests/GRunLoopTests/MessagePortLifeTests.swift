@@ -136,6 +136,8 @@ private enum Memory {
             let limit = Duration.seconds(30)
             let reply = try remote.request(1, [2], sendTimeout: limit, receiveTimeout: limit, replyMode: mode)
             #expect(Array(reply.data) == [2])
+            // Nothing of either stays in the mode.
+            #expect(loop.run(mode: mode, for: .zero) == .finished)
         }
         #expect(received.value.map { Array($0) } == [[2]])
         pair.finish()
