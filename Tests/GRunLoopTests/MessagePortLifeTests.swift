@@ -195,7 +195,7 @@ private enum Memory {
         }
         box.value = pair.port
         #expect(Array(try await pair.request().data) == [1])
-        #expect(!pair.port.isValid)
+        #expect(await eventually { !pair.port.isValid })
         box.value = nil
         pair.finish()
     }
