@@ -102,7 +102,7 @@ private enum Memory {
         pair.finish()
     }
 
-    @Test("a reply for one who has gone is false")
+    @Test("a reply for one who has gone is false each time, and nothing is said of an earlier one")
     func gone() async throws {
         let kept = Shared<Port.Reply?>(nil)
         let pair = try Pair { message in kept.value = message.reply }
@@ -110,43 +110,36 @@ private enum Memory {
         #expect(error == .receiveTimeout)
         #expect(await eventually { kept.value != nil })
         pair.remote.invalidate()
-        #expect(await eventually { (try? kept.value?.send()) == false })
+        let replies = capturingLog { (0..<3).map { _ in try? kept.value?.send() } }
+        #expect(replies.result == [false, false, false] && replies.messages == [])
         pair.finish()
     }
 
-    @Test("a request whose mode cannot be watched is given up, and a reply that is there already is delivered")
+    @Test("a request whose mode cannot be watched is not sent, and the next one is")
     func unwatchedMode() async throws {
-        let pair = try Pair.echo()
+        let received = Shared<[Data]>([])
+        let pair = try Pair { message in
+            received.update { $0.append(message.data) }
+            _ = try? message.reply?.send(message.data)
+        }
         try await onFreshThread { loop in
             let (remote, mode) = (pair.remote, GRunLoop.Mode("org.example.unwatched"))
             let reader = try #require(remote.reader(on: loop))
-            func begin() throws -> MessageExchange {
-                let exchange = try remote.prepare(.request, 1, [1], []) {}
-                try remote.start(exchange)
-                return exchange
-            }
-            func outcome(of exchange: MessageExchange) -> MessageExchange.Outcome? {
-                if case .done(let outcome) = remote.stage(of: exchange) { outcome } else { nil }
-            }
-            let replied = try begin()
-            #expect(waitUntil { remote.receive() })
-            let waiting = try begin()
+            let unsent = try remote.prepare(.request, 1, [1], []) {}
             // Instead of the socket, what no epoll takes.
             let (socket, null) = (dup(remote.socket.descriptor), open("/dev/null", O_RDONLY | O_CLOEXEC))
             dup2(null, remote.socket.descriptor)
-            for exchange in [replied, waiting] {
-                remote.beginWaiting(for: exchange, by: reader, in: mode)
-                reader.end(in: mode)
-            }
+            #expect(throws: Failure.transportError(errno: EPERM)) { try remote.begin(unsent, by: reader, in: mode) }
             dup2(socket, remote.socket.descriptor)
             close(socket)
             close(null)
-            #expect(try outcome(of: replied).map { Array(try $0.get().data) } == [1])
-            #expect(throws: Failure.transportError(errno: EPERM)) { try outcome(of: waiting)?.get() }
             let limit = Duration.seconds(30)
             let reply = try remote.request(1, [2], sendTimeout: limit, receiveTimeout: limit, replyMode: mode)
             #expect(Array(reply.data) == [2])
+            // Nothing of either stays in the mode.
+            #expect(loop.run(mode: mode, for: .zero) == .finished)
         }
+        #expect(received.value.map { Array($0) } == [[2]])
         pair.finish()
     }
 
@@ -202,7 +195,7 @@ private enum Memory {
         }
         box.value = pair.port
         #expect(Array(try await pair.request().data) == [1])
-        #expect(!pair.port.isValid)
+        #expect(await eventually { !pair.port.isValid })
         box.value = nil
         pair.finish()
     }
@@ -294,6 +287,19 @@ private enum Memory {
         pair.finish()
     }
 
+    @Test("what was given up before it could be sent is not sent")
+    func cancelledBefore() async throws {
+        let ids = Shared<[Int32]>([])
+        let pair = try Pair { message in ids.update { $0.append(message.id) } }
+        let exchange = try pair.remote.prepare(.oneWay, 1, [], []) {}
+        pair.remote.giveUp(exchange, .cancelled)
+        try pair.remote.start(exchange)
+        try await pair.remote.send(2, on: pair.replying.loop)
+        #expect(await eventually { ids.value.contains(2) })
+        #expect(ids.value == [2])
+        pair.finish()
+    }
+
     @Test("the end of the loop's thread ends the wait of a task, and leaves nothing")
     func loopEnds() async throws {
         let kept = Shared<Port.Message?>(nil)
@@ -331,7 +337,11 @@ private enum Memory {
 
     @Test("the receiver dies while 50 tasks wait for room and for replies: each is told")
     func diesWhileTheyWait() async throws {
-        let pair = try Pair { _ in usleep(200_000) }
+        let isBusy = Flag()
+        let pair = try Pair { _ in
+            isBusy.set()
+            usleep(200_000)
+        }
         let block = Data([UInt8](repeating: 1, count: 60_000))
         let errors = await withTaskGroup(of: Failure?.self) { group in
             for number in 0..<50 {
@@ -342,7 +352,8 @@ private enum Memory {
                     }
                 }
             }
-            usleep(50_000)
+            // The tasks may have to wait for a thread.
+            #expect(await eventually { isBusy.isSet && pair.remote.isBlocked })
             pair.port.invalidate()
             return await group.reduce(into: []) { $0.append($1) }
         }

@@ -85,6 +85,23 @@ import Testing
         #expect(lines(of: "ports-move-without-descriptors") == ["let in by the other loop"])
     }
 
+    @Test("where no descriptor is left to wait for a reply, nothing is sent, and who asks is told")
+    func asksWithoutDescriptors() {
+        #expect(
+            lines(of: "ports-ask-without-descriptors") == [
+                "before: none", "0 left, a thread: no descriptor", "1 left, a thread: no descriptor",
+                "a task: no descriptor", "nobody who waits: no descriptor", "received: [0, 4]",
+            ])
+    }
+
+    @Test("where no descriptor is left to wait for room, who sends is told at once, and nothing is sent")
+    func sendsWithoutDescriptors() {
+        #expect(
+            lines(of: "ports-send-without-descriptors") == [
+                "0 left: no descriptor, at once", "1 left: no descriptor, at once", "those sent came",
+            ])
+    }
+
     @Test("4,096 senders are let in, and others turned away until one goes, which is logged")
     func crowded() {
         let output = lines(of: "ports-crowded")

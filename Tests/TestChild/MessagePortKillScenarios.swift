@@ -124,7 +124,10 @@ private func check() throws {
 private func race() throws {
     let rounds = getenv("GRUN_RACE_ROUNDS").flatMap { Int(String(cString: $0)) } ?? 50
     let path = getenv("XDG_RUNTIME_DIR").map { String(cString: $0) } ?? ""
-    let witness = open(path + "/witness", O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+    let opened = open(path + "/witness", O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+    // Of who is killed the kernel lets go of the highest number first: of the witness before the name.
+    let witness = copyWithHighNumber(opened)
+    close(opened)
     let takes = open(path + "/takes", O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
     // Some are killed at any moment, and some while they have it.
     if Int.random(in: 0..<4) == 0 {
@@ -143,7 +146,7 @@ private func race() throws {
             usleep(UInt32.random(in: 0..<2000))
             continue
         }
-        // Exclusive, and without waiting; who is killed lets go of it with its name.
+        // Exclusive, and without waiting.
         guard flock(witness, 6) == 0 else { return say("two owners") }
         _ = write(takes, "x", 1)
         if UInt32.random(in: 0..<50) == 0 { kill(getpid(), SIGKILL) }

@@ -14,6 +14,8 @@ let messagePortScenarios: [String: @Sendable () throws -> Void] = [
     "ports-other-user": portsOfAnotherUser,
     "ports-without-descriptors": portsWithoutDescriptors,
     "ports-move-without-descriptors": portsMoveWithoutDescriptors,
+    "ports-ask-without-descriptors": portsAskWithoutDescriptors,
+    "ports-send-without-descriptors": portsSendWithoutDescriptors,
     "ports-crowded": portsCrowded,
 ]
 
@@ -323,6 +325,90 @@ private func portsMoveWithoutDescriptors() throws {
     GRunLoop.current.remove(port, forMode: .default)
     try thread.loop.add(port, forMode: .default)
     say(count.wait(for: 1) ? "let in by the other loop" : "deaf")
+    exit(0)
+}
+
+private func failure(_ body: () throws -> Void) -> String {
+    do {
+        try body()
+        return "none"
+    } catch let error as GRunLoop.MessageRequestError {
+        return error == .transportError(errno: EMFILE) ? "no descriptor" : "\(error)"
+    } catch { return "\(error)" }
+}
+
+/// Asks in modes that never ran: each needs two descriptors.
+private func portsAskWithoutDescriptors() throws {
+    _ = RuntimeDirectory.path
+    let (ids, limit) = (Shared<[Int32]>([]), Duration.seconds(30))
+    let thread = try GRunLoop.Thread(name: "receiver")
+    let port = try GRunLoop.MessagePort(replying: "org.example.asked") { message in
+        ids.update { $0.append(message.id) }
+        return nil
+    }
+    try thread.loop.add(port, forMode: .default)
+    let remote = try GRunLoop.RemoteMessagePort.lookUp("org.example.asked")
+    func ask(_ id: Int32, _ mode: GRunLoop.Mode) -> String {
+        let told = Shared<String?>(nil)
+        Task {
+            do {
+                _ = try await remote.request(
+                    id, sendTimeout: limit, receiveTimeout: limit, on: thread.loop, replyMode: mode)
+                told.value = "none"
+            } catch { told.value = failure { throw error } }
+        }
+        _ = told.wait { $0 != nil }
+        return told.value ?? "not told"
+    }
+    // Also the first task of a process needs descriptors.
+    say("before: \(ask(0, .default))")
+    var opened: [Int32] = []
+    func leave(_ count: Int) {
+        opened += useUpDescriptors()
+        for _ in 0..<count { close(opened.removeLast()) }
+    }
+    for left in 0...1 {
+        leave(left)
+        let error = failure {
+            _ = try remote.request(1, sendTimeout: limit, receiveTimeout: limit, replyMode: .init("thread\(left)"))
+        }
+        say("\(left) left, a thread: \(error)")
+    }
+    leave(0)
+    say("a task: \(ask(2, "task"))")
+    let error = failure {
+        _ = try remote.startRequest(
+            3, [], descriptors: [], sendTimeout: limit, receiveTimeout: limit, on: thread.loop, replyMode: "C"
+        ) { _ in }
+    }
+    say("nobody who waits: \(error)")
+    for descriptor in opened { close(descriptor) }
+    _ = try remote.request(4, sendTimeout: limit, receiveTimeout: limit, replyMode: "thread0")
+    say("received: \(ids.value)")
+    exit(0)
+}
+
+/// Sends to a full queue, in modes that never ran.
+private func portsSendWithoutDescriptors() throws {
+    _ = RuntimeDirectory.path
+    let (loop, count) = (GRunLoop.current, Counter())
+    let port = try GRunLoop.MessagePort("org.example.deaf") { _ in count.increment() }
+    let remote = try GRunLoop.RemoteMessagePort.lookUp("org.example.deaf")
+    var sent = 0
+    while (try? remote.send(0)) != nil { sent += 1 }
+    loop.run(for: .zero)
+    var opened = useUpDescriptors()
+    for left in 0...1 {
+        if left > 0 { close(opened.removeLast()) }
+        let start = GRunLoop.now
+        let error = failure { try remote.send(1, sendTimeout: .seconds(30), mode: .init("room\(left)")) }
+        say("\(left) left: \(error), \(GRunLoop.now - start < .seconds(20) ? "at once" : "late")")
+    }
+    for descriptor in opened { close(descriptor) }
+    try loop.add(port, forMode: .default)
+    while count.value < sent { loop.run(for: .seconds(30), returningAfterSourceHandled: true) }
+    loop.run(for: .milliseconds(50))
+    say(count.value == sent ? "those sent came" : "\(count.value - sent) more came")
     exit(0)
 }
 

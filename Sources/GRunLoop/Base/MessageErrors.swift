@@ -90,7 +90,7 @@ extension GRunLoop {
         case isInvalid
         /// The message cannot be sent: it has more than 1,610,612,736 bytes or more than 16 descriptors (`EMSGSIZE`),
         /// one of them is not open (`EBADF`), memory or descriptors are used up; or the reply mode cannot run
-        /// (`EINVAL`). Where no descriptor is left to wait for its reply with (`EMFILE`), a request was sent already.
+        /// (`EINVAL`). It was not sent, nor is a request for whose reply no descriptor is left to wait with (`EMFILE`).
         case transportError(errno: Int32)
         /// The port has become invalid since, as when its process has ended. Whether the message was handled before
         /// is not known: what must not be done twice needs a number of its own by which the other side knows it again.

@@ -58,7 +58,7 @@ extension GRunLoop.MessagePort {
             _ = connection.reply(packet)
         }
 
-        /// Replies. The second time it is logged, and nothing is sent.
+        /// Replies. After a reply that is on its way it is logged, and nothing is sent.
         ///
         /// - Parameters:
         ///   - data: up to 1,610,612,736 bytes. None is a reply without data.
@@ -81,13 +81,11 @@ extension GRunLoop.MessagePort {
                     "this message has its reply already, so this is ignored")
                 return false
             }
-            switch connection.reply(packet) {
-            case .sent: return true
-            case .gone, .full: return false
-            case .failed(let errno):
-                isSent.store(false, ordering: .relaxed)
-                throw .transportError(errno: errno)
-            }
+            let sent = connection.reply(packet)
+            if case .sent = sent { return true }
+            isSent.store(false, ordering: .relaxed)
+            if case .failed(let errno) = sent { throw .transportError(errno: errno) }
+            return false
         }
     }
 }

@@ -56,10 +56,13 @@ final class MessageReader: @unchecked Sendable {
         retry.invalidate()
     }
 
-    /// Somebody waits in a mode of the loop, until ``end(in:)``. An error is that the replies do not come in there.
-    func begin(in mode: GRunLoop.Mode) throws(GRunLoop.DescriptorError) {
+    /// Somebody waits in a mode of the loop, until ``end(in:)``. If the replies cannot come in there, nobody does.
+    func begin(in mode: GRunLoop.Mode) throws(GRunLoop.MessageRequestError) {
         lock.withLock { state.count(1, in: mode) }
-        try settle(mode)
+        do throws(GRunLoop.DescriptorError) { try settle(mode) } catch {
+            end(in: mode)
+            throw .transportError(errno: error.number)
+        }
     }
 
     func end(in mode: GRunLoop.Mode) {
@@ -156,5 +159,15 @@ final class MessageNews: @unchecked Sendable {
             return self.source
         }
         source?.invalidate()
+    }
+}
+
+extension GRunLoop.DescriptorError {
+    fileprivate var number: Int32 {
+        switch self {
+        case .invalid: EBADF
+        case .notPollable: EPERM
+        case .limitReached(let errno), .system(let errno): errno
+        }
     }
 }

@@ -193,6 +193,8 @@ extension GRunLoop {
             if isBlocked { send() } else { connect() }
             let result = lock.withLock { () -> Result<Bool, MessageRequestError> in
                 guard state.isValid else { return .failure(.isInvalid) }
+                // Its task was cancelled.
+                guard case .sending = exchange.stage else { return .success(false) }
                 let isGone = state.exchanges.begin(exchange, by: state.isConnected ? socket : nil)
                 guard case .sending = exchange.stage else { return .success(isGone) }
                 // It waits, and the descriptors are the caller's again as soon as this returns.

@@ -115,6 +115,14 @@ extension GRunLoop {
         return true
     }
 
+    /// Whether the mode has, or gets, a context to sleep with: who is to do something before its run asks. If not it is
+    /// logged.
+    func canRun(_ name: Mode) -> Bool {
+        if lock.withLock({ isDead || hasContextLocked(modeLocked(name)) }) { return true }
+        explainExhaustion(name)
+        return false
+    }
+
     /// In this order: handledSource, timedOut, stopped, finished (item 29).
     @inline(never) private func endCheckLocked(_ frame: Frame, _ mode: ModeState, _ handledSource: Bool)
         -> RunResult?

@@ -128,9 +128,8 @@ extension GRunLoop.RemoteMessagePort {
         // Also where the port turns out to have gone when it is sent: nothing of it stays in the mode.
         defer { news.end() }
         let exchange = try prepare(kind, id, data, descriptors) { news.tell() }
-        try start(exchange)
-        if case .done(let outcome) = stage(of: exchange) { return try outcome.get() }
-        beginWaiting(for: exchange, by: reader, in: mode)
+        if kind == .request, !loop.canRun(mode) { throw .transportError(errno: EMFILE) }
+        guard try begin(exchange, by: reader, in: mode) else { return try outcome(of: exchange) }
         defer { reader.end(in: mode) }
         var limits = MessageLimits(sendTimeout, receiveTimeout, at: loop.time)
         while true {
@@ -139,10 +138,10 @@ extension GRunLoop.RemoteMessagePort {
             if error == .receiveTimeout || end > loop.time {
                 let result = loop.runMode(mode, until: end, returningAfterSource: true)
                 if result != nil, end > loop.time { continue }
-                // No descriptor is left for a mode that has never run.
-                if result == nil, end > loop.time, !loop.isDead { giveUp(exchange, .transportError(errno: EMFILE)) }
             }
-            if let outcome = giveUp(exchange, loop.isDead ? .loopEnded : error) { return try outcome.get() }
+            // There was no run, though it is not time: no descriptor is left for a mode that has never run.
+            let reason = loop.isDead ? .loopEnded : end > loop.time ? .transportError(errno: EMFILE) : error
+            if let outcome = giveUp(exchange, reason) { return try outcome.get() }
         }
         return try outcome(of: exchange)
     }
@@ -159,9 +158,7 @@ extension GRunLoop.RemoteMessagePort {
         defer { mailbox.close(.done) }
         let exchange = try prepare(kind, id, data, descriptors) { mailbox.send(()) }
         mailbox.open(for: MessageWithdrawal(of: exchange, from: self))
-        try start(exchange)
-        if case .done(let outcome) = stage(of: exchange) { return try outcome.get() }
-        beginWaiting(for: exchange, by: reader, in: mode)
+        guard try begin(exchange, by: reader, in: mode) else { return try outcome(of: exchange) }
         defer { reader.end(in: mode) }
         var limits = MessageLimits(sendTimeout, receiveTimeout, at: loop.time)
         while true {
@@ -187,12 +184,27 @@ extension GRunLoop.RemoteMessagePort {
         return try outcome.get()
     }
 
-    /// Until the reader's end in that mode. What nothing could be heard of is given up.
-    func beginWaiting(for exchange: MessageExchange, by reader: MessageReader, in mode: GRunLoop.Mode) {
-        do throws(GRunLoop.DescriptorError) { try reader.begin(in: mode) } catch {
-            giveUp(exchange, .transportError(errno: error.number))
+    /// Sends it and waits for it in that mode, until the reader's end there; false if it is done already. A request is
+    /// waited for before: what nothing could be heard of is not sent.
+    @discardableResult func begin(
+        _ exchange: MessageExchange, by reader: MessageReader, in mode: GRunLoop.Mode
+    ) throws(GRunLoop.MessageRequestError) -> Bool {
+        if exchange.wantsReply {
+            try reader.begin(in: mode)
+            do throws(GRunLoop.MessageRequestError) { try start(exchange) } catch {
+                reader.end(in: mode)
+                throw error
+            }
+        } else {
+            try start(exchange)
+            guard case .sending = stage(of: exchange) else { return false }
+            do throws(GRunLoop.MessageRequestError) { try reader.begin(in: mode) } catch {
+                giveUp(exchange, error)
+                return false
+            }
         }
         if case .sending = stage(of: exchange) { watchForRoom() }
+        return true
     }
 
     private func sendBlocking(
@@ -252,14 +264,4 @@ private final class MessageWithdrawal: Invalidatable {
     }
 
     func invalidate() { port.giveUp(exchange, .cancelled) }
-}
-
-extension GRunLoop.DescriptorError {
-    fileprivate var number: Int32 {
-        switch self {
-        case .invalid: EBADF
-        case .notPollable: EPERM
-        case .limitReached(let errno), .system(let errno): errno
-        }
-    }
 }
