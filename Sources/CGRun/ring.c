@@ -95,8 +95,6 @@ void cgrun_ring_free(cgrun_ring *ring)
 
 void cgrun_ring_set_depth(cgrun_ring *ring, uint32_t depth) { ring->depth = depth; }
 
-uint32_t cgrun_ring_depth(const cgrun_ring *ring) { return ring->depth; }
-
 void cgrun_ring_set_mode(cgrun_ring *ring, const void *mode, uint16_t number)
 {
     ring->mode = mode;
@@ -347,14 +345,6 @@ static cgrun_counts copy_counts(const cgrun_counts *counts)
 {
     return (cgrun_counts){.calls = GET(counts->calls), .total = GET(counts->total), .longest = GET(counts->longest),
         .latest = GET(counts->latest)};
-}
-
-cgrun_counts cgrun_ring_counts(cgrun_ring *ring, uint32_t number)
-{
-    pthread_mutex_lock(&ring->memory);
-    cgrun_counts counts = number < ring->item_end ? copy_counts(&ring->items[number].counts) : (cgrun_counts){0};
-    pthread_mutex_unlock(&ring->memory);
-    return counts;
 }
 
 cgrun_counts cgrun_ring_counts_of(cgrun_ring *ring, uint64_t key)

@@ -69,7 +69,6 @@ void cgrun_ring_free(cgrun_ring *ring);
 
 /// What the next records are of.
 void cgrun_ring_set_depth(cgrun_ring *ring, uint32_t depth);
-uint32_t cgrun_ring_depth(const cgrun_ring *ring);
 /// A mode, and its number.
 void cgrun_ring_set_mode(cgrun_ring *ring, const void *mode, uint16_t number);
 /// Now. Reads the clock.
@@ -92,9 +91,8 @@ uint32_t cgrun_ring_item_count(const cgrun_ring *ring);
 
 /// Copies the records, the earliest first; as many as returned, to be freed. `lost`: how many there were before them.
 cgrun_record *cgrun_ring_copy(cgrun_ring *ring, uint64_t *count, uint64_t *lost);
-/// What a number's item has cost so far. While a callout of it goes on, without that one's time.
-cgrun_counts cgrun_ring_counts(cgrun_ring *ring, uint32_t number);
-/// The same, of a key; zero calls if it is not known.
+/// What the item of a key has cost so far; zero calls if it is not known. While a callout of it goes on, without that
+/// one's time.
 cgrun_counts cgrun_ring_counts_of(cgrun_ring *ring, uint64_t key);
 
 // MARK: The page
