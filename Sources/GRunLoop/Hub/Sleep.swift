@@ -62,9 +62,13 @@ struct Sleep {
     mutating func kick(_ loop: GRunLoop) -> Kick? {
         guard !isKicked, let waker else { return nil }
         isKicked = true
-        kicker = _slowPath(cgrun_is_tracing()) ? Kicker() : nil
-        return Kick(waker, of: loop)
+        kicker = nil
+        let kick = Kick(waker, of: loop)
+        if _slowPath(cgrun_is_tracing()) { noteKicker() }
+        return kick
     }
+
+    @inline(never) private mutating func noteKicker() { kicker = Kicker() }
 
     /// Who has woken the sleep that was not asked about before; nil if nobody has.
     mutating func takeKicker() -> Kicker? {
