@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+// Core Foundation's functions, which Foundation exports, as they are declared in its documentation.
+
+#define _GNU_SOURCE
+
+#include "cgrun-foundation.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef const void *Ref;
+typedef unsigned char Bool8;
+
+extern const Ref kCFRunLoopDefaultMode, kCFRunLoopCommonModes;
+extern void *CFRunLoopGetMain(void);
+extern void *CFRunLoopGetCurrent(void);
+extern Ref CFRunLoopCopyCurrentMode(void *loop);
+extern Ref CFRunLoopCopyAllModes(void *loop);
+extern Ref CFCopyDescription(Ref object);
+extern void CFRelease(Ref object);
+extern Bool8 CFEqual(Ref one, Ref other);
+extern unsigned long CFGetTypeID(Ref object);
+extern unsigned long CFStringGetTypeID(void);
+extern unsigned long CFArrayGetTypeID(void);
+extern long CFStringGetLength(Ref string);
+extern Bool8 CFStringGetCString(Ref string, char *text, long size, uint32_t encoding);
+extern Ref CFStringCreateWithCString(Ref allocator, const char *text, uint32_t encoding);
+extern long CFArrayGetCount(Ref array);
+extern Ref CFArrayGetValueAtIndex(Ref array, long index);
+extern long CFSetGetCount(Ref set);
+extern void CFSetGetValues(Ref set, Ref *values);
+extern void *CFRunLoopObserverCreate(Ref allocator, unsigned long activities, Bool8 repeats, long order,
+                                     void (*callback)(void *, unsigned long, void *), void *context);
+extern void CFRunLoopObserverInvalidate(void *observer);
+extern void *CFRunLoopSourceCreate(Ref allocator, long order, void *context);
+extern void CFRunLoopRemoveSource(void *loop, void *source, Ref mode);
+extern void CFRunLoopSourceSignal(void *source);
+extern void CFRunLoopSourceInvalidate(void *source);
+extern void *_CFGetTSD(uint32_t slot);
+extern void *_CFSetTSD(uint32_t slot, void *value, void (*destructor)(void *));
+
+enum { UTF8 = 0x08000100, DRAINS_MAIN_QUEUE = 4 };
+
+void *cgrun_guest_main(void) { return CFRunLoopGetMain(); }
+void *cgrun_guest_current(void) { return CFRunLoopGetCurrent(); }
+const void *cgrun_guest_string(const char *text) { return CFStringCreateWithCString(NULL, text, UTF8); }
+void cgrun_guest_release(const void *object) { CFRelease(object); }
+
+bool cgrun_guest_get_text(const void *string, char *text, long size)
+{
+    return CFGetTypeID(string) == CFStringGetTypeID() && CFStringGetCString(string, text, size, UTF8);
+}
+
+void cgrun_guest_each_mode(const void *modes, void (*body)(const void *name, void *data), void *data)
+{
+    unsigned long type = CFGetTypeID(modes);
+    if (type == CFStringGetTypeID())
+        return body(modes, data);
+    if (type == CFArrayGetTypeID()) {
+        for (long i = 0; i < CFArrayGetCount(modes); i++)
+            body(CFArrayGetValueAtIndex(modes, i), data);
+        return;
+    }
+    long count = CFSetGetCount(modes);
+    Ref *values = calloc((size_t)count + 1, sizeof(Ref));
+    if (values == NULL)
+        return;
+    CFSetGetValues(modes, values);
+    for (long i = 0; i < count; i++)
+        body(values[i], data);
+    free(values);
+}
+
+bool cgrun_guest_is_common_modes(const void *name)
+{
+    return name == kCFRunLoopCommonModes || CFEqual(name, kCFRunLoopCommonModes);
+}
+
+bool cgrun_guest_is_default_mode(const void *name) { return name == kCFRunLoopDefaultMode; }
+const void *cgrun_guest_copy_current_mode(void *loop) { return CFRunLoopCopyCurrentMode(loop); }
+const void *cgrun_guest_copy_modes(void *loop) { return CFRunLoopCopyAllModes(loop); }
+
+char *cgrun_guest_copy_description(void *loop)
+{
+    Ref description = CFCopyDescription(loop);
+    if (description == NULL)
+        return NULL;
+    long size = CFStringGetLength(description) * 4 + 1;
+    char *text = malloc((size_t)size);
+    if (text != NULL && !CFStringGetCString(description, text, size, UTF8)) {
+        free(text);
+        text = NULL;
+    }
+    CFRelease(description);
+    return text;
+}
+
+intptr_t cgrun_guest_set_draining(intptr_t value)
+{
+    intptr_t before = (intptr_t)_CFGetTSD(DRAINS_MAIN_QUEUE);
+    _CFSetTSD(DRAINS_MAIN_QUEUE, (void *)value, NULL);
+    return before;
+}
+
+// MARK: Observers and sources of ours
+
+typedef struct {
+    void (*body)(void *info);
+    void *info;
+} Callee;
+
+static const void *callee_copy(const void *info)
+{
+    Callee *copy = malloc(sizeof *copy);
+    if (copy != NULL)
+        *copy = *(const Callee *)info;
+    return copy;
+}
+
+static void callee_free(const void *info) { free((void *)info); }
+
+static void observer_called(void *observer, unsigned long activity, void *info)
+{
+    (void)observer;
+    (void)activity;
+    const Callee *callee = info;
+    callee->body(callee->info);
+}
+
+static void source_called(void *info)
+{
+    const Callee *callee = info;
+    callee->body(callee->info);
+}
+
+void *cgrun_guest_observer(unsigned long activities, void (*body)(void *info), void *info)
+{
+    Callee callee = {body, info};
+    struct {
+        long version;
+        void *info;
+        const void *(*retain)(const void *);
+        void (*release)(const void *);
+        void *description;
+    } context = {0, &callee, callee_copy, callee_free, NULL};
+    return CFRunLoopObserverCreate(NULL, activities, true, INT32_MAX, observer_called, &context);
+}
+
+void cgrun_guest_invalidate_observer(void *observer) { CFRunLoopObserverInvalidate(observer); }
+
+void *cgrun_guest_source(void (*body)(void *info), void *info)
+{
+    Callee callee = {body, info};
+    struct {
+        long version;
+        void *info;
+        const void *(*retain)(const void *);
+        void (*release)(const void *);
+        void *description, *equal, *hash, *schedule, *cancel;
+        void (*perform)(void *);
+    } context = {.info = &callee, .retain = callee_copy, .release = callee_free, .perform = source_called};
+    return CFRunLoopSourceCreate(NULL, 0, &context);
+}
+
+void cgrun_guest_remove_source(void *loop, void *source, const void *mode) { CFRunLoopRemoveSource(loop, source, mode); }
+void cgrun_guest_signal_source(void *source) { CFRunLoopSourceSignal(source); }
+void cgrun_guest_invalidate_source(void *source) { CFRunLoopSourceInvalidate(source); }
+
+// MARK: Descriptors
+
+bool cgrun_epoll_watches(int epoll, int descriptor)
+{
+    char path[64], text[64];
+    snprintf(path, sizeof path, "/proc/self/fd/%d", epoll);
+    ssize_t length = readlink(path, text, sizeof text - 1);
+    if (length < 0)
+        return access("/proc/self/fd", F_OK) != 0;
+    text[length] = 0;
+    if (strstr(text, "eventpoll") == NULL)
+        return false;
+    snprintf(path, sizeof path, "/proc/self/fdinfo/%d", epoll);
+    FILE *file = fopen(path, "re");
+    bool watches = false;
+    char line[256];
+    int number;
+    while (file != NULL && fgets(line, sizeof line, file) != NULL)
+        watches |= sscanf(line, "tfd: %d", &number) == 1 && number == descriptor;
+    if (file != NULL)
+        fclose(file);
+    return watches;
+}
+
+bool cgrun_descriptor_is_readable(int descriptor)
+{
+    struct pollfd request = {.fd = descriptor, .events = POLLIN};
+    return poll(&request, 1, 0) > 0;
+}

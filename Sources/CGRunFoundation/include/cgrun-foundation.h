@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// What serving Foundation's run loop needs of Core Foundation, which Foundation has in it, and of the dynamic linker.
+//
+// A run loop of Core Foundation's is a `void *` here, a string or an array a `const void *`. Nothing of the layout of
+// its structures is known.
+
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+// MARK: slots.c: calls between loaded objects
+
+typedef struct {
+    const char *name;
+    void *original;
+    void *replacement;
+} cgrun_slot_function;
+
+/// Where the linker of a machine puts the addresses of functions: the numbers of its relocations.
+typedef struct {
+    uint16_t machine;
+    uint32_t jump_slot;
+    uint32_t global_data;
+} cgrun_slot_kinds;
+
+/// Of x86-64, AArch64; NULL for another machine (`EM_…`).
+const cgrun_slot_kinds *cgrun_slot_kinds_of(uint16_t machine);
+
+/// Puts `replacement` into each loaded object's slots of the functions, or `original` back. Returns how many slots now
+/// hold the new address; `in_original` of them are in the object that has the function itself, for each of the `count`.
+unsigned cgrun_slots_set(const cgrun_slot_function *functions, unsigned count, bool back, unsigned *in_original);
+
+/// Changes whenever an object is loaded.
+uint64_t cgrun_slots_loaded(void);
+
+// MARK: notices.c: what is called of Core Foundation, from wherever
+
+typedef enum {
+    /// CFRunLoopWakeUp.
+    CGRUN_NOTICE_WAKE_UP,
+    /// CFRunLoopPerformBlock; `mode` may be an array or a set.
+    CGRUN_NOTICE_BLOCK,
+    /// CFRunLoopAddObserver.
+    CGRUN_NOTICE_OBSERVER,
+    /// CFRunLoopAddTimer, CFRunLoopAddSource.
+    CGRUN_NOTICE_ITEM,
+    /// CFRunLoopAddCommonMode.
+    CGRUN_NOTICE_COMMON_MODE,
+} cgrun_notice_kind;
+
+typedef struct {
+    /// After Core Foundation's own function, on any thread.
+    void (*noticed)(void *loop, cgrun_notice_kind kind, const void *mode);
+    /// Before a run of the current thread's loop that is not ours; what it returns is given to `left` after it.
+    intptr_t (*entered)(void *loop);
+    void (*left)(void *loop, intptr_t before);
+    /// Core Foundation is about to drain the main queue: calls cgrun_main_queue_drained_by_guest() in its own way.
+    void (*drain)(void);
+} cgrun_notices;
+
+/// From now on all of that is noticed. False if not every object that calls those functions can be made to say so, as
+/// where Foundation is linked statically: nothing is changed then.
+bool cgrun_notices_begin(const cgrun_notices *notices);
+/// All slots are as before.
+void cgrun_notices_end(void);
+/// Objects that were loaded since are made to say so, too.
+void cgrun_notices_renew(void);
+void cgrun_main_queue_drained_by_guest(void);
+
+// MARK: guest.c: Core Foundation's functions; those that are noticed are in notices.c, and unnoticed from here
+
+void *cgrun_guest_main(void);
+void *cgrun_guest_current(void);
+enum { CGRUN_GUEST_FINISHED = 1, CGRUN_GUEST_STOPPED = 2, CGRUN_GUEST_TIMED_OUT = 3, CGRUN_GUEST_HANDLED = 4 };
+/// One pass of the current thread's loop, without waiting; returns after a handled source.
+int32_t cgrun_guest_pass(void *loop, const void *mode);
+void cgrun_guest_wake_up(void *loop);
+/// A string of the caller's; NULL without memory.
+const void *cgrun_guest_string(const char *text);
+void cgrun_guest_release(const void *object);
+/// The UTF-8 of a string; false if it is none or does not fit.
+bool cgrun_guest_get_text(const void *string, char *text, long size);
+/// The names in a string, an array or a set: calls `body` for each.
+void cgrun_guest_each_mode(const void *modes, void (*body)(const void *name, void *data), void *data);
+bool cgrun_guest_is_common_modes(const void *name);
+bool cgrun_guest_is_default_mode(const void *name);
+/// The mode that is run now, the caller's; NULL if none is.
+const void *cgrun_guest_copy_current_mode(void *loop);
+/// An array of all modes, the caller's.
+const void *cgrun_guest_copy_modes(void *loop);
+void cgrun_guest_add_common_mode(void *loop, const void *mode);
+/// What CFCopyDescription says, to be freed; NULL without memory.
+char *cgrun_guest_copy_description(void *loop);
+/// The word in which Core Foundation says that it drains the main queue, for the calling thread.
+intptr_t cgrun_guest_set_draining(intptr_t value);
+
+/// A repeating observer, the caller's, last in order.
+void *cgrun_guest_observer(unsigned long activities, void (*body)(void *info), void *info);
+void cgrun_guest_add_observer(void *loop, void *observer, const void *mode);
+void cgrun_guest_invalidate_observer(void *observer);
+/// A version-0 source, the caller's.
+void *cgrun_guest_source(void (*body)(void *info), void *info);
+void cgrun_guest_add_source(void *loop, void *source, const void *mode);
+void cgrun_guest_remove_source(void *loop, void *source, const void *mode);
+void cgrun_guest_signal_source(void *source);
+void cgrun_guest_invalidate_source(void *source);
+
+enum { CGRUN_GUEST_BEFORE_SOURCES = 1 << 2, CGRUN_GUEST_BEFORE_WAITING = 1 << 5 };
+
+/// Whether `epoll` is one, and watches `descriptor`. True where /proc does not say.
+bool cgrun_epoll_watches(int epoll, int descriptor);
+bool cgrun_descriptor_is_readable(int descriptor);

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// Core Foundation's functions that give a run loop something to do, or run one, as other objects call them: ours are
+// called in their place, and tell of it.
+
+#define _GNU_SOURCE
+
+#include "cgrun-foundation.h"
+
+#include <dlfcn.h>
+#include <stddef.h>
+
+typedef const void *Ref;
+
+static void wake_up(void *loop);
+static void perform_block(void *loop, Ref mode, void *block);
+static void add_observer(void *loop, void *observer, Ref mode);
+static void add_timer(void *loop, void *timer, Ref mode);
+static void add_source(void *loop, void *source, Ref mode);
+static void add_common_mode(void *loop, Ref mode);
+static int32_t run(void *loop, Ref mode, double seconds, unsigned char returns_after_source);
+static void drain(void *message);
+
+enum { WAKE_UP, PERFORM_BLOCK, ADD_OBSERVER, ADD_TIMER, ADD_SOURCE, RUN, ADD_COMMON_MODE, DRAIN, COUNT };
+
+static cgrun_slot_function functions[COUNT] = {
+    [WAKE_UP] = {"CFRunLoopWakeUp", NULL, (void *)wake_up},
+    [PERFORM_BLOCK] = {"CFRunLoopPerformBlock", NULL, (void *)perform_block},
+    [ADD_OBSERVER] = {"CFRunLoopAddObserver", NULL, (void *)add_observer},
+    [ADD_TIMER] = {"CFRunLoopAddTimer", NULL, (void *)add_timer},
+    [ADD_SOURCE] = {"CFRunLoopAddSource", NULL, (void *)add_source},
+    // All runs come through it.
+    [RUN] = {"CFRunLoopRunSpecific", NULL, (void *)run},
+    [ADD_COMMON_MODE] = {"CFRunLoopAddCommonMode", NULL, (void *)add_common_mode},
+    [DRAIN] = {"_dispatch_main_queue_callback_4CF", NULL, (void *)drain},
+};
+
+static cgrun_notices notices;
+
+#define ORIGINAL(which, type) ((type)functions[which].original)
+
+static void wake_up(void *loop)
+{
+    ORIGINAL(WAKE_UP, void (*)(void *))(loop);
+    notices.noticed(loop, CGRUN_NOTICE_WAKE_UP, NULL);
+}
+
+static void perform_block(void *loop, Ref mode, void *block)
+{
+    ORIGINAL(PERFORM_BLOCK, void (*)(void *, Ref, void *))(loop, mode, block);
+    notices.noticed(loop, CGRUN_NOTICE_BLOCK, mode);
+}
+
+static void add_observer(void *loop, void *observer, Ref mode)
+{
+    ORIGINAL(ADD_OBSERVER, void (*)(void *, void *, Ref))(loop, observer, mode);
+    notices.noticed(loop, CGRUN_NOTICE_OBSERVER, mode);
+}
+
+static void add_timer(void *loop, void *timer, Ref mode)
+{
+    ORIGINAL(ADD_TIMER, void (*)(void *, void *, Ref))(loop, timer, mode);
+    notices.noticed(loop, CGRUN_NOTICE_ITEM, mode);
+}
+
+static void add_source(void *loop, void *source, Ref mode)
+{
+    ORIGINAL(ADD_SOURCE, void (*)(void *, void *, Ref))(loop, source, mode);
+    notices.noticed(loop, CGRUN_NOTICE_ITEM, mode);
+}
+
+static void add_common_mode(void *loop, Ref mode)
+{
+    ORIGINAL(ADD_COMMON_MODE, void (*)(void *, Ref))(loop, mode);
+    notices.noticed(loop, CGRUN_NOTICE_COMMON_MODE, mode);
+}
+
+static int32_t run_original(void *loop, Ref mode, double seconds, unsigned char returns_after_source)
+{
+    int32_t (*original)(void *, Ref, double, unsigned char) = functions[RUN].original;
+    return original(loop, mode, seconds, returns_after_source);
+}
+
+static int32_t run(void *loop, Ref mode, double seconds, unsigned char returns_after_source)
+{
+    intptr_t before = notices.entered(loop);
+    int32_t result = run_original(loop, mode, seconds, returns_after_source);
+    notices.left(loop, before);
+    return result;
+}
+
+int32_t cgrun_guest_pass(void *loop, const void *mode) { return run_original(loop, mode, 0, true); }
+void cgrun_guest_wake_up(void *loop) { ORIGINAL(WAKE_UP, void (*)(void *))(loop); }
+void cgrun_guest_add_common_mode(void *loop, const void *mode) { ORIGINAL(ADD_COMMON_MODE, void (*)(void *, Ref))(loop, mode); }
+
+void cgrun_guest_add_observer(void *loop, void *observer, const void *mode)
+{
+    ORIGINAL(ADD_OBSERVER, void (*)(void *, void *, Ref))(loop, observer, mode);
+}
+
+void cgrun_guest_add_source(void *loop, void *source, const void *mode)
+{
+    ORIGINAL(ADD_SOURCE, void (*)(void *, void *, Ref))(loop, source, mode);
+}
+
+static void drain(void *message)
+{
+    (void)message;
+    notices.drain();
+}
+
+void cgrun_main_queue_drained_by_guest(void)
+{
+    ORIGINAL(DRAIN, void (*)(void *))(NULL);
+}
+
+bool cgrun_notices_begin(const cgrun_notices *wanted)
+{
+    unsigned in_original[COUNT] = {0};
+    for (unsigned i = 0; i < COUNT; i++) {
+        functions[i].original = dlsym(RTLD_DEFAULT, functions[i].name);
+        if (functions[i].original == NULL)
+            return false;
+    }
+    notices = *wanted;
+    cgrun_slots_set(functions, COUNT, false, in_original);
+    // Foundation calls these itself, by slots.
+    for (unsigned i = 0; i <= RUN; i++) {
+        if (in_original[i] > 0)
+            continue;
+        cgrun_notices_end();
+        return false;
+    }
+    return true;
+}
+
+void cgrun_notices_end(void) { cgrun_slots_set(functions, COUNT, true, NULL); }
+
+void cgrun_notices_renew(void) { cgrun_slots_set(functions, COUNT, false, NULL); }

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is done for Foundation's run loop: its passes while our loop runs, and our loop's while that one runs.
+
+import CGRunFoundation
+import GRunLoop
+
+/// What of both loops is on the stack.
+enum GuestActivity: Equatable {
+    /// A pass of Core Foundation's that we make.
+    case pass
+    /// A run of Core Foundation's that somebody else makes.
+    case run
+    /// A run of our loop in the place of Core Foundation's sleep.
+    case wait(depth: Int)
+    /// A run of our loop, of no length, in a run of Core Foundation's that does not sleep.
+    case look(depth: Int)
+}
+
+extension Guest {
+    // MARK: Our loop runs
+
+    /// In a callout of our loop: Core Foundation has something to do in this mode, or may have.
+    func serve(_ mode: GuestMode) {
+        ownHandled += 1
+        guard complete(mode) else { return }
+        switch activities.last {
+        case .wait(loop.runDepth):
+            // Core Foundation sleeps, and we in its place: it goes on itself.
+            if mode.isReadable {
+                endWait()
+            } else if mode.settleQuietly() {
+                cgrun_guest_wake_up(address)
+                endWait()
+            }
+        case .look(loop.runDepth): break
+        default: servePasses(mode)
+        }
+    }
+
+    private func endWait() {
+        endsWait = true
+        loop.stop()
+    }
+
+    /// Passes until there is nothing to do, or the others have their turn.
+    private func servePasses(_ mode: GuestMode) {
+        let end = ContinuousClock.now + loop.timeSlice
+        repeat {
+            let handled = pass(mode)
+            guard isServed, handled || mode.isOwed || mode.isReadable else { return }
+        } while ContinuousClock.now < end
+        _ = mode.owe(quietly: false)
+        mode.source.signal()
+        loop.wakeUp()
+    }
+
+    /// One pass of Core Foundation's, without waiting. Whether it has handled a source. The main queue is our loop's.
+    @discardableResult func pass(_ mode: GuestMode) -> Bool {
+        mode.settle()
+        activities.append(.pass)
+        let before = loop.isMain ? cgrun_guest_set_draining(6) : -1
+        defer {
+            if before >= 0 { _ = cgrun_guest_set_draining(before) }
+            activities.removeLast()
+        }
+        let hasObservers = owesObservers.exchange(false, ordering: .relaxed)
+        var result = cgrun_guest_pass(address, mode.name)
+        // Of a mode without items it calls no observers, as if it did not run it: notifications would wait for ever.
+        if result == CGRUN_GUEST_FINISHED, hasObservers, let keeper {
+            cgrun_guest_add_source(address, keeper, mode.name)
+            result = cgrun_guest_pass(address, mode.name)
+            if isServed { cgrun_guest_remove_source(address, keeper, mode.name) }
+        }
+        return result == CGRUN_GUEST_HANDLED
+    }
+
+    // MARK: Core Foundation's runs
+
+    /// Before one that is not ours. Returns Core Foundation's word for draining the main queue, as it was; -1 on other
+    /// threads.
+    func entered() -> Int {
+        guard loop.isCurrent else { return -1 }
+        activities.append(.run)
+        // Inside a block of the main queue it must leave that alone, as inside one that it has called itself.
+        return loop.isMain ? cgrun_guest_set_draining(GRunLoop.isDrainingMainQueue ? 6 : 0) : -1
+    }
+
+    /// After it. It may have begun before it was served.
+    func left() {
+        guard loop.isCurrent, activities.last == .run else { return }
+        activities.removeLast()
+        if owesAfterRun {
+            owesAfterRun = false
+            owe(quietly: true)
+        }
+        remind()
+    }
+
+    /// An observer of beforeWaiting, the last one: our loop sleeps in the place of Core Foundation, and all is served.
+    func waitInstead() {
+        guard let mode = currentMode(), complete(mode) else { return }
+        // Its pass has seen all of it, or will not sleep.
+        mode.settleLoudly()
+        guard !mode.isReadable else { return }
+        if activities.count(where: \.isWait) + 1 == waiterCount { addWaiter() }
+        activities.append(.wait(depth: loop.runDepth + 1))
+        defer { activities.removeLast() }
+        while isServed, !mode.isReadable {
+            endsWait = false
+            let (handled, own) = (loop.handledCount, ownHandled)
+            let result = loop.run(mode: mode.mode, returningAfterSourceHandled: true)
+            if loop.handledCount - handled > ownHandled - own || result == .stopped && !endsWait {
+                return takeTurn(in: mode)
+            }
+            if result == .finished { return }
+        }
+    }
+
+    /// An observer of beforeSources, the last one: a run that never sleeps gives the others their turn.
+    func lookAround() {
+        guard isRunThere, let mode = currentMode(), mode.epoll >= 0 else { return }
+        let now = ContinuousClock.now
+        guard now > lastTurn + loop.timeSlice else { return }
+        activities.append(.look(depth: loop.runDepth + 1))
+        _ = loop.run(mode: mode.mode, for: .zero)
+        activities.removeLast()
+        lastTurn = .now
+        remind()
+    }
+}
+
+extension GuestActivity {
+    var isWait: Bool { if case .wait = self { true } else { false } }
+}

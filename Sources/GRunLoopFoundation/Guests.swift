@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which run loops of Foundation's are served, for whoever calls Core Foundation from wherever.
+
+import CGRunFoundation
+import GRunLoop
+import Synchronization
+
+enum Guests {
+    /// By the address of Core Foundation's loop.
+    private static let table = Mutex<[UnsafeMutableRawPointer: Guest]>([:])
+    /// How many there are: a child of a fork may find the table locked, and a program that ended all has no need of it.
+    private static let count = Atomic(0)
+
+    /// Any thread.
+    static func guest(of loop: UnsafeMutableRawPointer?) -> Guest? {
+        guard let loop, count.load(ordering: .relaxed) > 0, !GRunLoop.isForkedChild else { return nil }
+        return table.withLock { $0[loop] }
+    }
+
+    /// The first one has Core Foundation's functions noticed. False if they cannot be: nothing has changed then.
+    static func add(_ guest: Guest) -> Bool {
+        table.withLock {
+            if $0.isEmpty {
+                var notices = cgrun_notices(
+                    noticed: { loop, kind, mode in Guests.guest(of: loop)?.noticed(kind, mode) },
+                    entered: { Guests.guest(of: $0)?.entered() ?? 0 },
+                    left: { loop, before in Guests.guest(of: loop)?.left(before) },
+                    drain: { GRunLoop.drainMainQueue(by: cgrun_main_queue_drained_by_guest) })
+                guard cgrun_notices_begin(&notices) else { return false }
+            }
+            $0[guest.address] = guest
+            count.store($0.count, ordering: .relaxed)
+            return true
+        }
+    }
+
+    static func remove(_ guest: Guest) {
+        table.withLock {
+            guard $0.removeValue(forKey: guest.address) != nil else { return }
+            count.store($0.count, ordering: .relaxed)
+            if $0.isEmpty { cgrun_notices_end() }
+        }
+    }
+}

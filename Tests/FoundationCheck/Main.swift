@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// Each kind of work that Foundation's run loop of the main thread can have, beside each driver of that thread. The rows
+// run on a thread of their own, and ask the main one.
+
+import CGLib
+import Foundation
+import GRunLoop
+import GRunLoopFoundation
+import Glibc
+import Synchronization
+
+enum Driver: String, CaseIterable {
+    /// `GRunLoop.main.run()`
+    case own
+    /// `g_main_loop_run()`
+    case glib
+    /// `g_application_run()`
+    case application
+    /// `RunLoop.main.run()`
+    case foundation
+
+    func drive() -> Never {
+        switch self {
+        case .own: GRunLoop.main.run()
+        case .glib: g_main_loop_run(g_main_loop_new(nil, 0))
+        case .application:
+            let application = g_application_new(nil, GApplicationFlags(rawValue: 0))
+            g_application_hold(application)
+            let activate: @convention(c) (gpointer?, gpointer?) -> Void = { _, _ in }
+            g_signal_connect_data(
+                application, "activate", unsafeBitCast(activate, to: GCallback.self), nil, nil,
+                GConnectFlags(rawValue: 0))
+            g_application_run(application, 0, nil)
+        case .foundation: RunLoop.main.run()
+        }
+        fatalError("the driver has returned")
+    }
+}
+
+/// How long something took, from its cause to its effect.
+struct Delay {
+    var all: [Double] = []
+
+    mutating func add(since start: Double) { all.append(milliseconds() - start) }
+
+    var worst: Double { all.max() ?? .infinity }
+    /// The 99th percentile.
+    var late: Double { all.isEmpty ? .infinity : all.sorted()[min(all.count - 1, all.count * 99 / 100)] }
+}
+
+func milliseconds() -> Double {
+    let now = ContinuousClock.now.duration(to: epoch)
+    return -Double(now.components.seconds) * 1e3 - Double(now.components.attoseconds) / 1e15
+}
+
+private let epoch = ContinuousClock.now
+
+/// Runs `body` on the main thread, in a callback of GLib's, and waits until it says that it is done. Nil if it does not
+/// in time.
+func onMain<Value: Sendable>(
+    within limit: Double = 5, _ body: @escaping @Sendable (@escaping @Sendable (Value) -> Void) -> Void
+) -> Value? {
+    let result = Mutex<Value?>(nil)
+    let ready = DispatchSemaphore(value: 0)
+    inGLib {
+        body { value in
+            result.withLock { $0 = value }
+            ready.signal()
+        }
+    }
+    return ready.wait(timeout: .now() + limit) == .success ? result.withLock { $0 } : nil
+}
+
+/// Calls `body` on the main thread, in a callback of GLib's own, as a GTK signal handler is.
+func inGLib(after wait: UInt32 = 0, _ body: @escaping @Sendable () -> Void) {
+    final class Box { let body: () -> Void; init(_ body: @escaping () -> Void) { self.body = body } }
+    g_timeout_add_full(
+        0, wait,
+        {
+            Unmanaged<Box>.fromOpaque($0!).takeUnretainedValue().body()
+            return 0
+        }, Unmanaged.passRetained(Box(body)).toOpaque(), { Unmanaged<Box>.fromOpaque($0!).release() })
+}
+
+/// The first is that it arrived; the second a figure.
+typealias Outcome = (arrived: Bool, figure: String)
+
+@main struct Main {
+    static func main() throws {
+        setvbuf(stdout, nil, _IOLBF, 0)
+        let arguments = CommandLine.arguments.dropFirst()
+        guard let driver = arguments.first.flatMap(Driver.init) else {
+            print("usage: grun-foundation-check \(Driver.allCases.map(\.rawValue).joined(separator: "|")) [ROW…]")
+            exit(2)
+        }
+        let wanted = Set(arguments.dropFirst())
+        let serving = try GRunLoop.main.serve(RunLoop.main)
+        Foundation.Thread {
+            var failed = 0
+            for row in Rows.all where wanted.isEmpty || wanted.contains(row.name) {
+                let (arrived, figure) = row.check()
+                if !arrived { failed += 1 }
+                print("\(arrived ? "  ok    " : "  FAILED") \(driver.rawValue): \(row.name): \(figure)")
+            }
+            print("\(driver.rawValue): \(failed) failed")
+            withExtendedLifetime(serving) { exit(failed == 0 ? 0 : 1) }
+        }.start()
+        driver.drive()
+    }
+}
