@@ -71,9 +71,9 @@ extension GRunLoop {
 
         /// A timeline without records.
         ///
-        /// - Parameter limit: how many records of each loop are kept, each time that the timeline is started, rounded up
-        ///   to a power of two, 256 at least and 16,777,216 at most. One is of 24 bytes. A pass has some ten, of which
-        ///   each callout is one.
+        /// - Parameter limit: how many records of each loop are kept, each time that the timeline is started: rounded
+        ///   up to a power of two, 256 at least and 16,777,216 at most. One is of 24 bytes. A pass has some ten, of
+        ///   which each callout is one.
         ///
         /// Threads: any.
         public init(limit: Int = 65_536) {
