@@ -7,7 +7,7 @@ import GRunLoop
 /// Lets go of the data when the last closure that holds it goes: of a timer or an observer when that is invalidated
 /// (items 138 and 154), of a source or a port when that itself goes (98), of a block after it was called or dropped. No
 /// lock is held then.
-class Closure<Function>: @unchecked Sendable {
+class Closure<Function>: Forwarder, @unchecked Sendable {
     let function: Function
     let data: gpointer?
     private let notify: GDestroyNotify?
@@ -20,6 +20,10 @@ class Closure<Function>: @unchecked Sendable {
 
     deinit {
         notify?(data)
+    }
+
+    var callee: UInt {
+        withUnsafeBytes(of: function) { $0.count == MemoryLayout<UInt>.size ? $0.load(as: UInt.self) : 0 }
     }
 }
 

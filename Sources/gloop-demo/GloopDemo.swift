@@ -73,7 +73,7 @@ extension GloopDemo {
             let recorder = GRunLoop.Timeline()
             if timeline != nil { recorder.start() }
             let result = Result { try Tour(names.compactMap(Catalogue.scenario(named:)), plotPath: plot).run() }
-            if let timeline { try recorder.write(to: timeline, as: timeline.hasSuffix(".json") ? .chromeJSON : .html) }
+            if let timeline { try recorder.write(to: timeline, as: .init(fileName: timeline)) }
             try result.get()
         }
     }

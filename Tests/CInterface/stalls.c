@@ -120,6 +120,10 @@ void check_timeline(void)
     g_assert_true(g_str_has_prefix(events, "{\"displayTimeUnit\""));
     g_assert_nonnull(strstr(events, "\"the C timer\""));
     g_assert_nonnull(strstr(events, "\"kind\":\"block\""));
+    // The function that was given, not the one that it is passed on by.
+    g_assert_nonnull(strstr(events, "\"calls\":\"work\""));
+    g_assert_nonnull(strstr(events, "\"calls\":\"fire\""));
+    g_assert_null(strstr(events, "closure #"));
     g_autofree char *html = written(page);
     g_assert_true(g_str_has_prefix(html, "<!DOCTYPE html>"));
     g_assert_nonnull(strstr(html, "\"the C timer\""));

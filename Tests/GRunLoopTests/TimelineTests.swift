@@ -27,6 +27,24 @@ extension TimelinePicture.Span {
     fileprivate func contains(_ other: Self) -> Bool { begin <= other.begin && other.end <= end }
 }
 
+private actor Owner {
+    private nonisolated let executor: GRunLoop.Executor
+    nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
+    private var count = 0
+
+    init(on loop: GRunLoop) { executor = GRunLoop.Executor(loop) }
+
+    func addTimer(to loop: GRunLoop) {
+        loop.add(GRunLoop.Timer(fireAt: .now, isolation: self) { _ in self.count += 1 }, forMode: .default)
+    }
+}
+
+private final class Callee: Forwarder, @unchecked Sendable {
+    let callee: UInt
+    init(code: UInt) { callee = code }
+    func call() {}
+}
+
 /// One timeline records at a time: all tests of it are here, one after the other.
 @Suite("Timelines", .serialized) struct TimelineTests {
     @Test("callouts are spans of their length, by their labels and by the functions they were written in")
@@ -67,6 +85,29 @@ extension TimelinePicture.Span {
             let stages = mine.marks.map { GRunLoop.Trace.Stage.all[$0.stage] }
             #expect(stages.first == .entry && stages.last == .exit && stages.contains(.beforeWaiting))
             #expect(mine.overwritten == 0 && !mine.isHosted)
+        }
+    }
+
+    @Test("of what passes its calls on, what it calls is shown: the closure of an actor's, a function of C's")
+    func forwarded() async throws {
+        let timeline = GRunLoop.Timeline()
+        try await onFreshThread { loop in
+            timeline.start()
+            let owner = Owner(on: loop)
+            owner.assumeIsolated { $0.addTimer(to: loop) }
+            let function = Callee(code: UInt(bitPattern: dlsym(nil, "getpid")))
+            loop.perform { function.call() }
+            loop.perform { [loop] in loop.perform {} }
+            loop.run(for: .zero)
+            timeline.stop()
+            let picture = timeline.picture
+            func calls(_ kind: String) -> [String] {
+                picture.callouts(picture.mine, kind).map { picture.items[$0.item].calls ?? "(none)" }
+            }
+            #expect(calls("timer").count == 1 && calls("timer")[0].contains("Owner.addTimer(to:)"), "\(calls("timer"))")
+            let blocks = calls("block")
+            #expect(blocks.count == 3 && blocks[0].contains("getpid"), "\(blocks)")
+            #expect(blocks.dropFirst().allSatisfy { $0.contains("forwarded()") }, "\(blocks)")
         }
     }
 
@@ -417,6 +458,27 @@ extension TimelinePicture.Span {
         #expect(picture.loops.allSatisfy { $0.spans.allSatisfy { $0.end <= picture.duration } })
     }
 
+    @Test("a loop that is first recorded as the recording is stopped has no more than a moment in the picture")
+    func stoppedAtFirst() async throws {
+        let (isOver, runs) = (Flag(), Counter())
+        let thread = LoopThread { loop in
+            while !isOver.isSet {
+                loop.perform { runs.increment() }
+                loop.run(for: .zero)
+            }
+        }
+        for _ in 0..<2000 {
+            let timeline = GRunLoop.Timeline(limit: 0)
+            timeline.start()
+            timeline.stop()
+            let picture = timeline.picture
+            #expect(picture.loops.allSatisfy { $0.from <= $0.to && $0.to <= picture.duration })
+            #expect(picture.pageText.bytes.last == UInt8(ascii: "}"))
+        }
+        isOver.set()
+        thread.join()
+    }
+
     @Test(
         "functions are shown without types, and the library's own are not",
         arguments: [
@@ -435,6 +497,10 @@ extension TimelinePicture.Span {
                 "closure #1 in (extension in demo):GRunLoop.GRunLoop.f(a:)"
             ), ("on_timer", "on_timer"),
             ("reabstraction thunk helper from @escaping () -> () to @escaping () -> (@out ())", nil),
+            (
+                "function signature specialization <Arg[0] = Dead> of generic specialization <Swift.Int, (A) -> B> of "
+                    + "closure #1 () -> () in a.f<A>(A) -> ()", "closure #1 in a.f<A>(_:)"
+            ), ("merged a.f() -> ()", "a.f()"), ("a.f<A> specialization <", "a.f<A> specialization <"),
             ("closure #1 ", "closure #1 "), ("f(", "f("), ("", ""),
             ("demo.f() async throws -> ()", "demo.f() async throws -> ()"),
         ])

@@ -5,7 +5,7 @@ enum FunctionName {
     /// "closure #1 in Worker.init(asking:)", for a demangled name of Swift's; another one as it is. Nil if it is a
     /// function of this library, or the compiler's: that says nothing to the program.
     static func brief(_ full: String) -> String? {
-        var rest = full[...]
+        var rest = withoutSpecializations(full)
         var closures = ""
         let forwarder = "partial apply forwarder for "
         if rest.hasPrefix(forwarder) { rest = rest.dropFirst(forwarder.count) }
@@ -18,6 +18,17 @@ enum FunctionName {
         if rest.hasPrefix("static ") { rest = rest.dropFirst(7) }
         if rest.hasPrefix("GRunLoop.") || rest.hasPrefix("(extension in GRunLoop") { return nil }
         return closures + withoutTypes(withoutDiscriminators(rest))
+    }
+
+    /// "generic specialization <Swift.Int> of f" is f: the compiler has made one for these types or arguments.
+    private static func withoutSpecializations(_ name: String) -> Substring {
+        var rest = name[...]
+        while let open = rest.firstIndex(of: "<"), rest[..<open].hasSuffix(" specialization "),
+            let end = outermost(" of ", in: rest)
+        {
+            rest = rest[end.upperBound...]
+        }
+        return rest.hasPrefix("merged ") ? rest.dropFirst(7) : rest
     }
 
     /// "(Worker in _4381A2…).run()" is Worker.run(): which file it is private to nobody knows by a number.

@@ -37,6 +37,13 @@ extension GRunLoop {
             case html
             /// Trace events, for Perfetto and Chrome's viewer.
             case chromeJSON
+
+            /// As a file's name says: trace events if it ends in `.json`, in small letters or capitals, else a page.
+            ///
+            /// Threads: any.
+            public init(fileName: String) {
+                self = fileName.lowercased().hasSuffix(".json") ? .chromeJSON : .html
+            }
         }
 
         /// Why a picture was not written. What was there under its name before is there still.
@@ -64,8 +71,9 @@ extension GRunLoop {
 
         /// A timeline without records.
         ///
-        /// - Parameter limit: how many records of each loop are kept, rounded up to a power of two, 256 at least and
-        ///   16,777,216 at most. One is of 24 bytes. A pass has some ten, of which each callout is one.
+        /// - Parameter limit: how many records of each loop are kept, each time that the timeline is started: rounded
+        ///   up to a power of two, 256 at least and 16,777,216 at most. One is of 24 bytes. A pass has some ten, of
+        ///   which each callout is one.
         ///
         /// Threads: any.
         public init(limit: Int = 65_536) {
@@ -117,7 +125,7 @@ extension GRunLoop {
 
         /// As its name says.
         func write(to file: OutputFile) throws(WriteError) {
-            try write(to: file, as: file.name.hasSuffix(".json") ? .chromeJSON : .html)
+            try write(to: file, as: Format(fileName: file.name))
         }
 
         private func write(to file: OutputFile, as format: Format) throws(WriteError) {

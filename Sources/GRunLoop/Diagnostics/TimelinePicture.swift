@@ -104,7 +104,8 @@ struct TimelinePicture {
         loops.append(
             Loop(
                 name: name(of: recorder), thread: recorder.thread, isHosted: recorder.wasHosted,
-                from: max(0, (records.first?.time ?? end) - began), to: max(0, end - began), overwritten: lost,
+                // A loop that is stopped may write one more record, which is its first one then.
+                from: max(0, min(records.first?.time ?? end, end) - began), to: max(0, end - began), overwritten: lost,
                 spans: spans.spans.filter { $0.end >= $0.begin },
                 marks: spans.marks, wakeUps: spans.wakeUps))
     }

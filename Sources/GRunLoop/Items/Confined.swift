@@ -39,11 +39,21 @@ enum ConfinedClosure {
     case descriptor(Descriptor)
     case observer(Observer)
     case port(Port)
+
+    var code: UInt {
+        switch self {
+        case .timer(let body): Code.of(body)
+        case .block(let body): Code.of(body)
+        case .descriptor(let body): Code.of(body)
+        case .observer(let body): Code.of(body)
+        case .port(let body): Code.of(body)
+        }
+    }
 }
 
 /// Holds a closure of an actor's, and the actor: what that leaves behind when it goes must not be torn down beside a
 /// closure that is still there.
-final class Confined: @unchecked Sendable {
+final class Confined: Forwarder, @unchecked Sendable {
     let home: Home
     /// At home only, and when nobody else has this any more.
     private var content: Unmanaged<Content>?
@@ -82,6 +92,9 @@ final class Confined: @unchecked Sendable {
         guard let content = content?.takeUnretainedValue() else { return }
         use(content.closure)
     }
+
+    /// At home: where the closure's code is; 0 if it is gone.
+    var callee: UInt { content?._withUnsafeGuaranteedRef { $0.closure.code } ?? 0 }
 
     /// When it is never called again.
     func letGo() { home.belonging.letGo(of: self) }

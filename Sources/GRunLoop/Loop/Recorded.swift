@@ -43,11 +43,12 @@ extension GRunLoop {
     func record(_ stage: Trace.Stage) { put(CGRUN_RECORD_STAGE, 0, stage.number) }
 
     /// Without a lock: the program is called.
-    @inline(never) func record(_ mark: CalloutMark, code: UInt) {
-        let key = Recorder.key(mark, code: code)
+    @inline(never) func record(_ mark: CalloutMark, code: () -> UInt) {
+        // What is known by its address needs no code.
+        let key = Recorder.key(mark, code: mark.item == 0 ? code() : 0)
         var item: UInt32 = 0
         if let ring = beat.pointee.ring { item = cgrun_ring_item(ring, Recording.number, key, Labels.version) }
-        if item == 0 { item = activeRecorder?.number(of: mark, key, code: code) ?? 0 }
+        if item == 0 { item = activeRecorder?.number(of: mark, key, code: code()) ?? 0 }
         put(CGRUN_RECORD_CALLOUT, item, mark.kind == .timer ? due(mark) : 0)
     }
 
