@@ -136,7 +136,7 @@ static void source_called(void *info)
     callee->body(callee->info);
 }
 
-void *cgrun_guest_observer(unsigned long activities, void (*body)(void *info), void *info)
+void *cgrun_guest_observer(unsigned long activities, bool is_first, void (*body)(void *info), void *info)
 {
     Callee callee = {body, info};
     struct {
@@ -146,7 +146,7 @@ void *cgrun_guest_observer(unsigned long activities, void (*body)(void *info), v
         void (*release)(const void *);
         void *description;
     } context = {0, &callee, callee_copy, callee_free, NULL};
-    return CFRunLoopObserverCreate(NULL, activities, true, INT32_MAX, observer_called, &context);
+    return CFRunLoopObserverCreate(NULL, activities, true, is_first ? INT32_MIN : INT32_MAX, observer_called, &context);
 }
 
 void cgrun_guest_invalidate_observer(void *observer) { CFRunLoopObserverInvalidate(observer); }

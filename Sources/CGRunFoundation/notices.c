@@ -82,9 +82,9 @@ static int32_t run_original(void *loop, Ref mode, double seconds, unsigned char 
 
 static int32_t run(void *loop, Ref mode, double seconds, unsigned char returns_after_source)
 {
-    intptr_t before = notices.entered(loop);
+    notices.entered(loop);
     int32_t result = run_original(loop, mode, seconds, returns_after_source);
-    notices.left(loop, before);
+    notices.left(loop);
     return result;
 }
 
@@ -108,9 +108,11 @@ static void drain(void *message)
     notices.drain();
 }
 
-void cgrun_main_queue_drained_by_guest(void)
+void cgrun_guest_drain(void)
 {
+    intptr_t before = cgrun_guest_set_draining(true);
     ORIGINAL(DRAIN, void (*)(void *))(NULL);
+    cgrun_guest_set_draining(before);
 }
 
 bool cgrun_notices_begin(const cgrun_notices *wanted)

@@ -15,6 +15,7 @@ final class Guest: @unchecked Sendable {
     let loop: GRunLoop
     /// Of Core Foundation's loop, which lives as long as its thread.
     let address: UnsafeMutableRawPointer
+    let isMain: Bool
 
     private let modes = Mutex<[GRunLoop.Mode: GuestMode]>([:])
     private let uses = Atomic(0)
@@ -32,9 +33,12 @@ final class Guest: @unchecked Sendable {
     var ownHandled: UInt64 = 0
     var endsWait = false
     var lastTurn = ContinuousClock.now
+    /// What Core Foundation's word for draining the main queue is to be again.
+    var wordOfDraining: Int?
     /// Observers of Core Foundation's; one is not called inside itself, so that there is one more than there are waits.
     private var waiters: [UnsafeMutableRawPointer] = []
     private var looker: UnsafeMutableRawPointer?
+    private var opener: UnsafeMutableRawPointer?
     private var scout: GRunLoop.Source?
     private var endHandler: GRunLoop.EndHandler?
     /// Handled in the place of what our loop has handled.
@@ -46,6 +50,7 @@ final class Guest: @unchecked Sendable {
     private init(_ loop: GRunLoop) {
         self.loop = loop
         address = cgrun_guest_current()
+        isMain = address == cgrun_guest_main()
     }
 
     // MARK: Beginning and ending
@@ -73,7 +78,8 @@ final class Guest: @unchecked Sendable {
         let context = Unmanaged.passUnretained(self).toOpaque()
         turn = cgrun_guest_source({ Guest.of($0).endTurn() }, context)
         keeper = cgrun_guest_source({ _ in }, nil)
-        looker = cgrun_guest_observer(UInt(CGRUN_GUEST_BEFORE_SOURCES), { Guest.of($0).lookAround() }, context)
+        looker = cgrun_guest_observer(UInt(CGRUN_GUEST_BEFORE_SOURCES), false, { Guest.of($0).lookAround() }, context)
+        opener = cgrun_guest_observer(UInt(CGRUN_GUEST_BEFORE_TIMERS), true, { Guest.of($0).openUp() }, context)
         addWaiter()
         // Common modes, now and later: a source of all of them is told of each.
         let scout = GRunLoop.Source(schedule: { [weak self] _, mode in self?.becameCommonHere(mode) }) {}
@@ -110,7 +116,7 @@ final class Guest: @unchecked Sendable {
         scout?.invalidate()
         endHandler?.remove()
         for mode in modes.withLock({ Array(exchange(&$0, with: [:]).values) }) { mode.end() }
-        for observer in waiters + [looker].compactMap({ $0 }) {
+        for observer in observers {
             cgrun_guest_invalidate_observer(observer)
             cgrun_guest_release(observer)
         }
@@ -118,7 +124,7 @@ final class Guest: @unchecked Sendable {
             cgrun_guest_invalidate_source(source)
             cgrun_guest_release(source)
         }
-        (waiters, looker, turn, keeper, scout, endHandler) = ([], nil, nil, nil, nil, nil)
+        (waiters, looker, opener, turn, keeper, scout, endHandler) = ([], nil, nil, nil, nil, nil, nil)
         // A wait of ours on the stack returns to Core Foundation's.
         if !activities.isEmpty { loop.wakeUp() }
     }
@@ -173,7 +179,7 @@ final class Guest: @unchecked Sendable {
     func complete(_ mode: GuestMode) -> Bool {
         guard mode.epoll < 0 else { return true }
         // Makes the mode, if Core Foundation does not have it yet.
-        for observer in waiters + [looker].compactMap({ $0 }) {
+        for observer in observers {
             cgrun_guest_add_observer(address, observer, mode.name)
         }
         guard let epoll = GuestDescription(of: address)?.epoll(of: mode.mode.rawValue) else { return false }
@@ -200,7 +206,7 @@ final class Guest: @unchecked Sendable {
     func addWaiter() {
         let context = Unmanaged.passUnretained(self).toOpaque()
         let body: @convention(c) (UnsafeMutableRawPointer?) -> Void = { Guest.of($0).waitInstead() }
-        guard let waiter = cgrun_guest_observer(UInt(CGRUN_GUEST_BEFORE_WAITING), body, context) else { return }
+        guard let waiter = cgrun_guest_observer(UInt(CGRUN_GUEST_BEFORE_WAITING), false, body, context) else { return }
         waiters.append(waiter)
         for mode in modes.withLock({ Array($0.values) }) where mode.epoll >= 0 {
             cgrun_guest_add_observer(address, waiter, mode.name)
@@ -208,6 +214,8 @@ final class Guest: @unchecked Sendable {
     }
 
     var waiterCount: Int { waiters.count }
+
+    private var observers: [UnsafeMutableRawPointer] { waiters + [looker, opener].compactMap { $0 } }
 
     private func eachModeThere(_ body: (GRunLoop.Mode) -> Void) {
         guard let all = cgrun_guest_copy_modes(address) else { return }

@@ -58,31 +58,38 @@ extension Guest {
     @discardableResult func pass(_ mode: GuestMode) -> Bool {
         mode.settle()
         activities.append(.pass)
-        let before = loop.isMain ? cgrun_guest_set_draining(6) : -1
-        defer {
-            if before >= 0 { _ = cgrun_guest_set_draining(before) }
-            activities.removeLast()
-        }
+        defer { activities.removeLast() }
         let hasObservers = owesObservers.exchange(false, ordering: .relaxed)
-        var result = cgrun_guest_pass(address, mode.name)
+        var result = keepingOff { cgrun_guest_pass(address, mode.name) }
         // Of a mode without items it calls no observers, as if it did not run it: notifications would wait for ever.
         if result == CGRUN_GUEST_FINISHED, hasObservers, let keeper {
             cgrun_guest_add_source(address, keeper, mode.name)
-            result = cgrun_guest_pass(address, mode.name)
+            result = keepingOff { cgrun_guest_pass(address, mode.name) }
             if isServed { cgrun_guest_remove_source(address, keeper, mode.name) }
         }
         return result == CGRUN_GUEST_HANDLED
     }
 
+    /// Core Foundation decides at the beginning of a run whether that serves the main queue: not in a drain of it. For
+    /// our passes that is so until the first thing is called in them.
+    private func keepingOff(_ pass: () -> Int32) -> Int32 {
+        guard isMain else { return pass() }
+        let before = cgrun_guest_set_draining(1)
+        wordOfDraining = before
+        defer { openUp() }
+        return pass()
+    }
+
+    /// An observer of beforeTimers, the first one.
+    func openUp() {
+        if let word = wordOfDraining.take() { _ = cgrun_guest_set_draining(word) }
+    }
+
     // MARK: Core Foundation's runs
 
-    /// Before one that is not ours. Returns Core Foundation's word for draining the main queue, as it was; -1 on other
-    /// threads.
-    func entered() -> Int {
-        guard loop.isCurrent else { return -1 }
-        activities.append(.run)
-        // Inside a block of the main queue it must leave that alone, as inside one that it has called itself.
-        return loop.isMain ? cgrun_guest_set_draining(GRunLoop.isDrainingMainQueue ? 6 : 0) : -1
+    /// Before one that is not ours.
+    func entered() {
+        if loop.isCurrent { activities.append(.run) }
     }
 
     /// After it. It may have begun before it was served.

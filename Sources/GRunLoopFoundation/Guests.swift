@@ -7,14 +7,15 @@ import Synchronization
 
 enum Guests {
     /// By the address of Core Foundation's loop.
-    private static let table = Mutex<[UnsafeMutableRawPointer: Guest]>([:])
+    private static let table = Mutex<[UInt: Guest]>([:])
     /// How many there are: a child of a fork may find the table locked, and a program that ended all has no need of it.
     private static let count = Atomic(0)
 
     /// Any thread.
     static func guest(of loop: UnsafeMutableRawPointer?) -> Guest? {
         guard let loop, count.load(ordering: .relaxed) > 0, !GRunLoop.isForkedChild else { return nil }
-        return table.withLock { $0[loop] }
+        let key = UInt(bitPattern: loop)
+        return table.withLock { $0[key] }
     }
 
     /// The first one has Core Foundation's functions noticed. False if they cannot be: nothing has changed then.
@@ -23,12 +24,12 @@ enum Guests {
             if $0.isEmpty {
                 var notices = cgrun_notices(
                     noticed: { loop, kind, mode in Guests.guest(of: loop)?.noticed(kind, mode) },
-                    entered: { Guests.guest(of: $0)?.entered() ?? 0 },
-                    left: { loop, before in Guests.guest(of: loop)?.left(before) },
-                    drain: { GRunLoop.drainMainQueue(by: cgrun_main_queue_drained_by_guest) })
+                    entered: { Guests.guest(of: $0)?.entered() },
+                    left: { Guests.guest(of: $0)?.left() },
+                    drain: { GRunLoop.drainMainQueue(by: cgrun_guest_drain) })
                 guard cgrun_notices_begin(&notices) else { return false }
             }
-            $0[guest.address] = guest
+            $0[guest.key] = guest
             count.store($0.count, ordering: .relaxed)
             return true
         }
@@ -36,9 +37,13 @@ enum Guests {
 
     static func remove(_ guest: Guest) {
         table.withLock {
-            guard $0.removeValue(forKey: guest.address) != nil else { return }
+            guard $0.removeValue(forKey: guest.key) != nil else { return }
             count.store($0.count, ordering: .relaxed)
             if $0.isEmpty { cgrun_notices_end() }
         }
     }
+}
+
+extension Guest {
+    fileprivate var key: UInt { UInt(bitPattern: address) }
 }

@@ -87,7 +87,6 @@ typealias Outcome = (arrived: Bool, figure: String)
 
 @main struct Main {
     static func main() throws {
-        setvbuf(stdout, nil, _IOLBF, 0)
         let arguments = CommandLine.arguments.dropFirst()
         guard let driver = arguments.first.flatMap(Driver.init) else {
             print("usage: grun-foundation-check \(Driver.allCases.map(\.rawValue).joined(separator: "|")) [ROW…]")
@@ -101,6 +100,7 @@ typealias Outcome = (arrived: Bool, figure: String)
                 let (arrived, figure) = row.check()
                 if !arrived { failed += 1 }
                 print("\(arrived ? "  ok    " : "  FAILED") \(driver.rawValue): \(row.name): \(figure)")
+                fflush(nil)
             }
             print("\(driver.rawValue): \(failed) failed")
             withExtendedLifetime(serving) { exit(failed == 0 ? 0 : 1) }

@@ -52,10 +52,10 @@ typedef enum {
 typedef struct {
     /// After Core Foundation's own function, on any thread.
     void (*noticed)(void *loop, cgrun_notice_kind kind, const void *mode);
-    /// Before a run of the current thread's loop that is not ours; what it returns is given to `left` after it.
-    intptr_t (*entered)(void *loop);
-    void (*left)(void *loop, intptr_t before);
-    /// Core Foundation is about to drain the main queue: calls cgrun_main_queue_drained_by_guest() in its own way.
+    /// Before and after a run that is not ours.
+    void (*entered)(void *loop);
+    void (*left)(void *loop);
+    /// Somebody is about to drain the main queue: calls cgrun_guest_drain() in its own way.
     void (*drain)(void);
 } cgrun_notices;
 
@@ -66,7 +66,8 @@ bool cgrun_notices_begin(const cgrun_notices *notices);
 void cgrun_notices_end(void);
 /// Objects that were loaded since are made to say so, too.
 void cgrun_notices_renew(void);
-void cgrun_main_queue_drained_by_guest(void);
+/// Drains the main queue, and lets Core Foundation know meanwhile.
+void cgrun_guest_drain(void);
 
 // MARK: guest.c: Core Foundation's functions; those that are noticed are in notices.c, and unnoticed from here
 
@@ -95,8 +96,8 @@ char *cgrun_guest_copy_description(void *loop);
 /// The word in which Core Foundation says that it drains the main queue, for the calling thread.
 intptr_t cgrun_guest_set_draining(intptr_t value);
 
-/// A repeating observer, the caller's, last in order.
-void *cgrun_guest_observer(unsigned long activities, void (*body)(void *info), void *info);
+/// A repeating observer, the caller's, the first or the last one.
+void *cgrun_guest_observer(unsigned long activities, bool is_first, void (*body)(void *info), void *info);
 void cgrun_guest_add_observer(void *loop, void *observer, const void *mode);
 void cgrun_guest_invalidate_observer(void *observer);
 /// A version-0 source, the caller's.
@@ -106,7 +107,7 @@ void cgrun_guest_remove_source(void *loop, void *source, const void *mode);
 void cgrun_guest_signal_source(void *source);
 void cgrun_guest_invalidate_source(void *source);
 
-enum { CGRUN_GUEST_BEFORE_SOURCES = 1 << 2, CGRUN_GUEST_BEFORE_WAITING = 1 << 5 };
+enum { CGRUN_GUEST_BEFORE_TIMERS = 1 << 1, CGRUN_GUEST_BEFORE_SOURCES = 1 << 2, CGRUN_GUEST_BEFORE_WAITING = 1 << 5 };
 
 /// Whether `epoll` is one, and watches `descriptor`. True where /proc does not say.
 bool cgrun_epoll_watches(int epoll, int descriptor);
