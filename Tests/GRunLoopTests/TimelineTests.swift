@@ -214,6 +214,8 @@ private final class Callee: Forwarder, @unchecked Sendable {
                 last = span.begin
             }
             #expect(loop.spans.allSatisfy { $0.kind != .callout || $0.item >= 0 })
+            #expect(loop.spans.allSatisfy { $0.end <= picture.duration })
+            #expect(loop.marks.allSatisfy { $0.time <= picture.duration })
         }
         #expect(seen >= 5)
         isOver.set()
@@ -277,6 +279,20 @@ private final class Callee: Forwarder, @unchecked Sendable {
             for loop in mine { #expect(loop.spans.allSatisfy { $0.end <= loop.to && loop.from <= $0.begin }) }
             let end = mine.flatMap(\.spans).map(\.end).max() ?? .max
             #expect(end <= picture.duration && picture.duration < end + 15_000_000)
+        }
+        // A loop that does nothing any more.
+        try await onFreshThread { loop in
+            let timeline = GRunLoop.Timeline()
+            timeline.start()
+            loop.perform {}
+            loop.run(for: .zero)
+            timeline.stop()
+            timeline.start()
+            work(for: .milliseconds(20))
+            timeline.stop()
+            let picture = timeline.picture
+            let mine = try #require(picture.mine)
+            #expect(mine.to < picture.duration - 15_000_000)
         }
     }
 
@@ -630,7 +646,7 @@ private final class Callee: Forwarder, @unchecked Sendable {
         let failures = Shared(0)
         let writers = (0..<4).map { _ in
             startThread {
-                for _ in 0..<20 {
+                for _ in 0..<200 {
                     do { try timeline.write(to: link, as: .chromeJSON) } catch { failures.update { $0 += 1 } }
                 }
             }
