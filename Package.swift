@@ -55,7 +55,8 @@ let package = Package(
             name: "LoopScript", dependencies: ["GRunLoop", "GRunLoopC", "CGLib", "CGRun"], path: "Sources/LoopScript",
             swiftSettings: strict),
         .executableTarget(
-            name: "grun-oracle", dependencies: ["GRunLoop", "LoopScript", argumentParser], swiftSettings: strict),
+            name: "grun-oracle", dependencies: ["GRunLoop", "GRunLoopFoundation", "LoopScript", argumentParser],
+            swiftSettings: strict),
 
         // What the measuring scripts run.
         .executableTarget(

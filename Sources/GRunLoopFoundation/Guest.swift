@@ -32,6 +32,7 @@ final class Guest: @unchecked Sendable {
     /// How many things of ours were handled by our loop, which are nothing to whoever runs Core Foundation's.
     var ownHandled: UInt64 = 0
     var endsWait = false
+    var waker: GRunLoop.Observer?
     var lastTurn = ContinuousClock.now
     /// What Core Foundation's word for draining the main queue is to be again.
     var wordOfDraining: Int?
@@ -114,6 +115,7 @@ final class Guest: @unchecked Sendable {
         guard atomicServed.exchange(false, ordering: .relaxed) else { return }
         Guests.remove(self)
         scout?.invalidate()
+        waker.take()?.invalidate()
         endHandler?.remove()
         for mode in modes.withLock({ Array(exchange(&$0, with: [:]).values) }) { mode.end() }
         for observer in observers {
@@ -196,7 +198,7 @@ final class Guest: @unchecked Sendable {
 
     /// Whether Core Foundation runs its loop, not for us.
     var isRunThere: Bool {
-        if let last = activities.last { return last == .run }
+        if let last = activities.last { return last.isRun }
         guard let name = cgrun_guest_copy_current_mode(address) else { return false }
         cgrun_guest_release(name)
         return true

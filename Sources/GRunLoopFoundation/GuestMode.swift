@@ -52,7 +52,9 @@ final class GuestMode: @unchecked Sendable {
         return true
     }
 
-    var isOwed: Bool { owes.load(ordering: .sequentiallyConsistent) }
+    var isOwed: Bool {
+        owes.load(ordering: .sequentiallyConsistent) || owesQuietly.load(ordering: .sequentiallyConsistent)
+    }
 
     /// Before a pass, which sees all that was noticed until here.
     func settle() {

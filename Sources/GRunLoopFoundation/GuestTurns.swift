@@ -5,13 +5,13 @@ import CGRunFoundation
 import GRunLoop
 
 /// What of both loops is on the stack.
-enum GuestActivity: Equatable {
+enum GuestActivity {
     /// A pass of Core Foundation's that we make.
     case pass
     /// A run of Core Foundation's that somebody else makes.
     case run
     /// A run of our loop in the place of Core Foundation's sleep.
-    case wait(depth: Int)
+    case wait(depth: Int, GuestMode)
     /// A run of our loop, of no length, in a run of Core Foundation's that does not sleep.
     case look(depth: Int)
 }
@@ -24,15 +24,13 @@ extension Guest {
         ownHandled += 1
         guard complete(mode) else { return }
         switch activities.last {
-        case .wait(loop.runDepth):
+        case .wait(loop.runDepth, _):
             // Core Foundation sleeps, and we in its place: it goes on itself.
-            if mode.isReadable {
-                endWait()
-            } else if mode.settleQuietly() {
-                cgrun_guest_wake_up(address)
-                endWait()
-            }
-        case .look(loop.runDepth): break
+            let isQuiet = mode.settleQuietly()
+            if isQuiet, !mode.isReadable { cgrun_guest_wake_up(address) }
+            if isQuiet || mode.isReadable { endWait() }
+        // What follows in Core Foundation's pass sees all of it.
+        case .look(loop.runDepth): mode.settle()
         default: servePasses(mode)
         }
     }
@@ -44,6 +42,7 @@ extension Guest {
 
     /// Passes until there is nothing to do, or the others have their turn.
     private func servePasses(_ mode: GuestMode) {
+        defer { wakeWaiting() }
         let end = ContinuousClock.now + loop.timeSlice
         repeat {
             let handled = pass(mode)
@@ -52,6 +51,21 @@ extension Guest {
         _ = mode.owe(quietly: false)
         mode.source.signal()
         loop.wakeUp()
+    }
+
+    /// A wait further out in which passes were made may have lost its wake-up to them, that of its limit among them: it
+    /// looks for itself once it is the innermost one again.
+    private func wakeWaiting() {
+        guard waker == nil, let mode = activities.compactMap(\.waitingMode).last else { return }
+        let observer = GRunLoop.Observer(activities: .beforeTimers) { [weak self] observer, _ in
+            guard let self, case .wait(loop.runDepth, _) = activities.last else { return }
+            observer.invalidate()
+            waker = nil
+            cgrun_guest_wake_up(address)
+            endWait()
+        }
+        waker = observer
+        loop.add(observer, forMode: mode.mode)
     }
 
     /// One pass of Core Foundation's, without waiting. Whether it has handled a source. The main queue is our loop's.
@@ -94,7 +108,7 @@ extension Guest {
 
     /// After it. It may have begun before it was served.
     func left() {
-        guard loop.isCurrent, activities.last == .run else { return }
+        guard loop.isCurrent, activities.last?.isRun == true else { return }
         activities.removeLast()
         if owesAfterRun {
             owesAfterRun = false
@@ -109,8 +123,8 @@ extension Guest {
         // Its pass has seen all of it, or will not sleep.
         mode.settleLoudly()
         guard !mode.isReadable else { return }
-        if activities.count(where: \.isWait) + 1 == waiterCount { addWaiter() }
-        activities.append(.wait(depth: loop.runDepth + 1))
+        if activities.count(where: { $0.waitingMode != nil }) + 1 == waiterCount { addWaiter() }
+        activities.append(.wait(depth: loop.runDepth + 1, mode))
         defer { activities.removeLast() }
         while isServed, !mode.isReadable {
             endsWait = false
@@ -137,5 +151,6 @@ extension Guest {
 }
 
 extension GuestActivity {
-    var isWait: Bool { if case .wait = self { true } else { false } }
+    var waitingMode: GuestMode? { if case .wait(_, let mode) = self { mode } else { nil } }
+    var isRun: Bool { if case .run = self { true } else { false } }
 }

@@ -7,4 +7,6 @@ let makeOracleFace: FaceMaker = { CFFace() }
 
 let makeOtherFace: FaceMaker = { GRunLoopFace() }
 
+let makeServedFace: FaceMaker = { ServedCFFace() }
+
 let makeCInterfaceFace: FaceMaker = { CInterfaceFace() }
