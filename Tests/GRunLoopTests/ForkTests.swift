@@ -35,7 +35,8 @@ import Testing
     private static let left = [
         // Of values.
         "Trace.description", "Trace.description", "DescriptorSource.init", "DescriptorSource.description",
-        "Thread.description", "MessagePortMessage.descriptorCount", "MessagePortMessage.takeDescriptors",
+        "Thread.description", "Timeline.init", "MessagePortMessage.descriptorCount",
+        "MessagePortMessage.takeDescriptors",
         "RemoteMessagePort.descriptorCount", "RemoteMessagePort.takeDescriptors",
         // A job needs a thread that a child does not have.
         "RunOnLoop.run", "ChildExit.exit", "LoopClock.sleep", "LoopClock.sleep", "LoopClock.sleep", "ItemSequence.next",
