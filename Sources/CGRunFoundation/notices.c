@@ -82,7 +82,7 @@ static int32_t run_original(void *loop, Ref mode, double seconds, unsigned char 
 
 static int32_t run(void *loop, Ref mode, double seconds, unsigned char returns_after_source)
 {
-    notices.entered(loop);
+    notices.entered(loop, seconds);
     int32_t result = run_original(loop, mode, seconds, returns_after_source);
     notices.left(loop);
     return result;

@@ -174,7 +174,7 @@ final class Guest: @unchecked Sendable {
         }
         guard isNew else { return }
         loop.add(mode.source, forMode: name)
-        if mode.owe(quietly: true) { loop.wakeUp() }
+        if mode.owe(quietly: false) { loop.wakeUp() }
     }
 
     /// The loop's thread: finds the mode's epoll, and has it watched. Whether it is.
@@ -266,9 +266,11 @@ final class Guest: @unchecked Sendable {
         }
     }
 
-    /// What a run of Core Foundation's is not woken for is its own affair, if it was told so by its own thread.
+    /// What a run of Core Foundation's is not woken for is its own affair, if it was told so by its own thread before it
+    /// sleeps.
     private func oweQuietly() {
-        if loop.isCurrent, isRunThere { owesAfterRun = true } else { owe(quietly: true) }
+        guard loop.isCurrent else { return owe(quietly: true) }
+        if isRunThere { owesAfterRun = true } else { owe(quietly: activities.last?.waitingMode != nil) }
     }
 
     func owe(quietly: Bool) {

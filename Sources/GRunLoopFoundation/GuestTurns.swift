@@ -9,7 +9,7 @@ enum GuestActivity {
     /// A pass of Core Foundation's that we make.
     case pass
     /// A run of Core Foundation's that somebody else makes.
-    case run
+    case run(until: GRunLoop.Instant)
     /// A run of our loop in the place of Core Foundation's sleep.
     case wait(depth: Int, GuestMode)
     /// A run of our loop, of no length, in a run of Core Foundation's that does not sleep.
@@ -102,8 +102,11 @@ extension Guest {
     // MARK: Core Foundation's runs
 
     /// Before one that is not ours.
-    func entered() {
-        if loop.isCurrent { activities.append(.run) }
+    func entered(for seconds: Double) {
+        guard loop.isCurrent else { return }
+        let isEndless = seconds.isNaN || seconds > 1e9
+        activities.append(
+            .run(until: isEndless ? GRunLoop.distantFuture : .now.advanced(by: .seconds(max(0, seconds)))))
     }
 
     /// After it. It may have begun before it was served.
@@ -112,7 +115,7 @@ extension Guest {
         activities.removeLast()
         if owesAfterRun {
             owesAfterRun = false
-            owe(quietly: true)
+            owe(quietly: activities.last?.waitingMode != nil)
         }
         remind()
     }
@@ -124,12 +127,16 @@ extension Guest {
         mode.settleLoudly()
         guard !mode.isReadable else { return }
         if activities.count(where: { $0.waitingMode != nil }) + 1 == waiterCount { addWaiter() }
+        let limit = activities.last?.limit ?? GRunLoop.distantFuture
         activities.append(.wait(depth: loop.runDepth + 1, mode))
         defer { activities.removeLast() }
         while isServed, !mode.isReadable {
             endsWait = false
             let (handled, own) = (loop.handledCount, ownHandled)
-            let result = loop.run(mode: mode.mode, returningAfterSourceHandled: true)
+            // At its limit Core Foundation wakes itself; but a nested run may have taken that wake-up.
+            let rest = GRunLoop.now.duration(to: limit) + .microseconds(200)
+            let result = loop.run(mode: mode.mode, for: rest, returningAfterSourceHandled: true)
+            if result == .timedOut { return cgrun_guest_wake_up(address) }
             if loop.handledCount - handled > ownHandled - own || result == .stopped && !endsWait {
                 return takeTurn(in: mode)
             }
@@ -152,5 +159,6 @@ extension Guest {
 
 extension GuestActivity {
     var waitingMode: GuestMode? { if case .wait(_, let mode) = self { mode } else { nil } }
-    var isRun: Bool { if case .run = self { true } else { false } }
+    var limit: GRunLoop.Instant? { if case .run(let limit) = self { limit } else { nil } }
+    var isRun: Bool { limit != nil }
 }

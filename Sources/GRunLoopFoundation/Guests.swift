@@ -24,7 +24,7 @@ enum Guests {
             if $0.isEmpty {
                 var notices = cgrun_notices(
                     noticed: { loop, kind, mode in Guests.guest(of: loop)?.noticed(kind, mode) },
-                    entered: { Guests.guest(of: $0)?.entered() },
+                    entered: { loop, seconds in Guests.guest(of: loop)?.entered(for: seconds) },
                     left: { Guests.guest(of: $0)?.left() },
                     drain: { GRunLoop.drainMainQueue(by: cgrun_guest_drain) })
                 guard cgrun_notices_begin(&notices) else { return false }

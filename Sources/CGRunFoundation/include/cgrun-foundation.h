@@ -52,8 +52,8 @@ typedef enum {
 typedef struct {
     /// After Core Foundation's own function, on any thread.
     void (*noticed)(void *loop, cgrun_notice_kind kind, const void *mode);
-    /// Before and after a run that is not ours.
-    void (*entered)(void *loop);
+    /// Before and after a run that is not ours, of so many seconds.
+    void (*entered)(void *loop, double seconds);
     void (*left)(void *loop);
     /// Somebody is about to drain the main queue: calls cgrun_guest_drain() in its own way.
     void (*drain)(void);
