@@ -5,6 +5,7 @@
 
 #include "cgrun-foundation.h"
 
+#include <limits.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -146,7 +147,7 @@ void *cgrun_guest_observer(unsigned long activities, bool is_first, void (*body)
         void (*release)(const void *);
         void *description;
     } context = {0, &callee, callee_copy, callee_free, NULL};
-    return CFRunLoopObserverCreate(NULL, activities, true, is_first ? INT32_MIN : INT32_MAX, observer_called, &context);
+    return CFRunLoopObserverCreate(NULL, activities, true, is_first ? LONG_MIN : LONG_MAX, observer_called, &context);
 }
 
 void cgrun_guest_invalidate_observer(void *observer) { CFRunLoopObserverInvalidate(observer); }

@@ -31,6 +31,9 @@ class CFFace: LoopFace {
     }
 
     var marksPasses = true
+    /// Which of several ready descriptors an epoll tells of first depends on who has looked at it before: whoever is
+    /// compared with a loop whose epolls are watched looks at them, too.
+    var looksAtEpolls: Bool { false }
 
     private var loop: CFRunLoop?
     private var callouts: (any ScriptCallouts)?
@@ -68,12 +71,22 @@ class CFFace: LoopFace {
                 })
         }
         passObserver = CFRunLoopObserverCreateWithHandler(nil, 2, true, CFIndex.min) { [unowned self] _, _ in
-            self.callouts?.passBegins()
+            if marksPasses { self.callouts?.passBegins() }
+            if looksAtEpolls { lookAtEpolls() }
         }
-        // The last one to be called before the wait; Rule.wakeUpEaten.
-        deadlineObserver = CFRunLoopObserverCreateWithHandler(nil, 32, true, CFIndex.max) { [unowned self] _, _ in
+        // The last one of ours to be called before the wait; Rule.wakeUpEaten.
+        deadlineObserver = CFRunLoopObserverCreateWithHandler(nil, 32, true, CFIndex.max - 1) { [unowned self] _, _ in
             if self.callouts?.wouldOversleep() ?? false { CFRunLoopWakeUp(loop) }
         }
+    }
+
+    private var epolls: (modes: Int, list: [Int32]) = (0, [])
+
+    private func lookAtEpolls() {
+        let modes = allModes.count
+        if epolls.modes != modes { epolls = (modes, modeEpolls(of: loop)) }
+        var requests = epolls.list.map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
+        poll(&requests, nfds_t(requests.count), 0)
     }
 
     func end() {
@@ -234,7 +247,7 @@ class CFFace: LoopFace {
             }
         // An observer keeps no mode alive, but adding it would make a mode that does not exist.
         if mode != "common", allModes.contains(mode) {
-            if marksPasses { CFRunLoopAddObserver(loop, passObserver, cfName(mode)) }
+            if marksPasses || looksAtEpolls { CFRunLoopAddObserver(loop, passObserver, cfName(mode)) }
             CFRunLoopAddObserver(loop, deadlineObserver, cfName(mode))
         }
         let result = CFRunLoopRunInMode(cfName(mode), seconds, returnAfterSourceHandled)

@@ -9,4 +9,6 @@ let makeOtherFace: FaceMaker = { GRunLoopFace() }
 
 let makeServedFace: FaceMaker = { ServedCFFace() }
 
+let makeLookingFace: FaceMaker = { LookingCFFace() }
+
 let makeCInterfaceFace: FaceMaker = { CInterfaceFace() }

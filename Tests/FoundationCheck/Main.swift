@@ -82,8 +82,23 @@ func inGLib(after wait: UInt32 = 0, _ body: @escaping @Sendable () -> Void) {
         }, Unmanaged.passRetained(Box(body)).toOpaque(), { Unmanaged<Box>.fromOpaque($0!).release() })
 }
 
-/// The first is that it arrived; the second a figure.
-typealias Outcome = (arrived: Bool, figure: String)
+enum Outcome {
+    case holds(String)
+    /// It arrived, but not in time: on a busy machine that is no fault. It is tried again.
+    case late(String)
+    case fails(String)
+
+    init(_ holds: Bool, _ figure: String) { self = holds ? .holds(figure) : .fails(figure) }
+
+    var figure: String {
+        switch self {
+        case .holds(let figure), .late(let figure), .fails(let figure): figure
+        }
+    }
+
+    var holds: Bool { if case .holds = self { true } else { false } }
+    var isLate: Bool { if case .late = self { true } else { false } }
+}
 
 @main struct Main {
     static func main() throws {
@@ -96,10 +111,11 @@ typealias Outcome = (arrived: Bool, figure: String)
         let serving = try GRunLoop.main.serve(RunLoop.main)
         Foundation.Thread {
             var failed = 0
-            for row in Rows.all where wanted.isEmpty || wanted.contains(row.name) {
-                let (arrived, figure) = row.check()
-                if !arrived { failed += 1 }
-                print("\(arrived ? "  ok    " : "  FAILED") \(driver.rawValue): \(row.name): \(figure)")
+            for row in Rows.all + Rows.ofOthers where wanted.isEmpty || wanted.contains(row.name) {
+                var outcome = row.check()
+                for _ in 0..<4 where outcome.isLate { outcome = row.check() }
+                if !outcome.holds { failed += 1 }
+                print("\(outcome.holds ? "  ok    " : "  FAILED") \(driver.rawValue): \(row.name): \(outcome.figure)")
                 fflush(nil)
             }
             print("\(driver.rawValue): \(failed) failed")

@@ -30,7 +30,7 @@ enum Rows {
     ]
 
     /// As often as it is wanted, one after the other, from this thread.
-    private static func measured(
+    static func measured(
         _ count: Int, _ name: String = "", _ cause: (@escaping @Sendable () -> Void) -> Void
     ) -> Outcome {
         var delay = Delay()
@@ -39,10 +39,14 @@ enum Rows {
             let arrived = DispatchSemaphore(value: 0)
             let start = milliseconds()
             cause { arrived.signal() }
-            guard arrived.wait(timeout: .now() + 3) == .success else { return (false, "lost after \(delay.all.count)") }
+            guard arrived.wait(timeout: .now() + 3) == .success else { return Outcome(false, "lost after \(delay.all.count)") }
             delay.add(since: start)
         }
-        return (delay.late < 5, String(format: "%d, 99%% within %.3f ms", count, delay.late))
+        return inTime(delay.late, String(format: "%d, 99%% within %.3f ms", count, delay.late))
+    }
+
+    private static func inTime(_ milliseconds: Double, _ figure: String) -> Outcome {
+        milliseconds < 5 ? .holds(figure) : .late(figure)
     }
 
     // MARK: Timers
@@ -59,9 +63,9 @@ enum Rows {
                 }
             }
         }
-        guard let delays else { return (false, "never") }
+        guard let delays else { return Outcome(false, "never") }
         let late = Delay(all: delays).late
-        return (late < 5, String(format: "60 fires, 99%% within %.3f ms", late))
+        return inTime(late, String(format: "60 fires, 99%% within %.3f ms", late))
     }
 
     static func timerFromThread() -> Outcome {
@@ -122,7 +126,7 @@ enum Rows {
             }
         }
         // Starting a process takes as long as it takes.
-        return (!outcome.figure.hasPrefix("lost"), outcome.figure)
+        return outcome.isLate ? .holds(outcome.figure) : outcome
     }
 
     static func waitUntilExit() -> Outcome {
@@ -135,7 +139,7 @@ enum Rows {
             process.waitUntilExit()
             done(ticks.end())
         }
-        return ((ticks ?? 0) > 15, "GLib's timer of 10 ms meanwhile: \(ticks.map(String.init) ?? "never returned")")
+        return Outcome((ticks ?? 0) > 15, "GLib's timer of 10 ms meanwhile: \(ticks.map(String.init) ?? "never returned")")
     }
 
     static func fileHandle() -> Outcome {
@@ -155,7 +159,7 @@ enum Rows {
                 pipe.fileHandleForWriting.write(Data("there".utf8))
             }
         }
-        return (text == "there", text ?? "never")
+        return Outcome(text == "there", text ?? "never")
     }
 
     // MARK: Somebody runs Foundation's loop
@@ -180,9 +184,9 @@ enum Rows {
             guest.invalidate()
             done([took, ticks.end(), ours, theirs, queued])
         }
-        guard let counts else { return (false, "never returned") }
+        guard let counts else { return Outcome(false, "never returned") }
         let holds = counts[0] >= 299 && counts[0] < 330 && counts[1...].allSatisfy { $0 >= 15 }
-        return (holds, "\(counts[0]) ms; GLib \(counts[1]), ours \(counts[2]), Foundation's \(counts[3]), queue \(counts[4])")
+        return Outcome(holds, "\(counts[0]) ms; GLib \(counts[1]), ours \(counts[2]), Foundation's \(counts[3]), queue \(counts[4])")
     }
 
     static func runUntilFlag() -> Outcome {
@@ -193,7 +197,7 @@ enum Rows {
             while !flag { _ = RunLoop.main.run(mode: .default, before: .distantFuture) }
             done(milliseconds() - start)
         }
-        return ((took ?? .infinity) < 80, String(format: "%.1f ms", took ?? .infinity))
+        return Outcome((took ?? .infinity) < 80, String(format: "%.1f ms", took ?? .infinity))
     }
 
     static func runNow() -> Outcome {
@@ -202,7 +206,7 @@ enum Rows {
             for _ in 0..<1000 { _ = RunLoop.main.run(mode: .default, before: Date()) }
             done(milliseconds() - start)
         }
-        return (took != nil, String(format: "%.1f us each", took ?? .infinity))
+        return Outcome(took != nil, String(format: "%.1f us each", took ?? .infinity))
     }
 
     static func nestedGLib() -> Outcome {
@@ -219,7 +223,7 @@ enum Rows {
                 done(fires)
             }
         }
-        return (fires == 10, "\(fires ?? 0) fires of a timer in a GLib loop in a timer")
+        return Outcome(fires == 10, "\(fires ?? 0) fires of a timer in a GLib loop in a timer")
     }
 
     static func nestedAll() -> Outcome {
@@ -250,7 +254,7 @@ enum Rows {
             }
         }
         let expected = ["Foundation", "GLib", "Foundation in GLib", "ours in all", "out"]
-        return (trace == expected, "\(trace ?? [])")
+        return Outcome(trace == expected, "\(trace ?? [])")
     }
 
     // MARK: Modes
@@ -281,9 +285,9 @@ enum Rows {
                 done(during + [default_, performed])
             }
         }
-        guard let counts else { return (false, "never") }
+        guard let counts else { return Outcome(false, "never") }
         let holds = counts[0] == 0 && counts[1] == 0 && counts[2] > 10 && counts[3] > 10 && counts[4] > 0 && counts[5] == 1
-        return (holds, "default \(counts[0]), common \(counts[2]), tracking \(counts[3]); afterwards default \(counts[4])")
+        return Outcome(holds, "default \(counts[0]), common \(counts[2]), tracking \(counts[3]); afterwards default \(counts[4])")
     }
 
     static func privateMode() -> Outcome {
@@ -296,7 +300,7 @@ enum Rows {
             GRunLoop.main.run(mode: GRunLoop.Mode(mode), for: .milliseconds(50))
             done(fires)
         }
-        return (fires == 2, "\(fires ?? 0) of a block and a timer, in our run of the mode")
+        return Outcome(fires == 2, "\(fires ?? 0) of a block and a timer, in our run of the mode")
     }
 
     // MARK: Fairness, and what is ignored
@@ -315,8 +319,8 @@ enum Rows {
                 done([ticks.end(), performs])
             }
         }
-        guard let counts else { return (false, "GLib starved") }
-        return (counts[0] >= 20, "GLib's timer of 10 ms in 300: \(counts[0]); \(counts[1]) blocks")
+        guard let counts else { return Outcome(false, "GLib starved") }
+        return Outcome(counts[0] >= 20, "GLib's timer of 10 ms in 300: \(counts[0]); \(counts[1]) blocks")
     }
 
     /// Wake-ups that Core Foundation ignores: in a block of a pass that is about to end.
@@ -338,7 +342,7 @@ enum Rows {
             if arrived.wait(timeout: .now() + 2) != .success { lost += 1 }
             worst = max(worst, milliseconds() - start)
         }
-        return (lost == 0, String(format: "5000, lost %d, the latest after %.3f ms", lost, worst))
+        return Outcome(lost == 0, String(format: "5000, lost %d, the latest after %.3f ms", lost, worst))
     }
 }
 
