@@ -166,7 +166,11 @@ void *cgrun_guest_source(void (*body)(void *info), void *info)
     return CFRunLoopSourceCreate(NULL, 0, &context);
 }
 
-void cgrun_guest_remove_source(void *loop, void *source, const void *mode) { CFRunLoopRemoveSource(loop, source, mode); }
+void cgrun_guest_remove_source(void *loop, void *source, const void *mode)
+{
+    CFRunLoopRemoveSource(loop, source, mode);
+}
+
 void cgrun_guest_signal_source(void *source) { CFRunLoopSourceSignal(source); }
 void cgrun_guest_invalidate_source(void *source) { CFRunLoopSourceInvalidate(source); }
 

@@ -90,7 +90,11 @@ static int32_t run(void *loop, Ref mode, double seconds, unsigned char returns_a
 
 int32_t cgrun_guest_pass(void *loop, const void *mode) { return run_original(loop, mode, 0, true); }
 void cgrun_guest_wake_up(void *loop) { ORIGINAL(WAKE_UP, void (*)(void *))(loop); }
-void cgrun_guest_add_common_mode(void *loop, const void *mode) { ORIGINAL(ADD_COMMON_MODE, void (*)(void *, Ref))(loop, mode); }
+
+void cgrun_guest_add_common_mode(void *loop, const void *mode)
+{
+    ORIGINAL(ADD_COMMON_MODE, void (*)(void *, Ref))(loop, mode);
+}
 
 void cgrun_guest_add_observer(void *loop, void *observer, const void *mode)
 {

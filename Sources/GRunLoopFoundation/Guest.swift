@@ -156,7 +156,8 @@ final class Guest: @unchecked Sendable {
     }
 
     static func of(_ context: UnsafeMutableRawPointer?) -> Guest {
-        Unmanaged<Guest>.fromOpaque(context!).takeUnretainedValue()
+        guard let context else { fatalError("GRunLoop: a callback of Core Foundation's has lost its context") }
+        return Unmanaged<Guest>.fromOpaque(context).takeUnretainedValue()
     }
 
     // MARK: Modes
@@ -252,7 +253,11 @@ final class Guest: @unchecked Sendable {
 
     /// Any thread: Core Foundation was told something, in these modes if that matters.
     func noticed(_ kind: cgrun_notice_kind, _ modes: UnsafeRawPointer?) {
-        if kind != CGRUN_NOTICE_WAKE_UP, let modes, !cgrun_guest_is_default_mode(modes) { names(in: modes).forEach(meet) }
+        if kind != CGRUN_NOTICE_WAKE_UP, let modes,
+            !cgrun_guest_is_default_mode(modes)
+        {
+            names(in: modes).forEach(meet)
+        }
         switch kind {
         case CGRUN_NOTICE_WAKE_UP: owe(quietly: false)
         case CGRUN_NOTICE_COMMON_MODE:
@@ -266,7 +271,7 @@ final class Guest: @unchecked Sendable {
         }
     }
 
-    /// What a run of Core Foundation's is not woken for is its own affair, if it was told so by its own thread before it
+    /// What a run of Core Foundation's is not woken for is its own affair, if its own thread has told it so before it
     /// sleeps.
     private func oweQuietly() {
         guard loop.isCurrent else { return owe(quietly: true) }

@@ -2,8 +2,8 @@
 // One mode of Foundation's run loop, as our loop sees it: an epoll that becomes readable, and what is owed to it.
 
 import CGRunFoundation
-import Glibc
 import GRunLoop
+import Glibc
 import Synchronization
 
 /// In one mode of the loop, since what is owed to a mode waits until that is run.

@@ -39,7 +39,9 @@ enum Rows {
             let arrived = DispatchSemaphore(value: 0)
             let start = milliseconds()
             cause { arrived.signal() }
-            guard arrived.wait(timeout: .now() + 3) == .success else { return Outcome(false, "lost after \(delay.all.count)") }
+            guard arrived.wait(timeout: .now() + 3) == .success else {
+                return Outcome(false, "lost after \(delay.all.count)")
+            }
             delay.add(since: start)
         }
         return inTime(delay.late, String(format: "%d, 99%% within %.3f ms", count, delay.late))
@@ -70,13 +72,15 @@ enum Rows {
 
     static func timerFromThread() -> Outcome {
         measured(100) { done in
-            RunLoop.main.add(Foundation.Timer(fire: Date(), interval: 0, repeats: false) { _ in done() }, forMode: .default)
+            RunLoop.main.add(
+                Foundation.Timer(fire: Date(), interval: 0, repeats: false) { _ in done() }, forMode: .default)
         }
     }
 
     static func timerCommon() -> Outcome {
         measured(100) { done in
-            RunLoop.main.add(Foundation.Timer(fire: Date(), interval: 0, repeats: false) { _ in done() }, forMode: .common)
+            RunLoop.main.add(
+                Foundation.Timer(fire: Date(), interval: 0, repeats: false) { _ in done() }, forMode: .common)
         }
     }
 
@@ -139,7 +143,8 @@ enum Rows {
             process.waitUntilExit()
             done(ticks.end())
         }
-        return Outcome((ticks ?? 0) > 15, "GLib's timer of 10 ms meanwhile: \(ticks.map(String.init) ?? "never returned")")
+        return Outcome(
+            (ticks ?? 0) > 15, "GLib's timer of 10 ms meanwhile: \(ticks.map(String.init) ?? "never returned")")
     }
 
     static func fileHandle() -> Outcome {
@@ -186,7 +191,9 @@ enum Rows {
         }
         guard let counts else { return Outcome(false, "never returned") }
         let holds = counts[0] >= 299 && counts[0] < 330 && counts[1...].allSatisfy { $0 >= 15 }
-        return Outcome(holds, "\(counts[0]) ms; GLib \(counts[1]), ours \(counts[2]), Foundation's \(counts[3]), queue \(counts[4])")
+        return Outcome(
+            holds,
+            "\(counts[0]) ms; GLib \(counts[1]), ours \(counts[2]), Foundation's \(counts[3]), queue \(counts[4])")
     }
 
     static func runUntilFlag() -> Outcome {
@@ -286,8 +293,10 @@ enum Rows {
             }
         }
         guard let counts else { return Outcome(false, "never") }
-        let holds = counts[0] == 0 && counts[1] == 0 && counts[2] > 10 && counts[3] > 10 && counts[4] > 0 && counts[5] == 1
-        return Outcome(holds, "default \(counts[0]), common \(counts[2]), tracking \(counts[3]); afterwards default \(counts[4])")
+        let holds =
+            counts[0] == 0 && counts[1] == 0 && counts[2] > 10 && counts[3] > 10 && counts[4] > 0 && counts[5] == 1
+        return Outcome(
+            holds, "default \(counts[0]), common \(counts[2]), tracking \(counts[3]); afterwards default \(counts[4])")
     }
 
     static func privateMode() -> Outcome {
@@ -295,7 +304,9 @@ enum Rows {
             nonisolated(unsafe) var fires = 0
             let mode = RunLoop.Mode(rawValue: "of the check")
             RunLoop.main.perform(inModes: [mode]) { fires += 1 }
-            let timer = Foundation.Timer(fire: Date(timeIntervalSinceNow: 0.01), interval: 0, repeats: false) { _ in fires += 1 }
+            let timer = Foundation.Timer(fire: Date(timeIntervalSinceNow: 0.01), interval: 0, repeats: false) { _ in
+                fires += 1
+            }
             RunLoop.main.add(timer, forMode: mode)
             GRunLoop.main.run(mode: GRunLoop.Mode(mode), for: .milliseconds(50))
             done(fires)
@@ -359,7 +370,7 @@ final class GLibTicks: @unchecked Sendable {
         id = g_timeout_add(
             milliseconds,
             {
-                Unmanaged<GLibTicks>.fromOpaque($0!).takeUnretainedValue().count += 1
+                object($0, GLibTicks.self).count += 1
                 return 1
             }, Unmanaged.passUnretained(self).toOpaque())
     }

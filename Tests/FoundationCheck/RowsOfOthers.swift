@@ -30,7 +30,7 @@ extension Rows {
         let called = Called()
         var context = CFRunLoopSourceContext()
         context.info = Unmanaged.passUnretained(called).toOpaque()
-        context.perform = { Unmanaged<Called>.fromOpaque($0!).takeUnretainedValue().call() }
+        context.perform = { object($0, Called.self).call() }
         guard let source = CFRunLoopSourceCreate(nil, 0, &context), let loop = CFRunLoopGetMain() else {
             return Outcome(false, "none")
         }
@@ -55,7 +55,7 @@ extension Rows {
             { socket, _, _, _, info in
                 var byte: UInt8 = 0
                 _ = read(CFSocketGetNative(socket), &byte, 1)
-                Unmanaged<Called>.fromOpaque(info!).takeUnretainedValue().call()
+                object(info, Called.self).call()
             }, &context)
         let source = CFSocketCreateRunLoopSource(nil, socket, 0)
         CFRunLoopAddSource(CFRunLoopGetMain(), source, kCFRunLoopDefaultMode)
@@ -137,7 +137,8 @@ extension Rows {
                 let delegate = Session()
                 delegate.done.withLock { $0 = done }
                 let session = URLSession(configuration: .ephemeral, delegate: delegate, delegateQueue: .main)
-                session.dataTask(with: URL(string: "http://127.0.0.1:\(port)/")!).resume()
+                guard let url = URL(string: "http://127.0.0.1:\(port)/") else { return done("no URL") }
+                session.dataTask(with: url).resume()
             }
             guard text == "from the server" else { return Outcome(false, text ?? "never") }
         }
@@ -184,7 +185,9 @@ extension Rows {
                 if round % 3 > 0 { left.withLock { $0 = serving } }
                 withExtendedLifetime(serving) { _ = ended.signal() }
             }.start()
-            guard ended.wait(timeout: .now() + 5) == .success else { return Outcome(false, "round \(round) did not end") }
+            guard ended.wait(timeout: .now() + 5) == .success else {
+                return Outcome(false, "round \(round) did not end")
+            }
             if round % 3 == 1 { left.withLock { $0 }?.end() }
             usleep(2000)
         }
@@ -225,7 +228,8 @@ extension Rows {
             thread.start()
         }
         guard let counts else { return Outcome(false, "never") }
-        return Outcome(counts[0] == counts[1], "1000 times, \(counts[2]) us each, descriptors \(counts[0]) and then \(counts[1])")
+        return Outcome(
+            counts[0] == counts[1], "1000 times, \(counts[2]) us each, descriptors \(counts[0]) and then \(counts[1])")
     }
 
     /// Blocks, timers, signals from many threads, into every stage of a pass; nothing may be left when they have ended.
@@ -238,10 +242,12 @@ extension Rows {
         let seen = Atomic(0)
         final class Signalled: @unchecked Sendable { var body: () -> Void = {} }
         let target = Signalled()
-        target.body = { seen.store(signalled.load(ordering: .sequentiallyConsistent), ordering: .sequentiallyConsistent) }
+        target.body = {
+            seen.store(signalled.load(ordering: .sequentiallyConsistent), ordering: .sequentiallyConsistent)
+        }
         var context = CFRunLoopSourceContext()
         context.info = Unmanaged.passUnretained(target).toOpaque()
-        context.perform = { Unmanaged<Signalled>.fromOpaque($0!).takeUnretainedValue().body() }
+        context.perform = { object($0, Signalled.self).body() }
         guard let source = CFRunLoopSourceCreate(nil, 0, &context), let loop = CFRunLoopGetMain() else {
             return Outcome(false, "none")
         }
