@@ -70,7 +70,7 @@ extension GRunLoop {
                 if _slowPath(wants != 0) { cgrun_beat_answer(beat) }
                 if _slowPath(cgrun_is_tracing()) {
                     if tracer != nil { record(callout(), activity) }
-                    record(mark(), code: code)
+                    if !recordKnown(mark()) { record(mark(), code: code()) }
                 }
             }
         #endif
