@@ -42,7 +42,7 @@ extension GRunLoop {
     /// With the lock held.
     func record(_ stage: Trace.Stage) { put(CGRUN_RECORD_STAGE, 0, stage.number) }
 
-    /// Without a lock: an item is called. False if it is no item, or none that is known: where its code is matters then.
+    /// Without a lock: an item is called. False if it is none, or not known yet: where its code is matters then.
     @inline(never) func recordKnown(_ mark: CalloutMark) -> Bool {
         guard mark.item != 0, let ring = beat.pointee.ring else { return false }
         let item = cgrun_ring_item(ring, Recording.number, Recorder.key(mark, code: 0), Labels.version)
