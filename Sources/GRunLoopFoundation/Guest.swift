@@ -29,6 +29,8 @@ final class Guest: @unchecked Sendable {
     var activities: [GuestActivity] = []
     /// In a run of Core Foundation's something was noticed that is its own affair until that run ends.
     var owesAfterRun = false
+    /// In a look something was noticed for which Core Foundation is to make another pass.
+    var owesAfterLook = false
     /// How many things of ours were handled by our loop, which are nothing to whoever runs Core Foundation's.
     var ownHandled: UInt64 = 0
     var endsWait = false
@@ -275,7 +277,7 @@ final class Guest: @unchecked Sendable {
     /// sleeps.
     private func oweQuietly() {
         guard loop.isCurrent else { return owe(quietly: true) }
-        if isRunThere { owesAfterRun = true } else { owe(quietly: activities.last?.waitingMode != nil) }
+        if isRunThere { owesAfterRun = true } else { owe(quietly: activities.last?.isInsideRun == true) }
     }
 
     func owe(quietly: Bool) {

@@ -29,8 +29,10 @@ extension Guest {
             let isQuiet = mode.settleQuietly()
             if isQuiet, !mode.isReadable { cgrun_guest_wake_up(address) }
             if isQuiet || mode.isReadable { endWait() }
-        // What follows in Core Foundation's pass sees all of it.
-        case .look(loop.runDepth): mode.settle()
+        // What follows in Core Foundation's pass sees most of it; what it is not woken for may be for the next one.
+        case .look(loop.runDepth):
+            if mode.settleQuietly() { owesAfterLook = true }
+            mode.settleLoudly()
         default: servePasses(mode)
         }
     }
@@ -115,7 +117,7 @@ extension Guest {
         activities.removeLast()
         if owesAfterRun {
             owesAfterRun = false
-            owe(quietly: activities.last?.waitingMode != nil)
+            owe(quietly: activities.last?.isInsideRun == true)
         }
         remind()
     }
@@ -149,10 +151,16 @@ extension Guest {
         guard isRunThere, let mode = currentMode(), mode.epoll >= 0 else { return }
         let now = ContinuousClock.now
         guard now > lastTurn + loop.timeSlice else { return }
+        let (handled, own) = (loop.handledCount, ownHandled)
         activities.append(.look(depth: loop.runDepth + 1))
         _ = loop.run(mode: mode.mode, for: .zero)
         activities.removeLast()
         lastTurn = .now
+        if loop.handledCount - handled > ownHandled - own { takeTurn(in: mode) }
+        if owesAfterLook {
+            owesAfterLook = false
+            _ = mode.owe(quietly: true)
+        }
         remind()
     }
 }
@@ -161,4 +169,11 @@ extension GuestActivity {
     var waitingMode: GuestMode? { if case .wait(_, let mode) = self { mode } else { nil } }
     var limit: GRunLoop.Instant? { if case .run(let limit) = self { limit } else { nil } }
     var isRun: Bool { limit != nil }
+    /// A run of our loop inside one of Core Foundation's.
+    var isInsideRun: Bool {
+        switch self {
+        case .wait, .look: true
+        case .pass, .run: false
+        }
+    }
 }
