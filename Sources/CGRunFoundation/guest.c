@@ -21,6 +21,7 @@ extern void *CFRunLoopGetCurrent(void);
 extern Ref CFRunLoopCopyCurrentMode(void *loop);
 extern Ref CFRunLoopCopyAllModes(void *loop);
 extern Ref CFCopyDescription(Ref object);
+extern Ref CFRetain(Ref object);
 extern void CFRelease(Ref object);
 extern Bool8 CFEqual(Ref one, Ref other);
 extern unsigned long CFGetTypeID(Ref object);
@@ -48,6 +49,7 @@ enum { UTF8 = 0x08000100, DRAINS_MAIN_QUEUE = 4 };
 void *cgrun_guest_main(void) { return CFRunLoopGetMain(); }
 void *cgrun_guest_current(void) { return CFRunLoopGetCurrent(); }
 const void *cgrun_guest_string(const char *text) { return CFStringCreateWithCString(NULL, text, UTF8); }
+const void *cgrun_guest_retain(const void *object) { return CFRetain(object); }
 void cgrun_guest_release(const void *object) { CFRelease(object); }
 
 bool cgrun_guest_get_text(const void *string, char *text, long size)

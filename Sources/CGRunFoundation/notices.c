@@ -7,6 +7,7 @@
 #include "cgrun-foundation.h"
 
 #include <dlfcn.h>
+#include <link.h>
 #include <stddef.h>
 
 typedef const void *Ref;
@@ -119,6 +120,15 @@ void cgrun_guest_drain(void)
     cgrun_guest_set_draining(before);
 }
 
+/// A thread may be in one of these functions when they are taken back: the code stays where it is.
+static void stay(void)
+{
+    Dl_info info;
+    struct link_map *object = NULL;
+    if (dladdr1((void *)stay, &info, (void **)&object, RTLD_DL_LINKMAP) && object != NULL && object->l_name[0] != 0)
+        dlopen(object->l_name, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+}
+
 bool cgrun_notices_begin(const cgrun_notices *wanted)
 {
     unsigned in_original[COUNT] = {0};
@@ -127,6 +137,7 @@ bool cgrun_notices_begin(const cgrun_notices *wanted)
         if (functions[i].original == NULL)
             return false;
     }
+    stay();
     notices = *wanted;
     cgrun_slots_set(functions, COUNT, false, in_original);
     // Foundation calls these itself, by slots.

@@ -13,7 +13,7 @@ import Synchronization
 
 final class Guest: @unchecked Sendable {
     let loop: GRunLoop
-    /// Of Core Foundation's loop, which lives as long as its thread.
+    /// Of Core Foundation's loop, which is held: it would go before ours does when the thread ends.
     let address: UnsafeMutableRawPointer
     let isMain: Bool
 
@@ -54,13 +54,18 @@ final class Guest: @unchecked Sendable {
         self.loop = loop
         address = cgrun_guest_current()
         isMain = address == cgrun_guest_main()
+        _ = cgrun_guest_retain(address)
     }
+
+    deinit { cgrun_guest_release(address) }
 
     // MARK: Beginning and ending
 
     /// The guest of this thread's loop. The loop's thread.
     static func current(of loop: GRunLoop) throws(GRunLoop.ServingError) -> Guest {
         guard !GRunLoop.isForkedChild else { throw .forked }
+        // Another copy of the library serves this process.
+        guard GRunLoop.boxedType != 0 else { throw .notSeen }
         if let guest = Guests.guest(of: cgrun_guest_current()) { return guest }
         let guest = Guest(loop)
         do {
@@ -183,11 +188,15 @@ final class Guest: @unchecked Sendable {
     /// The loop's thread: finds the mode's epoll, and has it watched. Whether it is.
     func complete(_ mode: GuestMode) -> Bool {
         guard mode.epoll < 0 else { return true }
+        guard !mode.isHopeless else { return false }
         // Makes the mode, if Core Foundation does not have it yet.
         for observer in observers {
             cgrun_guest_add_observer(address, observer, mode.name)
         }
-        guard let epoll = GuestDescription(of: address)?.epoll(of: mode.mode.rawValue) else { return false }
+        guard let epoll = GuestDescription(of: address)?.epoll(of: mode.mode.rawValue) else {
+            mode.isHopeless = true
+            return false
+        }
         return (try? mode.watch(epoll, in: loop) { [weak self] in self?.serve($0) }) != nil
     }
 

@@ -23,6 +23,8 @@ final class GuestMode: @unchecked Sendable {
 
     /// The mode's epoll; -1 as long as it is not known.
     private(set) var epoll: Int32 = -1
+    /// It was looked for, and is not there.
+    var isHopeless = false
     private var descriptor: GRunLoop.DescriptorSource?
 
     /// Nil without memory.

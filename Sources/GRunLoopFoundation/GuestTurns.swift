@@ -45,6 +45,7 @@ extension Guest {
     /// Passes until there is nothing to do, or the others have their turn.
     private func servePasses(_ mode: GuestMode) {
         defer { wakeWaiting() }
+        Guests.lookForObjects()
         let end = ContinuousClock.now + loop.timeSlice
         repeat {
             let handled = pass(mode)

@@ -8,6 +8,8 @@ import Synchronization
 enum Guests {
     /// By the address of Core Foundation's loop.
     private static let table = Mutex<[UInt: Guest]>([:])
+    /// Objects that are loaded later are looked for now and then: this is how many there were.
+    private static let loaded = Atomic<UInt64>(0)
     /// How many there are: a child of a fork may find the table locked, and a program that ended all has no need of it.
     private static let count = Atomic(0)
 
@@ -33,6 +35,13 @@ enum Guests {
             count.store($0.count, ordering: .relaxed)
             return true
         }
+    }
+
+    /// Any thread, which holds no lock of the dynamic linker's: looks for objects that were loaded meanwhile.
+    static func lookForObjects() {
+        let now = cgrun_slots_loaded()
+        guard loaded.exchange(now, ordering: .relaxed) != now else { return }
+        table.withLock { if !$0.isEmpty { cgrun_notices_renew() } }
     }
 
     static func remove(_ guest: Guest) {

@@ -79,6 +79,7 @@ int32_t cgrun_guest_pass(void *loop, const void *mode);
 void cgrun_guest_wake_up(void *loop);
 /// A string of the caller's; NULL without memory.
 const void *cgrun_guest_string(const char *text);
+const void *cgrun_guest_retain(const void *object);
 void cgrun_guest_release(const void *object);
 /// The UTF-8 of a string; false if it is none or does not fit.
 bool cgrun_guest_get_text(const void *string, char *text, long size);
