@@ -56,15 +56,24 @@ private final class SleepCount {
         if isOpen { sleepsInPair += 1 } else { unbracketed += 1 }
     }
 
-    /// A poll that may sleep and did, for more than 50 us.
+    /// A poll that may sleep and did, for more than 50 us. A thread that only lost the processor has not slept.
     static let poll: GPollFunc = { records, count, timeout in
-        let start = GRunLoop.now
+        let (start, switches) = (GRunLoop.now, voluntarySwitches())
         let result = g_poll(records, count, timeout)
-        let slept = timeout != 0 && start.duration(to: GRunLoop.now) > .microseconds(50)
+        let slept =
+            timeout != 0 && start.duration(to: GRunLoop.now) > .microseconds(50) && voluntarySwitches() > switches
         SleepCount.current?.notePoll(
             UnsafeBufferPointer(start: records, count: Int(count)), mayWait: timeout != 0, slept: slept)
         return result
     }
+}
+
+/// How often the calling thread has given up the processor itself.
+private func voluntarySwitches() -> Int {
+    var usage = rusage()
+    // RUSAGE_THREAD.
+    getrusage(.init(1), &usage)
+    return usage.ru_nvcsw
 }
 
 final class HostSleepTests: MainThreadTestCase {

@@ -12,35 +12,38 @@ enum Code {
     }
     private struct OfPort { let body: ((GRunLoop.PortMessage) -> Void)? }
 
-    /// The code and what it has captured.
-    private typealias Words = (code: UInt, captured: UInt)
+    /// A closure as it is: its code, and what it has captured.
+    struct Words {
+        let code: UInt
+        let captured: UInt
 
-    /// 0 for nil.
-    static func of(_ body: (() -> Void)?) -> UInt { called(unsafeBitCast(Plain(body: body), to: Words.self)) }
-
-    static func of(_ body: ((GRunLoop.Timer) -> Void)?) -> UInt {
-        called(unsafeBitCast(OfTimer(body: body), to: Words.self))
+        static let none = Words(code: 0, captured: 0)
     }
 
-    static func of(_ body: ((GRunLoop.Observer, GRunLoop.Activity) -> Void)?) -> UInt {
-        called(unsafeBitCast(OfObserver(body: body), to: Words.self))
+    /// ``Words/none`` for nil.
+    static func of(_ body: (() -> Void)?) -> Words { unsafeBitCast(Plain(body: body), to: Words.self) }
+
+    static func of(_ body: ((GRunLoop.Timer) -> Void)?) -> Words { unsafeBitCast(OfTimer(body: body), to: Words.self) }
+
+    static func of(_ body: ((GRunLoop.Observer, GRunLoop.Activity) -> Void)?) -> Words {
+        unsafeBitCast(OfObserver(body: body), to: Words.self)
     }
 
     static func of(
         _ body: @escaping (GRunLoop.DescriptorSource, GRunLoop.DescriptorSource.Conditions) -> Void
-    ) -> UInt {
-        called(unsafeBitCast(OfDescriptor(body: body), to: Words.self))
+    ) -> Words {
+        unsafeBitCast(OfDescriptor(body: body), to: Words.self)
     }
 
-    static func of(_ body: ((GRunLoop.PortMessage) -> Void)?) -> UInt {
-        called(unsafeBitCast(OfPort(body: body), to: Words.self))
+    static func of(_ body: ((GRunLoop.PortMessage) -> Void)?) -> Words {
+        unsafeBitCast(OfPort(body: body), to: Words.self)
     }
 
-    /// The code itself, or what it passes its calls on to.
-    private static func called(_ words: Words) -> UInt {
-        guard let object = object(at: words.captured) as? any Forwarder else { return words.code }
+    /// Where the code is that is called: the closure's own, or what that passes its calls on to; 0 if it is not known.
+    static func called(by closure: Words) -> UInt {
+        guard let object = object(at: closure.captured) as? any Forwarder else { return closure.code }
         let callee = object.callee
-        return callee == 0 ? words.code : callee
+        return callee == 0 ? closure.code : callee
     }
 
     /// A closure that has captured one object holds that, and one that has captured more a box, which is no object: the

@@ -40,7 +40,7 @@ enum ConfinedClosure {
     case observer(Observer)
     case port(Port)
 
-    var code: UInt {
+    var words: Code.Words {
         switch self {
         case .timer(let body): Code.of(body)
         case .block(let body): Code.of(body)
@@ -94,7 +94,7 @@ final class Confined: Forwarder, @unchecked Sendable {
     }
 
     /// At home: where the closure's code is; 0 if it is gone.
-    var callee: UInt { content?._withUnsafeGuaranteedRef { $0.closure.code } ?? 0 }
+    var callee: UInt { content?._withUnsafeGuaranteedRef { Code.called(by: $0.closure.words) } ?? 0 }
 
     /// When it is never called again.
     func letGo() { home.belonging.letGo(of: self) }

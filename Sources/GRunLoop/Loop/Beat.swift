@@ -55,10 +55,10 @@ extension GRunLoop {
     /// Before the program is called. While no loop of the process is traced, recorded or watched, it costs a comparison
     /// with a word at a fixed address, and a jump.
     ///
-    /// - Parameter code: where the code is that is called, if that is known.
+    /// - Parameter closure: what is called, if that is known.
     @inline(__always) func begin(
         _ mark: @autoclosure () -> CalloutMark, _ callout: @autoclosure () -> Trace.Callout,
-        _ activity: Activity? = nil, code: @autoclosure () -> UInt = 0
+        _ activity: Activity? = nil, closure: @autoclosure () -> Code.Words = .none
     ) {
         #if !GRUN_NO_TRACE
             if _slowPath(cgrun_is_inspecting()) {
@@ -70,7 +70,7 @@ extension GRunLoop {
                 if _slowPath(wants != 0) { cgrun_beat_answer(beat) }
                 if _slowPath(cgrun_is_tracing()) {
                     if tracer != nil { record(callout(), activity) }
-                    if !recordKnown(mark()) { record(mark(), code: code()) }
+                    record(mark(), closure())
                 }
             }
         #endif

@@ -42,23 +42,13 @@ extension GRunLoop {
     /// With the lock held.
     func record(_ stage: Trace.Stage) { put(CGRUN_RECORD_STAGE, 0, stage.number) }
 
-    /// Without a lock: an item is called. False if it is none, or not known yet: where its code is matters then.
-    @inline(never) func recordKnown(_ mark: CalloutMark) -> Bool {
-        guard mark.item != 0, let ring = beat.pointee.ring else { return false }
-        let item = cgrun_ring_item(ring, Recording.number, Recorder.key(mark, code: 0), Labels.version)
-        if item != 0 { put(mark, item) }
-        return item != 0
-    }
-
     /// Without a lock: the program is called.
-    @inline(never) func record(_ mark: CalloutMark, code: UInt) {
-        let key = Recorder.key(mark, code: code)
+    @inline(never) func record(_ mark: CalloutMark, _ closure: Code.Words) {
+        // What is known by its address needs no code.
+        let key = Recorder.key(mark, code: mark.item == 0 ? Code.called(by: closure) : 0)
         var item: UInt32 = 0
         if let ring = beat.pointee.ring { item = cgrun_ring_item(ring, Recording.number, key, Labels.version) }
-        put(mark, item != 0 ? item : activeRecorder?.number(of: mark, key, code: code) ?? 0)
-    }
-
-    private func put(_ mark: CalloutMark, _ item: UInt32) {
+        if item == 0 { item = activeRecorder?.number(of: mark, key, code: Code.called(by: closure)) ?? 0 }
         put(CGRUN_RECORD_CALLOUT, item, mark.kind == .timer ? due(mark) : 0)
     }
 

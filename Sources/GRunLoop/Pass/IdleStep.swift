@@ -47,7 +47,7 @@ extension GRunLoop {
 }
 
 @inline(never) func callOutToIdleWork(_ work: inout (@Sendable () -> Void)?, of loop: GRunLoop) {
-    loop.begin(CalloutMark(.idleWork), .idleWork, code: Code.of(work))
+    loop.begin(CalloutMark(.idleWork), .idleWork, closure: Code.of(work))
     if let body = work.take() { body() }
     cgrun_keep_frame()
 }

@@ -219,7 +219,7 @@ extension GRunLoop {
 }
 
 @inline(never) func callOutToBlock(_ block: inout (@Sendable () -> Void)?, of loop: GRunLoop) {
-    loop.begin(CalloutMark(.block), .block, code: Code.of(block))
+    loop.begin(CalloutMark(.block), .block, closure: Code.of(block))
     if let body = block.take() { body() }
     cgrun_keep_frame()
 }

@@ -95,7 +95,7 @@ extension GRunLoop.Timer {
 @inline(never) func callOutToTimer(
     _ handler: inout (@Sendable (GRunLoop.Timer) -> Void)?, _ timer: GRunLoop.Timer, of loop: GRunLoop?
 ) {
-    loop?.begin(CalloutMark(.timer, timer), .timer(timer), code: Code.of(handler))
+    loop?.begin(CalloutMark(.timer, timer), .timer(timer), closure: Code.of(handler))
     handler?(timer)
     handler = nil
     cgrun_keep_frame()
