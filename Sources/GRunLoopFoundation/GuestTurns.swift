@@ -8,8 +8,8 @@ import GRunLoop
 enum GuestActivity {
     /// A pass of Core Foundation's that we make.
     case pass
-    /// A run of Core Foundation's that somebody else makes.
-    case run(until: GRunLoop.Instant)
+    /// A run of Core Foundation's that somebody else makes, for so many seconds from its first pass on.
+    case run(seconds: Double, until: GRunLoop.Instant?)
     /// A run of our loop in the place of Core Foundation's sleep.
     case wait(depth: Int, GuestMode)
     /// A run of our loop, of no length, in a run of Core Foundation's that does not sleep.
@@ -100,6 +100,7 @@ extension Guest {
     /// An observer of beforeTimers, the first one.
     func openUp() {
         if let word = wordOfDraining.take() { _ = cgrun_guest_set_draining(word) }
+        noteFirstPass()
     }
 
     // MARK: Core Foundation's runs
@@ -107,9 +108,15 @@ extension Guest {
     /// Before one that is not ours.
     func entered(for seconds: Double) {
         guard loop.isCurrent else { return }
+        activities.append(.run(seconds: seconds, until: nil))
+    }
+
+    /// Core Foundation's limit counts from the first pass, after the observers of the entry.
+    private func noteFirstPass() {
+        guard case .run(let seconds, nil) = activities.last else { return }
         let isEndless = seconds.isNaN || seconds > 1e9
-        activities.append(
-            .run(until: isEndless ? GRunLoop.distantFuture : .now.advanced(by: .seconds(max(0, seconds)))))
+        let end = isEndless ? GRunLoop.distantFuture : .now.advanced(by: .seconds(max(0, seconds)))
+        activities[activities.count - 1] = .run(seconds: seconds, until: end)
     }
 
     /// After it. It may have begun before it was served.
@@ -130,6 +137,7 @@ extension Guest {
         mode.settleLoudly()
         guard !mode.isReadable else { return }
         if activities.count(where: { $0.waitingMode != nil }) + 1 == waiterCount { addWaiter() }
+        noteFirstPass()
         let limit = activities.last?.limit ?? GRunLoop.distantFuture
         activities.append(.wait(depth: loop.runDepth + 1, mode))
         defer { activities.removeLast() }
@@ -168,8 +176,8 @@ extension Guest {
 
 extension GuestActivity {
     var waitingMode: GuestMode? { if case .wait(_, let mode) = self { mode } else { nil } }
-    var limit: GRunLoop.Instant? { if case .run(let limit) = self { limit } else { nil } }
-    var isRun: Bool { limit != nil }
+    var limit: GRunLoop.Instant? { if case .run(_, let limit) = self { limit } else { nil } }
+    var isRun: Bool { if case .run = self { true } else { false } }
     /// A run of our loop inside one of Core Foundation's.
     var isInsideRun: Bool {
         switch self {
