@@ -86,10 +86,10 @@ struct TimelinePicture {
     }
 
     private mutating func add(_ recorder: Recorder, from began: Nanoseconds, to end: Nanoseconds) {
-        let (records, lost, content) = recorder.read()
-        let own = content.modes.map { number(ofMode: $0) }
+        let (records, lost, known, modes) = recorder.read()
+        let own = modes.map { number(ofMode: $0) }
         var itemNumbers: [UInt32: Int] = [:]
-        for (number, item) in content.items.sorted(by: { $0.key < $1.key }) {
+        for (number, item) in known.sorted(by: { $0.number < $1.number }) {
             itemNumbers[number] = items.count
             items.append(shown(item))
         }
