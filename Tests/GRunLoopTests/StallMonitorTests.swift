@@ -78,6 +78,12 @@ private struct Leaf: @unchecked Sendable {
         ("port", .port, "callOutToPort"), ("idle", .idleWork, "callOutToIdleWork"),
     ]
 
+    @Test("a mode's name does not end the line of a summary")
+    func namesOnOneLine() {
+        #expect(onOneLine("kCFRunLoopDefaultMode") == "kCFRunLoopDefaultMode")
+        #expect(onOneLine("a\nb") == "\"a\\nb\"")
+    }
+
     @Test("items 275, 276: a callout that does not return is told of, and then its end", arguments: calls)
     func kinds(_ name: String, _ callout: GRunLoop.StallReport.Callout, _ function: String) async throws {
         try await onFreshThread { loop in

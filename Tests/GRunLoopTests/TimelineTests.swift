@@ -375,7 +375,7 @@ private final class Callee: Forwarder, @unchecked Sendable {
             let recorder = try #require(loop.recorder)
             let picture = timeline.picture
             timeline.stop()
-            #expect(recorder.read().content.items.count < 1300)
+            #expect(recorder.read().items.count < 1300)
             #expect(picture.callouts(picture.mine, "source", label: "kept").count == 1)
             #expect(cgrun_ring_counts_of(recorder.ring, UInt64(UInt(bitPattern: ObjectIdentifier(kept)))).calls == 1)
         }

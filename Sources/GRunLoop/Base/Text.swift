@@ -45,6 +45,12 @@ func quoted(_ text: String) -> String {
     return "\"" + shown.joined() + (text.unicodeScalars.dropFirst(limit).isEmpty ? "" : "…") + "\""
 }
 
+/// A program's text on one line, in quotes only if it must be changed for that: ``quoted(_:)``.
+func onOneLine(_ text: String) -> String {
+    let shown = quoted(text)
+    return shown.dropFirst().dropLast() == text ? text : shown
+}
+
 /// The beginning of a program's text, as much as a picture shows of it.
 func shortened(_ text: String) -> String {
     let limit = 200

@@ -91,7 +91,7 @@ extension GRunLoop {
         /// What has stalled and for how long, on one line, without the frames.
         public var summary: String {
             let names = [Self.name(of: callout), label.map(quoted), item.map { "(\($0))" }].compactMap(\.self)
-            let place = mode.map { " in mode \($0)" } ?? ""
+            let place = mode.map { " in mode \(onOneLine($0.rawValue))" } ?? ""
             return "\(isOver ? "has returned" : "does not return") after \(duration.inMilliseconds) ms: "
                 + "\(names.joined(separator: " "))\(place), driven by \(driver == .loop ? "the loop" : "a host")"
         }

@@ -86,16 +86,17 @@ struct TimelinePicture {
     }
 
     private mutating func add(_ recorder: Recorder, from began: Nanoseconds, to end: Nanoseconds) {
-        let (records, lost, content) = recorder.read()
-        let own = content.modes.map { number(ofMode: $0) }
+        let (all, lost, known, modes) = recorder.read()
+        // What came while the loops were read, one after the other, or after a stop, is not in the picture.
+        let records = all.filter { $0.time <= end }
+        let own = modes.map { number(ofMode: $0) }
         var itemNumbers: [UInt32: Int] = [:]
-        for (number, item) in content.items.sorted(by: { $0.key < $1.key }) {
+        for (number, item) in known.sorted(by: { $0.number < $1.number }) {
             itemNumbers[number] = items.count
             items.append(shown(item))
         }
         var spans = SpanMaker(began: began, modes: own, items: itemNumbers)
-        // What came while the loops were read, one after the other, is not in the picture.
-        for record in records where record.time <= end { spans.add(record) }
+        for record in records { spans.add(record) }
         spans.finish(at: end)
         threads[recorder.thread] = threadName(recorder)
         for wakeUp in spans.wakeUps where lookedUp.insert(wakeUp.thread).inserted && threads[wakeUp.thread] == nil {
@@ -104,8 +105,7 @@ struct TimelinePicture {
         loops.append(
             Loop(
                 name: name(of: recorder), thread: recorder.thread, isHosted: recorder.wasHosted,
-                // A loop that is stopped may write one more record, which is its first one then.
-                from: max(0, min(records.first?.time ?? end, end) - began), to: max(0, end - began), overwritten: lost,
+                from: max(0, (records.first?.time ?? end) - began), to: max(0, end - began), overwritten: lost,
                 spans: spans.spans.filter { $0.end >= $0.begin },
                 marks: spans.marks, wakeUps: spans.wakeUps))
     }

@@ -64,6 +64,7 @@ struct Sleep {
         isKicked = true
         kicker = nil
         let kick = Kick(waker, of: loop)
+        // After its retain: else the word is loaded before that, and costs a register (scripts/trace-cost).
         if _slowPath(cgrun_is_tracing()) { noteKicker() }
         return kick
     }

@@ -143,15 +143,21 @@ final class Recorder: @unchecked Sendable {
 
     // MARK: Reading, on any thread
 
-    /// The records, the earliest first, how many there were before them, and what their numbers stand for.
-    func read() -> (records: [cgrun_record], lost: UInt64, content: Content) {
+    /// The records, the earliest first, how many there were before them, and what their numbers stand for. Copies: of
+    /// memory that is shared the thread sanitizer does not see that a reader has let go.
+    func read() -> (
+        records: [cgrun_record], lost: UInt64, items: [(number: UInt32, item: Item)], modes: [String]
+    ) {
         // As long as the lock is held no number becomes another item's.
         lock.withLock {
             var count: UInt64 = 0
             var lost: UInt64 = 0
             let copies = cgrun_ring_copy(ring, &count, &lost)
             defer { free(copies) }
-            return (Array(UnsafeBufferPointer(start: copies, count: Int(count))), lost, content)
+            return (
+                Array(UnsafeBufferPointer(start: copies, count: Int(count))), lost,
+                content.items.map { (number: $0.key, item: $0.value) }, content.modes.map(\.self)
+            )
         }
     }
 
