@@ -18,12 +18,14 @@ final class GuestMode: @unchecked Sendable {
     private let owes = Atomic(false)
     /// Something for which Core Foundation does not wake its loop.
     private let owesQuietly = Atomic(false)
+    /// Observers were added: what they wait for comes only if the mode is run.
+    private let owesObservers = Atomic(false)
 
     // MARK: The loop's thread only
 
     /// The mode's epoll; -1 as long as it is not known.
     private(set) var epoll: Int32 = -1
-    /// It was looked for, and is not there.
+    /// Core Foundation waits for something else.
     var isHopeless = false
     private var descriptor: GRunLoop.DescriptorSource?
 
@@ -68,6 +70,11 @@ final class GuestMode: @unchecked Sendable {
     func settleLoudly() { owes.store(false, ordering: .sequentiallyConsistent) }
 
     func settleQuietly() -> Bool { owesQuietly.exchange(false, ordering: .sequentiallyConsistent) }
+
+    func oweObservers() { owesObservers.store(true, ordering: .relaxed) }
+
+    /// Before a pass that calls them.
+    func settleObservers() -> Bool { owesObservers.exchange(false, ordering: .relaxed) }
 
     // MARK: The loop's thread
 
