@@ -93,7 +93,7 @@ final class Guest: @unchecked Sendable {
         guard let mode = meet(.default) else { throw .exhausted }
         switch complete(mode) {
         case .watched: break
-        case .notAnEpoll: throw .notAnEpoll
+        case .notAnEpoll, .absent: throw .notAnEpoll
         case .exhausted: throw .exhausted
         }
         guard Guests.add(self) else { throw .notSeen }

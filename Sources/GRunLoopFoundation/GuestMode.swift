@@ -20,11 +20,14 @@ final class GuestMode: @unchecked Sendable {
     private let owesQuietly = Atomic(false)
     /// Observers were added: what they wait for comes only if the mode is run.
     private let owesObservers = Atomic(false)
+    private let atomicWatched = Atomic(false)
 
     // MARK: The loop's thread only
 
     /// The mode's epoll; -1 as long as it is not known.
-    private(set) var epoll: Int32 = -1
+    private(set) var epoll: Int32 = -1 {
+        didSet { atomicWatched.store(epoll >= 0, ordering: .relaxed) }
+    }
     /// Core Foundation waits for something else.
     var isHopeless = false
     private var descriptor: GRunLoop.DescriptorSource?
@@ -70,6 +73,8 @@ final class GuestMode: @unchecked Sendable {
     func settleLoudly() { owes.store(false, ordering: .sequentiallyConsistent) }
 
     func settleQuietly() -> Bool { owesQuietly.exchange(false, ordering: .sequentiallyConsistent) }
+
+    var isWatched: Bool { atomicWatched.load(ordering: .relaxed) }
 
     func oweObservers() { owesObservers.store(true, ordering: .relaxed) }
 

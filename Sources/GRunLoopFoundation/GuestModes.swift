@@ -9,6 +9,8 @@ extension Guest {
     /// What there is for our loop to wait for.
     enum Finding {
         case watched
+        /// Core Foundation does not have the mode, and who asks it for its modes is to see that.
+        case absent
         case notAnEpoll
         /// No descriptor is left; to be tried again.
         case exhausted
@@ -35,6 +37,7 @@ extension Guest {
     @discardableResult func complete(_ mode: GuestMode) -> Finding {
         guard mode.epoll < 0 else { return .watched }
         guard !mode.isHopeless, let items else { return .notAnEpoll }
+        guard mode.mode == .default || modesThere().contains(mode.mode) else { return .absent }
         items.add(to: mode)
         switch cgrun_guest_find_epoll(address, mode.name) {
         case -2: return .exhausted
@@ -72,10 +75,7 @@ extension Guest {
     func modeToRun(_ name: UnsafeRawPointer?) -> GuestMode? {
         guard let name else { return nil }
         if let mode = knownMode(name) { return mode }
-        guard let text = text(of: name).map(GRunLoop.Mode.init(rawValue:)), modesThere().contains(text) else {
-            return nil
-        }
-        return meet(text)
+        return names(in: name).first { modesThere().contains($0) }.flatMap { meet($0) }
     }
 
     /// The loop's thread, or with no lock of Foundation's.

@@ -7,9 +7,7 @@ import GRunLoop
 extension Guest {
     /// Any thread: Core Foundation was told something, in these modes if that matters.
     func noticed(_ kind: cgrun_notice_kind, _ modes: UnsafeRawPointer?) {
-        if kind != CGRUN_NOTICE_WAKE_UP, let modes, !cgrun_guest_is_default_mode(modes) {
-            for name in names(in: modes) { meet(name) }
-        }
+        if let modes, !cgrun_guest_is_default_mode(modes) { meet(namedIn: modes) }
         switch kind {
         case CGRUN_NOTICE_WAKE_UP: owe(quietly: false)
         case CGRUN_NOTICE_COMMON_MODE:
@@ -24,6 +22,13 @@ extension Guest {
         case CGRUN_NOTICE_SIGNAL: oweQuietly()
         default: break
         }
+    }
+
+    /// Core Foundation may have made a mode of these just now: what it waits for is looked for then.
+    private func meet(namedIn modes: UnsafeRawPointer) {
+        var isNew = cgrun_guest_is_common_modes(modes) && self.modes.withLock { $0?.values.contains { !$0.isWatched } } == true
+        for name in names(in: modes) { isNew = meet(name)?.isWatched == false || isNew }
+        if isNew { owe(quietly: false) }
     }
 
     /// What a run of Core Foundation's is not woken for is its own affair, if its own thread has told it so before it

@@ -250,6 +250,7 @@ class CFFace: LoopFace {
             if marksPasses || looksAtEpolls { CFRunLoopAddObserver(loop, passObserver, cfName(mode)) }
             CFRunLoopAddObserver(loop, deadlineObserver, cfName(mode))
         }
+        if looksAtEpolls { lookAtEpolls() }
         let result = CFRunLoopRunInMode(cfName(mode), seconds, returnAfterSourceHandled)
         return RunEnd(rawValue: result.rawValue) ?? .finished
     }
