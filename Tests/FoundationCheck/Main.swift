@@ -9,34 +9,6 @@ import GRunLoopFoundation
 import Glibc
 import Synchronization
 
-enum Driver: String, CaseIterable {
-    /// `GRunLoop.main.run()`
-    case own
-    /// `g_main_loop_run()`
-    case glib
-    /// `g_application_run()`
-    case application
-    /// `RunLoop.main.run()`
-    case foundation
-
-    func drive() -> Never {
-        switch self {
-        case .own: GRunLoop.main.run()
-        case .glib: g_main_loop_run(g_main_loop_new(nil, 0))
-        case .application:
-            let application = g_application_new(nil, GApplicationFlags(rawValue: 0))
-            g_application_hold(application)
-            let activate: @convention(c) (gpointer?, gpointer?) -> Void = { _, _ in }
-            g_signal_connect_data(
-                application, "activate", unsafeBitCast(activate, to: GCallback.self), nil, nil,
-                GConnectFlags(rawValue: 0))
-            g_application_run(application, 0, nil)
-        case .foundation: RunLoop.main.run()
-        }
-        fatalError("the driver has returned")
-    }
-}
-
 /// How long something took, from its cause to its effect.
 struct Delay {
     var all: [Double] = []
@@ -77,7 +49,7 @@ func object<Object: AnyObject>(_ data: UnsafeMutableRawPointer?, _ type: Object.
     return Unmanaged<Object>.fromOpaque(data).takeUnretainedValue()
 }
 
-private final class Body {
+final class Body {
     let call: () -> Void
     init(_ call: @escaping () -> Void) { self.call = call }
 }
@@ -112,15 +84,18 @@ enum Outcome {
 }
 
 @main struct Main {
-    static func main() throws {
+    /// It is async for one of the drivers; the others are called before it suspends, and never return.
+    static func main() async {
         let arguments = CommandLine.arguments.dropFirst()
         guard let driver = arguments.first.flatMap(Driver.init) else {
             print("usage: grun-foundation-check \(Driver.allCases.map(\.rawValue).joined(separator: "|")) [ROW…]")
             exit(2)
         }
+        let drive = driver.prepare()
         let wanted = Set(arguments.dropFirst())
         let isIdle = wanted == ["idle"]
-        let serving = try GRunLoop.main.serve(RunLoop.main)
+        let serving: GRunLoop.Serving
+        do { serving = try GRunLoop.main.serve(RunLoop.main) } catch { fail("\(error)") }
         Foundation.Thread {
             if isIdle { beIdle() }
             var failed = 0
@@ -135,8 +110,11 @@ enum Outcome {
             print("\(driver.rawValue): \(failed) failed")
             withExtendedLifetime(serving) { exit(failed == 0 ? 0 : 1) }
         }.start()
-        driver.drive()
+        drive?()
+        // What drives an async main drives from here on; the rows end the process.
+        await withUnsafeContinuation { (_: UnsafeContinuation<Void, Never>) in }
     }
+
     /// A timer an hour away, and whatever was in use. For `strace`.
     private static func beIdle() -> Never {
         _ = Rows.perform()
@@ -148,4 +126,9 @@ enum Outcome {
         fflush(nil)
         while true { sleep(1000) }
     }
+}
+
+func fail(_ why: String) -> Never {
+    FileHandle.standardError.write(Data("grun-foundation-check: \(why)\n".utf8))
+    exit(2)
 }
