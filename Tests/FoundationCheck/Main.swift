@@ -87,8 +87,10 @@ enum Outcome {
     /// It is async for one of the drivers; the others are called before it suspends, and never return.
     static func main() async {
         let arguments = CommandLine.arguments.dropFirst()
+        if arguments.first == "refusal", let refusal = arguments.last.flatMap(Refusal.init) { refusal.check() }
         guard let driver = arguments.first.flatMap(Driver.init) else {
             print("usage: grun-foundation-check \(Driver.allCases.map(\.rawValue).joined(separator: "|")) [ROW…]")
+            print("       grun-foundation-check refusal \(Refusal.allCases.map(\.rawValue).joined(separator: "|"))")
             exit(2)
         }
         let drive = driver.prepare()
