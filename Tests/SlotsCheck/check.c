@@ -194,8 +194,8 @@ static void check_file(const char *path, const char *file, bool lazily, bool end
             missing += *(uintptr_t *)(image + place) != (uintptr_t)replacement;
     }
     char text[128];
-    snprintf(text, sizeof text, "%u of %u slots set, %u missing, %u other words changed", set, relocation_count, missing,
-             unexpected);
+    snprintf(text, sizeof text, "%u of %u slots set, %u missing, %u other words changed", set, relocation_count,
+             missing, unexpected);
     check(kinds == 3 && set == wanted && missing == 0 && unexpected == 0 && in_original == 0, text, name);
     read_protection(writable_after);
     check(memcmp(writable, writable_after, image_size) == 0, "each page is as writable as before", name);
