@@ -66,7 +66,7 @@ build: deps
 	$(SWIFT) build
 
 ## Foundation's run loop as a guest of ours: what arrives under which driver, and the oracle as a guest.
-test-foundation: check-deps
+test-foundation: check-deps gtk-deps
 	scripts/test-foundation
 
 ## The library for C programs: PREFIX, DESTDIR, LIBDIR and STATIC as scripts/install says.

@@ -9,34 +9,6 @@ import GRunLoopFoundation
 import Glibc
 import Synchronization
 
-enum Driver: String, CaseIterable {
-    /// `GRunLoop.main.run()`
-    case own
-    /// `g_main_loop_run()`
-    case glib
-    /// `g_application_run()`
-    case application
-    /// `RunLoop.main.run()`
-    case foundation
-
-    func drive() -> Never {
-        switch self {
-        case .own: GRunLoop.main.run()
-        case .glib: g_main_loop_run(g_main_loop_new(nil, 0))
-        case .application:
-            let application = g_application_new(nil, GApplicationFlags(rawValue: 0))
-            g_application_hold(application)
-            let activate: @convention(c) (gpointer?, gpointer?) -> Void = { _, _ in }
-            g_signal_connect_data(
-                application, "activate", unsafeBitCast(activate, to: GCallback.self), nil, nil,
-                GConnectFlags(rawValue: 0))
-            g_application_run(application, 0, nil)
-        case .foundation: RunLoop.main.run()
-        }
-        fatalError("the driver has returned")
-    }
-}
-
 /// How long something took, from its cause to its effect.
 struct Delay {
     var all: [Double] = []
@@ -77,7 +49,7 @@ func object<Object: AnyObject>(_ data: UnsafeMutableRawPointer?, _ type: Object.
     return Unmanaged<Object>.fromOpaque(data).takeUnretainedValue()
 }
 
-private final class Body {
+final class Body {
     let call: () -> Void
     init(_ call: @escaping () -> Void) { self.call = call }
 }
@@ -91,6 +63,28 @@ func inGLib(after wait: UInt32 = 0, _ body: @escaping @Sendable () -> Void) {
             return 0
         }, Unmanaged.passRetained(Body(body)).toOpaque(),
         { Unmanaged.passUnretained(object($0, Body.self)).release() })
+}
+
+/// What the main thread uses of a processor.
+enum MainThread {
+    private static let thread = pthread_self()
+    /// Of 200 ms in which nothing happens.
+    static let idleLimit = 20.0
+
+    /// On the main thread, first.
+    static func note() { _ = thread }
+
+    static func processorTime() -> Double {
+        var (clock, time) = (clockid_t(), timespec())
+        guard pthread_getcpuclockid(thread, &clock) == 0, clock_gettime(clock, &time) == 0 else { return .infinity }
+        return Double(time.tv_sec) * 1e3 + Double(time.tv_nsec) / 1e6
+    }
+
+    static func processorTimeOfIdle() -> Double {
+        let before = processorTime()
+        usleep(200_000)
+        return processorTime() - before
+    }
 }
 
 enum Outcome {
@@ -112,7 +106,8 @@ enum Outcome {
 }
 
 @main struct Main {
-    static func main() throws {
+    /// It is async for one of the drivers; the others are called before it suspends, and never return.
+    static func main() async {
         let arguments = CommandLine.arguments.dropFirst()
         if arguments.first == "costs" { Costs.run(Array(arguments.dropFirst())) }
         if arguments.first == "perform" {
@@ -120,29 +115,61 @@ enum Outcome {
             print("perform: \(outcome.figure)")
             exit(outcome.holds ? 0 : 1)
         }
+        if arguments.first == "refusal", let refusal = arguments.last.flatMap(Refusal.init) { refusal.check() }
         guard let driver = arguments.first.flatMap(Driver.init) else {
             print("usage: grun-foundation-check \(Driver.allCases.map(\.rawValue).joined(separator: "|")) [ROW…]")
+            print("       grun-foundation-check refusal \(Refusal.allCases.map(\.rawValue).joined(separator: "|"))")
             exit(2)
         }
+        MainThread.note()
+        let drive = driver.prepare()
         let wanted = Set(arguments.dropFirst())
         let isIdle = wanted == ["idle"]
-        let serving = try GRunLoop.main.serve(RunLoop.main)
+        let serving: GRunLoop.Serving
+        do { serving = try GRunLoop.main.serve(RunLoop.main) } catch { fail("\(error)") }
         Foundation.Thread {
             if isIdle { beIdle() }
-            var failed = 0
-            for row in Rows.all + Rows.ofOthers where wanted.isEmpty || wanted.contains(row.name) {
-                var outcome = row.check()
-                for _ in 0..<4 where outcome.isLate { outcome = row.check() }
-                if outcome.isLate, Rows.isMachineBusy() { outcome = .holds(outcome.figure + ", on a busy machine") }
-                if !outcome.holds { failed += 1 }
-                print("\(outcome.holds ? "  ok    " : "  FAILED") \(driver.rawValue): \(row.name): \(outcome.figure)")
-                fflush(nil)
+            let rows = (Rows.all + Rows.ofOthers + Rows.ofRuns).filter { wanted.isEmpty || wanted.contains($0.name) }
+            var failed = ProcessInfo.processInfo.environment["FAILED"].flatMap { Int($0) } ?? 0
+            for (index, row) in rows.enumerated() {
+                let isLost = check(row, by: driver, failed: &failed)
+                let rest = rows[(index + 1)...].map(\.name)
+                if isLost, !rest.isEmpty { goOn(with: rest, by: driver, failed: failed) }
             }
             print("\(driver.rawValue): \(failed) failed")
             withExtendedLifetime(serving) { exit(failed == 0 ? 0 : 1) }
         }.start()
-        driver.drive()
+        drive?()
+        // What drives an async main drives from here on; the rows end the process.
+        await withUnsafeContinuation { (_: UnsafeContinuation<Void, Never>) in }
     }
+
+    /// Whether the main thread is no good for further rows: it hangs, or spins.
+    private static func check(_ row: Row, by driver: Driver, failed: inout Int) -> Bool {
+        var outcome = row.check()
+        for _ in 0..<4 where outcome.isLate { outcome = row.check() }
+        if outcome.isLate, Rows.isMachineBusy() { outcome = .holds(outcome.figure + ", on a busy machine") }
+        let hangs = onMain { done in done(true) } == nil
+        // "Late, on a busy machine" hides that the loop turns for nothing.
+        let used = hangs ? 0 : MainThread.processorTimeOfIdle()
+        let spins = used > MainThread.idleLimit
+        if spins { outcome = .fails(outcome.figure + String(format: "; then it spins, %.0f ms of idle 200", used)) }
+        if hangs { outcome = .fails(outcome.figure + "; then the main thread hangs") }
+        if !outcome.holds { failed += 1 }
+        print("\(outcome.holds ? "  ok    " : "  FAILED") \(driver.rawValue): \(row.name): \(outcome.figure)")
+        fflush(nil)
+        return hangs || spins
+    }
+
+    /// In a new process, in the place of this one.
+    private static func goOn(with rows: [String], by driver: Driver, failed: Int) {
+        setenv("FAILED", "\(failed)", 1)
+        let arguments = [CommandLine.arguments[0], driver.rawValue] + rows
+        var words: [UnsafeMutablePointer<CChar>?] = arguments.map { strdup($0) } + [nil]
+        execv("/proc/self/exe", &words)
+        fail("no new process")
+    }
+
     /// A timer an hour away, and whatever was in use. For `strace`.
     private static func beIdle() -> Never {
         _ = Rows.perform()
@@ -154,4 +181,9 @@ enum Outcome {
         fflush(nil)
         while true { sleep(1000) }
     }
+}
+
+func fail(_ why: String) -> Never {
+    FileHandle.standardError.write(Data("grun-foundation-check: \(why)\n".utf8))
+    exit(2)
 }
