@@ -225,7 +225,7 @@ extension Rows {
             guard let serving = try? GRunLoop.current.serve(.current) else { return nil }
             nonisolated(unsafe) var times = Times()
             let far = farTimer(in: .default)
-            nonisolated(unsafe) let runLoop = RunLoop.current
+            nonisolated(unsafe) let (runLoop, loop) = (RunLoop.current, CFRunLoopGetCurrent())
             let start = milliseconds()
             if elsewhere {
                 DispatchQueue.global().asyncAfter(deadline: .now() + 0.05) { serving.end() }
@@ -234,6 +234,8 @@ extension Rows {
             }
             DispatchQueue.global().asyncAfter(deadline: .now() + 0.1) {
                 runLoop.perform { times.block = milliseconds() - start }
+                // Nobody else wakes Core Foundation for a block then.
+                CFRunLoopWakeUp(loop)
             }
             let timer = Foundation.Timer(fire: Date(timeIntervalSinceNow: 0.2), interval: 0, repeats: false) { _ in
                 times.timer = milliseconds() - start
