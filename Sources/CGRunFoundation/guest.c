@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Core Foundation's functions, which Foundation exports, as they are declared in its documentation.
+// Core Foundation's functions, which Foundation exports: as its documentation declares them, or its source.
 
 #define _GNU_SOURCE
 
@@ -41,6 +41,7 @@ extern void CFRunLoopObserverInvalidate(void *observer);
 extern void *CFRunLoopSourceCreate(Ref allocator, long order, void *context);
 extern void CFRunLoopRemoveSource(void *loop, void *source, Ref mode);
 extern void CFRunLoopSourceInvalidate(void *source);
+extern Bool8 _CFRunLoop01(void *loop, Ref mode);
 extern void *_CFGetTSD(uint32_t slot);
 extern void *_CFSetTSD(uint32_t slot, void *value, void (*destructor)(void *));
 
@@ -92,6 +93,7 @@ bool cgrun_guest_is_common_modes(const void *name)
 }
 
 bool cgrun_guest_is_default_mode(const void *name) { return name == kCFRunLoopDefaultMode; }
+bool cgrun_guest_is_common(void *loop, const void *mode) { return _CFRunLoop01(loop, mode); }
 const void *cgrun_guest_copy_current_mode(void *loop) { return CFRunLoopCopyCurrentMode(loop); }
 const void *cgrun_guest_copy_modes(void *loop) { return CFRunLoopCopyAllModes(loop); }
 
@@ -181,7 +183,8 @@ static int epoll_that_watches(int descriptor)
     struct rlimit limit = {0};
     struct epoll_event event = {.events = EPOLLIN | EPOLLET, .data.fd = descriptor};
     getrlimit(RLIMIT_NOFILE, &limit);
-    int count = limit.rlim_cur < 1 << 20 ? (int)limit.rlim_cur : 1 << 20;
+    // The limit may have been lowered since the epoll was made.
+    int count = limit.rlim_cur > 1 << 20 ? 1 << 20 : limit.rlim_cur < 4096 ? 4096 : (int)limit.rlim_cur;
     for (int epoll = 0; epoll < count; epoll++)
         if (epoll_ctl(epoll, EPOLL_CTL_MOD, descriptor, &event) == 0)
             return epoll;

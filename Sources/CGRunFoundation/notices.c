@@ -20,11 +20,12 @@ static void add_timer(void *loop, void *timer, Ref mode);
 static void add_source(void *loop, void *source, Ref mode);
 static void add_common_mode(void *loop, Ref mode);
 static void signal_source(void *source);
+static void stop(void *loop);
 static int32_t run(void *loop, Ref mode, double seconds, unsigned char returns_after_source);
 static void drain(void *message);
 
 // Up to RUN they are called by Foundation itself, through slots.
-enum { WAKE_UP, PERFORM_BLOCK, ADD_OBSERVER, ADD_TIMER, ADD_SOURCE, SIGNAL, RUN, ADD_COMMON_MODE, DRAIN, COUNT };
+enum { WAKE_UP, PERFORM_BLOCK, ADD_OBSERVER, ADD_TIMER, ADD_SOURCE, SIGNAL, STOP, RUN, ADD_COMMON_MODE, DRAIN, COUNT };
 
 static cgrun_slot_function functions[COUNT] = {
     [WAKE_UP] = {"CFRunLoopWakeUp", NULL, (void *)wake_up},
@@ -33,6 +34,7 @@ static cgrun_slot_function functions[COUNT] = {
     [ADD_TIMER] = {"CFRunLoopAddTimer", NULL, (void *)add_timer},
     [ADD_SOURCE] = {"CFRunLoopAddSource", NULL, (void *)add_source},
     [SIGNAL] = {"CFRunLoopSourceSignal", NULL, (void *)signal_source},
+    [STOP] = {"CFRunLoopStop", NULL, (void *)stop},
     // All runs come through it.
     [RUN] = {"CFRunLoopRunSpecific", NULL, (void *)run},
     [ADD_COMMON_MODE] = {"CFRunLoopAddCommonMode", NULL, (void *)add_common_mode},
@@ -64,13 +66,13 @@ static void add_observer(void *loop, void *observer, Ref mode)
 static void add_timer(void *loop, void *timer, Ref mode)
 {
     ORIGINAL(ADD_TIMER, void (*)(void *, void *, Ref))(loop, timer, mode);
-    notices.noticed(loop, CGRUN_NOTICE_ITEM, mode);
+    notices.noticed(loop, CGRUN_NOTICE_TIMER, mode);
 }
 
 static void add_source(void *loop, void *source, Ref mode)
 {
     ORIGINAL(ADD_SOURCE, void (*)(void *, void *, Ref))(loop, source, mode);
-    notices.noticed(loop, CGRUN_NOTICE_ITEM, mode);
+    notices.noticed(loop, CGRUN_NOTICE_SOURCE, mode);
 }
 
 static void add_common_mode(void *loop, Ref mode)
@@ -85,6 +87,12 @@ static void signal_source(void *source)
     notices.noticed(NULL, CGRUN_NOTICE_SIGNAL, NULL);
 }
 
+static void stop(void *loop)
+{
+    ORIGINAL(STOP, void (*)(void *))(loop);
+    notices.noticed(loop, CGRUN_NOTICE_STOP, NULL);
+}
+
 static int32_t run_original(void *loop, Ref mode, double seconds, unsigned char returns_after_source)
 {
     int32_t (*original)(void *, Ref, double, unsigned char) = functions[RUN].original;
@@ -93,10 +101,10 @@ static int32_t run_original(void *loop, Ref mode, double seconds, unsigned char 
 
 static int32_t run(void *loop, Ref mode, double seconds, unsigned char returns_after_source)
 {
-    bool was_told = notices.entered(loop, mode, seconds);
+    void *guest = notices.entered(loop, mode, seconds);
     int32_t result = run_original(loop, mode, seconds, returns_after_source);
-    if (was_told)
-        notices.left(loop);
+    if (guest != NULL)
+        notices.left(guest);
     return result;
 }
 
@@ -118,6 +126,7 @@ void cgrun_guest_add_source(void *loop, void *source, const void *mode)
     ORIGINAL(ADD_SOURCE, void (*)(void *, void *, Ref))(loop, source, mode);
 }
 
+void cgrun_guest_stop(void *loop) { ORIGINAL(STOP, void (*)(void *))(loop); }
 void cgrun_guest_signal_source(void *source) { ORIGINAL(SIGNAL, void (*)(void *))(source); }
 
 static void drain(void *message)

@@ -30,6 +30,10 @@ final class Guest: @unchecked Sendable {
     var activities: [GuestActivity] = []
     /// In a run of Core Foundation's something was noticed that is its own affair until that run ends.
     var owesAfterRun = false
+    /// The innermost run of Core Foundation's is a pass of ours; read by other threads, too.
+    let isInPass = Atomic(false)
+    /// In a pass of ours Core Foundation was told to stop, which was meant for a run further out.
+    let owesStop = Atomic(false)
     /// In a look something was noticed for which Core Foundation is to make another pass.
     var owesAfterLook = false
     /// How many things of ours were handled by our loop, which are nothing to whoever runs Core Foundation's.
@@ -98,11 +102,13 @@ final class Guest: @unchecked Sendable {
         }
         guard Guests.add(self) else { throw .notSeen }
         guard arrives(in: mode) else { throw .notServed }
-        do { endHandler = try loop.addEndHandler { [weak self] in self?.end() } } catch { throw .loopEnded }
+        do { endHandler = try loop.addEndHandler { [weak self] in self?.endWithThread() } } catch { throw .loopEnded }
         let commonModes = GRunLoop.Source(schedule: { [weak self] _, mode in self?.becameCommonHere(mode) }) {}
         self.commonModes = commonModes
         loop.add(commonModes, forMode: .common)
         for name in modesThere() { meet(name).map { _ = complete($0) } }
+        // A run of it that is under way sleeps in our way from now on.
+        if isRunThere { cgrun_guest_wake_up(address) }
     }
 
     /// Whether a block and a timer of Foundation's arrive, as they would from now on.
@@ -116,8 +122,11 @@ final class Guest: @unchecked Sendable {
         let timer = Foundation.Timer(fire: Date(), interval: 0, repeats: false) { _ in arrived += 1 }
         runLoop.add(timer, forMode: .default)
         let end = ContinuousClock.now + .seconds(1)
-        while arrived < 2, ContinuousClock.now < end {
+        // What else is called may take its time.
+        var extraPasses = 10
+        while arrived < 2, extraPasses > 0 {
             pass(mode)
+            if ContinuousClock.now > end { extraPasses -= 1 }
             if arrived < 2 { usleep(100) }
         }
         timer.invalidate()
@@ -137,6 +146,12 @@ final class Guest: @unchecked Sendable {
         letGoOfItems()
     }
 
+    /// What is on the stack never returns.
+    private func endWithThread() {
+        activities = []
+        end()
+    }
+
     /// Once it has ended, and no wait of it is left that may have a turn to take.
     func letGoOfItems() {
         guard !isServed, items?.hasTurn == false, activities.allSatisfy({ $0.wait == nil }) else { return }
@@ -144,9 +159,9 @@ final class Guest: @unchecked Sendable {
         Unmanaged.passUnretained(self).release()
     }
 
-    /// One token.
-    final class Use: Sendable {
-        private let guest: Guest
+    /// One token. It does not keep the guest, which lasts as long as the loop is served.
+    final class Use: @unchecked Sendable {
+        private weak let guest: Guest?
         private let hasEnded = Atomic(false)
 
         init(_ guest: Guest) {
@@ -155,15 +170,15 @@ final class Guest: @unchecked Sendable {
         }
 
         func end() {
-            guard !GRunLoop.isForkedChild, !hasEnded.exchange(true, ordering: .relaxed),
+            guard !GRunLoop.isForkedChild, !hasEnded.exchange(true, ordering: .relaxed), let guest,
                 guest.uses.subtract(1, ordering: .acquiringAndReleasing).newValue == 0
             else { return }
             if guest.loop.isCurrent { return guest.endIfUnused() }
             let modes = guest.modes.withLock { $0.map { Array($0.keys) } ?? [] }
-            guest.loop.async(inModes: modes) { [guest] in guest.endIfUnused() }
+            guest.loop.async(inModes: modes) { [weak guest] in guest?.endIfUnused() }
         }
 
-        var isServing: Bool { guest.isServed }
+        var isServing: Bool { guest?.isServed == true }
     }
 
     /// A token may have been made since.

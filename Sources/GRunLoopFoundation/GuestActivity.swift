@@ -5,8 +5,8 @@ import CGRunFoundation
 import GRunLoop
 
 enum GuestActivity {
-    /// A pass of Core Foundation's that we make.
-    case pass
+    /// A pass of Core Foundation's that we make, in a mode.
+    case pass(GuestMode)
     /// A run of Core Foundation's that somebody else makes.
     case run(GuestRun)
     /// A run of our loop in the place of Core Foundation's sleep.
@@ -15,6 +15,7 @@ enum GuestActivity {
     case look(depth: Int)
 
     var run: GuestRun? { if case .run(let run) = self { run } else { nil } }
+    var pass: GuestMode? { if case .pass(let mode) = self { mode } else { nil } }
     var wait: GuestWait? { if case .wait(let wait) = self { wait } else { nil } }
     /// A run of our loop inside one of Core Foundation's.
     var isInsideRun: Bool {
@@ -33,7 +34,10 @@ final class GuestRun {
     /// Our loop has handled something in a wait of this run, which that has not been told yet; in this mode.
     var turnMode: GuestMode?
 
-    init(seconds: Double) { self.seconds = seconds }
+    /// What ``Guest/isInPass`` is to be again.
+    let isInPass: Bool
+
+    init(seconds: Double, isInPass: Bool) { (self.seconds, self.isInPass) = (seconds, isInPass) }
 
     /// Core Foundation's limit counts from the first pass, after the observers of the entry.
     func noteFirstPass() {

@@ -8,12 +8,12 @@ final class GuestItems {
     private let address: UnsafeMutableRawPointer
     private let context: UnsafeMutableRawPointer
     /// beforeWaiting, the last ones: wait in the place of Core Foundation. One is not called inside itself, so that there
-    /// is one more than there are waits.
+    /// is one more than there are runs of ours in Core Foundation's.
     private var waiters: [UnsafeMutableRawPointer] = []
+    /// beforeSources and exit, the last ones, as many: give the others their turn in a run that does not sleep.
+    private var lookers: [UnsafeMutableRawPointer] = []
     /// Entry and beforeTimers, the first one: puts right what was set for the beginning of a run only.
     private let opener: UnsafeMutableRawPointer
-    /// beforeSources and exit, the last one: gives the others their turn in a run that does not sleep.
-    private let looker: UnsafeMutableRawPointer
     /// Is handled in the place of what our loop has handled.
     private let turn: UnsafeMutableRawPointer
     /// Has Core Foundation make a pass in a mode that has nothing else.
@@ -27,14 +27,12 @@ final class GuestItems {
         address = loop
         self.context = context
         let opens = UInt(CGRUN_GUEST_ENTRY | CGRUN_GUEST_BEFORE_TIMERS)
-        let looks = UInt(CGRUN_GUEST_BEFORE_SOURCES | CGRUN_GUEST_EXIT)
         guard let opener = cgrun_guest_observer(opens, true, { Guest.of($0).openUp(Int($1)) }, context),
-            let looker = cgrun_guest_observer(looks, false, { Guest.of($0).lookAround(Int($1)) }, context),
             let turn = cgrun_guest_source({ Guest.of($0).turnWasHandled() }, context),
             let keeper = cgrun_guest_source({ _ in }, nil)
         else { return nil }
-        (self.opener, self.looker, self.turn, self.keeper) = (opener, looker, turn, keeper)
-        addWaiter(in: [])
+        (self.opener, self.turn, self.keeper) = (opener, turn, keeper)
+        addPair(in: [])
     }
 
     deinit {
@@ -45,24 +43,30 @@ final class GuestItems {
         for observer in observers { cgrun_guest_release(observer) }
     }
 
-    private var observers: [UnsafeMutableRawPointer] { waiters + [looker, opener] }
+    private var observers: [UnsafeMutableRawPointer] { waiters + lookers + [opener] }
 
     /// Makes the mode, if Core Foundation does not have it yet.
     func add(to mode: GuestMode) {
         for observer in observers { cgrun_guest_add_observer(address, observer, mode.name) }
     }
 
-    /// There is one more wait.
-    func prepareForWaits(_ count: Int, in modes: [GuestMode]) {
-        if count == waiters.count { addWaiter(in: modes) }
+    /// So many runs of ours are in Core Foundation's.
+    func prepare(forRuns count: Int, in modes: [GuestMode]) {
+        if count == waiters.count { addPair(in: modes) }
     }
 
-    private func addWaiter(in modes: [GuestMode]) {
+    private func addPair(in modes: [GuestMode]) {
         let waits = UInt(CGRUN_GUEST_BEFORE_WAITING)
-        guard let waiter = cgrun_guest_observer(waits, false, { context, _ in Guest.of(context).waitInstead() }, context)
+        let looks = UInt(CGRUN_GUEST_BEFORE_SOURCES | CGRUN_GUEST_EXIT)
+        guard
+            let waiter = cgrun_guest_observer(waits, false, { guest, _ in Guest.of(guest).waitInstead() }, context),
+            let looker = cgrun_guest_observer(looks, false, { Guest.of($0).lookAround(Int($1)) }, context)
         else { return }
         waiters.append(waiter)
-        for mode in modes { cgrun_guest_add_observer(address, waiter, mode.name) }
+        lookers.append(looker)
+        for mode in modes {
+            for observer in [waiter, looker] { cgrun_guest_add_observer(address, observer, mode.name) }
+        }
     }
 
     func placeTurn(in mode: GuestMode) {

@@ -21,6 +21,8 @@ final class GuestMode: @unchecked Sendable {
     /// Observers were added: what they wait for comes only if the mode is run.
     private let owesObservers = Atomic(false)
     private let atomicWatched = Atomic(false)
+    /// It is common there, and could not be made so here: without a descriptor. Core Foundation waits in it itself.
+    let lacksCommon = Atomic(false)
 
     // MARK: The loop's thread only
 
@@ -31,6 +33,8 @@ final class GuestMode: @unchecked Sendable {
     /// Core Foundation waits for something else.
     var isHopeless = false
     private var descriptor: GRunLoop.DescriptorSource?
+    /// For want of descriptors it is looked for again.
+    var isToRetry = false
 
     /// Nil without memory.
     init?(_ mode: GRunLoop.Mode, serve: @escaping @Sendable (GuestMode) -> Void) {
@@ -77,6 +81,8 @@ final class GuestMode: @unchecked Sendable {
     var isWatched: Bool { atomicWatched.load(ordering: .relaxed) }
 
     func oweObservers() { owesObservers.store(true, ordering: .relaxed) }
+
+    var hasOwedObservers: Bool { owesObservers.load(ordering: .relaxed) }
 
     /// Before a pass that calls them.
     func settleObservers() -> Bool { owesObservers.exchange(false, ordering: .relaxed) }

@@ -32,12 +32,19 @@ extension Guest {
         return new
     }
 
-    /// The loop's thread: finds the mode's epoll, and has it watched. Until then our passes serve the mode, but Core
-    /// Foundation waits in it itself.
+    /// The loop's thread: finds the mode's epoll, and has it watched. Until then Core Foundation waits in it itself.
     @discardableResult func complete(_ mode: GuestMode) -> Finding {
-        guard mode.epoll < 0 else { return .watched }
+        let finding = find(mode)
+        if finding == .exhausted { retry(mode) }
+        return finding
+    }
+
+    private func find(_ mode: GuestMode) -> Finding {
+        if mode.epoll >= 0 { return isCommonHere(mode) ? .watched : .exhausted }
         guard !mode.isHopeless, let items else { return .notAnEpoll }
         guard mode.mode == .default || modesThere().contains(mode.mode) else { return .absent }
+        if cgrun_guest_is_common(address, mode.name) { mode.lacksCommon.store(true, ordering: .relaxed) }
+        guard isCommonHere(mode) else { return .exhausted }
         items.add(to: mode)
         switch cgrun_guest_find_epoll(address, mode.name) {
         case -2: return .exhausted
@@ -47,6 +54,24 @@ extension Guest {
         case let epoll:
             do { try mode.watch(epoll, in: loop) { [weak self] in self?.serve($0) } } catch { return .exhausted }
             return .watched
+        }
+    }
+
+    /// Whether the main queue has its turn in our runs of the mode, if it has in Core Foundation's.
+    private func isCommonHere(_ mode: GuestMode) -> Bool {
+        guard mode.lacksCommon.load(ordering: .relaxed) else { return true }
+        do { try loop.addCommonMode(mode.mode) } catch { return false }
+        mode.lacksCommon.store(false, ordering: .relaxed)
+        return true
+    }
+
+    /// No descriptor is left: passes serve the mode now and then, until one is.
+    private func retry(_ mode: GuestMode) {
+        guard !mode.isToRetry else { return }
+        mode.isToRetry = true
+        loop.perform(after: .seconds(1), inModes: [mode.mode]) { [weak self] in
+            mode.isToRetry = false
+            self?.serve(mode)
         }
     }
 
@@ -102,7 +127,8 @@ extension Guest {
     /// Any thread, without a lock: a mode is common here.
     func becameCommonHere(_ mode: GRunLoop.Mode) {
         mode.rawValue.withCString {
-            guard let name = cgrun_guest_string($0) else { return }
+            // Core Foundation ends the process if it cannot make a mode for want of a descriptor.
+            guard GRunLoop.hasDescriptorsLeft, let name = cgrun_guest_string($0) else { return }
             cgrun_guest_add_common_mode(address, name)
             cgrun_guest_release(name)
         }
@@ -110,8 +136,10 @@ extension Guest {
     }
 }
 
+/// Nil of an empty one, which none of our modes has.
 private func text(of name: UnsafeRawPointer) -> String? {
     guard let text = cgrun_guest_copy_text(name) else { return nil }
     defer { free(text) }
-    return String(cString: text)
+    let string = String(cString: text)
+    return string.isEmpty ? nil : string
 }

@@ -10,9 +10,7 @@ extension Guest {
         if let modes, !cgrun_guest_is_default_mode(modes) { meet(namedIn: modes) }
         switch kind {
         case CGRUN_NOTICE_WAKE_UP: owe(quietly: false)
-        case CGRUN_NOTICE_COMMON_MODE:
-            // Without a descriptor it does not become common here; it is served all the same where it is run.
-            if let modes { for name in names(in: modes) { try? loop.addCommonMode(name) } }
+        case CGRUN_NOTICE_COMMON_MODE: if let modes { names(in: modes).forEach(becameCommonThere) }
         case CGRUN_NOTICE_BLOCK: oweQuietly()
         case CGRUN_NOTICE_OBSERVER:
             // It is perhaps a notification queue's.
@@ -20,22 +18,33 @@ extension Guest {
             oweQuietly()
         // By itself it wakes nothing; but after a callback of Core Foundation's another pass would come.
         case CGRUN_NOTICE_SIGNAL: oweQuietly()
+        case CGRUN_NOTICE_SOURCE: if loop.isCurrent { oweQuietly() }
+        case CGRUN_NOTICE_STOP:
+            if isInPass.load(ordering: .sequentiallyConsistent) { owesStop.store(true, ordering: .relaxed) }
         default: break
         }
     }
 
+    private func becameCommonThere(_ name: GRunLoop.Mode) {
+        do { try loop.addCommonMode(name) } catch { meet(name)?.lacksCommon.store(true, ordering: .relaxed) }
+    }
+
     /// Core Foundation may have made a mode of these just now: what it waits for is looked for then.
     private func meet(namedIn modes: UnsafeRawPointer) {
-        var isNew = cgrun_guest_is_common_modes(modes) && self.modes.withLock { $0?.values.contains { !$0.isWatched } } == true
+        var isNew =
+            cgrun_guest_is_common_modes(modes)
+            && self.modes.withLock { $0?.values.contains { !$0.isWatched } } == true
         for name in names(in: modes) { isNew = meet(name)?.isWatched == false || isNew }
         if isNew { owe(quietly: false) }
     }
 
     /// What a run of Core Foundation's is not woken for is its own affair, if its own thread has told it so before it
-    /// sleeps.
+    /// sleeps; unless a loop inside a callout of that run comes to it first.
     private func oweQuietly() {
         guard loop.isCurrent else { return owe(quietly: true) }
-        if isRunThere { owesAfterRun = true } else { owe(quietly: activities.last?.isInsideRun == true) }
+        guard isRunThere else { return owe(quietly: activities.last?.isInsideRun == true) }
+        owesAfterRun = true
+        owe(quietly: false)
     }
 
     func owe(quietly: Bool) {

@@ -10,11 +10,11 @@ extension Guest {
     /// In a callout of our loop: Core Foundation has something to do in this mode, or may have.
     func serve(_ mode: GuestMode) {
         ownHandled += 1
-        complete(mode)
         switch activities.last {
         case .wait(let wait) where wait.isInnermost(of: loop):
             // Core Foundation sleeps, and we in its place: it goes on itself.
             let isQuiet = mode.settleQuietly()
+            mode.settleLoudly()
             if isQuiet, !mode.isReadable { cgrun_guest_wake_up(address) }
             if isQuiet || mode.isReadable { wait.end(in: loop, of: address) }
         // What follows in Core Foundation's pass sees most of it; what it is not woken for may be for the next one.
@@ -43,22 +43,30 @@ extension Guest {
     /// One pass of Core Foundation's, without waiting. Whether it has handled a source. The main queue is our loop's.
     @discardableResult func pass(_ mode: GuestMode) -> Bool {
         mode.settle()
+        let finding = complete(mode)
         let hasObservers = mode.settleObservers()
         items?.withdrawTurn()
-        activities.append(.pass)
-        defer {
-            activities.removeLast()
-            placeTurnAgain()
-        }
+        let isInOther = isInPass.exchange(true, ordering: .sequentiallyConsistent)
+        activities.append(.pass(mode))
         var result = keepingOff { cgrun_guest_pass(address, mode.name) }
         // A mode without items is not run at all: nobody tells its observers, as notification queues have them, and
         // nobody reads of a timer that was due and is cancelled.
-        if result == CGRUN_GUEST_FINISHED, hasObservers || mode.isReadable {
+        if result == CGRUN_GUEST_FINISHED, finding != .absent, hasObservers || mode.isReadable {
             items?.placeKeeper(in: mode)
             result = keepingOff { cgrun_guest_pass(address, mode.name) }
             items?.withdrawKeeper()
         }
+        activities.removeLast()
+        isInPass.store(isInOther, ordering: .sequentiallyConsistent)
+        placeTurnAgain()
+        passOnStop()
         return result == CGRUN_GUEST_HANDLED
+    }
+
+    /// The run that was to stop is the one further out, of which this pass is no part.
+    private func passOnStop() {
+        guard owesStop.exchange(false, ordering: .relaxed) else { return }
+        if activities.contains(where: { $0.run != nil }) || isRunThere { cgrun_guest_stop(address) }
     }
 
     /// Core Foundation decides at the beginning of a run whether that serves the main queue: not in a drain of it. For
@@ -96,15 +104,17 @@ extension Guest {
         guard isActive else { return false }
         items?.withdrawTurn()
         modeToRun(name).map { _ = complete($0) }
-        activities.append(.run(GuestRun(seconds: seconds)))
+        activities.append(.run(GuestRun(seconds: seconds, isInPass: isInPass.exchange(false, ordering: .relaxed))))
         return true
     }
 
-    /// After it. It may have begun when another guest served the loop.
+    /// After it, also if it is not served any more.
     func left() {
-        guard activities.last?.run != nil else { return }
+        guard let run = activities.last?.run else { return }
         activities.removeLast()
+        isInPass.store(run.isInPass, ordering: .relaxed)
         items?.withdrawTurn()
+        guard isServed else { return letGoOfItems() }
         placeTurnAgain()
         oweAfterRun()
         remind()
@@ -118,13 +128,20 @@ extension Guest {
         guard !mode.isReadable else { return }
         let wait = GuestWait(depth: loop.runDepth + 1, mode)
         let run = activities.last?.run
+        // It does not sleep before it has been told.
+        guard run?.turnMode == nil else { return placeTurnAgain() }
         run?.noteFirstPass()
         activities.append(.wait(wait))
-        items?.prepareForWaits(activities.count { $0.wait != nil }, in: watchedModes)
+        prepareForRuns()
         let isTurn = waitForTurn(wait, until: run?.limit ?? GRunLoop.distantFuture)
         activities.removeLast()
+        lastTurn = .now
         if isTurn { takeTurn(in: mode) }
         letGoOfItems()
+    }
+
+    private func prepareForRuns() {
+        items?.prepare(forRuns: activities.count { $0.isInsideRun }, in: watchedModes)
     }
 
     /// Whether ours or GLib's has handled something; else Core Foundation goes on by its own rules.
@@ -147,18 +164,23 @@ extension Guest {
         guard isActive else { return }
         if activity == CGRUN_GUEST_EXIT {
             // Of a run that began before it was served nothing else tells the end.
-            if activities.isEmpty { oweAfterRun() }
-            return
+            guard activities.isEmpty else { return }
+            items?.withdrawTurn()
+            oweAfterRun()
+            return remind()
         }
+        // What its observers have noted is all ahead in this pass; but what observers are added for comes in the next.
+        if let mode = activities.last?.pass, !mode.hasOwedObservers { mode.settle() }
         guard isRunThere, let mode = currentMode(), mode.epoll >= 0 else { return }
         let now = ContinuousClock.now
         guard now > lastTurn + loop.timeSlice else { return }
         let (handled, own) = (loop.handledCount, ownHandled)
         activities.append(.look(depth: loop.runDepth + 1))
+        prepareForRuns()
         _ = loop.run(mode: mode.mode, for: .zero)
         activities.removeLast()
         lastTurn = .now
-        if loop.handledCount - handled > ownHandled - own { takeTurn(in: mode) }
+        if loop.handledCount - handled > ownHandled - own { takeTurn(in: mode) } else { placeTurnAgain() }
         if owesAfterLook {
             owesAfterLook = false
             _ = mode.owe(quietly: true)

@@ -35,10 +35,12 @@ enum Guests {
                         let guest = kind == CGRUN_NOTICE_SIGNAL ? Guests.guestHere() : Guests.guest(of: loop)
                         guest?.noticed(kind, mode)
                     },
+                    // It may end in the run, and be told of the run's end all the same.
                     entered: { loop, mode, seconds in
-                        Guests.guest(of: loop)?.entered(mode, for: seconds) ?? false
+                        guard let guest = Guests.guest(of: loop), guest.entered(mode, for: seconds) else { return nil }
+                        return Unmanaged.passRetained(guest).toOpaque()
                     },
-                    left: { Guests.guest(of: $0)?.left() },
+                    left: { if let guest = $0 { Unmanaged<Guest>.fromOpaque(guest).takeRetainedValue().left() } },
                     drain: {
                         if GRunLoop.isForkedChild { return cgrun_guest_drain() }
                         GRunLoop.drainMainQueue(by: cgrun_guest_drain)

@@ -3,6 +3,7 @@
 // run on a thread of their own, and ask the main one.
 
 import CGLib
+import CoreFoundation
 import Foundation
 import GRunLoop
 import GRunLoopFoundation
@@ -125,11 +126,12 @@ enum Outcome {
         let drive = driver.prepare()
         let wanted = Set(arguments.dropFirst())
         let isIdle = wanted == ["idle"]
+        CFRunLoopAddCommonMode(CFRunLoopGetMain(), Rows.name(of: Rows.earlyMode))
         let serving: GRunLoop.Serving
         do { serving = try GRunLoop.main.serve(RunLoop.main) } catch { fail("\(error)") }
         Foundation.Thread {
             if isIdle { beIdle() }
-            let rows = (Rows.all + Rows.ofOthers + Rows.ofRuns).filter { wanted.isEmpty || wanted.contains($0.name) }
+            let rows = (Rows.all + Rows.ofOthers + Rows.ofRuns + Rows.ofDriving).filter { wanted.isEmpty || wanted.contains($0.name) }
             var failed = ProcessInfo.processInfo.environment["FAILED"].flatMap { Int($0) } ?? 0
             for (index, row) in rows.enumerated() {
                 let isLost = check(row, by: driver, failed: &failed)

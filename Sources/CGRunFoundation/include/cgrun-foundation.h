@@ -30,7 +30,8 @@ const cgrun_slot_kinds *cgrun_slot_kinds_of(uint16_t machine);
 typedef struct {
     /// For each of the functions: how many slots hold the new address in the object that has the function itself.
     unsigned *in_original;
-    /// An object is being loaded: its slots are not what they will be, and none was touched. To be tried again.
+    /// To be looked at once more: a slot was set just now, which another thread may be resolving, or an object is being
+    /// loaded, and its slots were left alone.
     bool is_incomplete;
 } cgrun_slots_result;
 
@@ -49,33 +50,37 @@ typedef enum {
     CGRUN_NOTICE_BLOCK,
     /// CFRunLoopAddObserver.
     CGRUN_NOTICE_OBSERVER,
-    /// CFRunLoopAddTimer, CFRunLoopAddSource.
-    CGRUN_NOTICE_ITEM,
+    /// CFRunLoopAddTimer.
+    CGRUN_NOTICE_TIMER,
+    /// CFRunLoopAddSource; it may be signalled already.
+    CGRUN_NOTICE_SOURCE,
     /// CFRunLoopAddCommonMode.
     CGRUN_NOTICE_COMMON_MODE,
     /// CFRunLoopSourceSignal; of which loop is not known, `loop` is NULL.
     CGRUN_NOTICE_SIGNAL,
+    /// CFRunLoopStop.
+    CGRUN_NOTICE_STOP,
 } cgrun_notice_kind;
 
 typedef struct {
     /// After Core Foundation's own function, on any thread.
     void (*noticed)(void *loop, cgrun_notice_kind kind, const void *mode);
-    /// Before a run that is not ours, of so many seconds; whether `left` is to be called after it.
-    bool (*entered)(void *loop, const void *mode, double seconds);
-    void (*left)(void *loop);
+    /// Before a run that is not ours, of so many seconds. What is returned is given to `left` after it, unless NULL.
+    void *(*entered)(void *loop, const void *mode, double seconds);
+    void (*left)(void *guest);
     /// Somebody is about to drain the main queue: calls cgrun_guest_drain() in its own way.
     void (*drain)(void);
 } cgrun_notices;
 
-/// Finds the functions, once and before all else; false if there are none. Waits for an object that is being loaded:
-/// no lock may be held.
+/// Finds the functions, before all else; false if there are none. The first time it waits for an object that is being
+/// loaded: no lock may be held.
 bool cgrun_notices_find(void);
-/// From now on all of that is noticed. False if not every object that calls those functions can be made to say so, as
-/// where Foundation is linked statically: nothing is changed then.
+/// From now on all of that is noticed. False if Foundation itself cannot be made to say so, as where it is linked
+/// statically: nothing is changed then.
 bool cgrun_notices_begin(const cgrun_notices *notices);
 /// All slots are as before.
 void cgrun_notices_end(void);
-/// Objects that were loaded since are made to say so, too. False if one is being loaded still.
+/// Objects that were loaded since are made to say so, too. False if that is to be done once more.
 bool cgrun_notices_renew(void);
 /// Drains the main queue, and lets Core Foundation know meanwhile.
 void cgrun_guest_drain(void);
@@ -102,6 +107,8 @@ bool cgrun_guest_is_default_mode(const void *name);
 const void *cgrun_guest_copy_current_mode(void *loop);
 /// An array of all modes, the caller's.
 const void *cgrun_guest_copy_modes(void *loop);
+bool cgrun_guest_is_common(void *loop, const void *mode);
+void cgrun_guest_stop(void *loop);
 void cgrun_guest_add_common_mode(void *loop, const void *mode);
 /// The word in which Core Foundation says that it drains the main queue, for the calling thread.
 intptr_t cgrun_guest_set_draining(intptr_t value);
