@@ -330,7 +330,7 @@ private final class Meeting: Sendable {
             // Then the loop has nothing more to do: three wait, since nobody has asked for them.
             try await loop.idle()
             let sendNow: (UInt32) -> Bool = { port.send(Message(id: $0)) }
-            #expect(sendNow(5) && !sendNow(6))
+            try #require(sendNow(5) && !sendNow(6))
             let sender = Task { for id: UInt32 in 6...200 { #expect(await port.send(Message(id: id))) } }
             for id: UInt32 in 2...200 { #expect(await iterator.next()?.id == id) }
             await sender.value
