@@ -42,7 +42,9 @@ enum Refusal: String, CaseIterable {
 
     /// What was thrown, if that left the descriptors and Core Foundation's modes of this thread as they were.
     private func refused(by serve: () throws(GRunLoop.ServingError) -> GRunLoop.Serving) -> Refused {
-        let before = (openDescriptors(), modeCount())
+        // That asks for Core Foundation's loop of the thread, which has descriptors.
+        let modes = modeCount()
+        let before = (openDescriptors(), modes)
         do {
             try serve().end()
             return .served
