@@ -2,6 +2,7 @@
 // Where Foundation's loop cannot be served: each in a process of its own, on its main thread. After a refusal the
 // descriptors are as before.
 
+import CoreFoundation
 import Foundation
 import GRunLoop
 import GRunLoopFoundation
@@ -13,6 +14,8 @@ enum Refusal: String, CaseIterable {
     case foreignLoop = "foreign-loop"
     case forked
     case noDescriptors = "no-descriptors"
+    /// Where a mode is common here which Core Foundation does not have: it ends the process when it cannot make one.
+    case noDescriptorsForMode = "no-descriptors-for-mode"
     case noProc = "no-proc"
 
     /// Ends the process.
@@ -28,7 +31,8 @@ enum Refusal: String, CaseIterable {
             case .wrongThread: wrongThread()
             case .foreignLoop: foreignLoop()
             case .forked: forked()
-            case .noDescriptors: noDescriptors()
+            case .noDescriptors: noDescriptors(with: nil)
+            case .noDescriptorsForMode: noDescriptors(with: "of a refusal")
             case .noProc: noProc()
             }
         print("\(outcome.holds ? "  ok    " : "  FAILED") refusal: \(rawValue): \(outcome.figure)")
@@ -36,17 +40,21 @@ enum Refusal: String, CaseIterable {
         exit(outcome.holds ? 0 : 1)
     }
 
-    /// What was thrown, if that left the descriptors as they were.
+    /// What was thrown, if that left the descriptors and Core Foundation's modes of this thread as they were.
     private func refused(by serve: () throws(GRunLoop.ServingError) -> GRunLoop.Serving) -> Refused {
-        let before = openDescriptors()
+        // That asks for Core Foundation's loop of the thread, which has descriptors.
+        let modes = modeCount()
+        let before = (openDescriptors(), modes)
         do {
             try serve().end()
             return .served
         } catch {
-            let after = openDescriptors()
+            let after = (openDescriptors(), modeCount())
             return before == after ? .with(error) : .leaving(error, "\(before) and then \(after)")
         }
     }
+
+    private func modeCount() -> Int { CFArrayGetCount(CFRunLoopCopyAllModes(CFRunLoopGetCurrent())) }
 
     private enum Refused: Equatable, CustomStringConvertible {
         case served
@@ -57,7 +65,7 @@ enum Refusal: String, CaseIterable {
             switch self {
             case .served: "served"
             case .with(let error): "'\(error)'"
-            case .leaving(let error, let change): "'\(error)', with descriptors \(change)"
+            case .leaving(let error, let change): "'\(error)', with descriptors and modes \(change)"
             }
         }
     }
@@ -119,12 +127,15 @@ enum Refusal: String, CaseIterable {
 
     /// With one more descriptor free each time, until it is served: each on a thread of its own, so that the loops are
     /// new.
-    private func noDescriptors() -> Outcome {
+    private func noDescriptors(with mode: GRunLoop.Mode?) -> Outcome {
         guard isServed() else { return .fails("not served at all") }
         var (before, said, holds) = (openDescriptors(), [String](), true)
         for free in 0..<24 {
             let (refusal, later) = onThread {
-                _ = (GRunLoop.current, RunLoop.current)
+                // The default mode is there, and what is common here is to become common there, but not if refused.
+                RunLoop.current.perform {}
+                CFRunLoopRunInMode(kCFRunLoopDefaultMode, 0, false)
+                if let mode { try? GRunLoop.current.addCommonMode(mode) }
                 let refusal = withDescriptors(free) {
                     refused { () throws(GRunLoop.ServingError) in try GRunLoop.current.serve(.current) }
                 }

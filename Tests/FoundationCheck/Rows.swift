@@ -218,7 +218,9 @@ enum Rows {
             while !flag { _ = RunLoop.main.run(mode: .default, before: .distantFuture) }
             done(milliseconds() - start)
         }
-        return Outcome((took ?? .infinity) < 80, String(format: "%.1f ms", took ?? .infinity))
+        guard let took else { return .fails("never returned") }
+        let figure = String(format: "%.1f ms", took)
+        return took < 80 ? .holds(figure) : .late(figure)
     }
 
     static func runNow() -> Outcome {

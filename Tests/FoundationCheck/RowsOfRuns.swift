@@ -12,7 +12,10 @@ import Synchronization
 
 extension Rows {
     static let ofRuns: [Row] = [
-        Row(name: "timer-cancelled", check: timerCancelled), Row(name: "signal-alone", check: signalAlone),
+        Row(name: "timer-cancelled", check: timerCancelled), Row(name: "items-for-later", check: itemsForLater),
+        Row(name: "signal-alone", check: signalAlone), Row(name: "main-actor", check: mainActor),
+        Row(name: "private-mode-long", check: privateModeLong),
+        Row(name: "notification-in-mode", check: notificationInMode),
         Row(name: "late-mode", check: lateMode), Row(name: "late-common-mode", check: lateCommonMode),
         Row(name: "nested-limits", check: { nestedLimits([300, 150, 50]) }),
         Row(name: "nested-limits-passed", check: { nestedLimits([100, 150, 200]) }),
@@ -22,6 +25,7 @@ extension Rows {
         Row(name: "serve-in-self-check", check: serveInSelfCheck),
         Row(name: "run-before-serve", check: runBeforeServe),
         Row(name: "run-until-before-serve", check: runUntilBeforeServe), Row(name: "fork", check: forkedChild),
+        Row(name: "loaded-later", check: loadedLater), Row(name: "loaded-again", check: loadedAgain),
     ]
 
     private static let names = Atomic(0)
@@ -77,25 +81,104 @@ extension Rows {
         return Outcome(used.allSatisfy { $0 < MainThread.idleLimit }, figure)
     }
 
+    /// In a mode that nobody runs: a timer that is due, a block, a source that is signalled, and wake-ups.
+    static func itemsForLater() -> Outcome {
+        let fired = Atomic(0)
+        let done: Bool? = onMain { done in
+            let mode = newMode()
+            let timer = Foundation.Timer(fire: Date(), interval: 0.01, repeats: true) { _ in
+                fired.add(1, ordering: .relaxed)
+            }
+            RunLoop.main.add(timer, forMode: mode)
+            RunLoop.main.perform(inModes: [mode]) { fired.add(1, ordering: .relaxed) }
+            var context = CFRunLoopSourceContext()
+            context.perform = { _ in }
+            let source = CFRunLoopSourceCreate(nil, 0, &context)
+            CFRunLoopAddSource(CFRunLoopGetMain(), source, name(of: mode))
+            CFRunLoopSourceSignal(source)
+            CFRunLoopWakeUp(CFRunLoopGetMain())
+            done(true)
+        }
+        usleep(50_000)
+        let count = fired.load(ordering: .relaxed)
+        return Outcome(done == true && count == 0, "called \(count) of them")
+    }
+
     // MARK: Signals
 
-    /// On the loop's own thread, in a callback of GLib's: nobody wakes the loop.
-    static func signalAlone() -> Outcome {
+    /// As often as it is wanted: what `signal` does with a source and the main loop has the source called.
+    private static func signalled(
+        _ signal: @escaping @Sendable (CFRunLoopSource, CFRunLoop) -> Void
+    ) -> Outcome {
         final class Called: @unchecked Sendable { let body = Mutex<(@Sendable () -> Void)?>(nil) }
         let called = Called()
         var context = CFRunLoopSourceContext()
         context.info = Unmanaged.passUnretained(called).toOpaque()
         context.perform = { object($0, Called.self).body.withLock { $0 }?() }
-        guard let source = CFRunLoopSourceCreate(nil, 0, &context), let loop = CFRunLoopGetMain() else {
-            return .fails("none")
-        }
+        nonisolated(unsafe) let loop = CFRunLoopGetMain()
+        nonisolated(unsafe) let source = CFRunLoopSourceCreate(nil, 0, &context)
+        guard let loop, let source else { return .fails("none") }
         CFRunLoopAddSource(loop, source, kCFRunLoopDefaultMode)
         defer { withExtendedLifetime(called) { CFRunLoopSourceInvalidate(source) } }
-        nonisolated(unsafe) let signalled = source
         return measured(100) { done in
             called.body.withLock { $0 = done }
-            inGLib { CFRunLoopSourceSignal(signalled) }
+            signal(source, loop)
         }
+    }
+
+    /// On the loop's own thread, in a callback of GLib's: nobody wakes the loop.
+    static func signalAlone() -> Outcome {
+        signalled { source, _ in
+            nonisolated(unsafe) let source = source
+            inGLib { CFRunLoopSourceSignal(source) }
+        }
+    }
+
+    // MARK: Objects that are loaded later
+
+    private typealias WakeUp = @convention(c) (CFRunLoop) -> Void
+
+    /// One that calls CFRunLoopWakeUp by itself. Nil where none is named.
+    private static func load() -> (library: UnsafeMutableRawPointer, wakeUp: WakeUp)? {
+        guard let path = ProcessInfo.processInfo.environment["LOADED_LATER"] else { return nil }
+        guard let library = dlopen(path, RTLD_LAZY), let symbol = dlsym(library, "wake_up") else {
+            fail("\(path) cannot be loaded")
+        }
+        return (library, unsafeBitCast(symbol, to: WakeUp.self))
+    }
+
+    /// Its wake-ups are seen from the next time on that Foundation's loop is served.
+    static func loadedLater() -> Outcome {
+        guard let (library, wakeUp) = load() else { return .holds("not tried: LOADED_LATER names no object") }
+        defer { dlclose(library) }
+        let before = perform()
+        guard before.holds else { return before }
+        return signalled { source, loop in
+            CFRunLoopSourceSignal(source)
+            wakeUp(loop)
+        }
+    }
+
+    /// One comes and goes again on a thread, and calls, while the loop is served: its slots are set when the dynamic
+    /// linker has done so.
+    static func loadedAgain() -> Outcome {
+        let isOver = Atomic(false)
+        let rounds = Atomic(0)
+        let ended = DispatchSemaphore(value: 0)
+        Foundation.Thread {
+            while !isOver.load(ordering: .relaxed), let (library, wakeUp) = load() {
+                CFRunLoopGetMain().map { wakeUp($0) }
+                dlclose(library)
+                rounds.add(1, ordering: .relaxed)
+            }
+            ended.signal()
+        }.start()
+        let outcome = measured(2000) { done in RunLoop.main.perform { done() } }
+        isOver.store(true, ordering: .relaxed)
+        ended.wait()
+        let figure = outcome.figure + "; loaded \(rounds.load(ordering: .relaxed)) times"
+        // Both threads want a processor.
+        return outcome.isLate ? .holds(figure) : Outcome(outcome.holds, figure)
     }
 
     // MARK: Modes that come later
@@ -146,6 +229,68 @@ extension Rows {
         let served = [counts.ours, counts.glib, counts.queued]
         guard served.allSatisfy({ $0 > 0 }), counts.took >= 299 else { return .fails(counts.figure) }
         return served.allSatisfy { $0 >= 15 } && counts.took < 330 ? .holds(counts.figure) : .late(counts.figure)
+    }
+
+    /// A name of 2,000 bytes.
+    static func privateModeLong() -> Outcome {
+        let calls: Int? = onMain { done in
+            nonisolated(unsafe) var calls = 0
+            let mode = RunLoop.Mode(rawValue: newMode().rawValue + String(repeating: "m", count: 2000))
+            RunLoop.main.perform(inModes: [mode]) { calls += 1 }
+            RunLoop.main.add(
+                Foundation.Timer(fire: Date(), interval: 0, repeats: false) { _ in calls += 1 }, forMode: mode)
+            GRunLoop.main.run(mode: GRunLoop.Mode(mode), for: .milliseconds(50))
+            done(calls)
+        }
+        return Outcome(calls == 2, "\(calls ?? 0) of a block and a timer, in our run of the mode")
+    }
+
+    /// A notification that waits for the idle moment of a common mode, while the default mode has its own.
+    static func notificationInMode() -> Outcome {
+        let (inDefault, inMode) = (Notification.Name("in default"), Notification.Name("in a mode"))
+        let posted = Mutex<[String]>([])
+        let tokens = [inDefault, inMode].map {
+            NotificationCenter.default.addObserver(forName: $0, object: nil, queue: nil) { notification in
+                posted.withLock { $0.append(notification.name.rawValue) }
+            }
+        }
+        defer { tokens.forEach { NotificationCenter.default.removeObserver($0) } }
+        let seen: [[String]]? = onMain { done in
+            let mode = newMode()
+            // Foundation observes the default mode and the common ones.
+            CFRunLoopAddCommonMode(CFRunLoopGetMain(), name(of: mode))
+            let queue = NotificationQueue.default
+            queue.enqueue(Notification(name: inMode), postingStyle: .whenIdle, coalesceMask: [], forModes: [mode])
+            queue.enqueue(
+                Notification(name: inDefault), postingStyle: .whenIdle, coalesceMask: [], forModes: [.default])
+            inGLib(after: 30) {
+                let before = posted.withLock { $0 }
+                GRunLoop.main.run(mode: GRunLoop.Mode(mode), for: .milliseconds(50))
+                done([before, posted.withLock { $0 }])
+            }
+        }
+        return Outcome(seen == [["in default"], ["in default", "in a mode"]], "\(seen ?? [])")
+    }
+
+    /// A task of the main actor goes on in a run of Foundation's.
+    static func mainActor() -> Outcome {
+        let result: [Int]? = onMain { done in
+            nonisolated(unsafe) var steps = 0
+            let task = Task { @MainActor in
+                while !Task.isCancelled {
+                    try? await Task.sleep(for: .milliseconds(10))
+                    steps += 1
+                }
+            }
+            let start = milliseconds()
+            RunLoop.main.run(until: Date(timeIntervalSinceNow: 0.3))
+            let took = Int(milliseconds() - start)
+            task.cancel()
+            done([steps, took])
+        }
+        guard let result else { return .fails("never returned") }
+        let figure = "\(result[0]) sleeps of 10 ms in \(result[1]) ms"
+        return result[0] >= 10 ? .holds(figure) : result[0] > 0 ? .late(figure) : .fails(figure)
     }
 
     // MARK: Limits
@@ -300,12 +445,10 @@ extension Rows {
                 CFRunLoopAddObserver(CFRunLoopGetCurrent(), observer, kCFRunLoopDefaultMode)
             }
             inGLib(of: context, after: 30) { ticks += 1 }
-            let start = milliseconds()
-            let result = run(.default, for: 0.1)
-            let took = milliseconds() - start
+            // Until something was handled, since a limit wakes the loop, and with it what is asked for here.
+            let result = CFRunLoopRunInMode(kCFRunLoopDefaultMode, 1, true)
             guard serving != nil else { return "not served" }
-            guard result == .timedOut, took < 300 else { return "it ended by \(result.rawValue) after \(took) ms" }
-            guard ticks > 0 else { return "GLib was not served in it" }
+            guard ticks > 0, result == .handledSource else { return "GLib \(ticks), it ended by \(result.rawValue)" }
             guard !isAfter else { return "in the run, not after it" }
             GRunLoop.current.run(for: .milliseconds(50))
             serving?.end()

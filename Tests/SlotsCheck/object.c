@@ -6,4 +6,5 @@ extern void CFRunLoopStop(void *loop);
 
 void (*in_data)(void *) = CFRunLoopWakeUp;
 void (*address(int stops))(void *) { return stops ? CFRunLoopStop : CFRunLoopWakeUp; }
-void wake_up(void *loop) { CFRunLoopWakeUp(loop), CFRunLoopStop(loop); }
+void wake_up(void *loop) { CFRunLoopWakeUp(loop); }
+void stop(void *loop) { CFRunLoopStop(loop); }
