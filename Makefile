@@ -32,7 +32,7 @@ endef
 
 .PHONY: demo test build install uninstall c-reference format lint glib-api items items-bite oracle turns idle hosted \
 	stalls records inspect-pictures trace-cost stable soak docs fuzz kill-ports test-tsan test-asan test-sanitizers \
-	test-gtk test-c test-debian \
+	test-gtk test-c test-foundation test-debian \
 	counts bench bench-quick bench-build deps check-deps gtk-deps c-deps clean
 
 ## Builds and runs the tour of self-checking scenarios.
@@ -64,6 +64,10 @@ test: check-deps lint glib-api
 
 build: deps
 	$(SWIFT) build
+
+## Foundation's run loop as a guest of ours: what arrives under which driver, and the oracle as a guest.
+test-foundation: check-deps gtk-deps
+	scripts/test-foundation
 
 ## The library for C programs: PREFIX, DESTDIR, LIBDIR and STATIC as scripts/install says.
 install: c-deps

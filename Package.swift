@@ -14,6 +14,8 @@ let package = Package(
         .library(name: "GRunLoopC", targets: ["GRunLoopC"]),
         // One copy serves a process: for a program and plug-ins, in Swift and in C, that all use it.
         .library(name: "GRunLoopDynamic", type: .dynamic, targets: ["GRunLoop", "GRunLoopC"]),
+        // Foundation's run loop as a guest: RunLoop.main lives on GRunLoop.main.
+        .library(name: "GRunLoopFoundation", targets: ["GRunLoopFoundation"]),
         // GLib's C interface, for programs that hand contexts to the loop.
         .library(name: "CGLib", targets: ["CGLib"]),
         .executable(name: "gloop-demo", targets: ["gloop-demo"]),
@@ -32,6 +34,17 @@ let package = Package(
         // Apart from it, so that no program in Swift has the functions of C in it.
         .target(name: "GRunLoopC", dependencies: ["GRunLoop", "CGRun"], swiftSettings: strict),
 
+        // Foundation's run loop as a guest. A product of its own: the library imports no Foundation.
+        .target(
+            name: "CGRunFoundation",
+            cSettings: [.treatAllWarnings(as: .error), .enableWarning("all"), .enableWarning("extra")]),
+        .target(
+            name: "GRunLoopFoundation", dependencies: ["GRunLoop", "CGRunFoundation"],
+            swiftSettings: strict + [.enableUpcomingFeature("InternalImportsByDefault")]),
+        .executableTarget(
+            name: "grun-foundation-check", dependencies: ["GRunLoop", "GRunLoopFoundation", "CGLib"],
+            path: "Tests/FoundationCheck", swiftSettings: strict),
+
         // The demonstration: self-checking scenarios.
         .executableTarget(
             name: "gloop-demo", dependencies: ["GRunLoop", "CGLib", argumentParser], swiftSettings: strict),
@@ -42,7 +55,8 @@ let package = Package(
             name: "LoopScript", dependencies: ["GRunLoop", "GRunLoopC", "CGLib", "CGRun"], path: "Sources/LoopScript",
             swiftSettings: strict),
         .executableTarget(
-            name: "grun-oracle", dependencies: ["GRunLoop", "LoopScript", argumentParser], swiftSettings: strict),
+            name: "grun-oracle", dependencies: ["GRunLoop", "GRunLoopFoundation", "LoopScript", argumentParser],
+            swiftSettings: strict),
 
         // What the measuring scripts run.
         .executableTarget(

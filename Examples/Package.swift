@@ -8,6 +8,7 @@ let strict: [SwiftSetting] = [.treatAllWarnings(as: .error)]
 let strictC: [CSetting] = [.treatAllWarnings(as: .error), .enableWarning("all"), .enableWarning("extra")]
 
 let loop = Target.Dependency.product(name: "GRunLoop", package: "GRunLoop")
+let foundation = Target.Dependency.product(name: "GRunLoopFoundation", package: "GRunLoop")
 let cInterface = Target.Dependency.product(name: "GRunLoopC", package: "GRunLoop")
 let glib = Target.Dependency.product(name: "CGLib", package: "GRunLoop")
 let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
@@ -29,6 +30,9 @@ let package = Package(
             name: "gtk3-window", dependencies: ["Panel", "CGtk3", argumentParser], swiftSettings: strict),
         .executableTarget(
             name: "gtk4-window", dependencies: ["Panel", "CGtk4", argumentParser], swiftSettings: strict),
+
+        // A window that Foundation feeds, by what lives on RunLoop.main.
+        .executableTarget(name: "gtk4-foundation", dependencies: [loop, foundation, "CGtk4"], swiftSettings: strict),
 
         // What must hold while a toolkit drives, checked in a real window of each.
         .target(name: "HostChecks", dependencies: [loop, glib, argumentParser], swiftSettings: strict),

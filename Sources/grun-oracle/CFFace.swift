@@ -31,6 +31,9 @@ class CFFace: LoopFace {
     }
 
     var marksPasses = true
+    /// Which of several ready descriptors an epoll tells of first depends on who has looked at it before: whoever is
+    /// compared with a loop whose epolls are watched looks at them, too.
+    var looksAtEpolls: Bool { false }
 
     private var loop: CFRunLoop?
     private var callouts: (any ScriptCallouts)?
@@ -42,6 +45,7 @@ class CFFace: LoopFace {
     private var observers: [CFRunLoopObserver] = []
     private var passObserver: CFRunLoopObserver?
     private var deadlineObserver: CFRunLoopObserver?
+    private var lookObserver: CFRunLoopObserver?
     private var modeNames: [ModeName: CFString] = [:]
     private lazy var guards = TimerGuards(face: self)
 
@@ -68,17 +72,32 @@ class CFFace: LoopFace {
                 })
         }
         passObserver = CFRunLoopObserverCreateWithHandler(nil, 2, true, CFIndex.min) { [unowned self] _, _ in
-            self.callouts?.passBegins()
+            if marksPasses { self.callouts?.passBegins() }
+            if looksAtEpolls { lookAtEpolls() }
         }
-        // The last one to be called before the wait; Rule.wakeUpEaten.
-        deadlineObserver = CFRunLoopObserverCreateWithHandler(nil, 32, true, CFIndex.max) { [unowned self] _, _ in
+        // A guest's loop has a look at the end of what can be called before its sources.
+        lookObserver = CFRunLoopObserverCreateWithHandler(nil, 4, true, CFIndex.max) { [unowned self] _, _ in
+            lookAtEpolls()
+        }
+        // The last one of ours to be called before the wait; Rule.wakeUpEaten.
+        deadlineObserver = CFRunLoopObserverCreateWithHandler(nil, 32, true, CFIndex.max - 1) { [unowned self] _, _ in
             if self.callouts?.wouldOversleep() ?? false { CFRunLoopWakeUp(loop) }
         }
+    }
+
+    private var epolls: (modes: Int, list: [Int32]) = (0, [])
+
+    private func lookAtEpolls() {
+        let modes = allModes.count
+        if epolls.modes != modes { epolls = (modes, modeEpolls(of: loop)) }
+        var requests = epolls.list.map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
+        poll(&requests, nfds_t(requests.count), 0)
     }
 
     func end() {
         guards.end()
         passObserver = nil
+        lookObserver = nil
         deadlineObserver = nil
         callouts = nil
         loop = nil
@@ -234,9 +253,11 @@ class CFFace: LoopFace {
             }
         // An observer keeps no mode alive, but adding it would make a mode that does not exist.
         if mode != "common", allModes.contains(mode) {
-            if marksPasses { CFRunLoopAddObserver(loop, passObserver, cfName(mode)) }
+            if marksPasses || looksAtEpolls { CFRunLoopAddObserver(loop, passObserver, cfName(mode)) }
+            if looksAtEpolls { CFRunLoopAddObserver(loop, lookObserver, cfName(mode)) }
             CFRunLoopAddObserver(loop, deadlineObserver, cfName(mode))
         }
+        if looksAtEpolls { lookAtEpolls() }
         let result = CFRunLoopRunInMode(cfName(mode), seconds, returnAfterSourceHandled)
         return RunEnd(rawValue: result.rawValue) ?? .finished
     }

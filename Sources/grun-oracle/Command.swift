@@ -44,6 +44,9 @@ struct GRunOracle: ParsableCommand {
     @Flag(help: "Compare GRunLoop by way of its C interface.")
     var cInterface = false
 
+    @Flag(help: "Compare the oracle with itself as a guest of GRunLoop: RunLoop.current served by it.")
+    var served = false
+
     @Flag(help: "Run the scripted scenarios instead.")
     var scenarios = false
 
@@ -81,8 +84,12 @@ struct GRunOracle: ParsableCommand {
             guard run.run(scripts: scripts) else { throw ExitCode(1) }
             return
         }
-        let makeFace: FaceMaker = againstItself ? makeOracleFace : cInterface ? makeCInterfaceFace : makeOtherFace
-        let comparer = Comparer(makeFace: makeFace, slots: Slots(first: UInt64(slot) * 1000))
+        let makeFace: FaceMaker =
+            againstItself
+            ? makeOracleFace : served ? makeServedFace : cInterface ? makeCInterfaceFace : makeOtherFace
+        let comparer = Comparer(
+            makeFace: makeFace, slots: Slots(first: UInt64(slot) * 1000),
+            makeReference: served ? makeLookingFace : makeOracleFace)
         if scenarios {
             guard ScenarioRun(comparer: comparer, isVerbose: verbose).run() else { throw ExitCode(1) }
             return

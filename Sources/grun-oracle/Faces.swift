@@ -7,4 +7,8 @@ let makeOracleFace: FaceMaker = { CFFace() }
 
 let makeOtherFace: FaceMaker = { GRunLoopFace() }
 
+let makeServedFace: FaceMaker = { ServedCFFace() }
+
+let makeLookingFace: FaceMaker = { LookingCFFace() }
+
 let makeCInterfaceFace: FaceMaker = { CInterfaceFace() }

@@ -93,6 +93,8 @@ public final class GRunLoop: @unchecked Sendable {
     var ownDispatchDepth = 0
     /// An eventfd to wake sleeps without any context; made at the first of them, -1 before.
     var wakeDescriptor: Int32 = -1
+    /// How many sources of whatever kind were handled: who runs the loop in another one's place asks.
+    @exclusivity(unchecked) var handledSources: UInt64 = 0
     var tracer: Trace?
     /// While the process is recorded.
     var recorder: Recorder?

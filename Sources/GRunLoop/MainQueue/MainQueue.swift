@@ -125,9 +125,11 @@ enum MainQueue {
     static func acknowledge() -> Bool { cgrun_event_clear(handle) }
 
     /// Runs what is on the queue now; what that adds waits for the next drain.
-    static func drain() {
+    static func drain() { drain(by: cgrun_main_queue_drain) }
+
+    static func drain(by drain: @convention(c) () -> Void) {
         draining.store(true, ordering: .relaxed)
-        cgrun_main_queue_drain()
+        drain()
         draining.store(false, ordering: .relaxed)
     }
 }
@@ -167,6 +169,7 @@ extension GRunLoop {
 /// Its name is for debuggers and profilers: see the head of Pass.swift.
 @inline(never) func serviceMainDispatchQueue(of loop: GRunLoop) {
     loop.begin(CalloutMark(.mainQueue), .mainQueue)
+    loop.handledSources &+= 1
     MainQueue.drain()
     cgrun_keep_frame()
 }

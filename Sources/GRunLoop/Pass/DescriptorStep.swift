@@ -119,6 +119,7 @@ extension GRunLoop {
     _ source: GRunLoop.DescriptorSource, _ ready: GRunLoop.DescriptorSource.Conditions, of loop: GRunLoop
 ) {
     loop.begin(CalloutMark(.descriptor, source), .descriptor(source), closure: Code.of(source.handler))
+    loop.handledSources &+= 1
     source.handler(source, ready)
     cgrun_keep_frame()
 }

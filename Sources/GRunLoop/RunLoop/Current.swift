@@ -5,9 +5,9 @@ extension GRunLoop {
     /// The loop of the process's main thread. Touching it once, from any thread, is all the set-up that a program needs
     /// whose main loop is GLib's.
     ///
-    /// It is not Foundation's `RunLoop.main`, and does not serve it: timers, performs, ports and streams of that one
-    /// wait until the program runs it. A program that no longer runs Foundation's loop, since it has this one, loses
-    /// them without a message.
+    /// It is not Foundation's `RunLoop.main`. That one is served by the product `GRunLoopFoundation` (`try
+    /// GRunLoop.main.serve(RunLoop.main)`) and by nothing else: without it Foundation's timers, performs and
+    /// notification queues wait until the program runs Foundation's loop, and say nothing.
     ///
     /// Threads: any. The corresponding Core Foundation function is `CFRunLoopGetMain`, Foundation's property is
     /// `RunLoop.main`.

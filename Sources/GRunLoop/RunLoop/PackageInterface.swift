@@ -20,6 +20,33 @@ extension GRunLoop {
     package static func refusesInForkedChild(_ call: StaticString) -> Bool { Fork.refuses(call) }
 }
 
+// MARK: What else runs on the thread
+
+extension GRunLoop {
+    /// Whether this process was forked and did not exec().
+    package static var isForkedChild: Bool { Fork.isChild }
+
+    /// How many runs are on the stack, a host's among them. The loop's own thread.
+    package var runDepth: Int { lock.withLock { runCountLocked } }
+
+    /// How many sources of whatever kind the loop has handled. The loop's own thread.
+    package var handledCount: UInt64 { handledSources }
+
+    /// ``wakeUp()`` for every run on the stack, and not the innermost one alone. Any thread.
+    package func wakeUpAllRuns() { wakeUpEveryRun() }
+
+    /// Whether what somebody else is about to make finds its descriptors. Any thread.
+    package static var hasDescriptorsLeft: Bool { cgrun_has_descriptors_left() }
+
+    /// Whether the main thread is in a drain of the main queue.
+    package static var isDrainingMainQueue: Bool { MainQueue.isDraining }
+
+    /// The main queue is drained by another loop of the main thread, which calls `drain` for it.
+    package static func drainMainQueue(by drain: @convention(c) () -> Void) {
+        if MainQueue.isDraining { drain() } else { MainQueue.drain(by: drain) }
+    }
+}
+
 // MARK: Time
 
 extension Duration {

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// The window checks itself: what has arrived, and that the timer has not waited for anybody.
+
+import Foundation
+
+@MainActor final class Check {
+    private static let page = String(repeating: "x", count: 1000)
+    private var told: [Part: String] = [:]
+    private var ticks: [ContinuousClock.Instant] = []
+
+    init() {
+        Thread {
+            sleep(20)
+            FileHandle.standardError.write(Data("gtk4-foundation: the check has not ended in 20 s\n".utf8))
+            _exit(2)
+        }.start()
+    }
+
+    func has(_ part: Part, _ text: String) {
+        told[part] = text
+        if part == .timer { ticks.append(.now) }
+    }
+
+    /// Everything is there, and a second has passed; or it takes too long.
+    var isOver: Bool { ticks.count >= 20 && told.count == Part.allCases.count || ticks.count >= 200 }
+
+    func status() -> Int32 {
+        let late = zip(ticks.dropFirst(), ticks).map { $0 - $1 }.filter { $0 >= .milliseconds(90) }.count
+        let lines: [(Part, Bool, String)] = [
+            (.timer, ticks.count >= 20 && late <= ticks.count / 10, ", \(late) late by 40 ms and more"),
+            (.process, told[.process]?.hasPrefix("Linux ") == true, ""),
+            (.session, told[.session] == "\(Self.page.utf8.count) bytes", ""),
+            (.notifications, isSparse(told[.notifications]), ""),
+        ]
+        for (part, holds, further) in lines {
+            let name = part.rawValue.padding(toLength: 15, withPad: " ", startingAt: 0)
+            print("  \(holds ? "ok    " : "FAILED") \(name)\(told[part] ?? "nothing")\(further)")
+        }
+        return lines.allSatisfy(\.1) ? 0 : 1
+    }
+
+    /// One of three was posted: the queue has coalesced them.
+    private func isSparse(_ text: String?) -> Bool {
+        let numbers = (text ?? "").split { !$0.isNumber }.compactMap { Int($0) }
+        return numbers.count == 2 && numbers[0] >= 10 && 2 * numbers[0] <= numbers[1]
+    }
+
+    /// Of a server on this machine, which sends one page.
+    func address() throws -> String {
+        let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let isListening = withUnsafeMutablePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                bind(listener, $0, size) == 0 && listen(listener, 1) == 0 && getsockname(listener, $0, &size) == 0
+            }
+        }
+        guard isListening else { throw POSIXError(POSIXErrorCode(rawValue: errno) ?? .EIO) }
+        let answer = "HTTP/1.1 200 OK\r\nContent-Length: \(Self.page.utf8.count)\r\n\r\n\(Self.page)"
+        Thread {
+            let peer = accept(listener, nil, nil)
+            var request = [UInt8](repeating: 0, count: 4096)
+            _ = read(peer, &request, request.count)
+            _ = write(peer, answer, answer.utf8.count)
+            close(peer)
+            close(listener)
+        }.start()
+        return "http://127.0.0.1:\(UInt16(bigEndian: address.sin_port))/"
+    }
+}

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+// Each kind of work that Foundation's run loop of the main thread can have, beside each driver of that thread. The rows
+// run on a thread of their own, and ask the main one.
+
+import CGLib
+import CoreFoundation
+import Foundation
+import GRunLoop
+import GRunLoopFoundation
+import Glibc
+import Synchronization
+
+/// How long something took, from its cause to its effect.
+struct Delay {
+    var all: [Double] = []
+
+    mutating func add(since start: Double) { all.append(milliseconds() - start) }
+
+    var worst: Double { all.max() ?? .infinity }
+    /// The 99th percentile.
+    var late: Double { all.isEmpty ? .infinity : all.sorted()[min(all.count - 1, all.count * 99 / 100)] }
+}
+
+func milliseconds() -> Double {
+    let now = ContinuousClock.now.duration(to: epoch)
+    return -Double(now.components.seconds) * 1e3 - Double(now.components.attoseconds) / 1e15
+}
+
+private let epoch = ContinuousClock.now
+
+/// Runs `body` on the main thread, in a callback of GLib's, and waits until it says that it is done. Nil if it does not
+/// in time.
+func onMain<Value: Sendable>(
+    within limit: Double = 5, _ body: @escaping @Sendable (@escaping @Sendable (Value) -> Void) -> Void
+) -> Value? {
+    let result = Mutex<Value?>(nil)
+    let ready = DispatchSemaphore(value: 0)
+    inGLib {
+        body { value in
+            result.withLock { $0 = value }
+            ready.signal()
+        }
+    }
+    return ready.wait(timeout: .now() + limit) == .success ? result.withLock { $0 } : nil
+}
+
+/// The object that a callback of C's gets.
+func object<Object: AnyObject>(_ data: UnsafeMutableRawPointer?, _ type: Object.Type = Object.self) -> Object {
+    guard let data else { fatalError("a callback has lost its data") }
+    return Unmanaged<Object>.fromOpaque(data).takeUnretainedValue()
+}
+
+final class Body {
+    let call: () -> Void
+    init(_ call: @escaping () -> Void) { self.call = call }
+}
+
+/// Calls `body` on the main thread, in a callback of GLib's own, as a GTK signal handler is.
+func inGLib(after wait: UInt32 = 0, _ body: @escaping @Sendable () -> Void) {
+    g_timeout_add_full(
+        0, wait,
+        {
+            object($0, Body.self).call()
+            return 0
+        }, Unmanaged.passRetained(Body(body)).toOpaque(),
+        { Unmanaged.passUnretained(object($0, Body.self)).release() })
+}
+
+/// What the main thread uses of a processor.
+enum MainThread {
+    private static let thread = pthread_self()
+    /// Of 200 ms in which nothing happens.
+    static let idleLimit = 20.0
+
+    /// On the main thread, first.
+    static func note() { _ = thread }
+
+    static func processorTime() -> Double {
+        var (clock, time) = (clockid_t(), timespec())
+        guard pthread_getcpuclockid(thread, &clock) == 0, clock_gettime(clock, &time) == 0 else { return .infinity }
+        return Double(time.tv_sec) * 1e3 + Double(time.tv_nsec) / 1e6
+    }
+
+    static func processorTimeOfIdle() -> Double {
+        let before = processorTime()
+        usleep(200_000)
+        return processorTime() - before
+    }
+}
+
+enum Outcome {
+    case holds(String)
+    /// It arrived, but not in time: on a busy machine that is no fault. It is tried again.
+    case late(String)
+    case fails(String)
+
+    init(_ holds: Bool, _ figure: String) { self = holds ? .holds(figure) : .fails(figure) }
+
+    var figure: String {
+        switch self {
+        case .holds(let figure), .late(let figure), .fails(let figure): figure
+        }
+    }
+
+    var holds: Bool { if case .holds = self { true } else { false } }
+    var isLate: Bool { if case .late = self { true } else { false } }
+}
+
+@main struct Main {
+    /// It is async for one of the drivers; the others are called before it suspends, and never return.
+    static func main() async {
+        let arguments = CommandLine.arguments.dropFirst()
+        if arguments.first == "costs" { Costs.run(Array(arguments.dropFirst())) }
+        if arguments.first == "perform" {
+            let outcome = (0..<5).lazy.map { _ in Costs.perform() }.first { $0.holds } ?? Costs.perform()
+            print("perform: \(outcome.figure)")
+            exit(outcome.holds ? 0 : 1)
+        }
+        if arguments.first == "refusal", let refusal = arguments.last.flatMap(Refusal.init) { refusal.check() }
+        guard let driver = arguments.first.flatMap(Driver.init) else {
+            print("usage: grun-foundation-check \(Driver.allCases.map(\.rawValue).joined(separator: "|")) [ROW…]")
+            print("       grun-foundation-check refusal \(Refusal.allCases.map(\.rawValue).joined(separator: "|"))")
+            exit(2)
+        }
+        MainThread.note()
+        let drive = driver.prepare()
+        let wanted = Set(arguments.dropFirst())
+        let isIdle = wanted == ["idle"]
+        CFRunLoopAddCommonMode(CFRunLoopGetMain(), Rows.name(of: Rows.earlyMode))
+        let serving: GRunLoop.Serving
+        do { serving = try GRunLoop.main.serve(RunLoop.main) } catch { fail("\(error)") }
+        Foundation.Thread {
+            if isIdle { beIdle() }
+            let all = Rows.all + Rows.ofOthers + Rows.ofRuns + Rows.ofDriving
+            let rows = all.filter { wanted.isEmpty || wanted.contains($0.name) }
+            var failed = ProcessInfo.processInfo.environment["FAILED"].flatMap { Int($0) } ?? 0
+            for (index, row) in rows.enumerated() {
+                let isLost = check(row, by: driver, failed: &failed)
+                let rest = rows[(index + 1)...].map(\.name)
+                if isLost, !rest.isEmpty { goOn(with: rest, by: driver, failed: failed) }
+            }
+            print("\(driver.rawValue): \(failed) failed")
+            withExtendedLifetime(serving) { exit(failed == 0 ? 0 : 1) }
+        }.start()
+        drive?()
+        // What drives an async main drives from here on; the rows end the process.
+        await withUnsafeContinuation { (_: UnsafeContinuation<Void, Never>) in }
+    }
+
+    /// Whether the main thread is no good for further rows: it hangs, or spins.
+    private static func check(_ row: Row, by driver: Driver, failed: inout Int) -> Bool {
+        var outcome = row.check()
+        for _ in 0..<4 where outcome.isLate { outcome = row.check() }
+        if outcome.isLate, Rows.isMachineBusy() { outcome = .holds(outcome.figure + ", on a busy machine") }
+        let hangs = onMain { done in done(true) } == nil
+        // "Late, on a busy machine" hides that the loop turns for nothing.
+        let used = hangs ? 0 : MainThread.processorTimeOfIdle()
+        let spins = used > MainThread.idleLimit
+        if spins { outcome = .fails(outcome.figure + String(format: "; then it spins, %.0f ms of idle 200", used)) }
+        if hangs { outcome = .fails(outcome.figure + "; then the main thread hangs") }
+        if !outcome.holds { failed += 1 }
+        print("\(outcome.holds ? "  ok    " : "  FAILED") \(driver.rawValue): \(row.name): \(outcome.figure)")
+        fflush(nil)
+        return hangs || spins
+    }
+
+    /// In a new process, in the place of this one.
+    private static func goOn(with rows: [String], by driver: Driver, failed: Int) {
+        setenv("FAILED", "\(failed)", 1)
+        let arguments = [CommandLine.arguments[0], driver.rawValue] + rows
+        var words: [UnsafeMutablePointer<CChar>?] = arguments.map { strdup($0) } + [nil]
+        execv("/proc/self/exe", &words)
+        fail("no new process")
+    }
+
+    /// A timer an hour away, and whatever was in use. For `strace`.
+    private static func beIdle() -> Never {
+        _ = Rows.perform()
+        let _: Bool? = onMain { done in
+            _ = Foundation.Timer.scheduledTimer(withTimeInterval: 3600, repeats: false) { _ in }
+            done(true)
+        }
+        print("ready")
+        fflush(nil)
+        while true { sleep(1000) }
+    }
+}
+
+func fail(_ why: String) -> Never {
+    FileHandle.standardError.write(Data("grun-foundation-check: \(why)\n".utf8))
+    exit(2)
+}

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where Foundation's loop cannot be served: each in a process of its own, on its main thread. After a refusal the
+// descriptors are as before.
+
+import CoreFoundation
+import Foundation
+import GRunLoop
+import GRunLoopFoundation
+import Glibc
+import Synchronization
+
+enum Refusal: String, CaseIterable {
+    case wrongThread = "wrong-thread"
+    case foreignLoop = "foreign-loop"
+    case forked
+    case noDescriptors = "no-descriptors"
+    /// Where a mode is common here which Core Foundation does not have: it ends the process when it cannot make one.
+    case noDescriptorsForMode = "no-descriptors-for-mode"
+    case noProc = "no-proc"
+
+    /// Ends the process.
+    func check() -> Never {
+        if self == .noProc, !hideProc() {
+            print("  -       refusal: \(rawValue): not tried, no namespace of mounts may be made here")
+            exit(0)
+        }
+        // What both loops have of their own.
+        _ = (GRunLoop.main, RunLoop.main)
+        let outcome =
+            switch self {
+            case .wrongThread: wrongThread()
+            case .foreignLoop: foreignLoop()
+            case .forked: forked()
+            case .noDescriptors: noDescriptors(with: nil)
+            case .noDescriptorsForMode: noDescriptors(with: "of a refusal")
+            case .noProc: noProc()
+            }
+        print("\(outcome.holds ? "  ok    " : "  FAILED") refusal: \(rawValue): \(outcome.figure)")
+        fflush(nil)
+        exit(outcome.holds ? 0 : 1)
+    }
+
+    /// What was thrown, if that left the descriptors and Core Foundation's modes of this thread as they were.
+    private func refused(by serve: () throws(GRunLoop.ServingError) -> GRunLoop.Serving) -> Refused {
+        // That asks for Core Foundation's loop of the thread, which has descriptors.
+        let modes = modeCount()
+        let before = (openDescriptors(), modes)
+        do {
+            try serve().end()
+            return .served
+        } catch {
+            let after = (openDescriptors(), modeCount())
+            return before == after ? .with(error) : .leaving(error, "\(before) and then \(after)")
+        }
+    }
+
+    private func modeCount() -> Int { CFArrayGetCount(CFRunLoopCopyAllModes(CFRunLoopGetCurrent())) }
+
+    private enum Refused: Equatable, CustomStringConvertible {
+        case served
+        case with(GRunLoop.ServingError)
+        case leaving(GRunLoop.ServingError, String)
+
+        var description: String {
+            switch self {
+            case .served: "served"
+            case .with(let error): "'\(error)'"
+            case .leaving(let error, let change): "'\(error)', with descriptors and modes \(change)"
+            }
+        }
+    }
+
+    /// Whether the main thread's is served, and a block arrives.
+    private func isServed() -> Bool {
+        guard let serving = try? GRunLoop.main.serve(RunLoop.main) else { return false }
+        defer { serving.end() }
+        nonisolated(unsafe) var arrived = false
+        RunLoop.main.perform { arrived = true }
+        let end = milliseconds() + 1000
+        while !arrived, milliseconds() < end { GRunLoop.main.run(for: .milliseconds(10)) }
+        return arrived
+    }
+
+    private func wrongThread() -> Outcome {
+        let refusal = onThread { refused { () throws(GRunLoop.ServingError) in try GRunLoop.main.serve(RunLoop.main) } }
+        return Outcome(refusal == .with(.wrongThread) && isServed(), "\(refusal)")
+    }
+
+    private func foreignLoop() -> Outcome {
+        let theirs = onThread {
+            _ = (GRunLoop.current, RunLoop.current)
+            return refused { () throws(GRunLoop.ServingError) in try GRunLoop.current.serve(.main) }
+        }
+        let runLoop = Mutex<RunLoop?>(nil)
+        let loop = Mutex<GRunLoop?>(nil)
+        let isOver = DispatchSemaphore(value: 0)
+        let isReady = DispatchSemaphore(value: 0)
+        Foundation.Thread {
+            runLoop.withLock { $0 = RunLoop.current }
+            loop.withLock { $0 = GRunLoop.current }
+            isReady.signal()
+            isOver.wait()
+        }.start()
+        isReady.wait()
+        defer { isOver.signal() }
+        guard let runLoop = runLoop.withLock({ $0 }), let loop = loop.withLock({ $0 }) else { return .fails("none") }
+        let refusals = [
+            theirs, refused { () throws(GRunLoop.ServingError) in try GRunLoop.main.serve(runLoop) },
+            refused { () throws(GRunLoop.ServingError) in try loop.serve(.main) },
+        ]
+        return Outcome(refusals.allSatisfy { $0 == .with(.wrongThread) } && isServed(), "\(refusals)")
+    }
+
+    /// Of a process that served before, of one that serves, and of one that does not.
+    private func forked() -> Outcome {
+        func status() -> Int32 {
+            inChild { refused { () throws(GRunLoop.ServingError) in try GRunLoop.main.serve(.main) } == .with(.forked) }
+        }
+        var statuses = [status()]
+        let serving = try? GRunLoop.main.serve(RunLoop.main)
+        statuses.append(status())
+        serving?.end()
+        statuses.append(status())
+        return Outcome(
+            serving != nil && statuses == [0, 0, 0] && isServed(), "children that never served, did, had: \(statuses)")
+    }
+
+    /// With one more descriptor free each time, until it is served: each on a thread of its own, so that the loops are
+    /// new.
+    private func noDescriptors(with mode: GRunLoop.Mode?) -> Outcome {
+        guard isServed() else { return .fails("not served at all") }
+        var (before, said, holds) = (openDescriptors(), [String](), true)
+        for free in 0..<24 {
+            let (refusal, later) = onThread {
+                // The default mode is there, and what is common here is to become common there, but not if refused.
+                RunLoop.current.perform {}
+                CFRunLoopRunInMode(kCFRunLoopDefaultMode, 0, false)
+                if let mode { try? GRunLoop.current.addCommonMode(mode) }
+                let refusal = withDescriptors(free) {
+                    refused { () throws(GRunLoop.ServingError) in try GRunLoop.current.serve(.current) }
+                }
+                return (refusal, refused { () throws(GRunLoop.ServingError) in try GRunLoop.current.serve(.current) })
+            }
+            // A thread's loops may outlive it a little.
+            let end = milliseconds() + 1000
+            while openDescriptors() != before, milliseconds() < end { usleep(1000) }
+            let after = openDescriptors()
+            if after != before { said.append("\(free) free left \(before) and then \(after)") }
+            if later != .served { said.append("\(free) free, and not served after it: \(later)") }
+            if refusal != .served, refusal != .with(.exhausted) { said.append("\(free) free: \(refusal)") }
+            holds = said.isEmpty
+            before = after
+            if refusal == .served {
+                return Outcome(holds && free > 0, (["served with \(free) free"] + said).joined(separator: "; "))
+            }
+        }
+        return .fails((["never served"] + said).joined(separator: "; "))
+    }
+
+    private func noProc() -> Outcome {
+        let refusal = refused { () throws(GRunLoop.ServingError) in try GRunLoop.main.serve(.main) }
+        if case .with(let error) = refusal { return .holds("refused: \(error)") }
+        return Outcome(refusal == .served && isServed(), refusal == .served ? "served" : "\(refusal)")
+    }
+}
+
+/// Where that is allowed: in a namespace of its own, while the process has one thread.
+private func hideProc() -> Bool {
+    guard let symbol = dlsym(nil, "unshare") else { return false }
+    let unshare = unsafeBitCast(symbol, to: (@convention(c) (Int32) -> Int32).self)
+    let (ofMounts, ofUsers) = (Int32(0x0002_0000), Int32(0x1000_0000))
+    guard unshare(ofMounts) == 0 || unshare(ofMounts | ofUsers) == 0 else { return false }
+    let (recursive, isPrivate) = (UInt(1 << 14), UInt(1 << 18))
+    return mount("none", "/", nil, recursive | isPrivate, nil) == 0
+        && mount("none", "/proc", "tmpfs", 0, nil) == 0 && access("/proc/self/fd", F_OK) != 0
+}
+
+/// Those that are open, without opening one.
+func openDescriptors() -> [Int32] { (0..<1024).filter { fcntl($0, F_GETFD) >= 0 } }
+
+/// What `body` returns on a thread of its own, which has ended.
+func onThread<Value>(_ body: () -> Value) -> Value {
+    withoutActuallyEscaping(body) { body in
+        nonisolated(unsafe) let body = body
+        nonisolated(unsafe) var value: Value?
+        var thread = pthread_t()
+        let call = Body { value = body() }
+        pthread_create(
+            &thread, nil,
+            {
+                object($0, Body.self).call()
+                return nil
+            }, Unmanaged.passUnretained(call).toOpaque())
+        pthread_join(thread, nil)
+        guard let value else { fail("a thread has not run") }
+        return value
+    }
+}
+
+/// The exit status of a child of a fork, which is 0 if `body` returns true in it.
+func inChild(_ body: () -> Bool) -> Int32 {
+    // Swift does not offer it, since a child has only one thread.
+    guard let symbol = dlsym(nil, "fork") else { fail("no fork") }
+    fflush(nil)
+    let child = unsafeBitCast(symbol, to: (@convention(c) () -> pid_t).self)()
+    if child == 0 {
+        // It is a lost one if it hangs.
+        alarm(5)
+        _exit(body() ? 0 : 1)
+    }
+    var status: Int32 = 0
+    waitpid(child, &status, 0)
+    return status
+}
+
+/// What `body` returns while no more than so many descriptors can be opened.
+private func withDescriptors<Value>(_ free: Int, _ body: () -> Value) -> Value {
+    var limit = rlimit()
+    getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+    var lower = limit
+    lower.rlim_cur = rlim_t((openDescriptors().last ?? 2) + 32)
+    setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &lower)
+    var fillers: [Int32] = []
+    while true {
+        let filler = dup(0)
+        if filler < 0 { break }
+        fillers.append(filler)
+    }
+    for filler in fillers.suffix(free) { close(filler) }
+    let value = body()
+    for filler in fillers.dropLast(free) { close(filler) }
+    setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+    return value
+}

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Linked with a static Foundation, whose calls of its own functions go by no slot: scripts/test-foundation builds and
+// runs it.
+
+import Foundation
+import GRunLoop
+import GRunLoopFoundation
+import Glibc
+
+func descriptors() -> [Int32] { (0..<1024).filter { fcntl($0, F_GETFD) >= 0 } }
+
+_ = (GRunLoop.main, RunLoop.main)
+let before = descriptors()
+do {
+    _ = try GRunLoop.main.serve(RunLoop.main)
+    print("served")
+} catch {
+    print("\(error == .notSeen ? "not seen" : "\(error)"), descriptors as before: \(descriptors() == before)")
+}
