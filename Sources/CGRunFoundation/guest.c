@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Core Foundation's functions, which Foundation exports, as they are declared in its documentation.
+// Core Foundation's functions, which Foundation exports: as its documentation declares them, or its source.
 
 #define _GNU_SOURCE
 
@@ -7,9 +7,10 @@
 
 #include <limits.h>
 #include <poll.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 typedef const void *Ref;
@@ -20,7 +21,6 @@ extern void *CFRunLoopGetMain(void);
 extern void *CFRunLoopGetCurrent(void);
 extern Ref CFRunLoopCopyCurrentMode(void *loop);
 extern Ref CFRunLoopCopyAllModes(void *loop);
-extern Ref CFCopyDescription(Ref object);
 extern Ref CFRetain(Ref object);
 extern void CFRelease(Ref object);
 extern Bool8 CFEqual(Ref one, Ref other);
@@ -32,6 +32,7 @@ extern Bool8 CFStringGetCString(Ref string, char *text, long size, uint32_t enco
 extern Ref CFStringCreateWithCString(Ref allocator, const char *text, uint32_t encoding);
 extern long CFArrayGetCount(Ref array);
 extern Ref CFArrayGetValueAtIndex(Ref array, long index);
+extern unsigned long CFSetGetTypeID(void);
 extern long CFSetGetCount(Ref set);
 extern void CFSetGetValues(Ref set, Ref *values);
 extern void *CFRunLoopObserverCreate(Ref allocator, unsigned long activities, Bool8 repeats, long order,
@@ -39,8 +40,8 @@ extern void *CFRunLoopObserverCreate(Ref allocator, unsigned long activities, Bo
 extern void CFRunLoopObserverInvalidate(void *observer);
 extern void *CFRunLoopSourceCreate(Ref allocator, long order, void *context);
 extern void CFRunLoopRemoveSource(void *loop, void *source, Ref mode);
-extern void CFRunLoopSourceSignal(void *source);
 extern void CFRunLoopSourceInvalidate(void *source);
+extern Bool8 _CFRunLoop01(void *loop, Ref mode);
 extern void *_CFGetTSD(uint32_t slot);
 extern void *_CFSetTSD(uint32_t slot, void *value, void (*destructor)(void *));
 
@@ -52,9 +53,16 @@ const void *cgrun_guest_string(const char *text) { return CFStringCreateWithCStr
 const void *cgrun_guest_retain(const void *object) { return CFRetain(object); }
 void cgrun_guest_release(const void *object) { CFRelease(object); }
 
-bool cgrun_guest_get_text(const void *string, char *text, long size)
+char *cgrun_guest_copy_text(const void *string)
 {
-    return CFGetTypeID(string) == CFStringGetTypeID() && CFStringGetCString(string, text, size, UTF8);
+    if (CFGetTypeID(string) != CFStringGetTypeID())
+        return NULL;
+    long size = CFStringGetLength(string) * 4 + 1;
+    char *text = malloc((size_t)size);
+    if (text != NULL && CFStringGetCString(string, text, size, UTF8))
+        return text;
+    free(text);
+    return NULL;
 }
 
 void cgrun_guest_each_mode(const void *modes, void (*body)(const void *name, void *data), void *data)
@@ -67,6 +75,8 @@ void cgrun_guest_each_mode(const void *modes, void (*body)(const void *name, voi
             body(CFArrayGetValueAtIndex(modes, i), data);
         return;
     }
+    if (type != CFSetGetTypeID())
+        return;
     long count = CFSetGetCount(modes);
     Ref *values = calloc((size_t)count + 1, sizeof(Ref));
     if (values == NULL)
@@ -83,23 +93,9 @@ bool cgrun_guest_is_common_modes(const void *name)
 }
 
 bool cgrun_guest_is_default_mode(const void *name) { return name == kCFRunLoopDefaultMode; }
+bool cgrun_guest_is_common(void *loop, const void *mode) { return _CFRunLoop01(loop, mode); }
 const void *cgrun_guest_copy_current_mode(void *loop) { return CFRunLoopCopyCurrentMode(loop); }
 const void *cgrun_guest_copy_modes(void *loop) { return CFRunLoopCopyAllModes(loop); }
-
-char *cgrun_guest_copy_description(void *loop)
-{
-    Ref description = CFCopyDescription(loop);
-    if (description == NULL)
-        return NULL;
-    long size = CFStringGetLength(description) * 4 + 1;
-    char *text = malloc((size_t)size);
-    if (text != NULL && !CFStringGetCString(description, text, size, UTF8)) {
-        free(text);
-        text = NULL;
-    }
-    CFRelease(description);
-    return text;
-}
 
 intptr_t cgrun_guest_set_draining(intptr_t value)
 {
@@ -111,7 +107,8 @@ intptr_t cgrun_guest_set_draining(intptr_t value)
 // MARK: Observers and sources of ours
 
 typedef struct {
-    void (*body)(void *info);
+    void (*observer)(void *info, unsigned long activity);
+    void (*source)(void *info);
     void *info;
 } Callee;
 
@@ -128,20 +125,20 @@ static void callee_free(const void *info) { free((void *)info); }
 static void observer_called(void *observer, unsigned long activity, void *info)
 {
     (void)observer;
-    (void)activity;
     const Callee *callee = info;
-    callee->body(callee->info);
+    callee->observer(callee->info, activity);
 }
 
 static void source_called(void *info)
 {
     const Callee *callee = info;
-    callee->body(callee->info);
+    callee->source(callee->info);
 }
 
-void *cgrun_guest_observer(unsigned long activities, bool is_first, void (*body)(void *info), void *info)
+void *cgrun_guest_observer(unsigned long activities, bool is_first, void (*body)(void *info, unsigned long activity),
+                           void *info)
 {
-    Callee callee = {body, info};
+    Callee callee = {.observer = body, .info = info};
     struct {
         long version;
         void *info;
@@ -156,7 +153,7 @@ void cgrun_guest_invalidate_observer(void *observer) { CFRunLoopObserverInvalida
 
 void *cgrun_guest_source(void (*body)(void *info), void *info)
 {
-    Callee callee = {body, info};
+    Callee callee = {.source = body, .info = info};
     struct {
         long version;
         void *info;
@@ -173,31 +170,50 @@ void cgrun_guest_remove_source(void *loop, void *source, const void *mode)
     CFRunLoopRemoveSource(loop, source, mode);
 }
 
-void cgrun_guest_signal_source(void *source) { CFRunLoopSourceSignal(source); }
 void cgrun_guest_invalidate_source(void *source) { CFRunLoopSourceInvalidate(source); }
 
 // MARK: Descriptors
 
-bool cgrun_epoll_watches(int epoll, int descriptor)
+static int port_of_probe(void *info) { return (int)(intptr_t)info; }
+static void probe_called(void *info) { (void)info; }
+
+/// The epoll that watches the descriptor: only that one can change how it does.
+static int epoll_that_watches(int descriptor)
 {
-    char path[64], text[64];
-    snprintf(path, sizeof path, "/proc/self/fd/%d", epoll);
-    ssize_t length = readlink(path, text, sizeof text - 1);
-    if (length < 0)
-        return access("/proc/self/fd", F_OK) != 0;
-    text[length] = 0;
-    if (strstr(text, "eventpoll") == NULL)
-        return false;
-    snprintf(path, sizeof path, "/proc/self/fdinfo/%d", epoll);
-    FILE *file = fopen(path, "re");
-    bool watches = false;
-    char line[256];
-    int number;
-    while (file != NULL && fgets(line, sizeof line, file) != NULL)
-        watches |= sscanf(line, "tfd: %d", &number) == 1 && number == descriptor;
-    if (file != NULL)
-        fclose(file);
-    return watches;
+    struct rlimit limit = {0};
+    struct epoll_event event = {.events = EPOLLIN | EPOLLET, .data.fd = descriptor};
+    getrlimit(RLIMIT_NOFILE, &limit);
+    // The limit may have been lowered since the epoll was made.
+    int count = limit.rlim_cur > 1 << 20 ? 1 << 20 : limit.rlim_cur < 4096 ? 4096 : (int)limit.rlim_cur;
+    for (int epoll = 0; epoll < count; epoll++)
+        if (epoll_ctl(epoll, EPOLL_CTL_MOD, descriptor, &event) == 0)
+            return epoll;
+    return -1;
+}
+
+int cgrun_guest_find_epoll(void *loop, const void *mode)
+{
+    // A version-1 source is watched from when it is added on: by what watches it the mode's epoll is known.
+    int descriptor = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (descriptor < 0)
+        return -2;
+    struct {
+        long version;
+        void *info, *retain, *release, *description, *equal, *hash;
+        int (*get_port)(void *);
+        void (*perform)(void *);
+    } context = {.version = 1, .info = (void *)(intptr_t)descriptor, .get_port = port_of_probe, .perform = probe_called};
+    void *probe = CFRunLoopSourceCreate(NULL, 0, &context);
+    int epoll = -2;
+    if (probe != NULL) {
+        cgrun_guest_add_source(loop, probe, mode);
+        epoll = epoll_that_watches(descriptor);
+        CFRunLoopRemoveSource(loop, probe, mode);
+        CFRunLoopSourceInvalidate(probe);
+        CFRelease(probe);
+    }
+    close(descriptor);
+    return epoll;
 }
 
 bool cgrun_descriptor_is_readable(int descriptor)

@@ -8,6 +8,7 @@
 
 #include <dlfcn.h>
 #include <link.h>
+#include <pthread.h>
 #include <stddef.h>
 
 typedef const void *Ref;
@@ -18,10 +19,13 @@ static void add_observer(void *loop, void *observer, Ref mode);
 static void add_timer(void *loop, void *timer, Ref mode);
 static void add_source(void *loop, void *source, Ref mode);
 static void add_common_mode(void *loop, Ref mode);
+static void signal_source(void *source);
+static void stop(void *loop);
 static int32_t run(void *loop, Ref mode, double seconds, unsigned char returns_after_source);
 static void drain(void *message);
 
-enum { WAKE_UP, PERFORM_BLOCK, ADD_OBSERVER, ADD_TIMER, ADD_SOURCE, RUN, ADD_COMMON_MODE, DRAIN, COUNT };
+// Up to RUN they are called by Foundation itself, through slots.
+enum { WAKE_UP, PERFORM_BLOCK, ADD_OBSERVER, ADD_TIMER, ADD_SOURCE, SIGNAL, STOP, RUN, ADD_COMMON_MODE, DRAIN, COUNT };
 
 static cgrun_slot_function functions[COUNT] = {
     [WAKE_UP] = {"CFRunLoopWakeUp", NULL, (void *)wake_up},
@@ -29,6 +33,8 @@ static cgrun_slot_function functions[COUNT] = {
     [ADD_OBSERVER] = {"CFRunLoopAddObserver", NULL, (void *)add_observer},
     [ADD_TIMER] = {"CFRunLoopAddTimer", NULL, (void *)add_timer},
     [ADD_SOURCE] = {"CFRunLoopAddSource", NULL, (void *)add_source},
+    [SIGNAL] = {"CFRunLoopSourceSignal", NULL, (void *)signal_source},
+    [STOP] = {"CFRunLoopStop", NULL, (void *)stop},
     // All runs come through it.
     [RUN] = {"CFRunLoopRunSpecific", NULL, (void *)run},
     [ADD_COMMON_MODE] = {"CFRunLoopAddCommonMode", NULL, (void *)add_common_mode},
@@ -60,19 +66,31 @@ static void add_observer(void *loop, void *observer, Ref mode)
 static void add_timer(void *loop, void *timer, Ref mode)
 {
     ORIGINAL(ADD_TIMER, void (*)(void *, void *, Ref))(loop, timer, mode);
-    notices.noticed(loop, CGRUN_NOTICE_ITEM, mode);
+    notices.noticed(loop, CGRUN_NOTICE_TIMER, mode);
 }
 
 static void add_source(void *loop, void *source, Ref mode)
 {
     ORIGINAL(ADD_SOURCE, void (*)(void *, void *, Ref))(loop, source, mode);
-    notices.noticed(loop, CGRUN_NOTICE_ITEM, mode);
+    notices.noticed(loop, CGRUN_NOTICE_SOURCE, mode);
 }
 
 static void add_common_mode(void *loop, Ref mode)
 {
     ORIGINAL(ADD_COMMON_MODE, void (*)(void *, Ref))(loop, mode);
     notices.noticed(loop, CGRUN_NOTICE_COMMON_MODE, mode);
+}
+
+static void signal_source(void *source)
+{
+    ORIGINAL(SIGNAL, void (*)(void *))(source);
+    notices.noticed(NULL, CGRUN_NOTICE_SIGNAL, NULL);
+}
+
+static void stop(void *loop)
+{
+    ORIGINAL(STOP, void (*)(void *))(loop);
+    notices.noticed(loop, CGRUN_NOTICE_STOP, NULL);
 }
 
 static int32_t run_original(void *loop, Ref mode, double seconds, unsigned char returns_after_source)
@@ -83,9 +101,10 @@ static int32_t run_original(void *loop, Ref mode, double seconds, unsigned char 
 
 static int32_t run(void *loop, Ref mode, double seconds, unsigned char returns_after_source)
 {
-    notices.entered(loop, seconds);
+    void *guest = notices.entered(loop, mode, seconds);
     int32_t result = run_original(loop, mode, seconds, returns_after_source);
-    notices.left(loop);
+    if (guest != NULL)
+        notices.left(guest);
     return result;
 }
 
@@ -106,6 +125,9 @@ void cgrun_guest_add_source(void *loop, void *source, const void *mode)
 {
     ORIGINAL(ADD_SOURCE, void (*)(void *, void *, Ref))(loop, source, mode);
 }
+
+void cgrun_guest_stop(void *loop) { ORIGINAL(STOP, void (*)(void *))(loop); }
+void cgrun_guest_signal_source(void *source) { ORIGINAL(SIGNAL, void (*)(void *))(source); }
 
 static void drain(void *message)
 {
@@ -129,18 +151,31 @@ static void stay(void)
         dlopen(object->l_name, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
 }
 
-bool cgrun_notices_begin(const cgrun_notices *wanted)
+static void find(void)
 {
-    unsigned in_original[COUNT] = {0};
-    for (unsigned i = 0; i < COUNT; i++) {
+    for (unsigned i = 0; i < COUNT; i++)
         functions[i].original = dlsym(RTLD_DEFAULT, functions[i].name);
+    stay();
+}
+
+bool cgrun_notices_find(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, find);
+    for (unsigned i = 0; i < COUNT; i++)
         if (functions[i].original == NULL)
             return false;
-    }
-    stay();
-    notices = *wanted;
-    cgrun_slots_set(functions, COUNT, false, in_original);
-    // Foundation calls these itself, by slots.
+    return true;
+}
+
+bool cgrun_notices_begin(const cgrun_notices *wanted)
+{
+    // A call of another thread's may be under way still since they ended last.
+    if (notices.noticed == NULL)
+        notices = *wanted;
+    unsigned in_original[COUNT] = {0};
+    cgrun_slots_result result = {.in_original = in_original};
+    cgrun_slots_set(functions, COUNT, false, &result);
     for (unsigned i = 0; i <= RUN; i++) {
         if (in_original[i] > 0)
             continue;
@@ -152,4 +187,9 @@ bool cgrun_notices_begin(const cgrun_notices *wanted)
 
 void cgrun_notices_end(void) { cgrun_slots_set(functions, COUNT, true, NULL); }
 
-void cgrun_notices_renew(void) { cgrun_slots_set(functions, COUNT, false, NULL); }
+bool cgrun_notices_renew(void)
+{
+    cgrun_slots_result result = {0};
+    cgrun_slots_set(functions, COUNT, false, &result);
+    return !result.is_incomplete;
+}

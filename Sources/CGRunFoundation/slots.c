@@ -2,8 +2,10 @@
 // The slots through which loaded objects call functions of one another: where the dynamic linker has put an address
 // we put another one.
 //
-// A slot that is resolved lazily may be resolved by another thread while it is set here, and then hold the original
-// again: who relies on it sets it a second time, when such a call is over.
+// A slot that is resolved lazily may be resolved by another thread after it was set here, and then hold the original
+// again: it is set a second time when such a call is over. An object that another thread loads is listed before it is
+// relocated and its pages are protected: what is in a slot then is added to, and a page that we protected would end the
+// linker's thread. Such a slot is left alone.
 
 #define _GNU_SOURCE
 
@@ -11,7 +13,9 @@
 
 #include <dlfcn.h>
 #include <elf.h>
+#include <inttypes.h>
 #include <link.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -85,18 +89,43 @@ static bool object_read(Object *object, const struct dl_phdr_info *info)
     return object->symbols != NULL && object->strings != NULL;
 }
 
-static bool slot_set(const Object *object, void **slot, void *address)
+static uintptr_t page_of(const void *place) { return (uintptr_t)place & ~((uintptr_t)sysconf(_SC_PAGESIZE) - 1); }
+
+/// The linker protects whole pages: the last one, which the region only begins, stays writable.
+static bool is_protected(const Object *object, const void *place)
 {
-    if (__atomic_load_n(slot, __ATOMIC_RELAXED) == address)
-        return true;
-    uintptr_t page_size = (uintptr_t)sysconf(_SC_PAGESIZE);
-    void *page = (void *)((uintptr_t)slot & ~(page_size - 1));
-    bool is_protected = (uintptr_t)slot >= object->protected_from && (uintptr_t)slot < object->protected_to;
-    if (is_protected && mprotect(page, page_size, PROT_READ | PROT_WRITE) != 0)
+    return (uintptr_t)place >= object->protected_from
+           && (uintptr_t)place < page_of((void *)object->protected_to);
+}
+
+/// Whether the page can be written to now. False where /proc does not say.
+static bool is_writable(uintptr_t page)
+{
+    FILE *maps = fopen("/proc/self/maps", "re");
+    char line[512];
+    bool writable = false;
+    while (maps != NULL && fgets(line, sizeof line, maps) != NULL) {
+        uintptr_t from, to;
+        char mode;
+        if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %*c%c", &from, &to, &mode) == 3 && page >= from && page < to)
+            writable = mode == 'w';
+    }
+    if (maps != NULL)
+        fclose(maps);
+    return writable;
+}
+
+static bool slot_write(const Object *object, void **slot, void *expected, void *address)
+{
+    void *page = (void *)page_of(slot);
+    size_t size = (size_t)sysconf(_SC_PAGESIZE);
+    bool protects = is_protected(object, slot);
+    if (protects && (is_writable((uintptr_t)page) || mprotect(page, size, PROT_READ | PROT_WRITE) != 0))
         return false;
-    __atomic_store_n(slot, address, __ATOMIC_RELEASE);
-    if (is_protected)
-        mprotect(page, page_size, PROT_READ);
+    // Another thread may have resolved it meanwhile.
+    __atomic_compare_exchange_n(slot, &expected, address, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+    if (protects)
+        mprotect(page, size, PROT_READ);
     return true;
 }
 
@@ -104,11 +133,40 @@ typedef struct {
     const cgrun_slot_function *functions;
     unsigned count;
     bool back;
-    unsigned *in_original;
-    unsigned set;
+    cgrun_slots_result *result;
 } Walk;
 
-static void set_slots_of(const Object *object, Walk *walk)
+static bool is_inside(const Object *object, const void *place)
+{
+    return (uintptr_t)place >= object->text_from && (uintptr_t)place < object->text_to;
+}
+
+static void slot_set(const Object *object, void **slot, bool is_weak, unsigned index, const Walk *walk)
+{
+    void *original = walk->functions[index].original;
+    void *replacement = walk->functions[index].replacement;
+    void *wanted = walk->back ? original : replacement;
+    void *held;
+    bool is_late = false;
+    while ((held = __atomic_load_n(slot, __ATOMIC_ACQUIRE)) != wanted) {
+        // One that is not resolved yet leads to the object's own text; taken back it may stay so.
+        bool is_unresolved = !walk->back && held != original && is_inside(object, held);
+        if (held != (walk->back ? replacement : original) && !is_unresolved)
+            break;
+        is_late = true;
+        if (!slot_write(object, slot, held, wanted))
+            break;
+    }
+    if (walk->result == NULL)
+        return;
+    // Nothing, or a place that is still counted from the object's beginning.
+    is_late |= object->base != 0 && !is_weak && (uintptr_t)held <= object->text_to - object->base;
+    walk->result->is_incomplete |= is_late;
+    if (walk->result->in_original != NULL && held == wanted && is_inside(object, original))
+        walk->result->in_original[index]++;
+}
+
+static void set_slots_of(const Object *object, const Walk *walk)
 {
     const cgrun_slot_kinds *kinds = cgrun_slot_kinds_of(MACHINE);
     for (int table = 0; table < 2; table++) {
@@ -117,19 +175,12 @@ static void set_slots_of(const Object *object, Walk *walk)
             uint32_t kind = (uint32_t)ELF64_R_TYPE(relocation->r_info);
             if (kind != kinds->jump_slot && kind != kinds->global_data)
                 continue;
-            const char *name = object->strings + object->symbols[ELF64_R_SYM(relocation->r_info)].st_name;
-            for (unsigned k = 0; k < walk->count; k++) {
-                const cgrun_slot_function *function = &walk->functions[k];
-                if (strcmp(name, function->name) != 0)
-                    continue;
-                void *address = walk->back ? function->original : function->replacement;
-                if (!slot_set(object, (void **)(object->base + relocation->r_offset), address))
-                    continue;
-                uintptr_t original = (uintptr_t)function->original;
-                walk->set++;
-                if (walk->in_original != NULL && original >= object->text_from && original < object->text_to)
-                    walk->in_original[k]++;
-            }
+            const ElfW(Sym) *symbol = &object->symbols[ELF64_R_SYM(relocation->r_info)];
+            const char *name = object->strings + symbol->st_name;
+            bool is_weak = ELF64_ST_BIND(symbol->st_info) == STB_WEAK;
+            for (unsigned k = 0; k < walk->count; k++)
+                if (strcmp(name, walk->functions[k].name) == 0)
+                    slot_set(object, (void **)(object->base + relocation->r_offset), is_weak, k, walk);
         }
     }
 }
@@ -143,12 +194,11 @@ static int each_object(struct dl_phdr_info *info, size_t size, void *data)
     return 0;
 }
 
-unsigned cgrun_slots_set(const cgrun_slot_function *functions, unsigned count, bool back, unsigned *in_original)
+void cgrun_slots_set(const cgrun_slot_function *functions, unsigned count, bool back, cgrun_slots_result *result)
 {
-    Walk walk = {functions, count, back, in_original, 0};
+    Walk walk = {functions, count, back, result};
     if (cgrun_slot_kinds_of(MACHINE) != NULL)
         dl_iterate_phdr(each_object, &walk);
-    return walk.set;
 }
 
 static int first_object(struct dl_phdr_info *info, size_t size, void *data)

@@ -18,14 +18,23 @@ final class GuestMode: @unchecked Sendable {
     private let owes = Atomic(false)
     /// Something for which Core Foundation does not wake its loop.
     private let owesQuietly = Atomic(false)
+    /// Observers were added: what they wait for comes only if the mode is run.
+    private let owesObservers = Atomic(false)
+    private let atomicWatched = Atomic(false)
+    /// It is common there, and could not be made so here: without a descriptor. Core Foundation waits in it itself.
+    let lacksCommon = Atomic(false)
 
     // MARK: The loop's thread only
 
     /// The mode's epoll; -1 as long as it is not known.
-    private(set) var epoll: Int32 = -1
-    /// It was looked for, and is not there.
+    private(set) var epoll: Int32 = -1 {
+        didSet { atomicWatched.store(epoll >= 0, ordering: .relaxed) }
+    }
+    /// Core Foundation waits for something else.
     var isHopeless = false
     private var descriptor: GRunLoop.DescriptorSource?
+    /// For want of descriptors it is looked for again.
+    var isToRetry = false
 
     /// Nil without memory.
     init?(_ mode: GRunLoop.Mode, serve: @escaping @Sendable (GuestMode) -> Void) {
@@ -68,6 +77,15 @@ final class GuestMode: @unchecked Sendable {
     func settleLoudly() { owes.store(false, ordering: .sequentiallyConsistent) }
 
     func settleQuietly() -> Bool { owesQuietly.exchange(false, ordering: .sequentiallyConsistent) }
+
+    var isWatched: Bool { atomicWatched.load(ordering: .relaxed) }
+
+    func oweObservers() { owesObservers.store(true, ordering: .relaxed) }
+
+    var hasOwedObservers: Bool { owesObservers.load(ordering: .relaxed) }
+
+    /// Before a pass that calls them.
+    func settleObservers() -> Bool { owesObservers.exchange(false, ordering: .relaxed) }
 
     // MARK: The loop's thread
 

@@ -4,31 +4,19 @@
 import CGRunFoundation
 import GRunLoop
 
-/// What of both loops is on the stack.
-enum GuestActivity {
-    /// A pass of Core Foundation's that we make.
-    case pass
-    /// A run of Core Foundation's that somebody else makes, for so many seconds from its first pass on.
-    case run(seconds: Double, until: GRunLoop.Instant?)
-    /// A run of our loop in the place of Core Foundation's sleep.
-    case wait(depth: Int, GuestMode)
-    /// A run of our loop, of no length, in a run of Core Foundation's that does not sleep.
-    case look(depth: Int)
-}
-
 extension Guest {
     // MARK: Our loop runs
 
     /// In a callout of our loop: Core Foundation has something to do in this mode, or may have.
     func serve(_ mode: GuestMode) {
         ownHandled += 1
-        guard complete(mode) else { return }
         switch activities.last {
-        case .wait(loop.runDepth, _):
+        case .wait(let wait) where wait.isInnermost(of: loop):
             // Core Foundation sleeps, and we in its place: it goes on itself.
             let isQuiet = mode.settleQuietly()
+            mode.settleLoudly()
             if isQuiet, !mode.isReadable { cgrun_guest_wake_up(address) }
-            if isQuiet || mode.isReadable { endWait() }
+            if isQuiet || mode.isReadable { wait.end(in: loop, of: address) }
         // What follows in Core Foundation's pass sees most of it; what it is not woken for may be for the next one.
         case .look(loop.runDepth):
             if mode.settleQuietly() { owesAfterLook = true }
@@ -37,14 +25,10 @@ extension Guest {
         }
     }
 
-    private func endWait() {
-        endsWait = true
-        loop.stop()
-    }
-
     /// Passes until there is nothing to do, or the others have their turn.
     private func servePasses(_ mode: GuestMode) {
-        defer { wakeWaiting() }
+        // A wait further out may have lost its wake-up to them, that of its limit among them.
+        defer { activities.last { $0.wait != nil }?.wait?.end(in: loop, of: address) }
         Guests.lookForObjects()
         let end = ContinuousClock.now + loop.timeSlice
         repeat {
@@ -56,133 +40,170 @@ extension Guest {
         loop.wakeUp()
     }
 
-    /// A wait further out in which passes were made may have lost its wake-up to them, that of its limit among them: it
-    /// looks for itself once it is the innermost one again.
-    private func wakeWaiting() {
-        guard waker == nil, let mode = activities.compactMap(\.waitingMode).last else { return }
-        let observer = GRunLoop.Observer(activities: .beforeTimers) { [weak self] observer, _ in
-            guard let self, case .wait(loop.runDepth, _) = activities.last else { return }
-            observer.invalidate()
-            waker = nil
-            cgrun_guest_wake_up(address)
-            endWait()
-        }
-        waker = observer
-        loop.add(observer, forMode: mode.mode)
-    }
-
     /// One pass of Core Foundation's, without waiting. Whether it has handled a source. The main queue is our loop's.
     @discardableResult func pass(_ mode: GuestMode) -> Bool {
         mode.settle()
-        activities.append(.pass)
-        defer { activities.removeLast() }
-        let hasObservers = owesObservers.exchange(false, ordering: .relaxed)
+        let finding = complete(mode)
+        let hasObservers = mode.settleObservers()
+        items?.withdrawTurn()
+        let isInOther = isInPass.exchange(true, ordering: .sequentiallyConsistent)
+        activities.append(.pass(mode))
         var result = keepingOff { cgrun_guest_pass(address, mode.name) }
-        // Of a mode without items it calls no observers, as if it did not run it: notifications would wait for ever.
-        if result == CGRUN_GUEST_FINISHED, hasObservers, let keeper {
-            cgrun_guest_add_source(address, keeper, mode.name)
+        // A mode without items is not run at all: nobody tells its observers, as notification queues have them, and
+        // nobody reads of a timer that was due and is cancelled.
+        if result == CGRUN_GUEST_FINISHED, finding != .absent, hasObservers || mode.isReadable {
+            items?.placeKeeper(in: mode)
             result = keepingOff { cgrun_guest_pass(address, mode.name) }
-            if isServed { cgrun_guest_remove_source(address, keeper, mode.name) }
+            items?.withdrawKeeper()
         }
+        activities.removeLast()
+        isInPass.store(isInOther, ordering: .sequentiallyConsistent)
+        placeTurnAgain()
+        passOnStop()
         return result == CGRUN_GUEST_HANDLED
+    }
+
+    /// The run that was to stop is the one further out, of which this pass is no part.
+    private func passOnStop() {
+        guard owesStop.exchange(false, ordering: .relaxed) else { return }
+        if activities.contains(where: { $0.run != nil }) || isRunThere { cgrun_guest_stop(address) }
     }
 
     /// Core Foundation decides at the beginning of a run whether that serves the main queue: not in a drain of it. For
     /// our passes that is so until the first thing is called in them.
     private func keepingOff(_ pass: () -> Int32) -> Int32 {
         guard isMain else { return pass() }
-        let before = cgrun_guest_set_draining(1)
-        wordOfDraining = before
-        defer { openUp() }
+        let outer = wordOfDraining
+        wordOfDraining = cgrun_guest_set_draining(1)
+        defer {
+            setDrainingBack()
+            wordOfDraining = outer
+        }
         return pass()
     }
 
-    /// An observer of beforeTimers, the first one.
-    func openUp() {
+    private func setDrainingBack() {
         if let word = wordOfDraining.take() { _ = cgrun_guest_set_draining(word) }
-        noteFirstPass()
+    }
+
+    /// In the first observer of a run's entry, and of beforeTimers.
+    func openUp(_ activity: Int) {
+        guard activity == CGRUN_GUEST_BEFORE_TIMERS else {
+            // The run has begun: it is empty again for whoever looks.
+            items?.withdrawKeeper()
+            return
+        }
+        setDrainingBack()
+        activities.last?.run?.noteFirstPass()
     }
 
     // MARK: Core Foundation's runs
 
-    /// Before one that is not ours.
-    func entered(for seconds: Double) {
-        guard loop.isCurrent else { return }
-        activities.append(.run(seconds: seconds, until: nil))
+    /// Before one that is not ours, in a mode that perhaps nobody has heard of. Whether `left` is wanted.
+    func entered(_ name: UnsafeRawPointer?, for seconds: Double) -> Bool {
+        guard isActive else { return false }
+        items?.withdrawTurn()
+        modeToRun(name).map { _ = complete($0) }
+        activities.append(.run(GuestRun(seconds: seconds, isInPass: isInPass.exchange(false, ordering: .relaxed))))
+        return true
     }
 
-    /// Core Foundation's limit counts from the first pass, after the observers of the entry.
-    private func noteFirstPass() {
-        guard case .run(let seconds, nil) = activities.last else { return }
-        let isEndless = seconds.isNaN || seconds > 1e9
-        let end = isEndless ? GRunLoop.distantFuture : .now.advanced(by: .seconds(max(0, seconds)))
-        activities[activities.count - 1] = .run(seconds: seconds, until: end)
-    }
-
-    /// After it. It may have begun before it was served.
+    /// After it, also if it is not served any more.
     func left() {
-        guard loop.isCurrent, activities.last?.isRun == true else { return }
+        guard let run = activities.last?.run else { return }
         activities.removeLast()
-        if owesAfterRun {
-            owesAfterRun = false
-            owe(quietly: activities.last?.isInsideRun == true)
-        }
+        isInPass.store(run.isInPass, ordering: .relaxed)
+        items?.withdrawTurn()
+        guard isServed else { return letGoOfItems() }
+        placeTurnAgain()
+        oweAfterRun()
         remind()
     }
 
-    /// An observer of beforeWaiting, the last one: our loop sleeps in the place of Core Foundation, and all is served.
+    /// In the last observer of beforeWaiting: our loop sleeps in the place of Core Foundation, and all is served.
     func waitInstead() {
-        guard let mode = currentMode(), complete(mode) else { return }
+        guard isActive, let mode = currentMode(), complete(mode) == .watched else { return }
         // Its pass has seen all of it, or will not sleep.
         mode.settleLoudly()
         guard !mode.isReadable else { return }
-        if activities.count(where: { $0.waitingMode != nil }) + 1 == waiterCount { addWaiter() }
-        noteFirstPass()
-        let limit = activities.last?.limit ?? GRunLoop.distantFuture
-        activities.append(.wait(depth: loop.runDepth + 1, mode))
-        defer { activities.removeLast() }
-        while isServed, !mode.isReadable {
-            endsWait = false
+        let wait = GuestWait(depth: loop.runDepth + 1, mode)
+        let run = activities.last?.run
+        // It does not sleep before it has been told.
+        guard run?.turnMode == nil else { return placeTurnAgain() }
+        run?.noteFirstPass()
+        activities.append(.wait(wait))
+        prepareForRuns()
+        let isTurn = waitForTurn(wait, until: run?.limit ?? GRunLoop.distantFuture)
+        activities.removeLast()
+        lastTurn = .now
+        if isTurn { takeTurn(in: mode) }
+        letGoOfItems()
+    }
+
+    private func prepareForRuns() {
+        items?.prepare(forRuns: activities.count { $0.isInsideRun }, in: watchedModes)
+    }
+
+    /// Whether ours or GLib's has handled something; else Core Foundation goes on by its own rules.
+    private func waitForTurn(_ wait: GuestWait, until limit: GRunLoop.Instant) -> Bool {
+        while isServed, !wait.mode.isReadable {
             let (handled, own) = (loop.handledCount, ownHandled)
             // At its limit Core Foundation wakes itself; but a nested run may have taken that wake-up.
             let rest = GRunLoop.now.duration(to: limit) + .microseconds(200)
-            let result = loop.run(mode: mode.mode, for: rest, returningAfterSourceHandled: true)
-            if result == .timedOut { return cgrun_guest_wake_up(address) }
-            if loop.handledCount - handled > ownHandled - own || result == .stopped && !endsWait {
-                return takeTurn(in: mode)
-            }
-            if result == .finished { return }
+            let result = loop.run(mode: wait.mode.mode, for: rest, returningAfterSourceHandled: true)
+            let isToEnd = wait.hasReturned()
+            if result == .timedOut { cgrun_guest_wake_up(address) }
+            if loop.handledCount - handled > ownHandled - own || result == .stopped && !isToEnd { return true }
+            if result == .timedOut || result == .finished { return false }
         }
+        return false
     }
 
-    /// An observer of beforeSources, the last one: a run that never sleeps gives the others their turn.
-    func lookAround() {
+    /// In the last observer of beforeSources: a run that never sleeps gives the others their turn.
+    func lookAround(_ activity: Int) {
+        guard isActive else { return }
+        if activity == CGRUN_GUEST_EXIT {
+            // Of a run that began before it was served nothing else tells the end.
+            guard activities.isEmpty else { return }
+            items?.withdrawTurn()
+            oweAfterRun()
+            return remind()
+        }
+        // What its observers have noted is all ahead in this pass; but what observers are added for comes in the next.
+        if let mode = activities.last?.pass, !mode.hasOwedObservers { mode.settle() }
         guard isRunThere, let mode = currentMode(), mode.epoll >= 0 else { return }
         let now = ContinuousClock.now
         guard now > lastTurn + loop.timeSlice else { return }
         let (handled, own) = (loop.handledCount, ownHandled)
         activities.append(.look(depth: loop.runDepth + 1))
+        prepareForRuns()
         _ = loop.run(mode: mode.mode, for: .zero)
         activities.removeLast()
         lastTurn = .now
-        if loop.handledCount - handled > ownHandled - own { takeTurn(in: mode) }
+        if loop.handledCount - handled > ownHandled - own { takeTurn(in: mode) } else { placeTurnAgain() }
         if owesAfterLook {
             owesAfterLook = false
             _ = mode.owe(quietly: true)
         }
         remind()
     }
-}
 
-extension GuestActivity {
-    var waitingMode: GuestMode? { if case .wait(_, let mode) = self { mode } else { nil } }
-    var limit: GRunLoop.Instant? { if case .run(_, let limit) = self { limit } else { nil } }
-    var isRun: Bool { if case .run = self { true } else { false } }
-    /// A run of our loop inside one of Core Foundation's.
-    var isInsideRun: Bool {
-        switch self {
-        case .wait, .look: true
-        case .pass, .run: false
-        }
+    // MARK: A turn of our loop in a run of Core Foundation's
+
+    /// Our loop has handled something: for whoever runs Core Foundation's that is a source of that.
+    private func takeTurn(in mode: GuestMode) {
+        activities.last?.run?.turnMode = mode
+        items?.placeTurn(in: mode)
+    }
+
+    /// A run further in was not to see it.
+    private func placeTurnAgain() {
+        if let mode = activities.last?.run?.turnMode { items?.placeTurn(in: mode) }
+    }
+
+    func turnWasHandled() {
+        activities.last?.run?.turnMode = nil
+        items?.withdrawTurn()
+        letGoOfItems()
     }
 }

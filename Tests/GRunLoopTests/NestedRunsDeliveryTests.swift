@@ -169,4 +169,20 @@ import Testing
             other.join()
         }
     }
+
+    @Test(
+        "what a deinit before a sleep delivers is not slept over, though a run in it has served the wake-up",
+        arguments: Last.allCases)
+    func deliversInDeinit(last: Last) async throws {
+        try await onFreshThread { loop in
+            loop.keepAlive("Outer")
+            loop.keepAlive("Nested")
+            let deliver = { @Sendable in
+                loop.async(inModes: ["Outer"]) { loop.stop() }
+                loop.run(mode: "Nested", for: .zero)
+            }
+            last.add(to: loop) { [delivering = AtDeinit(deliver)] in withExtendedLifetime(delivering) {} }
+            #expect(loop.run(mode: "Outer", for: Patience.normal) == .stopped)
+        }
+    }
 }

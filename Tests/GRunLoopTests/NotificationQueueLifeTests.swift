@@ -286,18 +286,23 @@ import Testing
         }
     }
 
-    @Test("two threads that enqueue the same leave one")
+    @Test("two threads that enqueue the same leave one: what came while it was compared is compared as well")
     func sameFromTwoThreads() async throws {
         try await onFreshThread { loop in
-            let queue = TextQueue(on: loop)
-            for round in 0..<200 {
-                let threads = (0..<2).map { number in
-                    startThread { queue.enqueue("same", number, .asap, .onName, ["never"]) }
-                }
-                for thread in threads { join(thread) }
-                #expect(queue.count == 1, "round \(round)")
+            typealias Name = NotificationCoalescingTests.Name
+            let queue = GRunLoop.NotificationQueue<Name, Int>(on: loop)
+            let enqueue: @Sendable (Int, @escaping @Sendable () -> Void) -> Void = { number, compared in
+                let name = Name(text: "same", compared: compared)
+                queue.enqueue(.init(name: name, payload: number), style: .asap, coalescing: .onName, inModes: ["never"])
             }
-            #expect(queue.dequeue(matching: .init(name: "same", payload: 0)) == 1)
+            let meanwhile = Shared<(@Sendable () -> Void)?>(nil)
+            enqueue(1) { meanwhile.update { $0.take() }?() }
+            meanwhile.value = { join(startThread { enqueue(3) {} }) }
+            enqueue(2) {}
+            #expect(meanwhile.value == nil)
+            #expect(queue.count == 1)
+            let same = Name(text: "same") {}
+            #expect(queue.dequeue(matching: .init(name: same, payload: 0)) == 1)
         }
     }
 }

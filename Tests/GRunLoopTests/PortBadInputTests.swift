@@ -326,8 +326,13 @@ private final class Meeting: Sendable {
             let messages = port.messages(on: loop)
             var iterator = messages.makeAsyncIterator()
             for id: UInt32 in 1...4 { #expect(await port.send(Message(id: id))) }
-            let sender = Task { for id: UInt32 in 5...200 { #expect(await port.send(Message(id: id))) } }
-            for id: UInt32 in 1...200 { #expect(await iterator.next()?.id == id) }
+            #expect(await iterator.next()?.id == 1)
+            // Then the loop has nothing more to do: three wait, since nobody has asked for them.
+            try await loop.idle()
+            let sendNow: (UInt32) -> Bool = { port.send(Message(id: $0)) }
+            try #require(sendNow(5) && !sendNow(6))
+            let sender = Task { for id: UInt32 in 6...200 { #expect(await port.send(Message(id: id))) } }
+            for id: UInt32 in 2...200 { #expect(await iterator.next()?.id == id) }
             await sender.value
             port.invalidate()
             #expect(await iterator.next() == nil)

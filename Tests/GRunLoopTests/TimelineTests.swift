@@ -474,6 +474,31 @@ private final class Callee: Forwarder, @unchecked Sendable {
         #expect(picture.loops.allSatisfy { $0.spans.allSatisfy { $0.end <= picture.duration } })
     }
 
+    @Test("what came after the moment of a picture is not in it, and a loop that came after it has no length")
+    func moment() async throws {
+        let timeline = GRunLoop.Timeline()
+        timeline.start()
+        try await onFreshThread { loop in
+            func perform() {
+                loop.perform {}
+                loop.run(for: .zero)
+            }
+            let before = Nanoseconds.now()
+            while Nanoseconds.now() == before {}
+            perform()
+            let between = Nanoseconds.now()
+            while Nanoseconds.now() == between {}
+            perform()
+            let (first, second, whole) = (timeline.picture(at: before), timeline.picture(at: between), timeline.picture)
+            let (none, one) = (try #require(first.mine), try #require(second.mine))
+            #expect(none.spans.isEmpty && none.marks.isEmpty && none.from == none.to && none.to == first.duration)
+            #expect(second.callouts(one, "block").count == 1 && one.from < one.to && one.to == second.duration)
+            #expect(one.spans.allSatisfy { $0.end <= second.duration })
+            #expect(whole.callouts(whole.mine, "block").count == 2)
+        }
+        timeline.stop()
+    }
+
     @Test("a loop that is first recorded as the recording is stopped has no more than a moment in the picture")
     func stoppedAtFirst() async throws {
         let (isOver, runs) = (Flag(), Counter())

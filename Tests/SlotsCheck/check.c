@@ -179,7 +179,11 @@ static void check_file(const char *path, const char *file, bool lazily, bool end
 
     const cgrun_slot_function function = {"CFRunLoopWakeUp", (void *)wake_up, (void *)replacement};
     unsigned in_original = 0, wanted = 0, unexpected = 0, missing = 0, kinds = 0;
-    unsigned set = cgrun_slots_set(&function, 1, false, &in_original);
+    cgrun_slots_result result = {.in_original = &in_original};
+    cgrun_slots_set(&function, 1, false, &result);
+    bool is_once_more = result.is_incomplete;
+    result.is_incomplete = false;
+    cgrun_slots_set(&function, 1, false, &result);
     for (size_t place = 0; place < image_size; place += sizeof(uintptr_t)) {
         bool is_wanted = false;
         for (unsigned i = 0; i < relocation_count; i++)
@@ -194,9 +198,10 @@ static void check_file(const char *path, const char *file, bool lazily, bool end
             missing += *(uintptr_t *)(image + place) != (uintptr_t)replacement;
     }
     char text[128];
-    snprintf(text, sizeof text, "%u of %u slots set, %u missing, %u other words changed", set, relocation_count,
-             missing, unexpected);
-    check(kinds == 3 && set == wanted && missing == 0 && unexpected == 0 && in_original == 0, text, name);
+    snprintf(text, sizeof text, "%u of %u slots wanted, %u missing, %u other words changed", wanted,
+             relocation_count, missing, unexpected);
+    check(kinds == 3 && wanted > 0 && missing == 0 && unexpected == 0 && in_original == 0 && is_once_more && !result.is_incomplete,
+          text, name);
     read_protection(writable_after);
     check(memcmp(writable, writable_after, image_size) == 0, "each page is as writable as before", name);
 
@@ -222,13 +227,33 @@ static void check_file(const char *path, const char *file, bool lazily, bool end
                 mprotect(start, page, PROT_READ);
         }
     if (!ends_within && !lazily) {
-        set = cgrun_slots_set(&own, 1, false, &in_original);
-        check(set == wanted && in_original == wanted, "its own calls are told from others'", name);
+        in_original = 0;
+        cgrun_slots_set(&own, 1, false, &result);
+        check(in_original == wanted, "its own calls are told from others'", name);
     }
     munmap(image, image_size);
     free(before);
     free(writable);
     free(writable_after);
+}
+
+/// Another thread loads it at this moment: it is listed, and its slots hold what the linker will add to.
+static void check_loading(const char *path, const char *file)
+{
+    load(file, false, true);
+    mprotect(image, image_size, PROT_READ | PROT_WRITE);
+    const Elf64_Ehdr *header = (const void *)file;
+    for (unsigned i = 0; i < header->e_phnum; i++)
+        if (headers[i].p_type == PT_LOAD)
+            memcpy(image + headers[i].p_vaddr, file + headers[i].p_offset, headers[i].p_filesz);
+    char *before = malloc(image_size);
+    memcpy(before, image, image_size);
+    const cgrun_slot_function function = {"CFRunLoopWakeUp", (void *)wake_up, (void *)replacement};
+    cgrun_slots_result result = {0};
+    cgrun_slots_set(&function, 1, false, &result);
+    check(result.is_incomplete && memcmp(before, image, image_size) == 0, "left alone while it is being loaded", path);
+    munmap(image, image_size);
+    free(before);
 }
 
 int main(int count, char **arguments)
@@ -250,6 +275,7 @@ int main(int count, char **arguments)
         check_file(arguments[i], file, false, false);
         check_file(arguments[i], file, true, false);
         check_file(arguments[i], file, false, true);
+        check_loading(strrchr(arguments[i], '/') ? strrchr(arguments[i], '/') + 1 : arguments[i], file);
     }
     return failures > 0;
 }

@@ -27,7 +27,8 @@ struct Page {
         which it ends. That is 5 items of 1 ms, one of 20 ms, and 4 ms of shorter ones.
 
         - A run that begins knows nothing of what the last one owed: where runs are short it is one item more, beside \
-        blocks, which come up to three times in a pass.
+        blocks, which come up to three times in a pass. Each block may wake the loop, and the item of a pass may be \
+        that wake-up: where a run is two passes, as "until a date", eight blocks of 1 ms may come.
         - Under a host its turn is up to three iterations, fewer once they have taken 4 ms. What has the hub's own \
         priority, 0, may come once more beside them.
         - Where all are ready at once it is a row, and a turn of each of the others. What the loop takes for one kind \
@@ -46,6 +47,10 @@ struct Page {
         | kind | one is always ready by |
         |---|---|
         \(lines(Kind.allCases) { "| \($0.name) | \($0.explanation) |" })
+
+        What is made of these has its turns as they have them: message ports, signals and children are descriptor \
+        sources, a channel is a version-0 source. Idle work, and notifications that wait for idleness, come when none \
+        of all that is ready.
 
         ## The forms, and the longest wait in each
 

@@ -17,7 +17,8 @@ enum Rule {
 
     /// Of items that take a millisecond and more: how many may come between two turns of a pair's other one. A busy
     /// machine makes them fewer, never more. It is one row: a slice, and the item in which that ends. A run that begins
-    /// knows nothing of the last one's: there it is one more.
+    /// knows nothing of the last one's: there it is one more. Runs of two passes can leave both of those to wake-ups,
+    /// which blocks of a millisecond bring about: three of one, four of the next, and one before the turn.
     ///
     /// Under a host its turn is three iterations, or fewer once those have taken a slice: that is no longer than a row.
     /// What has the hub's own priority comes once more, in the iteration in which the hub steps back or has its turn
@@ -25,6 +26,7 @@ enum Rule {
     static func longestRow(of waiting: Int, in cell: Cell) -> Int? {
         let other = cell.kinds[1 - waiting]
         guard let row = row(of: cell.loads[1 - waiting]) else { return nil }
+        if cell.form == .date, other == .block, cell.loads[1 - waiting] == .millisecond { return 8 }
         return row + (cell.form.isOfShortRuns || cell.form.isHosted && other == .glibDefault ? 1 : 0)
     }
 

@@ -27,9 +27,16 @@ typedef struct {
 /// Of x86-64, AArch64; NULL for another machine (`EM_…`).
 const cgrun_slot_kinds *cgrun_slot_kinds_of(uint16_t machine);
 
-/// Puts `replacement` into each loaded object's slots of the functions, or `original` back. Returns how many slots now
-/// hold the new address; `in_original` of them are in the object that has the function itself, for each of the `count`.
-unsigned cgrun_slots_set(const cgrun_slot_function *functions, unsigned count, bool back, unsigned *in_original);
+typedef struct {
+    /// For each of the functions: how many slots hold the new address in the object that has the function itself.
+    unsigned *in_original;
+    /// To be looked at once more: a slot was set just now, which another thread may be resolving, or an object is being
+    /// loaded, and its slots were left alone.
+    bool is_incomplete;
+} cgrun_slots_result;
+
+/// Puts `replacement` into each loaded object's slots that lead to one of the functions, or `original` back.
+void cgrun_slots_set(const cgrun_slot_function *functions, unsigned count, bool back, cgrun_slots_result *result);
 
 /// Changes whenever an object is loaded.
 uint64_t cgrun_slots_loaded(void);
@@ -43,29 +50,38 @@ typedef enum {
     CGRUN_NOTICE_BLOCK,
     /// CFRunLoopAddObserver.
     CGRUN_NOTICE_OBSERVER,
-    /// CFRunLoopAddTimer, CFRunLoopAddSource.
-    CGRUN_NOTICE_ITEM,
+    /// CFRunLoopAddTimer.
+    CGRUN_NOTICE_TIMER,
+    /// CFRunLoopAddSource; it may be signalled already.
+    CGRUN_NOTICE_SOURCE,
     /// CFRunLoopAddCommonMode.
     CGRUN_NOTICE_COMMON_MODE,
+    /// CFRunLoopSourceSignal; of which loop is not known, `loop` is NULL.
+    CGRUN_NOTICE_SIGNAL,
+    /// CFRunLoopStop.
+    CGRUN_NOTICE_STOP,
 } cgrun_notice_kind;
 
 typedef struct {
     /// After Core Foundation's own function, on any thread.
     void (*noticed)(void *loop, cgrun_notice_kind kind, const void *mode);
-    /// Before and after a run that is not ours, of so many seconds.
-    void (*entered)(void *loop, double seconds);
-    void (*left)(void *loop);
+    /// Before a run that is not ours, of so many seconds. What is returned is given to `left` after it, unless NULL.
+    void *(*entered)(void *loop, const void *mode, double seconds);
+    void (*left)(void *guest);
     /// Somebody is about to drain the main queue: calls cgrun_guest_drain() in its own way.
     void (*drain)(void);
 } cgrun_notices;
 
-/// From now on all of that is noticed. False if not every object that calls those functions can be made to say so, as
-/// where Foundation is linked statically: nothing is changed then.
+/// Finds the functions, before all else; false if there are none. The first time it waits for an object that is being
+/// loaded: no lock may be held.
+bool cgrun_notices_find(void);
+/// From now on all of that is noticed. False if Foundation itself cannot be made to say so, as where it is linked
+/// statically: nothing is changed then.
 bool cgrun_notices_begin(const cgrun_notices *notices);
 /// All slots are as before.
 void cgrun_notices_end(void);
-/// Objects that were loaded since are made to say so, too.
-void cgrun_notices_renew(void);
+/// Objects that were loaded since are made to say so, too. False if that is to be done once more.
+bool cgrun_notices_renew(void);
 /// Drains the main queue, and lets Core Foundation know meanwhile.
 void cgrun_guest_drain(void);
 
@@ -81,8 +97,8 @@ void cgrun_guest_wake_up(void *loop);
 const void *cgrun_guest_string(const char *text);
 const void *cgrun_guest_retain(const void *object);
 void cgrun_guest_release(const void *object);
-/// The UTF-8 of a string; false if it is none or does not fit.
-bool cgrun_guest_get_text(const void *string, char *text, long size);
+/// The UTF-8 of a string, to be freed; NULL if it is none, or without memory.
+char *cgrun_guest_copy_text(const void *string);
 /// The names in a string, an array or a set: calls `body` for each.
 void cgrun_guest_each_mode(const void *modes, void (*body)(const void *name, void *data), void *data);
 bool cgrun_guest_is_common_modes(const void *name);
@@ -91,14 +107,15 @@ bool cgrun_guest_is_default_mode(const void *name);
 const void *cgrun_guest_copy_current_mode(void *loop);
 /// An array of all modes, the caller's.
 const void *cgrun_guest_copy_modes(void *loop);
+bool cgrun_guest_is_common(void *loop, const void *mode);
+void cgrun_guest_stop(void *loop);
 void cgrun_guest_add_common_mode(void *loop, const void *mode);
-/// What CFCopyDescription says, to be freed; NULL without memory.
-char *cgrun_guest_copy_description(void *loop);
 /// The word in which Core Foundation says that it drains the main queue, for the calling thread.
 intptr_t cgrun_guest_set_draining(intptr_t value);
 
 /// A repeating observer, the caller's, the first or the last one.
-void *cgrun_guest_observer(unsigned long activities, bool is_first, void (*body)(void *info), void *info);
+void *cgrun_guest_observer(unsigned long activities, bool is_first, void (*body)(void *info, unsigned long activity),
+                           void *info);
 void cgrun_guest_add_observer(void *loop, void *observer, const void *mode);
 void cgrun_guest_invalidate_observer(void *observer);
 /// A version-0 source, the caller's.
@@ -108,8 +125,15 @@ void cgrun_guest_remove_source(void *loop, void *source, const void *mode);
 void cgrun_guest_signal_source(void *source);
 void cgrun_guest_invalidate_source(void *source);
 
-enum { CGRUN_GUEST_BEFORE_TIMERS = 1 << 1, CGRUN_GUEST_BEFORE_SOURCES = 1 << 2, CGRUN_GUEST_BEFORE_WAITING = 1 << 5 };
+enum {
+    CGRUN_GUEST_ENTRY = 1 << 0,
+    CGRUN_GUEST_BEFORE_TIMERS = 1 << 1,
+    CGRUN_GUEST_BEFORE_SOURCES = 1 << 2,
+    CGRUN_GUEST_BEFORE_WAITING = 1 << 5,
+    CGRUN_GUEST_EXIT = 1 << 7,
+};
 
-/// Whether `epoll` is one, and watches `descriptor`. True where /proc does not say.
-bool cgrun_epoll_watches(int epoll, int descriptor);
+/// What a mode of the calling thread's loop waits for: an epoll; it stays Core Foundation's. -1 if it waits for something
+/// else, -2 if no descriptor is left to find it by.
+int cgrun_guest_find_epoll(void *loop, const void *mode);
 bool cgrun_descriptor_is_readable(int descriptor);

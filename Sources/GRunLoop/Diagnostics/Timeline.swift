@@ -150,6 +150,7 @@ extension GRunLoop {
         }
 
         /// For tests.
-        var picture: TimelinePicture { TimelinePicture(of: recording, now: .now()) }
+        var picture: TimelinePicture { picture(at: .now()) }
+        func picture(at now: Nanoseconds) -> TimelinePicture { TimelinePicture(of: recording, now: now) }
     }
 }

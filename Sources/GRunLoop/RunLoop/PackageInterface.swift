@@ -32,6 +32,12 @@ extension GRunLoop {
     /// How many sources of whatever kind the loop has handled. The loop's own thread.
     package var handledCount: UInt64 { handledSources }
 
+    /// ``wakeUp()`` for every run on the stack, and not the innermost one alone. Any thread.
+    package func wakeUpAllRuns() { wakeUpEveryRun() }
+
+    /// Whether what somebody else is about to make finds its descriptors. Any thread.
+    package static var hasDescriptorsLeft: Bool { cgrun_has_descriptors_left() }
+
     /// Whether the main thread is in a drain of the main queue.
     package static var isDrainingMainQueue: Bool { MainQueue.isDraining }
 

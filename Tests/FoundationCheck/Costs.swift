@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// What it costs that Foundation's run loop is served: while it has nothing to do, for callgrind; and what one of its
+// blocks costs beside a plain run of it.
+
+import CGLib
+import CoreFoundation
+import Foundation
+import GRunLoop
+import GRunLoopFoundation
+import Glibc
+import Synchronization
+
+enum Costs {
+    /// `costs CASE served|alone COUNT`: so many of something that is nothing to Foundation.
+    static func run(_ arguments: [String]) -> Never {
+        guard arguments.count == 3, let count = Int(arguments[2]) else {
+            print("usage: grun-foundation-check costs pass|iteration|first-descriptor|block served|alone COUNT")
+            exit(2)
+        }
+        let loop = GRunLoop.main
+        let serving = arguments[1] == "served" ? try? loop.serve(RunLoop.main) : nil
+        if arguments[1] == "served", serving == nil { exit(1) }
+        let source = GRunLoop.Source {}
+        loop.add(source, forMode: .default)
+        // The first descriptor of a loop is one more for the host to poll; Foundation's may be that.
+        if arguments[0] != "first-descriptor" {
+            var pipe: [Int32] = [0, 0]
+            Glibc.pipe(&pipe)
+            try? loop.add(GRunLoop.DescriptorSource(descriptor: pipe[0]) { _, _ in }, forMode: .default)
+        }
+        switch arguments[0] {
+        case "pass":
+            for _ in 0..<count {
+                source.signal()
+                _ = loop.run(mode: .default, for: .zero)
+            }
+        case "iteration", "first-descriptor":
+            for _ in 0..<count { g_main_context_iteration(nil, 0) }
+        default:
+            chain(count, on: loop)
+            _ = loop.run(mode: .default, for: .seconds(600))
+        }
+        withExtendedLifetime(serving) { exit(0) }
+    }
+
+    /// Each block enqueues the next one.
+    private static func chain(_ left: Int, on loop: GRunLoop) {
+        loop.async { left == 0 ? loop.stop() : chain(left - 1, on: loop) }
+    }
+
+    // MARK: A block of Foundation's from another thread
+
+    private struct Target: @unchecked Sendable {
+        let runLoop: RunLoop
+        let loop: CFRunLoop
+
+        func perform(_ body: @escaping @Sendable () -> Void) {
+            runLoop.perform(body)
+            CFRunLoopWakeUp(loop)
+        }
+    }
+
+    private final class Runner: Sendable {
+        let (begin, ready, done) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        let isOver = Atomic(false)
+        let target = Mutex<Target?>(nil)
+
+        init(_ run: @escaping @Sendable (Runner) -> Void) {
+            Foundation.Thread { [self] in
+                // It is not empty, and so does not return.
+                RunLoop.current.add(
+                    Foundation.Timer(fire: .distantFuture, interval: 0, repeats: false) { _ in }, forMode: .default)
+                target.withLock { $0 = Target(runLoop: .current, loop: CFRunLoopGetCurrent()) }
+                while true {
+                    begin.wait()
+                    isOver.store(false, ordering: .relaxed)
+                    run(self)
+                    done.signal()
+                }
+            }.start()
+        }
+
+        /// Microseconds there and back, the median.
+        func measure() -> Double {
+            begin.signal()
+            ready.wait()
+            guard let target = target.withLock({ $0 }) else { return .infinity }
+            let delays = (0..<300).map { _ in
+                let arrived = DispatchSemaphore(value: 0)
+                let start = milliseconds()
+                target.perform { arrived.signal() }
+                arrived.wait()
+                return (milliseconds() - start) * 1000
+            }
+            target.perform { [self] in
+                isOver.store(true, ordering: .relaxed)
+                CFRunLoopStop(CFRunLoopGetCurrent())
+                GRunLoop.current.stop()
+            }
+            done.wait()
+            return delays.sorted()[delays.count / 2]
+        }
+    }
+
+    /// A perform on a thread that is served, by our run, beside one on a thread that Foundation runs alone.
+    static func perform() -> Outcome {
+        let served = Runner { runner in
+            guard let serving = try? GRunLoop.current.serve(RunLoop.current) else { return }
+            runner.ready.signal()
+            while !runner.isOver.load(ordering: .relaxed) {
+                _ = GRunLoop.current.run(mode: .default, for: .seconds(1))
+            }
+            serving.end()
+        }
+        let alone = Runner { runner in
+            runner.ready.signal()
+            while !runner.isOver.load(ordering: .relaxed) { CFRunLoopRunInMode(kCFRunLoopDefaultMode, 1, false) }
+        }
+        _ = (served.measure(), alone.measure())
+        let pairs = (0..<11).map { _ in (served.measure(), alone.measure()) }
+        let ratios = pairs.map { $0.0 / $0.1 }.sorted()
+        let figure = String(
+            format: "%.1f us, %.1f in a plain run of Core Foundation's; median of the ratio %.2f",
+            pairs.map(\.0).sorted()[5], pairs.map(\.1).sorted()[5], ratios[5])
+        return ratios[5] <= 1.5 ? .holds(figure) : .late(figure)
+    }
+}

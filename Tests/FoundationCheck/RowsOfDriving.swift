@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+// What has to arrive while one loop drives inside another, whoever is asked and whoever ends.
+
+import CGLib
+import CoreFoundation
+import Foundation
+import GRunLoop
+import GRunLoopFoundation
+import Glibc
+import Synchronization
+
+extension Rows {
+    static let ofDriving: [Row] = [
+        Row(name: "common-before-serve", check: commonBeforeServe),
+        Row(name: "perform-in-dialog", check: performInDialog), Row(name: "wake-up-in-dialog", check: wakeUpInDialog),
+        Row(name: "observer-performs", check: observerPerforms), Row(name: "stop-in-dialog", check: stopInDialog),
+        Row(name: "serve-again-in-wait", check: serveAgainInWait), Row(name: "end-in-turn", check: endInTurn),
+        Row(name: "mode-without-name", check: modeWithoutName), Row(name: "tokens-kept", check: tokensKept),
+        Row(name: "thread-exits-in-wait", check: threadExitsInWait),
+    ]
+
+    /// Made common before the loop was served.
+    static let earlyMode = RunLoop.Mode(rawValue: "common before it was served")
+
+    private static func commonBeforeServe() -> Outcome {
+        let counts: Counts? = onMain { done in done(shared(earlyMode)) }
+        guard let counts else { return .fails("never returned") }
+        let served = [counts.ours, counts.glib, counts.queued]
+        guard served.allSatisfy({ $0 > 0 }), counts.took >= 299 else { return .fails(counts.figure) }
+        return served.allSatisfy { $0 >= 15 } && counts.took < 330 ? .holds(counts.figure) : .late(counts.figure)
+    }
+
+    // MARK: A loop of GLib's in a callout of Foundation's run
+
+    /// Runs a loop of GLib's until `quit` is called, a second at most. How many milliseconds it took.
+    private static func dialog(_ begin: (_ quit: @escaping @Sendable () -> Void) -> Void) -> Double {
+        nonisolated(unsafe) let nested = g_main_loop_new(nil, 0)
+        let start = milliseconds()
+        begin { g_main_loop_quit(nested) }
+        inGLib(after: 1000) { g_main_loop_quit(nested) }
+        g_main_loop_run(nested)
+        // It is held: the timeout comes when the loop is over.
+        return milliseconds() - start
+    }
+
+    /// In a block of a run of Foundation's, of half a second.
+    private static func inRun(_ body: @escaping @Sendable () -> Double) -> Double? {
+        onMain { done in
+            nonisolated(unsafe) var took = Double.infinity
+            let far = farTimer(in: .default)
+            RunLoop.main.perform {
+                took = body()
+                CFRunLoopStop(CFRunLoopGetMain())
+            }
+            _ = run(.default, for: 2)
+            far.invalidate()
+            done(took)
+        }
+    }
+
+    private static func soon(_ took: Double?) -> Outcome {
+        guard let took else { return .fails("never") }
+        let figure = String(format: "after %.1f ms", took)
+        return took < 100 ? .holds(figure) : took < 900 ? .late(figure) : .fails(figure)
+    }
+
+    private static func performInDialog() -> Outcome {
+        soon(inRun { dialog { quit in inGLib(after: 10) { RunLoop.main.perform { quit() } } } })
+    }
+
+    /// A version-0 source of another thread's, in a dialog of a block that another thread has performed in a wait.
+    private static func wakeUpInDialog() -> Outcome {
+        final class Called: @unchecked Sendable { let body = Mutex<(@Sendable () -> Void)?>(nil) }
+        let called = Called()
+        var context = CFRunLoopSourceContext()
+        context.info = Unmanaged.passUnretained(called).toOpaque()
+        context.perform = { object($0, Called.self).body.withLock { $0 }?() }
+        guard let source = CFRunLoopSourceCreate(nil, 0, &context), let loop = CFRunLoopGetMain() else {
+            return .fails("none")
+        }
+        CFRunLoopAddSource(loop, source, kCFRunLoopDefaultMode)
+        defer { withExtendedLifetime(called) { CFRunLoopSourceInvalidate(source) } }
+        nonisolated(unsafe) let (signal, wake) = (source, loop)
+        let took: Double? = onMain { done in
+            nonisolated(unsafe) var took = Double.infinity
+            let far = farTimer(in: .default)
+            DispatchQueue.global().asyncAfter(deadline: .now() + 0.02) {
+                RunLoop.main.perform {
+                    took = dialog { quit in
+                        called.body.withLock { $0 = quit }
+                        DispatchQueue.global().asyncAfter(deadline: .now() + 0.02) {
+                            CFRunLoopSourceSignal(signal)
+                            CFRunLoopWakeUp(wake)
+                        }
+                    }
+                    CFRunLoopStop(CFRunLoopGetMain())
+                }
+            }
+            _ = run(.default, for: 2)
+            far.invalidate()
+            done(took)
+        }
+        return soon(took)
+    }
+
+    /// Told to stop in a pass that the dialog's loop gave it: the run around the dialog is what was meant.
+    private static func stopInDialog() -> Outcome {
+        let ends: [Double]? = onMain { done in
+            let far = farTimer(in: .default)
+            let start = milliseconds()
+            RunLoop.main.perform {
+                let timer = Foundation.Timer(fire: Date(timeIntervalSinceNow: 0.02), interval: 0, repeats: false) { _ in
+                    CFRunLoopStop(CFRunLoopGetMain())
+                }
+                RunLoop.main.add(timer, forMode: .default)
+                _ = dialog { quit in inGLib(after: 60) { quit() } }
+            }
+            let result = run(.default, for: 2)
+            far.invalidate()
+            done([milliseconds() - start, Double(result.rawValue)])
+        }
+        guard let ends else { return .fails("never") }
+        let figure = String(format: "ended by %.0f after %.1f ms", ends[1], ends[0])
+        guard ends[1] == Double(CFRunLoopRunResult.stopped.rawValue), ends[0] > 59 else { return .fails(figure) }
+        return ends[0] < 120 ? .holds(figure) : ends[0] < 1000 ? .late(figure) : .fails(figure)
+    }
+
+    // MARK: What turns for nothing
+
+    /// An observer that has a block performed in each pass, which is in that pass.
+    private static func observerPerforms() -> Outcome {
+        nonisolated(unsafe) var blocks = 0
+        let before = CFRunLoopActivity.beforeTimers.rawValue
+        nonisolated(unsafe) let observer = CFRunLoopObserverCreateWithHandler(nil, before, true, 0) { _, _ in
+            RunLoop.main.perform { blocks += 1 }
+        }
+        let used: Double? = onMain { done in
+            CFRunLoopAddObserver(CFRunLoopGetMain(), observer, kCFRunLoopDefaultMode)
+            RunLoop.main.perform {}
+            DispatchQueue.global().asyncAfter(deadline: .now() + 0.03) {
+                let start = MainThread.processorTime()
+                usleep(200_000)
+                done(MainThread.processorTime() - start)
+            }
+        }
+        let _: Bool? = onMain { done in
+            CFRunLoopObserverInvalidate(observer)
+            done(true)
+        }
+        guard let used else { return .fails("never") }
+        return Outcome(
+            used < MainThread.idleLimit && blocks > 0, String(format: "%d blocks, %.1f ms of 200", blocks, used))
+    }
+
+    // MARK: Ends and beginnings in a wait
+
+    /// In a wait a timer of ours ends it and serves anew: GLib goes on in that run.
+    private static func serveAgainInWait() -> Outcome {
+        let ticks: Int? = onWorker { context in
+            nonisolated(unsafe) var (serving, ticks) = (try? GRunLoop.current.serve(.current), 0)
+            let far = farTimer(in: .default)
+            let timer = GRunLoop.Timer(interval: .milliseconds(20), repeats: false) { _ in
+                serving?.end()
+                serving = try? GRunLoop.current.serve(.current)
+            }
+            GRunLoop.current.add(timer, forMode: .default)
+            for step in 1...10 { inGLib(of: context, after: UInt32(20 + 10 * step)) { ticks += 1 } }
+            let result = run(.default, for: 0.2)
+            serving?.end()
+            far.invalidate()
+            return result == .timedOut ? ticks : -1
+        }
+        return Outcome(ticks == 10, "\(ticks ?? -1) callbacks of GLib's, of 10")
+    }
+
+    /// Ended in a callback of GLib's that lasts until after the run's limit: nothing is left in the mode.
+    private static func endInTurn() -> Outcome {
+        let results: [CFRunLoopRunResult]? = onWorker { context in
+            guard let serving = try? GRunLoop.current.serve(.current) else { return nil }
+            let far = farTimer(in: .default)
+            inGLib(of: context, after: 20) {
+                let end = milliseconds() + 60
+                while milliseconds() < end {}
+                serving.end()
+            }
+            let first = run(.default, for: 0.05)
+            far.invalidate()
+            return [first, run(.default, for: 0)]
+        }
+        guard let results else { return .fails("never returned") }
+        return Outcome(
+            results == [.timedOut, .finished],
+            "the run: \(results[0].rawValue), one of the empty mode: \(results[1].rawValue), of 3 and 1")
+    }
+
+    // MARK: Names, tokens, threads
+
+    private static func modeWithoutName() -> Outcome {
+        let fires: Int? = onMain { done in
+            nonisolated(unsafe) var fires = 0
+            let timer = Foundation.Timer(fire: Date(), interval: 0, repeats: false) { _ in fires += 1 }
+            RunLoop.main.add(timer, forMode: RunLoop.Mode(rawValue: ""))
+            _ = run(RunLoop.Mode(rawValue: ""), for: 0.05)
+            done(fires)
+        }
+        return Outcome(fires == 1, "\(fires ?? 0) fires in Foundation's own run of it")
+    }
+
+    /// Tokens that are kept when their threads have ended keep nothing of these.
+    private static func tokensKept() -> Outcome {
+        let before = descriptorCount()
+        let tokens = (0..<20).map { _ in
+            onWorker { _ -> GRunLoop.Serving? in
+                let serving = try? GRunLoop.current.serve(.current)
+                GRunLoop.current.run(for: .zero)
+                return serving
+            }
+        }
+        usleep(300_000)
+        let after = descriptorCount()
+        let serving = tokens.count { $0?.isServing != false }
+        return Outcome(
+            after <= before + 3 && serving == 0, "20 tokens, descriptors \(before) and then \(after)")
+    }
+
+    /// Core Foundation leaves descriptors behind where a thread is ended in a run of it; being served adds none.
+    private static func threadExitsInWait() -> Outcome {
+        let (alone, served) = (descriptorsOfExits(served: false), descriptorsOfExits(served: true))
+        guard let alone, let served else { return .fails("it did not end") }
+        return Outcome(served <= alone + 3, "20 threads leave \(served) descriptors, not served \(alone)")
+    }
+
+    private static func descriptorsOfExits(served: Bool) -> Int? {
+        let before = descriptorCount()
+        for _ in 0..<20 {
+            let ended = DispatchSemaphore(value: 0)
+            Foundation.Thread {
+                let serving = served ? try? GRunLoop.current.serve(.current) : nil
+                let timer = Foundation.Timer(fire: Date(), interval: 0, repeats: false) { _ in
+                    ended.signal()
+                    Foundation.Thread.exit()
+                }
+                RunLoop.current.add(timer, forMode: .default)
+                let ours = GRunLoop.Timer(interval: .milliseconds(1), repeats: false) { _ in
+                    ended.signal()
+                    Foundation.Thread.exit()
+                }
+                if served {
+                    timer.fireDate = .distantFuture
+                    GRunLoop.current.add(ours, forMode: .default)
+                }
+                withExtendedLifetime(serving) { _ = run(.default, for: 1) }
+            }.start()
+            guard ended.wait(timeout: .now() + 5) == .success else { return nil }
+        }
+        usleep(300_000)
+        return descriptorCount() - before
+    }
+}
