@@ -202,7 +202,8 @@ int cgrun_guest_find_epoll(void *loop, const void *mode)
         void *info, *retain, *release, *description, *equal, *hash;
         int (*get_port)(void *);
         void (*perform)(void *);
-    } context = {.version = 1, .info = (void *)(intptr_t)descriptor, .get_port = port_of_probe, .perform = probe_called};
+    } context = {.version = 1, .get_port = port_of_probe, .perform = probe_called};
+    context.info = (void *)(intptr_t)descriptor;
     void *probe = CFRunLoopSourceCreate(NULL, 0, &context);
     int epoll = -2;
     if (probe != NULL) {

@@ -7,8 +7,8 @@ import CGRunFoundation
 final class GuestItems {
     private let address: UnsafeMutableRawPointer
     private let context: UnsafeMutableRawPointer
-    /// beforeWaiting, the last ones: wait in the place of Core Foundation. One is not called inside itself, so that there
-    /// is one more than there are runs of ours in Core Foundation's.
+    /// beforeWaiting, the last ones: wait in the place of Core Foundation. One is not called inside itself, so that
+    /// there is one more than there are runs of ours in Core Foundation's.
     private var waiters: [UnsafeMutableRawPointer] = []
     /// beforeSources and exit, the last ones, as many: give the others their turn in a run that does not sleep.
     private var lookers: [UnsafeMutableRawPointer] = []

@@ -88,7 +88,8 @@ extension GRunLoop {
                     + "please report it with the version of Swift"
             case .exhausted: "no descriptor or no memory is left for serving Foundation's run loop; free some first"
             case .virtualTime:
-                "a loop of virtual time cannot serve Foundation's run loop, whose time is the system's; serve it outside"
+                "a loop of virtual time cannot serve Foundation's run loop, whose time is the system's; call serve(_:) "
+                    + "outside of withVirtualTime"
             case .loopEnded: "the loop's thread is about to end; serve Foundation's run loop before"
             case .anotherCopy:
                 "another copy of GRunLoop was loaded first and serves this process; link the program and its plug-ins "

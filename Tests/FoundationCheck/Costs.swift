@@ -61,7 +61,9 @@ enum Costs {
     }
 
     private final class Runner: Sendable {
-        let (begin, ready, done) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        let begin = DispatchSemaphore(value: 0)
+        let ready = DispatchSemaphore(value: 0)
+        let done = DispatchSemaphore(value: 0)
         let isOver = Atomic(false)
         let target = Mutex<Target?>(nil)
 

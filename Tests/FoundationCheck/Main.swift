@@ -131,7 +131,8 @@ enum Outcome {
         do { serving = try GRunLoop.main.serve(RunLoop.main) } catch { fail("\(error)") }
         Foundation.Thread {
             if isIdle { beIdle() }
-            let rows = (Rows.all + Rows.ofOthers + Rows.ofRuns + Rows.ofDriving).filter { wanted.isEmpty || wanted.contains($0.name) }
+            let all = Rows.all + Rows.ofOthers + Rows.ofRuns + Rows.ofDriving
+            let rows = all.filter { wanted.isEmpty || wanted.contains($0.name) }
             var failed = ProcessInfo.processInfo.environment["FAILED"].flatMap { Int($0) } ?? 0
             for (index, row) in rows.enumerated() {
                 let isLost = check(row, by: driver, failed: &failed)

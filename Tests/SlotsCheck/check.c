@@ -200,7 +200,8 @@ static void check_file(const char *path, const char *file, bool lazily, bool end
     char text[128];
     snprintf(text, sizeof text, "%u of %u slots wanted, %u missing, %u other words changed", wanted,
              relocation_count, missing, unexpected);
-    check(kinds == 3 && wanted > 0 && missing == 0 && unexpected == 0 && in_original == 0 && is_once_more && !result.is_incomplete,
+    bool is_told = is_once_more && !result.is_incomplete;
+    check(kinds == 3 && wanted > 0 && missing == 0 && unexpected == 0 && in_original == 0 && is_told,
           text, name);
     read_protection(writable_after);
     check(memcmp(writable, writable_after, image_size) == 0, "each page is as writable as before", name);

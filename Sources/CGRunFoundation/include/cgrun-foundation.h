@@ -133,7 +133,7 @@ enum {
     CGRUN_GUEST_EXIT = 1 << 7,
 };
 
-/// What a mode of the calling thread's loop waits for: an epoll; it stays Core Foundation's. -1 if it waits for something
-/// else, -2 if no descriptor is left to find it by.
+/// What a mode of the calling thread's loop waits for: an epoll, which stays Core Foundation's. -1 if it waits for
+/// something else, -2 if no descriptor is left to find it by.
 int cgrun_guest_find_epoll(void *loop, const void *mode);
 bool cgrun_descriptor_is_readable(int descriptor);
