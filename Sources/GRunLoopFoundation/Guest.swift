@@ -65,7 +65,6 @@ final class Guest: @unchecked Sendable {
     static func use(of loop: GRunLoop) throws(GRunLoop.ServingError) -> Use {
         guard !GRunLoop.isForkedChild else { throw .forked }
         guard GRunLoop.boxedType != 0 else { throw .anotherCopy }
-        guard GRunLoop.VirtualTime(of: loop) == nil else { throw .virtualTime }
         if let guest = Guests.guest(of: cgrun_guest_current()) { return Use(guest) }
         let guest = Guest(loop)
         // From the beginning on: what the check calls may serve it, too, and end that.

@@ -17,6 +17,8 @@ extension GRunLoop {
     /// both sides, and what is common here becomes common there. While nothing happens, nothing is done for it: no
     /// system call, no wake-up.
     ///
+    /// A loop that serves does not finish by itself: it has that to wait for.
+    ///
     /// To find that it works, a block and a timer are sent through before this returns, in the default mode: what else
     /// waits there may be called, too.
     ///
@@ -26,6 +28,7 @@ extension GRunLoop {
     /// - Parameter runLoop: `RunLoop.current`, which on the main thread is `RunLoop.main`.
     /// - Throws: ``ServingError``; then nothing has changed.
     public func serve(_ runLoop: RunLoop) throws(ServingError) -> Serving {
+        guard GRunLoop.VirtualTime(of: GRunLoop.current) == nil else { throw .virtualTime }
         guard isCurrent, runLoop === RunLoop.current else { throw .wrongThread }
         return Serving(try Guest.use(of: self))
     }
@@ -51,7 +54,7 @@ extension GRunLoop {
     }
 
     /// Why Foundation's run loop is not served.
-    public enum ServingError: Error, Hashable, Sendable, CustomStringConvertible {
+    public enum ServingError: LocalizedError, Hashable, Sendable, CustomStringConvertible {
         /// The loops are not both the calling thread's.
         case wrongThread
         /// What this Foundation's run loop waits for cannot be found: it does not wait in an epoll.
@@ -71,6 +74,9 @@ extension GRunLoop {
         /// This process was forked and did not exec().
         case forked
 
+        /// ``description``, for whoever prints `localizedDescription`.
+        public var errorDescription: String? { description }
+
         /// What is wrong and what to do, as one sentence.
         public var description: String {
             switch self {
@@ -86,17 +92,18 @@ extension GRunLoop {
             case .notServed:
                 "a block or a timer that was sent to Foundation's run loop did not arrive, so that it is not served; "
                     + "please report it with the version of Swift"
-            case .exhausted: "no descriptor or no memory is left for serving Foundation's run loop; free some first"
+            case .exhausted:
+                "no descriptor or memory is left for serving Foundation's run loop; close some or raise the limit"
             case .virtualTime:
-                "a loop of virtual time cannot serve Foundation's run loop, whose time is the system's; call serve(_:) "
-                    + "outside of withVirtualTime"
+                "a loop of virtual time cannot serve Foundation's run loop, whose time is the system's; call "
+                    + "serve(_:) outside of withVirtualTime"
             case .loopEnded: "the loop's thread is about to end; serve Foundation's run loop before"
             case .anotherCopy:
                 "another copy of GRunLoop was loaded first and serves this process; link the program and its plug-ins "
-                    + "with one copy"
+                    + "to one shared library with GRunLoop and GRunLoopFoundation in it"
             case .forked:
-                "this process was forked and did not exec(): Foundation's run loop is not served in it; serve it in a "
-                    + "process of its own"
+                "this process was forked and did not exec(): Foundation's run loop is not served in it; call exec() "
+                    + "after fork(), or start the child with Process"
             }
         }
     }

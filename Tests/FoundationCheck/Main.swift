@@ -158,8 +158,11 @@ enum Outcome {
         let spins = used > MainThread.idleLimit
         if spins { outcome = .fails(outcome.figure + String(format: "; then it spins, %.0f ms of idle 200", used)) }
         if hangs { outcome = .fails(outcome.figure + "; then the main thread hangs") }
-        if !outcome.holds { failed += 1 }
-        print("\(outcome.holds ? "  ok    " : "  FAILED") \(driver.rawValue): \(row.name): \(outcome.figure)")
+        // Beside other drivers: it is asked again alone, where late is a failure.
+        let isLate = outcome.isLate && ProcessInfo.processInfo.environment["ALONE"] == nil
+        if !outcome.holds, !isLate { failed += 1 }
+        let mark = outcome.holds ? "ok    " : isLate ? "late  " : "FAILED"
+        print("  \(mark) \(driver.rawValue): \(row.name): \(outcome.figure)")
         fflush(nil)
         return hangs || spins
     }
