@@ -1,15 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 // libdispatch's entry points for a run loop that is not its own, looked up weakly: a libdispatch without them is
-// reported, not a failure to load.
+// reported, not a failure to load. And what else the library asks of it, by its interface of C: Swift's module Dispatch
+// would bring three more libraries into each process, which take as long to load as all of GLib.
 
 #include "cgrun.h"
 
+#include <pthread.h>
 #include <string.h>
 #include <unistd.h>
 
 extern int _dispatch_get_main_queue_handle_4CF(void) __attribute__((weak));
 extern void _dispatch_main_queue_callback_4CF(void *message) __attribute__((weak));
 extern char _dispatch_main_q[] __attribute__((weak));
+
+// As <dispatch/dispatch.h> has them, which not every compiler finds.
+typedef void *queue;
+typedef void (*function)(void *context);
+extern queue dispatch_get_global_queue(intptr_t identifier, uintptr_t flags);
+extern uint64_t dispatch_time(uint64_t when, int64_t nanoseconds);
+extern void dispatch_after_f(uint64_t when, queue on, void *context, function call);
+extern void dispatch_async_f(queue on, void *context, function call);
+extern void dispatch_queue_set_specific(queue on, const void *key, void *value, function destroy);
+extern void *dispatch_get_specific(const void *key);
 
 uint32_t cgrun_main_thread_id;
 
@@ -42,4 +54,28 @@ uint32_t cgrun_main_queue_owner(void)
         return 0;
     memcpy(&word, _dispatch_main_q + STATE_OFFSET, sizeof word);
     return word;
+}
+
+static char main_queue_mark;
+
+static void mark_main_queue(void)
+{
+    dispatch_queue_set_specific(_dispatch_main_q, &main_queue_mark, &main_queue_mark, NULL);
+}
+
+bool cgrun_is_on_main_queue(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, mark_main_queue);
+    return dispatch_get_specific(&main_queue_mark) != NULL;
+}
+
+void cgrun_call_on_main_queue(void (*call)(void *), void *context)
+{
+    dispatch_async_f(_dispatch_main_q, context, call);
+}
+
+void cgrun_call_later(int64_t nanoseconds, void (*call)(void *), void *context)
+{
+    dispatch_after_f(dispatch_time(0, nanoseconds), dispatch_get_global_queue(0, 0), context, call);
 }

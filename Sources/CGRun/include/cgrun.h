@@ -210,6 +210,12 @@ static inline uint32_t cgrun_main_thread(void) { return cgrun_main_thread_id; }
 /// The same when this library was loaded.
 uint32_t cgrun_main_queue_owner_at_load(void);
 
+/// Whether libdispatch says that the caller is on the main queue.
+bool cgrun_is_on_main_queue(void);
+void cgrun_call_on_main_queue(void (*call)(void *context), void *context);
+/// After a time of the real clock, on a thread of libdispatch's.
+void cgrun_call_later(int64_t nanoseconds, void (*call)(void *context), void *context);
+
 // MARK: An async main
 
 /// The state of the main thread of a program whose entry point is async.
