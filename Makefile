@@ -203,7 +203,7 @@ bench-quick: bench-build
 	Benchmarks/run --rounds 2 --output .build/bench.tsv
 	Benchmarks/report .build/bench.tsv
 
-bench-build: deps
+bench-build: c-deps
 	@$(call install,$(BENCH_PACKAGES))
 	$(SWIFT) build --package-path Benchmarks -c release
 	Benchmarks/build-peers

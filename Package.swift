@@ -16,18 +16,22 @@ let package = Package(
         .library(name: "GRunLoopDynamic", type: .dynamic, targets: ["GRunLoop", "GRunLoopC"]),
         // Foundation's run loop as a guest: RunLoop.main lives on GRunLoop.main.
         .library(name: "GRunLoopFoundation", targets: ["GRunLoopFoundation"]),
-        // GLib's C interface, for programs that hand contexts to the loop.
+        // GLib's C interface, for programs that hand contexts to the loop, and GIO's.
         .library(name: "CGLib", targets: ["CGLib"]),
+        .library(name: "CGio", targets: ["CGio"]),
         .executable(name: "gloop-demo", targets: ["gloop-demo"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.5.0")
     ],
     targets: [
-        .systemLibrary(name: "CGLib", pkgConfig: "gio-unix-2.0", providers: [.apt(["libglib2.0-dev"])]),
+        .systemLibrary(name: "CGLib", pkgConfig: "gobject-2.0", providers: [.apt(["libglib2.0-dev"])]),
+        // Apart from it, so that whoever does not use GIO does not load it.
+        .systemLibrary(name: "CGio", pkgConfig: "gio-unix-2.0", providers: [.apt(["libglib2.0-dev"])]),
         .target(
             name: "CGRun", dependencies: ["CGLib"], exclude: ["timeline.html"],
-            cSettings: [.treatAllWarnings(as: .error), .enableWarning("all"), .enableWarning("extra")]),
+            cSettings: [.treatAllWarnings(as: .error), .enableWarning("all"), .enableWarning("extra")],
+            linkerSettings: [.linkedLibrary("dispatch")]),
         .target(
             name: "GRunLoop", dependencies: ["CGLib", "CGRun"],
             swiftSettings: strict + [.enableUpcomingFeature("InternalImportsByDefault")]),
@@ -42,12 +46,12 @@ let package = Package(
             name: "GRunLoopFoundation", dependencies: ["GRunLoop", "CGRunFoundation"],
             swiftSettings: strict + [.enableUpcomingFeature("InternalImportsByDefault")]),
         .executableTarget(
-            name: "grun-foundation-check", dependencies: ["GRunLoop", "GRunLoopFoundation", "CGLib"],
+            name: "grun-foundation-check", dependencies: ["GRunLoop", "GRunLoopFoundation", "CGio"],
             path: "Tests/FoundationCheck", swiftSettings: strict),
 
         // The demonstration: self-checking scenarios.
         .executableTarget(
-            name: "gloop-demo", dependencies: ["GRunLoop", "CGLib", argumentParser], swiftSettings: strict),
+            name: "gloop-demo", dependencies: ["GRunLoop", "CGio", argumentParser], swiftSettings: strict),
 
         // The oracle: one script, two loops. LoopScript is the script face; grun-oracle runs it on the real CFRunLoop
         // as well.
@@ -71,7 +75,7 @@ let package = Package(
 
         // What the tests share: loops on threads, recorders, watchdogs.
         .target(
-            name: "TestSupport", dependencies: ["GRunLoop", "CGLib"], path: "Tests/TestSupport", swiftSettings: strict),
+            name: "TestSupport", dependencies: ["GRunLoop", "CGio"], path: "Tests/TestSupport", swiftSettings: strict),
         // Facts about a process: its main thread, its descriptors, its forks. Beside the tests, which start it.
         .executableTarget(
             name: "grun-test-child", dependencies: ["GRunLoop", "TestSupport", "CGLib"], path: "Tests/TestChild",

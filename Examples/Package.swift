@@ -11,6 +11,7 @@ let loop = Target.Dependency.product(name: "GRunLoop", package: "GRunLoop")
 let foundation = Target.Dependency.product(name: "GRunLoopFoundation", package: "GRunLoop")
 let cInterface = Target.Dependency.product(name: "GRunLoopC", package: "GRunLoop")
 let glib = Target.Dependency.product(name: "CGLib", package: "GRunLoop")
+let gio = Target.Dependency.product(name: "CGio", package: "GRunLoop")
 let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
 
 let package = Package(
@@ -56,7 +57,7 @@ let package = Package(
         .executableTarget(name: "daemon-c", dependencies: [cInterface], cSettings: strictC),
         .executableTarget(name: "message-service-c", dependencies: [cInterface], cSettings: strictC),
         .executableTarget(name: "message-client-c", dependencies: [cInterface], cSettings: strictC),
-        .executableTarget(name: "gio-echo", dependencies: [cInterface, glib], cSettings: strictC),
+        .executableTarget(name: "gio-echo", dependencies: [cInterface, gio], cSettings: strictC),
         .executableTarget(name: "gtk3-host", dependencies: [cInterface, "CGtk3"], cSettings: strictC),
         .executableTarget(name: "gtk4-host", dependencies: [cInterface, "CGtk4"], cSettings: strictC),
         .executableTarget(name: "gtk4-stall", dependencies: [cInterface, "CGtk4"], cSettings: strictC),

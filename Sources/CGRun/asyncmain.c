@@ -15,18 +15,20 @@ extern drain_hook swift_task_asyncMainDrainQueue_hook __attribute__((weak));
 static drain_hook next_hook;
 static _Atomic(void (*)(void)) driver;
 static _Atomic(void (*)(void)) left;
-static atomic_int state;
+int cgrun_async_main;
 static uint32_t owner_at_load;
+
+static void enter(int state) { __atomic_store_n(&cgrun_async_main, state, __ATOMIC_SEQ_CST); }
 
 static __attribute__((swiftcall)) void drain(drain_function original, drain_function compatibility)
 {
     void (*drive)(void) = atomic_load(&driver);
     if (drive != NULL) {
-        atomic_store(&state, CGRUN_ASYNC_MAIN_DRIVEN);
+        enter(CGRUN_ASYNC_MAIN_DRIVEN);
         drive();
     }
     // There is no driver, or it has returned.
-    atomic_store(&state, CGRUN_ASYNC_MAIN_LEFT);
+    enter(CGRUN_ASYNC_MAIN_LEFT);
     void (*tell)(void) = atomic_load(&left);
     if (tell != NULL)
         tell();
@@ -60,11 +62,6 @@ int cgrun_watch_async_main(void (*tell)(void))
     // In this order: of a thread that asks and the main thread that leaves, one sees the other.
     atomic_store(&left, tell);
     return cgrun_async_main_state();
-}
-
-int cgrun_async_main_state(void)
-{
-    return atomic_load(&state);
 }
 
 uint32_t cgrun_main_queue_owner_at_load(void)

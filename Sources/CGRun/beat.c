@@ -95,7 +95,7 @@ void cgrun_beat_answer(cgrun_beat *beat)
 
 int32_t cgrun_thread_id(void)
 {
-    static __thread int32_t known;
+    static __thread int32_t known __attribute__((tls_model("initial-exec")));
     if (known == 0)
         known = gettid();
     return known;

@@ -1,15 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 // libdispatch's entry points for a run loop that is not its own, looked up weakly: a libdispatch without them is
-// reported, not a failure to load.
+// reported, not a failure to load. And what else the library asks of it, by its interface of C: Swift's module Dispatch
+// would bring three more libraries into each process.
 
 #include "cgrun.h"
 
-#include <string.h>
+#include <pthread.h>
 #include <unistd.h>
 
 extern int _dispatch_get_main_queue_handle_4CF(void) __attribute__((weak));
 extern void _dispatch_main_queue_callback_4CF(void *message) __attribute__((weak));
-extern char _dispatch_main_q[] __attribute__((weak));
+
+// As <dispatch/dispatch.h> has them, which not every compiler finds.
+typedef void *queue;
+typedef void (*function)(void *context);
+extern queue dispatch_get_global_queue(intptr_t identifier, uintptr_t flags);
+extern uint64_t dispatch_time(uint64_t when, int64_t nanoseconds);
+extern void dispatch_after_f(uint64_t when, queue on, void *context, function call);
+extern void dispatch_async_f(queue on, void *context, function call);
+extern void dispatch_queue_set_specific(queue on, const void *key, void *value, function destroy);
+extern void *dispatch_get_specific(const void *key);
 
 uint32_t cgrun_main_thread_id;
 
@@ -32,14 +42,26 @@ void cgrun_main_queue_drain(void)
     _dispatch_main_queue_callback_4CF(NULL);
 }
 
-uint32_t cgrun_main_queue_owner(void)
+static char main_queue_mark;
+
+static void mark_main_queue(void)
 {
-    // dq_state: its low 32 bits hold the owner's thread id without the two lowest flag bits of the lock word. There is
-    // no public query, and a drain on any other thread ends the process.
-    enum { STATE_OFFSET = 56 };
-    uint32_t word;
-    if (_dispatch_main_q == NULL)
-        return 0;
-    memcpy(&word, _dispatch_main_q + STATE_OFFSET, sizeof word);
-    return word;
+    dispatch_queue_set_specific(cgrun_main_queue, &main_queue_mark, &main_queue_mark, NULL);
+}
+
+bool cgrun_is_on_main_queue(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, mark_main_queue);
+    return dispatch_get_specific(&main_queue_mark) != NULL;
+}
+
+void cgrun_call_on_main_queue(void (*call)(void *), void *context)
+{
+    dispatch_async_f(cgrun_main_queue, context, call);
+}
+
+void cgrun_call_later(int64_t nanoseconds, void (*call)(void *), void *context)
+{
+    dispatch_after_f(dispatch_time(0, nanoseconds), dispatch_get_global_queue(0, 0), context, call);
 }

@@ -20,6 +20,7 @@ const char *cgrun_environment(const char *name) { return secure_getenv(name); }
 bool cgrun_forked;
 __thread void *cgrun_current_loop;
 __thread const char *cgrun_caller;
+__thread int cgrun_thread_kind;
 
 static void note_fork(void)
 {
@@ -38,12 +39,10 @@ void cgrun_watch_fork(void)
     pthread_once(&once, watch_fork);
 }
 
-bool cgrun_is_main_thread(void)
+int cgrun_find_thread_kind(void)
 {
-    static __thread enum { UNKNOWN, MAIN, OTHER } kind;
-    if (kind == UNKNOWN)
-        kind = gettid() == getpid() ? MAIN : OTHER;
-    return kind == MAIN;
+    cgrun_thread_kind = gettid() == getpid() ? CGRUN_THREAD_MAIN : CGRUN_THREAD_OTHER;
+    return cgrun_thread_kind;
 }
 
 void cgrun_set_thread_name(const char *name)

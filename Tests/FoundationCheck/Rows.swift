@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What has to arrive.
 
-import CGLib
+import CGio
 import Foundation
 import GRunLoop
 import GRunLoopFoundation

@@ -33,6 +33,8 @@ import CGLib
         case "timers-idle-tax": bench.timersIdleTax()
         case "idle-wakeups": bench.idleWakeUps()
         case "run-nowait": bench.runNoWait()
+        case "run-nowait-empty": bench.lookAgain()
+        case "run-nowait-observed": bench.runNoWaitObserved()
         case "fds-idle-tax": bench.descriptorsIdleTax()
         case "fds-active": bench.descriptorsActive(tokens: 100)
         case "fds-active-1": bench.descriptorsActive(tokens: 1)

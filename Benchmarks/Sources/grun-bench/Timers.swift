@@ -94,6 +94,15 @@ extension Bench {
     func runNoWait() {
         // As in GLib's: whoever looks, looks whether it is due.
         loop.add(GRunLoop.Timer(interval: .seconds(3600), repeats: true) { _ in }, forMode: .default)
+        lookAgain()
+    }
+
+    func runNoWaitObserved() {
+        loop.add(GRunLoop.Observer(activities: .beforeWaiting) { _, _ in }, forMode: .default)
+        lookAgain()
+    }
+
+    func lookAgain() {
         report(
             measure {
                 for _ in 0..<n { look() }

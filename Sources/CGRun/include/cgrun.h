@@ -11,6 +11,7 @@
 #include <semaphore.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/timerfd.h>
@@ -200,8 +201,19 @@ enum { CGRUN_MOST_FRUITLESS = 1000, CGRUN_LONGEST_STUCK = 1000000000 };
 int cgrun_main_queue_handle(void);
 /// Runs every block that is on the main queue now. Call it on the thread that the queue is bound to, and only there.
 void cgrun_main_queue_drain(void);
+// By another name: Swift's module Dispatch declares it with a type.
+extern char cgrun_main_queue[] __asm__("_dispatch_main_q") __attribute__((weak));
 /// The thread id that libdispatch has bound the main queue to; 0 where it is bound to none or cannot be told.
-uint32_t cgrun_main_queue_owner(void);
+static inline uint32_t cgrun_main_queue_owner(void)
+{
+    // dq_state: its low 32 bits hold the owner's thread id without the two lowest flag bits of the lock word. There is
+    // no public query, and a drain on any other thread ends the process.
+    enum { STATE_OFFSET = 56 };
+    uint32_t word = 0;
+    if (cgrun_main_queue != NULL)
+        memcpy(&word, cgrun_main_queue + STATE_OFFSET, sizeof word);
+    return word;
+}
 
 extern uint32_t cgrun_main_thread_id __attribute__((visibility("hidden")));
 /// The main thread, as libdispatch notes it.
@@ -209,6 +221,12 @@ static inline uint32_t cgrun_main_thread(void) { return cgrun_main_thread_id; }
 
 /// The same when this library was loaded.
 uint32_t cgrun_main_queue_owner_at_load(void);
+
+/// Whether libdispatch says that the caller is on the main queue.
+bool cgrun_is_on_main_queue(void);
+void cgrun_call_on_main_queue(void (*call)(void *context), void *context);
+/// After a time of the real clock, on a thread of libdispatch's.
+void cgrun_call_later(int64_t nanoseconds, void (*call)(void *context), void *context);
 
 // MARK: An async main
 
@@ -221,7 +239,8 @@ enum {
     /// It was given to libdispatch, for good.
     CGRUN_ASYNC_MAIN_LEFT
 };
-int cgrun_async_main_state(void);
+extern int cgrun_async_main __attribute__((visibility("hidden")));
+static inline int cgrun_async_main_state(void) { return __atomic_load_n(&cgrun_async_main, __ATOMIC_SEQ_CST); }
 /// Calls `tell` on the main thread when that is given to libdispatch. Returns the state now.
 int cgrun_watch_async_main(void (*tell)(void));
 /// Calls `drive` on the main thread when an async main first suspends. If it returns, the thread is given to
@@ -380,8 +399,16 @@ extern __thread void *cgrun_current_loop __attribute__((tls_model("initial-exec"
 static inline void *cgrun_get_current_loop(void) { return cgrun_current_loop; }
 static inline void cgrun_set_current_loop(void *loop) { cgrun_current_loop = loop; }
 
-/// Whether the calling thread is the process's main thread. Asked of the kernel once a thread.
-bool cgrun_is_main_thread(void);
+enum { CGRUN_THREAD_UNKNOWN, CGRUN_THREAD_MAIN, CGRUN_THREAD_OTHER };
+extern __thread int cgrun_thread_kind __attribute__((tls_model("initial-exec"), visibility("hidden")));
+int cgrun_find_thread_kind(void);
+/// Whether the calling thread is the process's main thread. Asked of the kernel once a thread; each iteration of a host
+/// asks up to seven times.
+static inline bool cgrun_is_main_thread(void)
+{
+    int kind = cgrun_thread_kind;
+    return (kind == CGRUN_THREAD_UNKNOWN ? cgrun_find_thread_kind() : kind) == CGRUN_THREAD_MAIN;
+}
 
 /// Sets and copies the calling thread's name, of which the system keeps 15 bytes; empty if it has none.
 void cgrun_set_thread_name(const char *name);

@@ -2,7 +2,6 @@
 // Whose a closure is, and where its actor lives: what Swift's runtime and libdispatch know.
 
 import CGRun
-import Dispatch
 
 extension Home: Belonging {
     /// Of an actor that the caller stands on.
@@ -76,7 +75,7 @@ extension Home: Belonging {
         // A child has one thread.
         if Fork.isChild { return .here }
         switch self {
-        case .mainActor where MainQueue.isGivenAway: return MainQueue.isMarked ? .here : .mainQueue
+        case .mainActor where MainQueue.isGivenAway: return cgrun_is_on_main_queue() ? .here : .mainQueue
         case .mainActor where cgrun_is_main_thread(): return .here
         case .mainActor: return ThreadLoops.main.isDead ? .nowhere : .thread(of: ThreadLoops.main)
         case .thread(let loop):
@@ -92,7 +91,10 @@ extension Home: Belonging {
         switch place {
         case .here: confined.empty()
         case .thread(let loop): loop.async { confined.letGo() }
-        case .mainQueue: DispatchQueue.main.async { confined.letGo() }
+        case .mainQueue:
+            let context = Unmanaged.passRetained(confined).toOpaque()
+            cgrun_call_on_main_queue(
+                { $0.map { Unmanaged<Confined>.fromOpaque($0).takeRetainedValue().letGo() } }, context)
         // What goes with it still there would come back here for ever.
         case .nowhere: confined.keep()
         }

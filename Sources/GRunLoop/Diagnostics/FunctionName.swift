@@ -35,7 +35,7 @@ enum FunctionName {
     private static func withoutDiscriminators(_ name: Substring) -> String {
         var result = ""
         var rest = name
-        while let middle = rest.firstRange(of: " in _"), let open = rest[..<middle.lowerBound].lastIndex(of: "("),
+        while let middle = range(of: " in _", in: rest), let open = rest[..<middle.lowerBound].lastIndex(of: "("),
             let close = rest[middle.upperBound...].firstIndex(of: ")")
         {
             result += rest[..<open] + rest[rest.index(after: open)..<middle.lowerBound]
@@ -58,6 +58,12 @@ enum FunctionName {
             rest = rest[end.upperBound...]
         }
         return name[...open] + labels + ")"
+    }
+
+    /// The standard library's own brings two more libraries into each process.
+    private static func range(of wanted: String, in text: Substring) -> Range<String.Index>? {
+        guard let start = text.indices.first(where: { text[$0...].hasPrefix(wanted) }) else { return nil }
+        return start..<text.index(start, offsetBy: wanted.count)
     }
 
     /// Where a text stands outside of all brackets.

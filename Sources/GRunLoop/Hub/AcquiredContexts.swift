@@ -12,6 +12,9 @@ struct AcquiredContexts {
     /// GLib holds it as long as it is pushed.
     private var pushed: OpaquePointer?
 
+    /// In which GIO completes, and by which a sleep is ended.
+    var first: OpaquePointer? { list.first?.context }
+
     /// Whether ``update(to:version:)`` would change anything.
     func isCurrent(_ version: Int) -> Bool {
         version == self.version && isComplete
@@ -44,7 +47,7 @@ struct AcquiredContexts {
 
     /// GIO operations that this thread starts from now on complete in the first of the contexts.
     mutating func pushThreadDefault() {
-        guard pushed == nil, let first = list.first?.context, !Contexts.isThreadDefault(first) else { return }
+        guard pushed == nil, let first, !Contexts.isThreadDefault(first) else { return }
         g_main_context_push_thread_default(first)
         pushed = first
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The end of a child process, as an item.
 
-import Dispatch
+import CGRun
 
 extension GRunLoop {
     /// A source that is performed once, when a child process has ended: a ``DescriptorSource`` whose descriptor is its
@@ -67,8 +67,16 @@ extension GRunLoop.DescriptorSource {
     /// while. It is asked again in a moment, which is the clock's whatever the loop's time is, and not in every pass.
     func waitForDebugger() {
         change(to: [])
-        DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(50)) { [weak self] in
-            self?.change(to: .readable)
-        }
+        let waiting = Unmanaged.passRetained(Waiting(source: self)).toOpaque()
+        cgrun_call_later(
+            50_000_000, { $0.map { Unmanaged<Waiting>.fromOpaque($0).takeRetainedValue().end() } }, waiting)
+    }
+
+    private final class Waiting {
+        private weak var source: GRunLoop.DescriptorSource?
+
+        init(source: GRunLoop.DescriptorSource) { self.source = source }
+
+        func end() { source?.change(to: .readable) }
     }
 }

@@ -7,7 +7,6 @@
 // (items 193 and 194).
 
 import CGRun
-import Dispatch
 import Glibc
 import Synchronization
 
@@ -36,19 +35,10 @@ enum MainQueue {
     private static let draining = Atomic(false)
     private static let saidLost = Atomic(false)
 
-    private static let ownMark: DispatchSpecificKey<Bool> = {
-        let key = DispatchSpecificKey<Bool>()
-        DispatchQueue.main.setSpecific(key: key, value: true)
-        return key
-    }()
-
     /// Whether the calling code runs on the main queue: on the main thread or, if the program gave that away, where
     /// libdispatch drains the queue. Checked before `MainActor.assumeIsolated`, which ends the process without a
     /// message.
-    static var isCurrent: Bool { cgrun_is_main_thread() || isMarked }
-
-    /// Whether libdispatch says so.
-    static var isMarked: Bool { DispatchQueue.getSpecific(key: ownMark) != nil }
+    static var isCurrent: Bool { cgrun_is_main_thread() || cgrun_is_on_main_queue() }
 
     /// Whether the main thread is not the queue's, or ceases to be at once.
     static var isGivenAway: Bool { cgrun_main_queue_owner() != cgrun_main_thread() || isLeft(cgrun_async_main_state()) }

@@ -100,7 +100,9 @@ extension GRunLoop {
     }
 
     /// Whether the host may sleep: that was told, and there is no idle work. Without the lock.
-    var mayHostSleep: Bool { isWaitTold && lock.withLock { !host.ambientMode.hasIdleWork } }
+    var mayHostSleep: Bool {
+        isWaitTold && lock.withLock { !host.ambient._withUnsafeGuaranteedRef { $0.hasIdleWork } }
+    }
 
     /// Whether afterWaiting is still to be sent. Only the loop's own thread writes it.
     var isWaitTold: Bool { host.toldMode != nil }

@@ -193,10 +193,10 @@ extension GRunLoop {
             // The lock was given up, last time or just now: whoever added a context meanwhile found no sleep to end.
             if frame.contexts.isOutdated(mode.contextsVersion) { acquireContextsLocked(frame, mode) }
             var until = deadline == .min ? deadline : wakeUpTimeLocked(frame, mode, deadline)
-            let contexts = frame.contexts.list
             // Other threads own every context of the run. If there is no descriptor to wake the loop either, it polls
             // every 50 ms.
-            if contexts.isEmpty, !canWakeItself() { until = min(until, time.addingSaturating(50_000_000)) }
+            let context = frame.contexts.first
+            if context == nil, !canWakeItself() { until = min(until, time.addingSaturating(50_000_000)) }
             let descriptors = mode.descriptors.watched
             // The sleep is ended by way of the first context or, if other threads own them all, of the loop's own
             // eventfd. A poll without waiting needs neither.
@@ -205,17 +205,17 @@ extension GRunLoop {
                     releaseKeptLocked(frame)
                     continue
                 }
-                let waker: Waker =
-                    contexts.isEmpty ? .descriptor(wakeDescriptor) : .context(contexts[0].context)
+                let waker = context.map(Waker.context) ?? .descriptor(wakeDescriptor)
                 sleep.begin(in: mode, wokenBy: waker, until: until)
                 markChange(CGRUN_RECORD_SLEEP)
             }
             let own = OwnDescriptors(
                 descriptors: descriptors, mainQueue: servesMainQueue ? MainQueue.handle : -1,
-                wake: contexts.isEmpty ? wakeDescriptor : -1)
+                wake: context == nil ? wakeDescriptor : -1)
             lock.unlock()
             frame.kept.drop()
-            let result = waitForEvents(poller, contexts, own: own, deadline: realDeadline(until))
+            // In place: a copy of the list would count references.
+            let result = waitForEvents(poller, &frame.contexts, own: own, deadline: realDeadline(until))
             lock.lock()
             markChange(CGRUN_RECORD_AWAKE)
             sleep.end()
@@ -364,8 +364,8 @@ extension GRunLoop {
 
 /// The frame of a sleeping loop.
 @inline(never) func waitForEvents(
-    _ poller: ContextPoller, _ contexts: [ServedContext], own: OwnDescriptors, deadline: Nanoseconds
+    _ poller: ContextPoller, _ contexts: inout AcquiredContexts, own: OwnDescriptors, deadline: Nanoseconds
 ) -> PollResult {
     defer { cgrun_keep_frame() }
-    return poller.poll(contexts, own: own, deadline: deadline)
+    return poller.poll(contexts.list, own: own, deadline: deadline)
 }

@@ -1,0 +1,24 @@
+// The first callback of a loop, in Swift; without one of these, the first line of the program.
+import CHello
+
+#if USE_GRUN
+    import GRunLoop
+    let peer = "grun"
+#elseif USE_FOUNDATION
+    import Foundation
+    let peer = "foundation"
+#else
+    let peer = "swiftfloor"
+#endif
+
+hello_begin(CommandLine.argc, CommandLine.unsafeArgv, peer)
+
+#if USE_GRUN
+    GRunLoop.main.async { hello_end() }
+    GRunLoop.main.runUntilStopped()
+#elseif USE_FOUNDATION
+    RunLoop.main.perform { hello_end() }
+    RunLoop.main.run()
+#else
+    hello_end()
+#endif
