@@ -37,6 +37,7 @@ extern long CFSetGetCount(Ref set);
 extern void CFSetGetValues(Ref set, Ref *values);
 extern void *CFRunLoopObserverCreate(Ref allocator, unsigned long activities, Bool8 repeats, long order,
                                      void (*callback)(void *, unsigned long, void *), void *context);
+extern void CFRunLoopRemoveObserver(void *loop, void *observer, Ref mode);
 extern void CFRunLoopObserverInvalidate(void *observer);
 extern void *CFRunLoopSourceCreate(Ref allocator, long order, void *context);
 extern void CFRunLoopRemoveSource(void *loop, void *source, Ref mode);
@@ -147,6 +148,12 @@ void *cgrun_guest_observer(unsigned long activities, bool is_first, void (*body)
         void *description;
     } context = {0, &callee, callee_copy, callee_free, NULL};
     return CFRunLoopObserverCreate(NULL, activities, true, is_first ? LONG_MIN : LONG_MAX, observer_called, &context);
+}
+
+void cgrun_guest_move_observer(void *loop, void *observer, const void *mode)
+{
+    CFRunLoopRemoveObserver(loop, observer, mode);
+    cgrun_guest_add_observer(loop, observer, mode);
 }
 
 void cgrun_guest_invalidate_observer(void *observer) { CFRunLoopObserverInvalidate(observer); }

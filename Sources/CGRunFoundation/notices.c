@@ -7,11 +7,14 @@
 #include "cgrun-foundation.h"
 
 #include <dlfcn.h>
+#include <limits.h>
 #include <link.h>
 #include <pthread.h>
 #include <stddef.h>
 
 typedef const void *Ref;
+
+extern long CFRunLoopObserverGetOrder(void *observer);
 
 static void wake_up(void *loop);
 static void perform_block(void *loop, Ref mode, void *block);
@@ -21,11 +24,12 @@ static void add_source(void *loop, void *source, Ref mode);
 static void add_common_mode(void *loop, Ref mode);
 static void signal_source(void *source);
 static void stop(void *loop);
+static unsigned char is_waiting(void *loop);
 static int32_t run(void *loop, Ref mode, double seconds, unsigned char returns_after_source);
 static void drain(void *message);
 
 // Up to RUN they are called by Foundation itself, through slots.
-enum { WAKE_UP, PERFORM_BLOCK, ADD_OBSERVER, ADD_TIMER, ADD_SOURCE, SIGNAL, STOP, RUN, ADD_COMMON_MODE, DRAIN, COUNT };
+enum { WAKE_UP, PERFORM_BLOCK, ADD_OBSERVER, ADD_TIMER, ADD_SOURCE, SIGNAL, STOP, RUN, ADD_COMMON_MODE, IS_WAITING, DRAIN, COUNT };
 
 static cgrun_slot_function functions[COUNT] = {
     [WAKE_UP] = {"CFRunLoopWakeUp", NULL, (void *)wake_up},
@@ -38,6 +42,7 @@ static cgrun_slot_function functions[COUNT] = {
     // All runs come through it.
     [RUN] = {"CFRunLoopRunSpecific", NULL, (void *)run},
     [ADD_COMMON_MODE] = {"CFRunLoopAddCommonMode", NULL, (void *)add_common_mode},
+    [IS_WAITING] = {"CFRunLoopIsWaiting", NULL, (void *)is_waiting},
     [DRAIN] = {"_dispatch_main_queue_callback_4CF", NULL, (void *)drain},
 };
 
@@ -60,6 +65,8 @@ static void perform_block(void *loop, Ref mode, void *block)
 static void add_observer(void *loop, void *observer, Ref mode)
 {
     ORIGINAL(ADD_OBSERVER, void (*)(void *, void *, Ref))(loop, observer, mode);
+    if (CFRunLoopObserverGetOrder(observer) == LONG_MAX)
+        notices.noticed(loop, CGRUN_NOTICE_LAST_OBSERVER, mode);
     notices.noticed(loop, CGRUN_NOTICE_OBSERVER, mode);
 }
 
@@ -87,11 +94,8 @@ static void signal_source(void *source)
     notices.noticed(NULL, CGRUN_NOTICE_SIGNAL, NULL);
 }
 
-static void stop(void *loop)
-{
-    ORIGINAL(STOP, void (*)(void *))(loop);
-    notices.noticed(loop, CGRUN_NOTICE_STOP, NULL);
-}
+static void stop(void *loop) { notices.stop(loop); }
+static unsigned char is_waiting(void *loop) { return notices.is_waiting(loop); }
 
 static int32_t run_original(void *loop, Ref mode, double seconds, unsigned char returns_after_source)
 {
@@ -126,6 +130,7 @@ void cgrun_guest_add_source(void *loop, void *source, const void *mode)
     ORIGINAL(ADD_SOURCE, void (*)(void *, void *, Ref))(loop, source, mode);
 }
 
+bool cgrun_guest_is_waiting(void *loop) { return ORIGINAL(IS_WAITING, unsigned char (*)(void *))(loop); }
 void cgrun_guest_stop(void *loop) { ORIGINAL(STOP, void (*)(void *))(loop); }
 void cgrun_guest_signal_source(void *source) { ORIGINAL(SIGNAL, void (*)(void *))(source); }
 

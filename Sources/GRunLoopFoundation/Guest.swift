@@ -19,6 +19,18 @@ final class Guest: @unchecked Sendable {
     /// Nil once it has ended.
     let modes = Mutex<[GRunLoop.Mode: GuestMode]?>([:])
 
+    let stops = Mutex(Stops())
+    let atomicWaiting = Atomic(false)
+    /// An observer has come that is to be the last one, as some of ours are.
+    let owesOrder = Atomic(false)
+
+    struct Stops {
+        /// The innermost run of Core Foundation's is a pass of ours.
+        var isInPass = false
+        /// It was told to stop then.
+        var isOwed = false
+    }
+
     private let uses = Atomic(0)
     private let atomicServed = Atomic(true)
 
@@ -30,10 +42,8 @@ final class Guest: @unchecked Sendable {
     var activities: [GuestActivity] = []
     /// In a run of Core Foundation's something was noticed that is its own affair until that run ends.
     var owesAfterRun = false
-    /// The innermost run of Core Foundation's is a pass of ours; read by other threads, too.
-    let isInPass = Atomic(false)
-    /// In a pass of ours Core Foundation was told to stop, which was meant for a run further out.
-    let owesStop = Atomic(false)
+    /// A pass of ours has taken a wake-up, perhaps, which was that of the limit of a run that is not known.
+    var owesWakeUp = false
     /// In a look something was noticed for which Core Foundation is to make another pass.
     var owesAfterLook = false
     /// How many things of ours were handled by our loop, which are nothing to whoever runs Core Foundation's.

@@ -34,7 +34,7 @@ final class GuestRun {
     /// Our loop has handled something in a wait of this run, which that has not been told yet; in this mode.
     var turnMode: GuestMode?
 
-    /// What ``Guest/isInPass`` is to be again.
+    /// Whether it is in a pass of ours.
     let isInPass: Bool
 
     init(seconds: Double, isInPass: Bool) { (self.seconds, self.isInPass) = (seconds, isInPass) }

@@ -55,6 +55,13 @@ final class GuestItems {
         if count == waiters.count { addPair(in: modes) }
     }
 
+    /// What was added since is not behind ours.
+    func moveBack(in modes: [GuestMode]) {
+        for mode in modes {
+            for observer in waiters + lookers { cgrun_guest_move_observer(address, observer, mode.name) }
+        }
+    }
+
     private func addPair(in modes: [GuestMode]) {
         let waits = UInt(CGRUN_GUEST_BEFORE_WAITING)
         let looks = UInt(CGRUN_GUEST_BEFORE_SOURCES | CGRUN_GUEST_EXIT)

@@ -19,8 +19,7 @@ extension Guest {
         // By itself it wakes nothing; but after a callback of Core Foundation's another pass would come.
         case CGRUN_NOTICE_SIGNAL: oweQuietly()
         case CGRUN_NOTICE_SOURCE: if loop.isCurrent { oweQuietly() }
-        case CGRUN_NOTICE_STOP:
-            if isInPass.load(ordering: .sequentiallyConsistent) { owesStop.store(true, ordering: .relaxed) }
+        case CGRUN_NOTICE_LAST_OBSERVER: owesOrder.store(true, ordering: .relaxed)
         default: break
         }
     }
@@ -74,6 +73,18 @@ extension Guest {
         }
         if isNext { loop.wakeUp() }
     }
+
+    /// Any thread, in the place of CFRunLoopStop: of a pass of ours nobody knows, so that what is meant is the run
+    /// further out.
+    func stop() {
+        stops.withLock {
+            cgrun_guest_stop(address)
+            if $0.isInPass { $0.isOwed = true }
+        }
+    }
+
+    /// Any thread: whether Core Foundation would say so, were it not our loop that sleeps.
+    var isWaiting: Bool { isServed && atomicWaiting.load(ordering: .relaxed) }
 
     /// The loop's thread: whether Core Foundation runs its loop, not for us.
     var isRunThere: Bool {

@@ -46,7 +46,7 @@ extension Guest {
         let finding = complete(mode)
         let hasObservers = mode.settleObservers()
         items?.withdrawTurn()
-        let isInOther = isInPass.exchange(true, ordering: .sequentiallyConsistent)
+        let isInOther = setInPass(true)
         activities.append(.pass(mode))
         var result = keepingOff { cgrun_guest_pass(address, mode.name) }
         // A mode without items is not run at all: nobody tells its observers, as notification queues have them, and
@@ -57,16 +57,29 @@ extension Guest {
             items?.withdrawKeeper()
         }
         activities.removeLast()
-        isInPass.store(isInOther, ordering: .sequentiallyConsistent)
+        owesWakeUp = true
         placeTurnAgain()
-        passOnStop()
+        endPass(isInOther)
         return result == CGRUN_GUEST_HANDLED
     }
 
-    /// The run that was to stop is the one further out, of which this pass is no part.
-    private func passOnStop() {
-        guard owesStop.exchange(false, ordering: .relaxed) else { return }
-        if activities.contains(where: { $0.run != nil }) || isRunThere { cgrun_guest_stop(address) }
+    /// What it was before.
+    @discardableResult private func setInPass(_ isInPass: Bool) -> Bool {
+        stops.withLock { stops in
+            defer { stops.isInPass = isInPass }
+            return stops.isInPass
+        }
+    }
+
+    private func endPass(_ isInOther: Bool) {
+        let isToStop = stops.withLock { stops in
+            defer { stops.isOwed = isInOther && stops.isOwed }
+            stops.isInPass = isInOther
+            return stops.isOwed
+        }
+        if isToStop, !isInOther, activities.contains(where: { $0.run != nil }) || isRunThere {
+            cgrun_guest_stop(address)
+        }
     }
 
     /// Core Foundation decides at the beginning of a run whether that serves the main queue: not in a drain of it. For
@@ -95,6 +108,7 @@ extension Guest {
         }
         setDrainingBack()
         activities.last?.run?.noteFirstPass()
+        if owesOrder.exchange(false, ordering: .relaxed) { items?.moveBack(in: watchedModes) }
     }
 
     // MARK: Core Foundation's runs
@@ -104,7 +118,7 @@ extension Guest {
         guard isActive else { return false }
         items?.withdrawTurn()
         modeToRun(name).map { _ = complete($0) }
-        activities.append(.run(GuestRun(seconds: seconds, isInPass: isInPass.exchange(false, ordering: .relaxed))))
+        activities.append(.run(GuestRun(seconds: seconds, isInPass: setInPass(false))))
         return true
     }
 
@@ -112,7 +126,7 @@ extension Guest {
     func left() {
         guard let run = activities.last?.run else { return }
         activities.removeLast()
-        isInPass.store(run.isInPass, ordering: .relaxed)
+        setInPass(run.isInPass)
         items?.withdrawTurn()
         guard isServed else { return letGoOfItems() }
         placeTurnAgain()
@@ -130,10 +144,16 @@ extension Guest {
         let run = activities.last?.run
         // It does not sleep before it has been told.
         guard run?.turnMode == nil else { return placeTurnAgain() }
+        if run == nil, owesWakeUp {
+            owesWakeUp = false
+            return cgrun_guest_wake_up(address)
+        }
         run?.noteFirstPass()
         activities.append(.wait(wait))
         prepareForRuns()
+        let wasWaiting = atomicWaiting.exchange(true, ordering: .relaxed)
         let isTurn = waitForTurn(wait, until: run?.limit ?? GRunLoop.distantFuture)
+        atomicWaiting.store(wasWaiting, ordering: .relaxed)
         activities.removeLast()
         lastTurn = .now
         if isTurn { takeTurn(in: mode) }

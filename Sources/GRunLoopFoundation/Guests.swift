@@ -41,6 +41,10 @@ enum Guests {
                         return Unmanaged.passRetained(guest).toOpaque()
                     },
                     left: { if let guest = $0 { Unmanaged<Guest>.fromOpaque(guest).takeRetainedValue().left() } },
+                    stop: { loop in
+                        if let guest = Guests.guest(of: loop) { guest.stop() } else { cgrun_guest_stop(loop) }
+                    },
+                    is_waiting: { Guests.guest(of: $0)?.isWaiting == true || cgrun_guest_is_waiting($0) },
                     drain: {
                         if GRunLoop.isForkedChild { return cgrun_guest_drain() }
                         GRunLoop.drainMainQueue(by: cgrun_guest_drain)

@@ -14,6 +14,8 @@ extension Rows {
         Row(name: "common-before-serve", check: commonBeforeServe),
         Row(name: "perform-in-dialog", check: performInDialog), Row(name: "wake-up-in-dialog", check: wakeUpInDialog),
         Row(name: "observer-performs", check: observerPerforms), Row(name: "stop-in-dialog", check: stopInDialog),
+        Row(name: "stops-in-dialog", check: stopsInDialog), Row(name: "is-waiting", check: isWaiting),
+        Row(name: "last-observer", check: lastObserver),
         Row(name: "serve-again-in-wait", check: serveAgainInWait), Row(name: "end-in-turn", check: endInTurn),
         Row(name: "mode-without-name", check: modeWithoutName), Row(name: "tokens-kept", check: tokensKept),
         Row(name: "thread-exits-in-wait", check: threadExitsInWait),
@@ -123,6 +125,92 @@ extension Rows {
         let figure = String(format: "ended by %.0f after %.1f ms", ends[1], ends[0])
         guard ends[1] == Double(CFRunLoopRunResult.stopped.rawValue), ends[0] > 59 else { return .fails(figure) }
         return ends[0] < 120 ? .holds(figure) : ends[0] < 1000 ? .late(figure) : .fails(figure)
+    }
+
+    /// Another thread stops the run around a dialog at any moment of the passes that the dialog's loop makes.
+    private static func stopsInDialog() -> Outcome {
+        let isOver = Atomic(false)
+        let stormed = DispatchSemaphore(value: 0)
+        nonisolated(unsafe) let loop = CFRunLoopGetMain()
+        DispatchQueue.global().async {
+            while !isOver.load(ordering: .relaxed) {
+                RunLoop.main.perform {}
+                CFRunLoopWakeUp(loop)
+                usleep(30)
+            }
+            stormed.signal()
+        }
+        let stopped: Int? = onMain(within: 30) { done in
+            nonisolated(unsafe) let far = farTimer(in: .default)
+            nonisolated(unsafe) var stopped = 0
+            for round in 0..<200 {
+                RunLoop.main.perform {
+                    DispatchQueue.global().async {
+                        usleep(UInt32(round * 17 % 2000))
+                        CFRunLoopStop(loop)
+                    }
+                    nonisolated(unsafe) let nested = g_main_loop_new(nil, 0)
+                    inGLib(after: 3) { g_main_loop_quit(nested) }
+                    g_main_loop_run(nested)
+                }
+                if run(.default, for: 1) == .stopped { stopped += 1 }
+            }
+            far.invalidate()
+            done(stopped)
+        }
+        isOver.store(true, ordering: .relaxed)
+        stormed.wait()
+        guard let stopped else { return .fails("never") }
+        return Outcome(stopped == 200, "\(stopped) of 200 runs stopped")
+    }
+
+    // MARK: What Core Foundation would say and do before it sleeps
+
+    /// Who wakes a loop only if it waits.
+    private static func isWaiting() -> Outcome {
+        final class Called: Sendable { let count = Atomic(0) }
+        let called = Called()
+        var context = CFRunLoopSourceContext()
+        context.info = Unmanaged.passUnretained(called).toOpaque()
+        context.perform = { object($0, Called.self).count.add(1, ordering: .relaxed) }
+        guard let source = CFRunLoopSourceCreate(nil, 0, &context), let loop = CFRunLoopGetMain() else {
+            return .fails("none")
+        }
+        CFRunLoopAddSource(loop, source, kCFRunLoopDefaultMode)
+        defer { withExtendedLifetime(called) { CFRunLoopSourceInvalidate(source) } }
+        nonisolated(unsafe) let (signal, wake) = (source, loop)
+        DispatchQueue.global().asyncAfter(deadline: .now() + 0.02) {
+            for _ in 0..<20 {
+                CFRunLoopSourceSignal(signal)
+                if CFRunLoopIsWaiting(wake) { CFRunLoopWakeUp(wake) }
+                usleep(10_000)
+            }
+        }
+        let _: Bool? = onMain { done in
+            _ = run(.default, for: 0.3)
+            done(true)
+        }
+        let count = called.count.load(ordering: .relaxed)
+        return Outcome(count >= 15, "\(count) of 20 signals")
+    }
+
+    /// An observer that is to be the last one before the sleep, and came after ours.
+    private static func lastObserver() -> Outcome {
+        let took: Double? = onMain { done in
+            nonisolated(unsafe) var first = Double.infinity
+            let start = milliseconds()
+            let before = CFRunLoopActivity.beforeWaiting.rawValue
+            let observer = CFRunLoopObserverCreateWithHandler(nil, before, true, .max) { _, _ in
+                first = min(first, milliseconds() - start)
+            }
+            CFRunLoopAddObserver(CFRunLoopGetMain(), observer, kCFRunLoopDefaultMode)
+            let far = farTimer(in: .default)
+            _ = run(.default, for: 0.3)
+            far.invalidate()
+            CFRunLoopObserverInvalidate(observer)
+            done(first)
+        }
+        return soon(took)
     }
 
     // MARK: What turns for nothing

@@ -58,8 +58,8 @@ typedef enum {
     CGRUN_NOTICE_COMMON_MODE,
     /// CFRunLoopSourceSignal; of which loop is not known, `loop` is NULL.
     CGRUN_NOTICE_SIGNAL,
-    /// CFRunLoopStop.
-    CGRUN_NOTICE_STOP,
+    /// CFRunLoopAddObserver of one that is to be the last of all.
+    CGRUN_NOTICE_LAST_OBSERVER,
 } cgrun_notice_kind;
 
 typedef struct {
@@ -68,6 +68,9 @@ typedef struct {
     /// Before a run that is not ours, of so many seconds. What is returned is given to `left` after it, unless NULL.
     void *(*entered)(void *loop, const void *mode, double seconds);
     void (*left)(void *guest);
+    /// In the place of CFRunLoopStop, and of CFRunLoopIsWaiting.
+    void (*stop)(void *loop);
+    bool (*is_waiting)(void *loop);
     /// Somebody is about to drain the main queue: calls cgrun_guest_drain() in its own way.
     void (*drain)(void);
 } cgrun_notices;
@@ -109,6 +112,7 @@ const void *cgrun_guest_copy_current_mode(void *loop);
 const void *cgrun_guest_copy_modes(void *loop);
 bool cgrun_guest_is_common(void *loop, const void *mode);
 void cgrun_guest_stop(void *loop);
+bool cgrun_guest_is_waiting(void *loop);
 void cgrun_guest_add_common_mode(void *loop, const void *mode);
 /// The word in which Core Foundation says that it drains the main queue, for the calling thread.
 intptr_t cgrun_guest_set_draining(intptr_t value);
@@ -117,6 +121,8 @@ intptr_t cgrun_guest_set_draining(intptr_t value);
 void *cgrun_guest_observer(unsigned long activities, bool is_first, void (*body)(void *info, unsigned long activity),
                            void *info);
 void cgrun_guest_add_observer(void *loop, void *observer, const void *mode);
+/// It becomes the last one of its order.
+void cgrun_guest_move_observer(void *loop, void *observer, const void *mode);
 void cgrun_guest_invalidate_observer(void *observer);
 /// A version-0 source, the caller's.
 void *cgrun_guest_source(void (*body)(void *info), void *info);
