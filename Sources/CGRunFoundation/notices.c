@@ -29,7 +29,10 @@ static int32_t run(void *loop, Ref mode, double seconds, unsigned char returns_a
 static void drain(void *message);
 
 // Up to RUN they are called by Foundation itself, through slots.
-enum { WAKE_UP, PERFORM_BLOCK, ADD_OBSERVER, ADD_TIMER, ADD_SOURCE, SIGNAL, STOP, RUN, ADD_COMMON_MODE, IS_WAITING, DRAIN, COUNT };
+enum {
+    WAKE_UP, PERFORM_BLOCK, ADD_OBSERVER, ADD_TIMER, ADD_SOURCE, SIGNAL, STOP, RUN,
+    ADD_COMMON_MODE, IS_WAITING, DRAIN, COUNT,
+};
 
 static cgrun_slot_function functions[COUNT] = {
     [WAKE_UP] = {"CFRunLoopWakeUp", NULL, (void *)wake_up},
