@@ -17,9 +17,9 @@ final class Guest: @unchecked Sendable {
     let address: UnsafeMutableRawPointer
     let isMain: Bool
     /// Nil once it has ended.
-    let modes = Mutex<[GRunLoop.Mode: GuestMode]?>([:])
+    let modes = Guarded<[GRunLoop.Mode: GuestMode]?>([:])
 
-    let stops = Mutex(Stops())
+    let stops = Guarded(Stops())
     let atomicWaiting = Atomic(false)
     /// An observer has come that is to be the last one, as some of ours are.
     let owesOrder = Atomic(false)

@@ -7,7 +7,7 @@ import Synchronization
 
 enum Guests {
     /// By the address of Core Foundation's loop.
-    private static let table = Mutex<[UInt: Guest]>([:])
+    private static let table = Guarded<[UInt: Guest]>([:])
     /// Objects that are loaded later are looked for now and then: this is how many there were.
     private static let loaded = Atomic<UInt64>(0)
     /// How many there are: a child of a fork may find the table locked, and a program that ended all has no need of it.
