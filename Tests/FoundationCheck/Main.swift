@@ -96,6 +96,11 @@ enum Outcome {
 
     init(_ holds: Bool, _ figure: String) { self = holds ? .holds(figure) : .fails(figure) }
 
+    /// In time, or only late.
+    init(_ isInTime: Bool, orLate comes: Bool, _ figure: String) {
+        self = isInTime ? .holds(figure) : comes ? .late(figure) : .fails(figure)
+    }
+
     var figure: String {
         switch self {
         case .holds(let figure), .late(let figure), .fails(let figure): figure
