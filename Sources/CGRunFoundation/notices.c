@@ -69,7 +69,7 @@ static void add_observer(void *loop, void *observer, Ref mode)
 {
     ORIGINAL(ADD_OBSERVER, void (*)(void *, void *, Ref))(loop, observer, mode);
     if (CFRunLoopObserverGetOrder(observer) == LONG_MAX)
-        notices.noticed(loop, CGRUN_NOTICE_LAST_OBSERVER, mode);
+        notices.noticed(loop, CGRUN_NOTICE_LAST_OBSERVER, NULL);
     notices.noticed(loop, CGRUN_NOTICE_OBSERVER, mode);
 }
 

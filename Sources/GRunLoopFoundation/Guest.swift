@@ -25,7 +25,7 @@ final class Guest: @unchecked Sendable {
     let owesOrder = Atomic(false)
 
     struct Stops {
-        /// The innermost run of Core Foundation's is a pass of ours.
+        /// The innermost of the activities is a pass of ours.
         var isInPass = false
         /// It was told to stop then.
         var isOwed = false
@@ -39,7 +39,9 @@ final class Guest: @unchecked Sendable {
     /// Nil before and after. As long as they are there, so is the guest.
     private(set) var items: GuestItems?
     /// What is under way on the stack, the innermost last.
-    var activities: [GuestActivity] = []
+    var activities: [GuestActivity] = [] {
+        didSet { stops.withLock { $0.isInPass = activities.last?.pass != nil } }
+    }
     /// In a run of Core Foundation's something was noticed that is its own affair until that run ends.
     var owesAfterRun = false
     /// A pass of ours has taken a wake-up, perhaps, which was that of the limit of a run that is not known.

@@ -34,10 +34,7 @@ final class GuestRun {
     /// Our loop has handled something in a wait of this run, which that has not been told yet; in this mode.
     var turnMode: GuestMode?
 
-    /// Whether it is in a pass of ours.
-    let isInPass: Bool
-
-    init(seconds: Double, isInPass: Bool) { (self.seconds, self.isInPass) = (seconds, isInPass) }
+    init(seconds: Double) { self.seconds = seconds }
 
     /// Core Foundation's limit counts from the first pass, after the observers of the entry.
     func noteFirstPass() {

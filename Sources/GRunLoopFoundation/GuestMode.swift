@@ -20,16 +20,12 @@ final class GuestMode: @unchecked Sendable {
     private let owesQuietly = Atomic(false)
     /// Observers were added: what they wait for comes only if the mode is run.
     private let owesObservers = Atomic(false)
-    private let atomicWatched = Atomic(false)
+    private let atomicEpoll = Atomic<Int32>(-1)
     /// It is common there, and could not be made so here: without a descriptor. Core Foundation waits in it itself.
     let lacksCommon = Atomic(false)
 
     // MARK: The loop's thread only
 
-    /// The mode's epoll; -1 as long as it is not known.
-    private(set) var epoll: Int32 = -1 {
-        didSet { atomicWatched.store(epoll >= 0, ordering: .relaxed) }
-    }
     /// Core Foundation waits for something else.
     var isHopeless = false
     private var descriptor: GRunLoop.DescriptorSource?
@@ -78,7 +74,13 @@ final class GuestMode: @unchecked Sendable {
 
     func settleQuietly() -> Bool { owesQuietly.exchange(false, ordering: .sequentiallyConsistent) }
 
-    var isWatched: Bool { atomicWatched.load(ordering: .relaxed) }
+    /// The mode's epoll; -1 as long as it is not known. Written by the loop's thread.
+    private(set) var epoll: Int32 {
+        get { atomicEpoll.load(ordering: .relaxed) }
+        set { atomicEpoll.store(newValue, ordering: .relaxed) }
+    }
+
+    var isWatched: Bool { epoll >= 0 }
 
     func oweObservers() { owesObservers.store(true, ordering: .relaxed) }
 
@@ -90,7 +92,7 @@ final class GuestMode: @unchecked Sendable {
     // MARK: The loop's thread
 
     /// Whether Core Foundation would not sleep.
-    var isReadable: Bool { epoll >= 0 && cgrun_descriptor_is_readable(epoll) }
+    var isReadable: Bool { isWatched && cgrun_descriptor_is_readable(epoll) }
 
     /// From now on the loop is woken when the epoll is readable.
     func watch(_ epoll: Int32, in loop: GRunLoop, serve: @escaping @Sendable (GuestMode) -> Void)

@@ -40,7 +40,7 @@ extension Guest {
     }
 
     private func find(_ mode: GuestMode) -> Finding {
-        if mode.epoll >= 0 { return isCommonHere(mode) ? .watched : .exhausted }
+        if mode.isWatched { return isCommonHere(mode) ? .watched : .exhausted }
         guard !mode.isHopeless, let items else { return .notAnEpoll }
         guard mode.mode == .default || modesThere().contains(mode.mode) else { return .absent }
         if cgrun_guest_is_common(address, mode.name) { mode.lacksCommon.store(true, ordering: .relaxed) }
@@ -82,7 +82,7 @@ extension Guest {
     }
 
     /// All that our loop waits for.
-    var watchedModes: [GuestMode] { modes.withLock { $0?.values.filter { $0.epoll >= 0 } ?? [] } }
+    var watchedModes: [GuestMode] { modes.withLock { $0?.values.filter(\.isWatched) ?? [] } }
 
     /// The mode that Core Foundation runs now; nil if none, or one that is not known.
     func currentMode() -> GuestMode? {

@@ -46,7 +46,6 @@ extension Guest {
         let finding = complete(mode)
         let hasObservers = mode.settleObservers()
         items?.withdrawTurn()
-        let isInOther = setInPass(true)
         activities.append(.pass(mode))
         var result = keepingOff { cgrun_guest_pass(address, mode.name) }
         // A mode without items is not run at all: nobody tells its observers, as notification queues have them, and
@@ -59,27 +58,18 @@ extension Guest {
         activities.removeLast()
         owesWakeUp = true
         placeTurnAgain()
-        endPass(isInOther)
+        passOnStop()
         return result == CGRUN_GUEST_HANDLED
     }
 
-    /// What it was before.
-    @discardableResult private func setInPass(_ isInPass: Bool) -> Bool {
-        stops.withLock { stops in
-            defer { stops.isInPass = isInPass }
-            return stops.isInPass
-        }
-    }
-
-    private func endPass(_ isInOther: Bool) {
+    /// The run that was to stop is the one further out, of which this pass is no part; a pass around it passes that on.
+    private func passOnStop() {
         let isToStop = stops.withLock { stops in
-            defer { stops.isOwed = isInOther && stops.isOwed }
-            stops.isInPass = isInOther
+            guard !stops.isInPass else { return false }
+            defer { stops.isOwed = false }
             return stops.isOwed
         }
-        if isToStop, !isInOther, activities.contains(where: { $0.run != nil }) || isRunThere {
-            cgrun_guest_stop(address)
-        }
+        if isToStop, activities.contains(where: { $0.run != nil }) || isRunThere { cgrun_guest_stop(address) }
     }
 
     /// Core Foundation decides at the beginning of a run whether that serves the main queue: not in a drain of it. For
@@ -118,15 +108,14 @@ extension Guest {
         guard isActive else { return false }
         items?.withdrawTurn()
         modeToRun(name).map { _ = complete($0) }
-        activities.append(.run(GuestRun(seconds: seconds, isInPass: setInPass(false))))
+        activities.append(.run(GuestRun(seconds: seconds)))
         return true
     }
 
     /// After it, also if it is not served any more.
     func left() {
-        guard let run = activities.last?.run else { return }
+        guard activities.last?.run != nil else { return }
         activities.removeLast()
-        setInPass(run.isInPass)
         items?.withdrawTurn()
         guard isServed else { return letGoOfItems() }
         placeTurnAgain()
@@ -191,7 +180,7 @@ extension Guest {
         }
         // What its observers have noted is all ahead in this pass; but what observers are added for comes in the next.
         if let mode = activities.last?.pass, !mode.hasOwedObservers { mode.settle() }
-        guard isRunThere, let mode = currentMode(), mode.epoll >= 0 else { return }
+        guard isRunThere, let mode = currentMode(), mode.isWatched else { return }
         let now = ContinuousClock.now
         guard now > lastTurn + loop.timeSlice else { return }
         let (handled, own) = (loop.handledCount, ownHandled)
