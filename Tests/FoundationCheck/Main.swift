@@ -50,20 +50,25 @@ func object<Object: AnyObject>(_ data: UnsafeMutableRawPointer?, _ type: Object.
     return Unmanaged<Object>.fromOpaque(data).takeUnretainedValue()
 }
 
+/// A closure that C keeps.
 final class Body {
     let call: () -> Void
     init(_ call: @escaping () -> Void) { self.call = call }
 }
 
-/// Calls `body` on the main thread, in a callback of GLib's own, as a GTK signal handler is.
-func inGLib(after wait: UInt32 = 0, _ body: @escaping @Sendable () -> Void) {
-    g_timeout_add_full(
-        0, wait,
+/// Calls `body` once, in a callback of GLib's own, as a GTK signal handler is, on the thread of that context; nil is
+/// that of the main one.
+func inGLib(of context: OpaquePointer? = nil, after wait: UInt32 = 0, _ body: @escaping @Sendable () -> Void) {
+    let source = g_timeout_source_new(wait)
+    g_source_set_callback(
+        source,
         {
             object($0, Body.self).call()
             return 0
         }, Unmanaged.passRetained(Body(body)).toOpaque(),
         { Unmanaged.passUnretained(object($0, Body.self)).release() })
+    g_source_attach(source, context)
+    g_source_unref(source)
 }
 
 /// What the main thread uses of a processor.

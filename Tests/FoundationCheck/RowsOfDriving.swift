@@ -25,11 +25,7 @@ extension Rows {
     static let earlyMode = RunLoop.Mode(rawValue: "common before it was served")
 
     private static func commonBeforeServe() -> Outcome {
-        let counts: Counts? = onMain { done in done(shared(earlyMode)) }
-        guard let counts else { return .fails("never returned") }
-        let served = [counts.ours, counts.glib, counts.queued]
-        guard served.allSatisfy({ $0 > 0 }), counts.took >= 299 else { return .fails(counts.figure) }
-        return served.allSatisfy { $0 >= 15 } && counts.took < 330 ? .holds(counts.figure) : .late(counts.figure)
+        allServed(onMain { done in done(shared(earlyMode)) })
     }
 
     // MARK: A loop of GLib's in a callout of Foundation's run
@@ -41,11 +37,11 @@ extension Rows {
         begin { g_main_loop_quit(nested) }
         inGLib(after: 1000) { g_main_loop_quit(nested) }
         g_main_loop_run(nested)
-        // It is held: the timeout comes when the loop is over.
+        // It is never let go: the timeout comes when it is over.
         return milliseconds() - start
     }
 
-    /// In a block of a run of Foundation's, of half a second.
+    /// In a block of a run of Foundation's, of two seconds at most.
     private static func inRun(_ body: @escaping @Sendable () -> Double) -> Double? {
         onMain { done in
             nonisolated(unsafe) var took = Double.infinity
@@ -72,27 +68,18 @@ extension Rows {
 
     /// A version-0 source of another thread's, in a dialog of a block that another thread has performed in a wait.
     private static func wakeUpInDialog() -> Outcome {
-        final class Called: @unchecked Sendable { let body = Mutex<(@Sendable () -> Void)?>(nil) }
-        let called = Called()
-        var context = CFRunLoopSourceContext()
-        context.info = Unmanaged.passUnretained(called).toOpaque()
-        context.perform = { object($0, Called.self).body.withLock { $0 }?() }
-        guard let source = CFRunLoopSourceCreate(nil, 0, &context), let loop = CFRunLoopGetMain() else {
-            return .fails("none")
-        }
-        CFRunLoopAddSource(loop, source, kCFRunLoopDefaultMode)
-        defer { withExtendedLifetime(called) { CFRunLoopSourceInvalidate(source) } }
-        nonisolated(unsafe) let (signal, wake) = (source, loop)
+        let source = MainSource()
+        defer { source.invalidate() }
         let took: Double? = onMain { done in
             nonisolated(unsafe) var took = Double.infinity
             let far = farTimer(in: .default)
             DispatchQueue.global().asyncAfter(deadline: .now() + 0.02) {
                 RunLoop.main.perform {
                     took = dialog { quit in
-                        called.body.withLock { $0 = quit }
+                        source.call(quit)
                         DispatchQueue.global().asyncAfter(deadline: .now() + 0.02) {
-                            CFRunLoopSourceSignal(signal)
-                            CFRunLoopWakeUp(wake)
+                            source.signal()
+                            source.wakeLoop()
                         }
                     }
                     CFRunLoopStop(CFRunLoopGetMain())
@@ -168,21 +155,13 @@ extension Rows {
 
     /// Who wakes a loop only if it waits.
     private static func isWaiting() -> Outcome {
-        final class Called: Sendable { let count = Atomic(0) }
-        let called = Called()
-        var context = CFRunLoopSourceContext()
-        context.info = Unmanaged.passUnretained(called).toOpaque()
-        context.perform = { object($0, Called.self).count.add(1, ordering: .relaxed) }
-        guard let source = CFRunLoopSourceCreate(nil, 0, &context), let loop = CFRunLoopGetMain() else {
-            return .fails("none")
-        }
-        CFRunLoopAddSource(loop, source, kCFRunLoopDefaultMode)
-        defer { withExtendedLifetime(called) { CFRunLoopSourceInvalidate(source) } }
-        nonisolated(unsafe) let (signal, wake) = (source, loop)
+        let count = Atomic(0)
+        let source = MainSource { count.add(1, ordering: .relaxed) }
+        defer { source.invalidate() }
         DispatchQueue.global().asyncAfter(deadline: .now() + 0.02) {
             for _ in 0..<20 {
-                CFRunLoopSourceSignal(signal)
-                if CFRunLoopIsWaiting(wake) { CFRunLoopWakeUp(wake) }
+                source.signal()
+                if source.isLoopWaiting { source.wakeLoop() }
                 usleep(10_000)
             }
         }
@@ -190,8 +169,8 @@ extension Rows {
             _ = run(.default, for: 0.3)
             done(true)
         }
-        let count = called.count.load(ordering: .relaxed)
-        return Outcome(count >= 15, orLate: count > 0, "\(count) of 20 signals")
+        let called = count.load(ordering: .relaxed)
+        return Outcome(called >= 15, orLate: called > 0, "\(called) of 20 signals")
     }
 
     /// An observer that is to be the last one before the sleep, and came after ours.

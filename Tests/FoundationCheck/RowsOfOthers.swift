@@ -27,19 +27,19 @@ extension Rows {
 
     /// A source that is signalled on another thread, which wakes the loop.
     static func versionZero() -> Outcome {
-        let called = Called()
-        var context = CFRunLoopSourceContext()
-        context.info = Unmanaged.passUnretained(called).toOpaque()
-        context.perform = { object($0, Called.self).call() }
-        guard let source = CFRunLoopSourceCreate(nil, 0, &context), let loop = CFRunLoopGetMain() else {
-            return Outcome(false, "none")
+        signalled(500) { source in
+            source.signal()
+            source.wakeLoop()
         }
-        CFRunLoopAddSource(loop, source, kCFRunLoopDefaultMode)
-        defer { withExtendedLifetime(called) { CFRunLoopSourceInvalidate(source) } }
-        return measured(500) { done in
-            called.body.withLock { $0 = done }
-            CFRunLoopSourceSignal(source)
-            CFRunLoopWakeUp(loop)
+    }
+
+    /// So often: what `signal` does has the source called.
+    static func signalled(_ count: Int, _ signal: (MainSource) -> Void) -> Outcome {
+        let source = MainSource()
+        defer { source.invalidate() }
+        return measured(count) { done in
+            source.call(done)
+            signal(source)
         }
     }
 
@@ -240,20 +240,10 @@ extension Rows {
         let fired = Atomic(0)
         let signalled = Atomic(0)
         let seen = Atomic(0)
-        final class Signalled: @unchecked Sendable { var body: () -> Void = {} }
-        let target = Signalled()
-        target.body = {
+        let source = MainSource {
             seen.store(signalled.load(ordering: .sequentiallyConsistent), ordering: .sequentiallyConsistent)
         }
-        var context = CFRunLoopSourceContext()
-        context.info = Unmanaged.passUnretained(target).toOpaque()
-        context.perform = { object($0, Signalled.self).body() }
-        guard let source = CFRunLoopSourceCreate(nil, 0, &context), let loop = CFRunLoopGetMain() else {
-            return Outcome(false, "none")
-        }
-        CFRunLoopAddSource(loop, source, kCFRunLoopDefaultMode)
-        defer { withExtendedLifetime(target) { CFRunLoopSourceInvalidate(source) } }
-        nonisolated(unsafe) let (signal, wake) = (source, loop)
+        defer { source.invalidate() }
         let outstanding = Atomic(0)
         DispatchQueue.concurrentPerform(iterations: threads) { thread in
             for index in 0..<(total / threads) {
@@ -275,8 +265,8 @@ extension Rows {
                     RunLoop.main.add(timer, forMode: index % 8 == 0 ? .common : .default)
                 default:
                     signalled.add(1, ordering: .sequentiallyConsistent)
-                    CFRunLoopSourceSignal(signal)
-                    CFRunLoopWakeUp(wake)
+                    source.signal()
+                    source.wakeLoop()
                 }
             }
         }

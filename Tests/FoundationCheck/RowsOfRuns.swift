@@ -106,33 +106,8 @@ extension Rows {
 
     // MARK: Signals
 
-    /// As often as it is wanted: what `signal` does with a source and the main loop has the source called.
-    private static func signalled(
-        _ signal: @escaping @Sendable (CFRunLoopSource, CFRunLoop) -> Void
-    ) -> Outcome {
-        final class Called: @unchecked Sendable { let body = Mutex<(@Sendable () -> Void)?>(nil) }
-        let called = Called()
-        var context = CFRunLoopSourceContext()
-        context.info = Unmanaged.passUnretained(called).toOpaque()
-        context.perform = { object($0, Called.self).body.withLock { $0 }?() }
-        nonisolated(unsafe) let loop = CFRunLoopGetMain()
-        nonisolated(unsafe) let source = CFRunLoopSourceCreate(nil, 0, &context)
-        guard let loop, let source else { return .fails("none") }
-        CFRunLoopAddSource(loop, source, kCFRunLoopDefaultMode)
-        defer { withExtendedLifetime(called) { CFRunLoopSourceInvalidate(source) } }
-        return measured(100) { done in
-            called.body.withLock { $0 = done }
-            signal(source, loop)
-        }
-    }
-
     /// On the loop's own thread, in a callback of GLib's: nobody wakes the loop.
-    static func signalAlone() -> Outcome {
-        signalled { source, _ in
-            nonisolated(unsafe) let source = source
-            inGLib { CFRunLoopSourceSignal(source) }
-        }
-    }
+    static func signalAlone() -> Outcome { signalled(100) { source in inGLib { source.signal() } } }
 
     // MARK: Objects that are loaded later
 
@@ -153,9 +128,9 @@ extension Rows {
         defer { dlclose(library) }
         let before = perform()
         guard before.holds else { return before }
-        return signalled { source, loop in
-            CFRunLoopSourceSignal(source)
-            wakeUp(loop)
+        return signalled(100) { source in
+            source.signal()
+            source.wakeLoop(by: wakeUp)
         }
     }
 
@@ -220,11 +195,15 @@ extension Rows {
     }
 
     static func lateCommonMode() -> Outcome {
-        let counts: Counts? = onMain { done in
-            let mode = newMode()
-            CFRunLoopAddCommonMode(CFRunLoopGetMain(), name(of: mode))
-            done(shared(mode))
-        }
+        allServed(
+            onMain { done in
+                let mode = newMode()
+                CFRunLoopAddCommonMode(CFRunLoopGetMain(), name(of: mode))
+                done(shared(mode))
+            })
+    }
+
+    static func allServed(_ counts: Counts?) -> Outcome {
         guard let counts else { return .fails("never returned") }
         let served = [counts.ours, counts.glib, counts.queued]
         guard served.allSatisfy({ $0 > 0 }), counts.took >= 299 else { return .fails(counts.figure) }
@@ -529,18 +508,4 @@ func onWorker<Value: Sendable>(
         ready.signal()
     }.start()
     return ready.wait(timeout: .now() + limit) == .success ? result.withLock { $0 } : nil
-}
-
-/// Calls `body` once, in a callback of GLib's, on the thread of that context.
-func inGLib(of context: OpaquePointer?, after wait: UInt32, _ body: @escaping @Sendable () -> Void) {
-    let source = g_timeout_source_new(wait)
-    g_source_set_callback(
-        source,
-        {
-            object($0, Body.self).call()
-            return 0
-        }, Unmanaged.passRetained(Body(body)).toOpaque(),
-        { Unmanaged.passUnretained(object($0, Body.self)).release() })
-    g_source_attach(source, context)
-    g_source_unref(source)
 }

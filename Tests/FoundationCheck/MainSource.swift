@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// A version-0 source of Core Foundation's, in the default mode of the main loop.
+
+import CoreFoundation
+import Synchronization
+
+final class MainSource: @unchecked Sendable {
+    private let body = Mutex<@Sendable () -> Void>({})
+    private let loop = CFRunLoopGetMain()
+    private var source: CFRunLoopSource?
+
+    init(_ body: @escaping @Sendable () -> Void = {}) {
+        var context = CFRunLoopSourceContext()
+        context.info = Unmanaged.passUnretained(self).toOpaque()
+        context.perform = { object($0, MainSource.self).body.withLock { $0 }() }
+        source = CFRunLoopSourceCreate(nil, 0, &context)
+        call(body)
+        CFRunLoopAddSource(loop, source, kCFRunLoopDefaultMode)
+    }
+
+    /// From now on that is what is called.
+    func call(_ body: @escaping @Sendable () -> Void) { self.body.withLock { $0 = body } }
+
+    /// It is called no more, and may go.
+    func invalidate() { CFRunLoopSourceInvalidate(source) }
+
+    // MARK: Any thread
+
+    func signal() { CFRunLoopSourceSignal(source) }
+    func wakeLoop(by wakeUp: (CFRunLoop) -> Void = { CFRunLoopWakeUp($0) }) { loop.map(wakeUp) }
+    var isLoopWaiting: Bool { CFRunLoopIsWaiting(loop) }
+}
