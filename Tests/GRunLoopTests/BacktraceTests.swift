@@ -20,6 +20,7 @@ import Testing
             loop.perform { note("block") }
             loop.source { note("source") }.signal()
             loop.after(.zero) { note("timer") }
+            loop.perform(after: .zero) { note("delayed perform") }
             let pipe = Pipe()
             let descriptor = GRunLoop.DescriptorSource(descriptor: pipe.readEnd) { _, _ in
                 pipe.drain()
@@ -30,7 +31,8 @@ import Testing
             for _ in 0..<4 { loop.run(for: .zero) }
             let expected = [
                 "observer": "callOutToObserver", "block": "callOutToBlock", "source": "callOutToSource",
-                "timer": "callOutToTimer", "descriptor": "callOutToDescriptorSource",
+                "timer": "callOutToTimer", "delayed perform": "callOutToPerform",
+                "descriptor": "callOutToDescriptorSource",
             ]
             for (name, function) in expected {
                 let frames = try #require(found.value[name], "\(name) was not called")

@@ -228,4 +228,46 @@ private func callEverything(_ loop: GRunLoop) {
                 trace.lines == ["first", "first released", "second", "second released", "third", "third released"])
         }
     }
+
+    @Test(
+        "item 196: and when what a delayed perform has captured goes: called, cancelled, or neither",
+        arguments: [[.default], [.common], ["one", .default]] as [[GRunLoop.Mode]])
+    func capturedByDelayedPerforms(names: [GRunLoop.Mode]) async throws {
+        let trace = Recorder()
+        try await onFreshThread { loop in
+            var performs: [GRunLoop.DelayedPerform] = []
+            func enqueue(_ name: String) {
+                let witness = Witness {
+                    useEverything(loop)
+                    trace("\(name) released")
+                }
+                performs.append(
+                    loop.perform(after: .zero, inModes: names) { withExtendedLifetime(witness) { trace(name) } })
+            }
+            for name in ["first", "cancelled", "second"] { enqueue(name) }
+            loop.cancelPerform(performs[1])
+            #expect(trace.take() == ["cancelled released"])
+            loop.run(for: .zero)
+            #expect(trace.take() == ["first", "first released", "second", "second released"])
+            // A batch that a nested run has listed.
+            loop.perform(after: .zero, inModes: names) { loop.run(for: .zero) }
+            for name in ["third", "fourth"] { enqueue(name) }
+            loop.run(for: .zero)
+            #expect(trace.take() == ["third", "third released", "fourth", "fourth released"])
+            loop.perform(after: .zero, inModes: names) { loop.cancelPerforms(target: trace) }
+            let witness = Shared<Witness?>(
+                Witness {
+                    useEverything(loop)
+                    trace("by its target")
+                })
+            loop.perform(after: .zero, inModes: names, target: trace) { [object = witness.value] in
+                withExtendedLifetime(object) {}
+            }
+            witness.value = nil
+            loop.run(for: .zero)
+            #expect(trace.take() == ["by its target"])
+            enqueue("left")
+        }
+        #expect(trace.lines == ["left released"])
+    }
 }

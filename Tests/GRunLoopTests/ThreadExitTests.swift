@@ -60,6 +60,19 @@ import Testing
         #expect(fires.value == (repeats ? 2 : 1) && !timer.isValid)
     }
 
+    @Test("a delayed perform whose closure leaves is over, and the others of its loop are let go")
+    func leavesInAPerform() async throws {
+        let worker = try GRunLoop.Thread(name: "leaves in a perform")
+        let trace = Recorder()
+        worker.loop.async {
+            let witness = Witness { trace("released") }
+            worker.loop.perform(after: .seconds(60)) { withExtendedLifetime(witness) { trace("never") } }
+            worker.loop.perform(after: .zero, inModes: [.common]) { pthread_exit(nil) }
+        }
+        await worker.waitUntilEnded()
+        #expect(trace.lines == ["released"])
+    }
+
     @Test("who starts one that leaves in its set-up gets a thread that has ended")
     func leavesInSetUp() async throws {
         let started = Flag()

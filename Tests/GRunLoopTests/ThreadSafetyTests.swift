@@ -85,7 +85,7 @@ import Testing
                 ("limitDate", { $0.limitDate(forMode: "here") == nil }),
                 ("run(mode:before:)", { $0.run(until: GRunLoop.distantFuture) == () }),
                 ("run(mode:before:)", { $0.run() == () }),
-                ("perform(after:)", { $0.perform(after: .zero) { ran.increment() } == () }),
+                ("perform(after:)", { ($0.perform(after: .zero) { ran.increment() }, true).1 }),
                 ("perform(order:)", { $0.perform(order: 0, inModes: ["here"]) { ran.increment() } == () }),
                 ("startTracing", { $0.startTracing(GRunLoop.Trace()) == () }),
             ]

@@ -55,6 +55,7 @@ private final class Callee: Forwarder, @unchecked Sendable {
             loop.keepAlive()
             let timer = loop.after(.milliseconds(2)) { work(for: .milliseconds(1)) }
             timer.label = "autosave"
+            loop.perform(after: .milliseconds(2)) { work(for: .milliseconds(1)) }
             loop.perform { work(for: .milliseconds(10)) }
             loop.on(.beforeWaiting, repeats: false) { _ in }
             let source = loop.source {}
@@ -75,6 +76,9 @@ private final class Callee: Forwarder, @unchecked Sendable {
             // The block has taken longer than the timer was to wait.
             #expect(fires[0].late >= 7_000_000 && fires[0].late < 1_000_000_000)
             #expect(picture.items[fires[0].item].detail == "fires once")
+            let performs = picture.callouts(mine, "timer")
+            #expect(performs.count == 1 && performs[0].late >= 7_000_000 && performs[0].late < 1_000_000_000)
+            #expect(performs.allSatisfy { picture.items[$0.item].calls?.contains("callouts()") == true })
             #expect(picture.callouts(mine, "source", label: "the source").count == 1)
             #expect(picture.callouts(mine, "observer").count == 1)
             let runs = mine.spans.filter { $0.kind == .run }

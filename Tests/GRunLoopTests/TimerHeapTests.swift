@@ -7,10 +7,41 @@ import Testing
 @testable import GRunLoop
 
 @Suite("The heap of timers") struct TimerHeapTests {
-    /// A mode, and what its heap must answer: an array of all timers, sorted by deadline and addition.
+    /// What can be in a heap, with what tells it from everything else.
+    private enum Item: Hashable {
+        case timer(GRunLoop.Timer)
+        case perform(GRunLoop.DelayedPerform)
+
+        init(_ member: TimerHeap.Member, in mode: ModeState) {
+            self =
+                switch member {
+                case .timer(let timer): .timer(timer)
+                case .perform(let key, _): .perform(GRunLoop.DelayedPerform(mode: mode.number, key: key))
+                }
+        }
+
+        var timer: GRunLoop.Timer? { if case .timer(let timer) = self { timer } else { nil } }
+
+        static func == (left: Item, right: Item) -> Bool {
+            switch (left, right) {
+            case (.timer(let left), .timer(let right)): left === right
+            case (.perform(let left), .perform(let right)): left == right
+            default: false
+            }
+        }
+
+        func hash(into hasher: inout Hasher) {
+            switch self {
+            case .timer(let timer): hasher.combine(ObjectIdentifier(timer))
+            case .perform(let perform): hasher.combine(perform)
+            }
+        }
+    }
+
+    /// A mode, and what its heap must answer: an array of everything, sorted by deadline and addition.
     private final class Model {
         struct Entry {
-            var timer: GRunLoop.Timer
+            var item: Item
             var deadline: Nanoseconds
             var slack: Nanoseconds
             var addition: Int
@@ -27,6 +58,8 @@ import Testing
 
         private var additions = 0
         private var firing: [GRunLoop.Timer] = []
+        /// Of performs that are over.
+        private(set) var gone: [GRunLoop.DelayedPerform] = []
         var random: SeededRandom
 
         func add(_ timer: GRunLoop.Timer) {
@@ -34,46 +67,115 @@ import Testing
             note(timer)
         }
 
-        func remove(at index: Int) -> GRunLoop.Timer {
-            let timer = entries.remove(at: index).timer
-            mode.remove(timer)
-            return timer
+        func addPerform(at deadline: Nanoseconds) {
+            let name = Shared(GRunLoop.DelayedPerform.none)
+            let called = self.called
+            let perform = mode.insert({ called.value = name.value }, at: deadline, isCommon: false)
+            name.value = perform
+            note(.perform(perform), deadline, slack: 0)
         }
 
-        /// What the loop does when a timer's date or tolerance is set: out, and in again.
+        /// What the last closure was that was called.
+        private let called = Shared(GRunLoop.DelayedPerform.none)
+
+        @discardableResult func remove(at index: Int) -> Item {
+            let item = entries.remove(at: index).item
+            switch item {
+            case .timer(let timer): mode.remove(timer)
+            case .perform(let perform): end(perform, mode.remove(perform.key))
+            }
+            return item
+        }
+
+        private func end(_ perform: GRunLoop.DelayedPerform, _ occupant: TimerHeap.Occupant?) {
+            guard case .perform(let body) = occupant else {
+                Issue.record("no closure is there")
+                return
+            }
+            call(body, of: perform)
+            gone.append(perform)
+        }
+
+        /// It is the one that was added.
+        private func call(_ body: TimerSlots.Body, of perform: GRunLoop.DelayedPerform) {
+            called.value = .none
+            body()
+            #expect(called.value == perform)
+        }
+
+        /// What the loop does when a timer's date or tolerance is set: out, and in again. What the program has no
+        /// reference to does not change.
         func change(at index: Int, _ change: (GRunLoop.Timer) -> Void) {
-            let timer = entries.remove(at: index).timer
+            guard let timer = entries[index].item.timer, !isStandIn(timer) else { return }
+            entries.remove(at: index)
             mode.takeOut(timer)
             change(timer)
             mode.heap.insert(timer, in: mode)
             note(timer)
         }
 
+        /// What the loop does when a perform is to be in a further mode: a timer of the same date has its turn.
+        func replace(at index: Int) {
+            guard case .perform(let perform) = entries[index].item else { return }
+            let timer = mode.replace(perform.key) { deadline, body in
+                self.call(body, of: perform)
+                return GRunLoop.Timer(date: deadline, period: 0, tolerance: .zero, at: deadline) { _ in }
+            }
+            entries[index].item = .timer(timer)
+            standIns[perform] = timer
+        }
+
+        private var standIns: [GRunLoop.DelayedPerform: GRunLoop.Timer] = [:]
+
+        func isStandIn(_ timer: GRunLoop.Timer) -> Bool { standIns.values.contains { $0 === timer } }
+
+        /// A timer may have taken the place of a perform that has its turn.
+        private func now(_ item: Item) -> Item {
+            guard case .perform(let perform) = item, let timer = standIns[perform] else { return item }
+            return .timer(timer)
+        }
+
         /// Fires a batch as a pass does, and compares each turn with a list that was made at first. `change` is called
         /// in each turn, with the depth of the batch.
         func fireBatch(by limit: Nanoseconds, depth: Int = 0, _ comment: Comment, change: (Model, Int) -> Void) {
-            var turns = entries.prefix { $0.deadline <= limit }.map(\.timer)[...]
-            let canFire = { (timer: GRunLoop.Timer) in
-                timer.isValidLocked && timer.isIn(self.mode) && timer.dates.deadline <= limit
+            var turns = entries.prefix { $0.deadline <= limit }.map(\.item)[...]
+            let canFire = { (item: Item) in
+                guard let timer = self.now(item).timer else { return self.entries.contains { $0.item == item } }
+                return timer.isValidLocked && timer.isIn(self.mode) && timer.dates.deadline <= limit
                     && !self.firing.contains { $0 === timer }
             }
             let outer = mode.heap.beginBatch(by: limit)
-            while let timer = mode.heap.nextOfBatch(in: mode)?.takeUnretainedValue() {
-                guard canFire(timer) else { continue }
-                while let next = turns.first, !canFire(next) { turns.removeFirst() }
-                #expect(turns.popFirst() === timer, comment)
-                mode.takeOut(timer)
-                entries.removeAll { $0.timer === timer }
-                firing.append(timer)
-                change(self, depth)
-                firing.removeLast()
-                if Bool.random(using: &random) {
-                    mode.remove(timer)
-                } else {
-                    // It repeats.
-                    timer.dates.deadline += 10_000_000
-                    mode.heap.insert(timer, in: mode)
-                    note(timer)
+            var body: TimerSlots.Body?
+            while let turn = mode.heap.nextOfBatch(in: mode, &body) {
+                switch turn {
+                case .timer(let reference):
+                    let timer = reference.takeUnretainedValue()
+                    guard canFire(.timer(timer)) else { continue }
+                    while let next = turns.first, !canFire(next) { turns.removeFirst() }
+                    #expect(turns.popFirst().map(now) == .timer(timer), comment)
+                    mode.takeOut(timer)
+                    entries.removeAll { $0.item == .timer(timer) }
+                    firing.append(timer)
+                    change(self, depth)
+                    firing.removeLast()
+                    if Bool.random(using: &random) || isStandIn(timer) {
+                        mode.remove(timer)
+                    } else {
+                        // It repeats.
+                        timer.dates.deadline += 10_000_000
+                        mode.heap.insert(timer, in: mode)
+                        note(timer)
+                    }
+                case .perform(let key, let due):
+                    let perform = GRunLoop.DelayedPerform(mode: mode.number, key: key)
+                    while let next = turns.first, !canFire(next) { turns.removeFirst() }
+                    let entry = entries.first { $0.item == .perform(perform) }
+                    #expect(turns.popFirst() == entry?.item && due == entry?.deadline, comment)
+                    entries.removeAll { $0.item == .perform(perform) }
+                    change(self, depth)
+                    mode.timerCount -= 1
+                    if let body = body.take() { call(body, of: perform) } else { Issue.record("no closure") }
+                    gone.append(perform)
                 }
             }
             #expect(!turns.contains(where: canFire), comment)
@@ -81,9 +183,12 @@ import Testing
         }
 
         private func note(_ timer: GRunLoop.Timer) {
+            note(.timer(timer), timer.dates.deadline, slack: timer.dates.slack)
+        }
+
+        private func note(_ item: Item, _ deadline: Nanoseconds, slack: Nanoseconds) {
             additions += 1
-            let dates = timer.dates
-            let entry = Entry(timer: timer, deadline: dates.deadline, slack: dates.slack, addition: additions)
+            let entry = Entry(item: item, deadline: deadline, slack: slack, addition: additions)
             let index = entries.firstIndex { $0.deadline > entry.deadline } ?? entries.count
             entries.insert(entry, at: index)
         }
@@ -94,15 +199,15 @@ import Testing
             #expect(mode.heap.earliest == entries.first?.deadline ?? .never, message)
             let hard = entries.map { $0.deadline.addingSaturating($0.slack) }.min()
             #expect(mode.heap.wakeUpTime() == hard ?? .never, message)
-            let due = entries.prefix { $0.deadline <= limit }.map { ObjectIdentifier($0.timer) }
-            #expect(mode.heap.due(by: limit).map { ObjectIdentifier($0) } == due, message)
+            #expect(items(mode.heap.due(by: limit)) == entries.prefix { $0.deadline <= limit }.map(\.item), message)
+            for perform in gone.suffix(20) { #expect(mode.heap.takeOut(perform.key) == nil, message) }
         }
+
+        private func items(_ members: [TimerHeap.Member]) -> [Item] { members.map { Item($0, in: mode) } }
 
         func checkAll(_ message: Comment) {
             check(.never, message)
-            #expect(
-                Set(mode.heap.all.map { ObjectIdentifier($0) }) == Set(entries.map { ObjectIdentifier($0.timer) }),
-                message)
+            #expect(Set(items(mode.heap.all)) == Set(entries.map(\.item)), message)
         }
     }
 
@@ -129,22 +234,27 @@ import Testing
             // Grows for a while, shrinks for a while.
             let growth = step / 100 % 2 == 0 ? 6 : 2
             if model.entries.isEmpty || Int.random(in: 0..<10, using: &random) < growth {
-                model.add(Self.timer(&random, tolerant: tolerant))
+                if Bool.random(using: &random) {
+                    model.add(Self.timer(&random, tolerant: tolerant))
+                } else {
+                    model.addPerform(at: Self.date(&random))
+                }
             } else {
                 let index = Int.random(in: 0..<model.entries.count, using: &random)
-                switch Int.random(in: 0..<4, using: &random) {
+                switch Int.random(in: 0..<5, using: &random) {
                 case 0: model.change(at: index) { $0.dates.deadline = Self.date(&random) }
                 case 1 where tolerant:
                     let tolerance = Int.random(in: 0..<30, using: &random)
                     model.change(at: index) { $0.tolerance = .milliseconds(tolerance) }
-                default: _ = model.remove(at: index)
+                case 2: model.replace(at: index)
+                default: model.remove(at: index)
                 }
             }
             model.check(Self.date(&random), comment)
             if step % 20 == 0 { model.checkAll(comment) }
         }
         while !model.entries.isEmpty {
-            _ = model.remove(at: Int.random(in: 0..<model.entries.count, using: &random))
+            model.remove(at: Int.random(in: 0..<model.entries.count, using: &random))
             model.check(Self.date(&random), "seed \(seed), emptying")
         }
     }
@@ -158,31 +268,36 @@ import Testing
                 guard !model.entries.isEmpty else { break }
                 // The first ones are those that are due.
                 let index = random(0..<min(12, model.entries.count))
-                switch random(0..<6) {
+                switch random(0..<8) {
                 case 0: model.add(Self.timer(&model.random, tolerant: true))
+                case 6: model.addPerform(at: Self.date(&model.random))
+                case 7: model.replace(at: index)
                 case 1: model.change(at: index) { $0.dates.deadline = Self.date(&model.random) }
-                case 2: _ = model.remove(at: index)
+                case 2: model.remove(at: index)
                 case 3:
                     // Out, and in again.
-                    model.add(model.remove(at: index))
+                    if let timer = model.remove(at: index).timer, !model.isStandIn(timer) { model.add(timer) }
                 case 4 where depth < 2:
                     model.fireBatch(
                         by: Self.date(&model.random), depth: depth + 1, "seed \(seed), nested", change: change)
                 default:
-                    model.entries[index].timer.invalidate()
-                    _ = model.remove(at: index)
+                    model.entries[index].item.timer?.invalidate()
+                    model.remove(at: index)
                 }
             }
         }
         // Every other one is left alone at first: there its batch is no list.
         for round in 0..<20 {
-            while model.entries.count < 30 { model.add(Self.timer(&model.random, tolerant: seed % 2 == 0)) }
+            while model.entries.count < 30 {
+                if random(0..<3) == 0 { model.addPerform(at: Self.date(&model.random)) }
+                model.add(Self.timer(&model.random, tolerant: seed % 2 == 0))
+            }
             model.fireBatch(by: Self.date(&model.random), "seed \(seed), round \(round)") { model, depth in
                 if round % 4 != 0, depth > 0 || random(0..<4) == 0 { change(model, depth: depth) }
             }
             model.checkAll("seed \(seed), round \(round)")
         }
-        while !model.entries.isEmpty { _ = model.remove(at: 0) }
+        while !model.entries.isEmpty { model.remove(at: 0) }
     }
 
     @Test(
@@ -196,12 +311,44 @@ import Testing
             timer.dates.deadline = 1
             model.add(timer)
             if Int.random(in: 0..<3, using: &random) == 0 {
-                _ = model.remove(at: Int.random(in: 0..<model.entries.count, using: &random))
+                model.remove(at: Int.random(in: 0..<model.entries.count, using: &random))
             }
         }
         model.checkAll("seed \(seed)")
         // A timer and a mode hold each other.
-        while !model.entries.isEmpty { _ = model.remove(at: 0) }
+        while !model.entries.isEmpty { model.remove(at: 0) }
+    }
+
+    @Test("a slot that was used as often as its number can say is left alone, so that no key has two closures")
+    func keys() {
+        var slots = TimerSlots(greatestUse: 3)
+        var keys: Set<TimerSlots.Key> = []
+        let timer = GRunLoop.Timer(fireAt: GRunLoop.now) { _ in }
+        for round in 0..<100 {
+            let slot = round % 2 == 0 ? slots.add(.passUnretained(timer)) : slots.add({}, isCommon: round % 4 == 1)
+            #expect(slots.isTimer(slot) == (round % 2 == 0) && slots.isCommon(slot) == (round % 4 == 1))
+            let key = slots.key(of: slot)
+            #expect(keys.insert(key).inserted)
+            #expect(slots.slot(of: key) == slot)
+            if round % 2 == 1 { slots.takeBody(from: slot)() }
+            slots.giveBack(slot)
+            for key in keys { #expect(slots.slot(of: key) == nil) }
+        }
+        #expect(Set(keys.map(\.slot)).count == 34)
+    }
+
+    @Test("what is left in a heap is let go with it")
+    func letGo() {
+        let witness = Weak<AnyObject>()
+        do {
+            let mode = ModeState(name: "M", isCommon: false)
+            let object = Witness {}
+            witness.object = object
+            for date: Nanoseconds in 0..<20 {
+                _ = mode.insert({ withExtendedLifetime(object) {} }, at: date, isCommon: date % 2 == 0)
+            }
+        }
+        #expect(witness.object == nil)
     }
 
     @Test("a timer in the heaps of many modes has its own place in each")
@@ -221,7 +368,7 @@ import Testing
             #expect(timers[timer].isIn(modes[mode]) == members[mode].contains(timer))
             guard step % 50 == 0 else { continue }
             for (mode, members) in zip(modes, members) {
-                let sorted = mode.heap.due(by: .never).map(\.dates.deadline)
+                let sorted = mode.heap.due(by: .never).compactMap { Item($0, in: mode).timer?.dates.deadline }
                 #expect(sorted == members.map { timers[$0].dates.deadline }.sorted())
             }
         }

@@ -145,6 +145,7 @@ struct ForkScene {
     let executor: GRunLoop.Executor
     let isolation: GRunLoop.Isolation
     let ending: GRunLoop.EndHandler?
+    let delayed: GRunLoop.DelayedPerform
     let ambient: GRunLoop.PushedMode?
     let context: OpaquePointer
 
@@ -162,6 +163,7 @@ struct ForkScene {
         executor = loop.executor
         isolation = loop.isolation
         ending = try? loop.addEndHandler {}
+        delayed = loop.perform(after: .seconds(3600)) {}
         ambient = try? loop.push(ambientMode: mode)
         context = g_main_context_new()
         loop.startTracing(trace)

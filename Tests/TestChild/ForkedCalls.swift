@@ -226,7 +226,7 @@ extension ForkScene {
             said("IsolatedPerforms.perform") { loop.perform(after: .zero) { @MainActor in } },
             said("IsolatedPerforms.perform") { loop.perform(order: 0, inModes: [mode]) { @MainActor in } },
             said("IsolatedPerforms.perform") {
-                isolation.assumeIsolated { [loop] here in loop.perform(after: .zero, isolation: here) {} }
+                isolation.assumeIsolated { [loop] here in _ = loop.perform(after: .zero, isolation: here) {} }
             },
             said("IsolatedPerforms.perform") {
                 isolation.assumeIsolated { [loop, mode] here in
@@ -246,6 +246,8 @@ extension ForkScene {
             said("Performs.performOnThread") { (try? loop.performOnThread {}) == nil },
             said("Performs.performAndWait") { (try? loop.performAndWait {}) == nil },
             said("Performs.perform") { loop.perform(after: .zero) {} },
+            said("Performs.perform") { loop.perform(after: .zero, inModes: [mode]) {} },
+            said("Performs.cancelPerform") { !loop.cancelPerform(delayed) },
             said("Performs.perform") { loop.perform(order: 0, inModes: [mode]) {} },
             said("Performs.cancelPerforms") { loop.cancelPerforms(target: pipe) },
         ]

@@ -32,6 +32,38 @@ extension Bench {
         report(cancelling, as: "timers-create-cancel")
     }
 
+    /// The same of closures that nobody holds.
+    func performsCreate() {
+        let spans = (0..<n).map { _ in Duration.nanoseconds(Int64(bench_random() % 3_600_000_000_000)) + .seconds(3600)
+        }
+        var performs: [GRunLoop.DelayedPerform] = []
+        performs.reserveCapacity(n)
+        let heap = bench_heap()
+        let adding = measure {
+            for index in 0..<n { performs.append(loop.perform(after: spans[index]) { count &+= index }) }
+        }
+        let bytes = Double(bench_heap() - heap) / Double(n)
+        let cancelling = measure {
+            for perform in performs { loop.cancelPerform(perform) }
+            performs.removeAll()
+        }
+        report(adding, "bytes_heap:\(shown(bytes))", as: "performs-create-add")
+        report(cancelling, as: "performs-create-cancel")
+    }
+
+    /// All at once, in the order of random dates. Adding them is not measured.
+    func performsDue() {
+        for _ in 0..<n {
+            loop.perform(after: .nanoseconds(Int64(bench_random() % 10_000_000))) {
+                count += 1
+                if count >= bench.n { bench.stop() }
+            }
+        }
+        let allAreDue = bench_now() + 10_000_000
+        while bench_now() < allAreDue {}
+        report(measure(drive))
+    }
+
     /// Deadlines all over 50 ms.
     func timersFire(tolerance: Duration = .zero) {
         latencies = .allocate(capacity: n)

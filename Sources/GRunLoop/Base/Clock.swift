@@ -43,6 +43,11 @@ extension Nanoseconds {
         self.init(clamping: quotient + (remainder >= 500_000_000 ? 1 : remainder < -500_000_000 ? -1 : 0))
     }
 
+    /// A delay: none if it is negative, 16 years if it is longer.
+    init(ahead delay: Duration) {
+        self = Swift.min(Swift.max(0, Nanoseconds(saturating: delay)), .longest)
+    }
+
     init(saturating instant: GRunLoop.Instant) {
         self.init(saturating: GRunLoop.epoch.duration(to: instant))
     }

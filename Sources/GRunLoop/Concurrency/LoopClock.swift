@@ -76,13 +76,11 @@ extension GRunLoop {
         let mailbox = Mailbox<Void>(of: self) { older, _ in older }
         // Closes the mailbox also if the task is cancelled before it first suspends.
         defer { mailbox.close(.done) }
-        // By the loop's clock: that of the task's thread is another one in virtual time.
-        let timer = Timer(date: end, period: 0, tolerance: tolerance, at: time) { _ in mailbox.send(()) }
-        mailbox.open(for: timer)
-        // A timer fires after 16 years at the latest.
-        if end.subtractingSaturating(time) < .longest {
-            for name in names { add(timer, forMode: name) }
-        }
+        // What is further away would be performed after 16 years.
+        let isFar = end.subtractingSaturating(time) >= .longest
+        let perform = addPerform(at: end, tolerance: tolerance, inModes: isFar ? [] : names) { mailbox.send(()) }
+        defer { removePerform(perform) }
+        mailbox.open()
         if await mailbox.next(isolation: #isolation) != nil { return }
         throw mailbox.failure
     }

@@ -19,6 +19,7 @@ actor Mailbox<Element: Sendable>: SerialExecutor, AsyncWaiter {
     // Guarded by the lock.
     private nonisolated(unsafe) var pending: Element?
     private nonisolated(unsafe) var reader: UnownedJob?
+    private nonisolated(unsafe) var isOpen = false
     private nonisolated(unsafe) var watched: (any Invalidatable)?
     private nonisolated(unsafe) var end: End?
 
@@ -40,11 +41,11 @@ actor Mailbox<Element: Sendable>: SerialExecutor, AsyncWaiter {
         reason == .loopEnded ? GRunLoop.LoopEndedError() : CancellationError()
     }
 
-    /// Call it before another thread knows the mailbox. The end of the loop closes the mailbox, and closing it
-    /// invalidates `item`.
-    nonisolated func open(for item: any Invalidatable) {
+    /// Before anybody can close the mailbox. The end of the loop closes it, and closing it invalidates the item, if
+    /// there is one.
+    nonisolated func open(for item: (any Invalidatable)? = nil) {
         guard !Fork.refuses("makeAsyncIterator") else { return lock.withLock { end = .loopEnded } }
-        lock.withLock { watched = item }
+        lock.withLock { (isOpen, watched) = (true, item) }
         if !loop.lock.withLock({ loop.waiters.add(self) }) { close(.loopEnded) }
     }
 
@@ -110,14 +111,15 @@ actor Mailbox<Element: Sendable>: SerialExecutor, AsyncWaiter {
     nonisolated func close(_ reason: End) {
         guard !Fork.isChild else { return }
         // The element goes after the lock, too: it may hold what is the program's.
-        let (waiting, item, element) = lock.withLock { () -> (UnownedJob?, (any Invalidatable)?, Element?) in
-            guard end == nil else { return (nil, nil, nil) }
+        let (waiting, item, element, isKnown) = lock.withLock {
+            () -> (UnownedJob?, (any Invalidatable)?, Element?, Bool) in
+            guard end == nil else { return (nil, nil, nil, false) }
             end = reason
-            return (reader.take(), watched.take(), pending.take())
+            return (reader.take(), watched.take(), pending.take(), isOpen)
         }
         withExtendedLifetime(element) {}
         item?.invalidate()
-        if item != nil { forget() }
+        if isKnown { forget() }
         guard let waiting else { return }
         // The thread that cancels a task must not run it: the task's list of handlers is locked.
         if reason == .cancelled { globalConcurrentExecutor.enqueue(ExecutorJob(waiting)) } else { run(waiting) }

@@ -25,7 +25,7 @@ extension GRunLoop: CustomStringConvertible {
                     // An array of its own: with shared storage, nothing orders the release of this copy before the next
                     // change (Swift's runtime checks the reference count alone).
                     observers: mode.observers.map { $0 }, idleQueues: mode.idleQueues.all, ports: mode.ports.all,
-                    timers: mode.heap.due(by: .never) + firingTimersLocked(in: mode),
+                    timers: mode.heap.due(by: .never) + firingTimersLocked(in: mode).map { .timer($0) },
                     blocks: mode.blocks.live, softDeadline: mode.heap.earliest, hardDeadline: mode.heap.wakeUpTime()))
         }
         return loop
@@ -44,7 +44,7 @@ private struct LoopSnapshot {
         let observers: [GRunLoop.Observer]
         let idleQueues: [GRunLoop.IdleQueue]
         let ports: [GRunLoop.Port]
-        let timers: [GRunLoop.Timer]
+        let timers: [TimerHeap.Member]
         let blocks: Int
         let softDeadline: Nanoseconds
         let hardDeadline: Nanoseconds
@@ -79,7 +79,7 @@ private struct LoopSnapshot {
             lines += section("sources1", version1).map { "    " + $0 }
             lines += section("observers", mode.observers.map(\.description)).map { "    " + $0 }
             lines += section("idle queues", mode.idleQueues.map(\.description).sorted()).map { "    " + $0 }
-            lines += section("timers", mode.timers.map(\.description)).map { "    " + $0 }
+            lines += section("timers", mode.timers.map(describe)).map { "    " + $0 }
             lines.append(
                 "    soft deadline in: \(deadline(mode.softDeadline)) / hard deadline in: "
                     + "\(deadline(mode.hardDeadline))"
@@ -104,6 +104,13 @@ private struct LoopSnapshot {
         case .idleQueue(let queue): queue.description
         case .port(let port): port.description
         case .context(let context): "<GMainContext \(hexAddress(context))>"
+        }
+    }
+
+    private func describe(_ member: TimerHeap.Member) -> String {
+        switch member {
+        case .timer(let timer): timer.description
+        case .perform(_, let due): "<delayed perform>{next fire date = \(deadline(due))}"
         }
     }
 

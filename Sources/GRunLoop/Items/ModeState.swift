@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // The state of one mode of one loop: its items and its contexts. It lives as long as the loop.
 
+import Synchronization
+
 /// Guarded by the loop's lock.
 final class ModeState {
+    private static let made = Atomic<UInt64>(0)
+
     let name: GRunLoop.Mode
+    /// No other mode of the process ever has it.
+    let number = made.add(1, ordering: .relaxed).newValue
     /// Whether the loop has it among its common modes, which changes both.
     var isCommon: Bool
 
@@ -16,9 +22,9 @@ final class ModeState {
     /// The descriptor that was serviced last: the next one that is ready comes after it.
     var lastDescriptor: Int32 = -1
 
-    /// The timers by deadline. A firing timer is in the mode but not in the heap.
+    /// The timers and delayed performs by deadline. What is firing is in the mode but not in the heap.
     @exclusivity(unchecked) var heap = TimerHeap()
-    /// How many timers are in the mode. It retains each of them once.
+    /// How many of both are in the mode. It retains each of them once.
     var timerCount = 0
 
     /// In calling order.

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The timers of one mode, ordered by deadline and then by the order of addition: an indexed 4-ary heap with cached
-// keys.
+// The timers and delayed performs of one mode, ordered by deadline and then by the order of addition: an indexed 4-ary
+// heap with cached keys.
 
 import CGRun
 import Glibc
 
-/// Guarded by the loop's lock. It holds the timers unretained: the mode retains them.
-///
-/// A timer does not know its index in the heap: each step of a sift would have to write it into a timer, a cold line of
-/// memory. It knows its slot, which does not change; a table of four bytes a slot has the index.
+/// Guarded by the loop's lock. What is ordered stands in ``TimerSlots``: an entry knows its slot, which does not
+/// change, and the slot where the entry is.
 struct TimerHeap: ~Copyable {
     /// What a sift compares and moves. The four children of an entry are 64 bytes.
     private struct Entry {
@@ -30,19 +28,12 @@ struct TimerHeap: ~Copyable {
         func precedes(_ other: Entry) -> Bool { key < other.key }
     }
 
-    /// Of all three tables.
     private var capacity = 1
     private var entries: UnsafeMutablePointer<Entry>
-    /// By slot.
-    private var timers: UnsafeMutablePointer<Unmanaged<GRunLoop.Timer>>
-    /// By slot: where the timer stands in `entries`; of a free slot, the next free one, or -1.
-    private var places: UnsafeMutablePointer<Int32>
-    private var freeSlot = -1
-    /// How many slots were ever taken.
-    private var slots = 0
+    private var slots = TimerSlots()
     /// Read by tests only.
     private(set) var count = 0
-    /// How many timers were ever added. An entry's order is the number of its addition, counted from `base`.
+    /// How many were ever added. An entry's order is the number of its addition, counted from `base`.
     private var additions: UInt64 { base + UInt64(lastOrder) }
     private var base: UInt64 = 0
     private var lastOrder: UInt32 = 0
@@ -57,60 +48,114 @@ struct TimerHeap: ~Copyable {
     init(greatestOrder: UInt32 = .max) {
         self.greatestOrder = greatestOrder
         entries = Self.table(nil, capacity)
-        timers = Self.table(nil, capacity)
-        places = Self.table(nil, capacity)
     }
 
     deinit {
+        for index in 0..<count where !slots.isTimer(entries[index].slot) {
+            _ = slots.takeBody(from: entries[index].slot)
+        }
         free(entries)
-        free(timers)
-        free(places)
     }
-
-    private func timer(of entry: Entry) -> Unmanaged<GRunLoop.Timer> { timers[entry.slot] }
 
     private func additionNumber(of entry: Entry) -> UInt64 { base + UInt64(entry.order) }
 
-    /// The latest point at which a timer may fire: its deadline and its tolerance.
-    private func hardDeadline(of entry: Entry) -> Nanoseconds {
-        entry.deadline.addingSaturating(timer(of: entry)._withUnsafeGuaranteedRef { $0.dates.slack })
+    /// How much later than its deadline it may fire.
+    private func slack(of entry: Entry) -> Nanoseconds {
+        guard slots.isTimer(entry.slot) else { return 0 }
+        return slots.timer(of: entry.slot)._withUnsafeGuaranteedRef { $0.dates.slack }
     }
-
-    /// The timer of the earliest deadline.
-    var first: GRunLoop.Timer? { count > 0 ? timer(of: entries[0]).takeUnretainedValue() : nil }
 
     /// The earliest deadline.
     var earliest: Nanoseconds { count > 0 ? entries[0].deadline : .never }
 
+    // MARK: Timers
+
     mutating func insert(_ timer: GRunLoop.Timer, in mode: ModeState) {
-        if count == capacity { grow() }
-        if lastOrder >= greatestOrder { numberAnew() }
-        lastOrder += 1
-        let slot = takeSlot()
-        timers[slot] = .passUnretained(timer)
+        let slot = slots.add(.passUnretained(timer))
         timer.setSlot(slot, in: mode)
-        count += 1
-        window = nil
         if timer.dates.slack > 0 { tolerant += 1 }
-        siftUp(Entry(deadline: timer.dates.deadline, order: lastOrder, slot: slot), at: count - 1)
+        insert(slot, at: timer.dates.deadline)
     }
 
     mutating func remove(from slot: Int, in mode: ModeState) {
-        let index = Int(places[slot])
+        let index = slots[place: slot]
         if entries[index].deadline <= batch.limit { listBatch(without: index) }
-        takeOut(at: index, in: mode)
+        takeOut(timerAt: index, in: mode)
     }
 
-    private mutating func takeOut(at index: Int, in mode: ModeState) {
-        let slot = entries[index].slot
+    private mutating func takeOut(timerAt index: Int, in mode: ModeState) {
         // A timer's tolerance changes only while it is not in the heap.
-        let isTolerant = timers[slot]._withUnsafeGuaranteedRef { timer in
+        let isTolerant = slots.timer(of: entries[index].slot)._withUnsafeGuaranteedRef { timer in
             timer.setSlot(-1, in: mode)
             return timer.dates.slack > 0
         }
         if isTolerant { tolerant -= 1 }
-        places[slot] = Int32(freeSlot)
-        freeSlot = slot
+        takeOut(at: index)
+    }
+
+    // MARK: Delayed performs
+
+    typealias Key = TimerSlots.Key
+
+    mutating func insert(
+        _ body: consuming @escaping TimerSlots.Body, at deadline: Nanoseconds, isCommon: Bool
+    ) -> Key {
+        let slot = slots.add(body, isCommon: isCommon)
+        insert(slot, at: deadline)
+        return slots.key(of: slot)
+    }
+
+    /// What a key stands for. A timer has it since it took the place of a closure.
+    enum Occupant {
+        case perform(TimerSlots.Body)
+        case timer(GRunLoop.Timer)
+    }
+
+    /// A closure leaves the heap; a timer is to be invalidated. Nil if there is neither any more.
+    mutating func takeOut(_ key: Key) -> Occupant? {
+        guard let slot = slots.slot(of: key) else { return nil }
+        if slots.isTimer(slot) { return .timer(slots.timer(of: slot).takeUnretainedValue()) }
+        return .perform(takeOut(bodyAt: slots[place: slot]))
+    }
+
+    private mutating func takeOut(bodyAt index: Int) -> TimerSlots.Body {
+        let body = slots.takeBody(from: entries[index].slot)
+        takeOut(at: index)
+        return body
+    }
+
+    /// Puts a timer of the same deadline in the place of a closure.
+    mutating func replace(
+        _ key: Key, in mode: ModeState, by makeTimer: (Nanoseconds, @escaping TimerSlots.Body) -> GRunLoop.Timer
+    ) -> GRunLoop.Timer {
+        let slot = Int(key.slot)
+        let timer = makeTimer(entries[slots[place: slot]].deadline, slots.takeBody(from: slot))
+        slots.put(.passUnretained(timer), inPlaceOfBodyAt: slot)
+        timer.setSlot(slot, in: mode)
+        if timer.dates.slack > 0 { tolerant += 1 }
+        window = nil
+        return timer
+    }
+
+    /// Those that are to join every mode that becomes common, in firing order.
+    var commonPerforms: [Key] {
+        (0..<count).map { entries[$0] }.filter { slots.isCommon($0.slot) }
+            .sorted { $0.precedes($1) }.map { slots.key(of: $0.slot) }
+    }
+
+    // MARK: Both
+
+    private mutating func insert(_ slot: Int, at deadline: Nanoseconds) {
+        if count == capacity { grow() }
+        if lastOrder >= greatestOrder { numberAnew() }
+        lastOrder += 1
+        count += 1
+        window = nil
+        siftUp(Entry(deadline: deadline, order: lastOrder, slot: slot), at: count - 1)
+    }
+
+    private mutating func takeOut(at index: Int) {
+        slots.giveBack(entries[index].slot)
         count -= 1
         window = nil
         guard index < count else { return }
@@ -122,18 +167,9 @@ struct TimerHeap: ~Copyable {
         }
     }
 
-    private mutating func takeSlot() -> Int {
-        guard freeSlot >= 0 else {
-            slots += 1
-            return slots - 1
-        }
-        defer { freeSlot = Int(places[freeSlot]) }
-        return freeSlot
-    }
-
-    /// The numbers are used up: the timers get new ones in the same order, all greater than any before. So that no
-    /// batch takes them for its own, the rest of the current batch is listed; batches of outer runs are listed already,
-    /// or have no rest.
+    /// The numbers are used up: all get new ones in the same order, all greater than any before. So that no batch takes
+    /// them for its own, the rest of the current batch is listed; batches of outer runs are listed already, or have no
+    /// rest.
     private mutating func numberAnew() {
         listBatch(without: nil)
         let order = (0..<count).sorted { entries[$0].order < entries[$1].order }
@@ -147,20 +183,27 @@ struct TimerHeap: ~Copyable {
 
     // MARK: The batch
 
-    /// The timers that were due when a pass began to fire them. Normally their keys tell which they are, and they are
-    /// taken from the heap one by one: a pass may have time for only a few of a hundred thousand. They are listed only
-    /// if one of them leaves the heap otherwise.
+    /// What was due when a pass began to fire. Normally the keys of the heap tell what that is, and it is taken out one
+    /// by one: a pass may have time for only a few of a hundred thousand. It is listed only if something of it leaves
+    /// the heap otherwise.
     struct Batch {
         fileprivate var limit = Nanoseconds.min
         /// What was added later waits for the next pass.
         fileprivate var lastAddition: UInt64 = 0
         /// The rest of the batch, from `next` on, once the keys do not tell it any more.
-        fileprivate var list: [GRunLoop.Timer]?
+        fileprivate var list: [Member]?
         fileprivate var next = 0
     }
 
-    /// Begins a batch of the timers whose deadline is `limit` or earlier. Returns the outer batch if this run is nested
-    /// in one.
+    /// What fires next.
+    enum Turn {
+        /// It has left the heap, unless the batch is listed: then it may have left the mode as well.
+        case timer(Unmanaged<GRunLoop.Timer>)
+        /// It has left the heap. The mode still counts it.
+        case perform(Key, due: Nanoseconds)
+    }
+
+    /// Begins a batch of what is due at `limit` or earlier. Returns the outer batch if this run is nested in one.
     mutating func beginBatch(by limit: Nanoseconds) -> Batch {
         if earliest <= batch.limit { listBatch() }
         let outer = batch
@@ -168,35 +211,64 @@ struct TimerHeap: ~Copyable {
         return outer
     }
 
-    /// The next timer of the batch. It has left the heap, unless the batch is listed: then it may have left the mode as
-    /// well.
-    mutating func nextOfBatch(in mode: ModeState) -> Unmanaged<GRunLoop.Timer>? {
+    /// - Parameter body: nil, where the closure goes that is to be performed: its one reference.
+    mutating func nextOfBatch(in mode: ModeState, _ body: inout TimerSlots.Body?) -> Turn? {
         if batch.list == nil {
             guard earliest <= batch.limit else { return nil }
             if additionNumber(of: entries[0]) <= batch.lastAddition {
-                let timer = timer(of: entries[0])
-                takeOut(at: 0, in: mode)
-                // The next timer is needed when the callout of this one has returned.
+                let turn = takeOutFirst(in: mode, &body)
+                // The next one is needed when the callout of this one has returned.
                 if count > 0 { prefetch(entries[0]) }
-                return timer
+                return turn
             }
-            // A timer that was added meanwhile, with an earlier date, hides the rest of the batch.
+            // What was added meanwhile, with an earlier date, hides the rest of the batch.
             listBatch()
         }
-        guard let list = batch.list, batch.next < list.count else { return nil }
-        batch.next += 1
-        return .passUnretained(list[batch.next - 1])
+        return nextOfList(&body)
+    }
+
+    private mutating func takeOutFirst(in mode: ModeState, _ body: inout TimerSlots.Body?) -> Turn {
+        let first = entries[0]
+        guard slots.isTimer(first.slot) else {
+            let key = slots.key(of: first.slot)
+            body = takeOut(bodyAt: 0)
+            return .perform(key, due: first.deadline)
+        }
+        let timer = slots.timer(of: first.slot)
+        takeOut(timerAt: 0, in: mode)
+        return .timer(timer)
+    }
+
+    private mutating func nextOfList(_ body: inout TimerSlots.Body?) -> Turn? {
+        guard let list = batch.list else { return nil }
+        while batch.next < list.count {
+            batch.next += 1
+            switch list[batch.next - 1] {
+            case .timer(let timer): return .timer(.passUnretained(timer))
+            case .perform(let key, let due):
+                // It may have been cancelled, or performed by a nested run.
+                switch takeOut(key) {
+                case .perform(let taken):
+                    body = taken
+                    return .perform(key, due: due)
+                case .timer(let timer): return .timer(.passUnretained(timer))
+                case nil: break
+                }
+            }
+        }
+        return nil
     }
 
     /// Sifts do not touch the timers: without a prefetch each would be a cache miss when its turn comes.
     private func prefetch(_ entry: Entry) {
-        let timer = timer(of: entry).toOpaque()
+        guard slots.isTimer(entry.slot) else { return }
+        let timer = slots.timer(of: entry.slot).toOpaque()
         cgrun_prefetch(timer)
         cgrun_prefetch(timer + 64)
     }
 
     /// Resumes the outer batch. Returns what is to be released after the lock.
-    mutating func endBatch(resuming outer: Batch) -> [GRunLoop.Timer] {
+    mutating func endBatch(resuming outer: Batch) -> [Member] {
         defer { batch = outer }
         return batch.list ?? []
     }
@@ -205,12 +277,29 @@ struct TimerHeap: ~Copyable {
     /// keeps its turn. An invalidated one loses it.
     private mutating func listBatch(without index: Int? = nil) {
         guard batch.list == nil else { return }
-        if let index, !timer(of: entries[index])._withUnsafeGuaranteedRef(\.isValidLocked) { return }
+        if let index, !slots.timer(of: entries[index].slot)._withUnsafeGuaranteedRef(\.isValidLocked) { return }
         batch.list = due(by: batch.limit, addedUpTo: batch.lastAddition)
     }
 
-    /// The timers whose deadline is `limit` or earlier, in firing order.
-    func due(by limit: Nanoseconds, addedUpTo lastAddition: UInt64 = .max) -> [GRunLoop.Timer] {
+    // MARK: What is there
+
+    enum Member {
+        case timer(GRunLoop.Timer)
+        case perform(Key, due: Nanoseconds)
+    }
+
+    private func member(_ entry: Entry) -> Member {
+        guard slots.isTimer(entry.slot) else {
+            return .perform(slots.key(of: entry.slot), due: entry.deadline)
+        }
+        return .timer(slots.timer(of: entry.slot).takeUnretainedValue())
+    }
+
+    /// That of the earliest deadline.
+    var first: Member? { count > 0 ? member(entries[0]) : nil }
+
+    /// What is due at `limit` or earlier, in firing order.
+    func due(by limit: Nanoseconds, addedUpTo lastAddition: UInt64 = .max) -> [Member] {
         guard earliest <= limit, count > 0 else { return [] }
         var due: [Entry] = []
         var parents = [0]
@@ -226,18 +315,21 @@ struct TimerHeap: ~Copyable {
             }
         }
         due.sort { $0.precedes($1) }
-        return due.map { timer(of: $0).takeUnretainedValue() }
+        return due.map { member($0) }
     }
 
-    /// When the loop must wake up for the timers: the earliest point at which one of them may be no later. At that time
-    /// every timer whose deadline has passed fires with it.
+    /// Everything, in no order.
+    var all: [Member] { (0..<count).map { member(entries[$0]) } }
+
+    /// When the loop must wake up: the earliest point at which one of them may be no later. At that time everything
+    /// whose deadline has passed fires with it.
     mutating func wakeUpTime() -> Nanoseconds {
         guard tolerant > 0 else { return earliest }
         if let window { return window }
         var hard = hardDeadline(of: entries[0])
         var next = 0
         var parents = [0]
-        // Only timers whose deadline lies inside the window can narrow it, and they fire with it.
+        // Only what has its deadline inside the window can narrow it, and it fires with it.
         while next < parents.count {
             let firstChild = 4 * parents[next] + 1
             next += 1
@@ -251,29 +343,25 @@ struct TimerHeap: ~Copyable {
         return hard
     }
 
-    /// Every timer, in no order.
-    var all: [GRunLoop.Timer] { (0..<count).map { timer(of: entries[$0]).takeUnretainedValue() } }
-
-    private mutating func grow() {
-        capacity = Swift.max(16, capacity + capacity / 2)
-        entries = Self.table(entries, capacity)
-        timers = Self.table(timers, capacity)
-        places = Self.table(places, capacity)
+    /// The latest point at which it may fire.
+    private func hardDeadline(of entry: Entry) -> Nanoseconds {
+        entry.deadline.addingSaturating(slack(of: entry))
     }
 
-    /// Makes or enlarges a table. The kernel moves a large one without copying it.
-    private static func table<Element: BitwiseCopyable>(
-        _ former: UnsafeMutablePointer<Element>?, _ capacity: Int
-    ) -> UnsafeMutablePointer<Element> {
-        guard let memory = realloc(former, capacity * MemoryLayout<Element>.stride) else {
-            fatalError("GRunLoop: no memory is left for \(capacity) timers")
-        }
-        return memory.assumingMemoryBound(to: Element.self)
+    // MARK: The heap
+
+    private mutating func grow() {
+        capacity = TimerSlots.grown(capacity)
+        entries = Self.table(entries, capacity)
+    }
+
+    private static func table(_ former: UnsafeMutablePointer<Entry>?, _ capacity: Int) -> UnsafeMutablePointer<Entry> {
+        TimerSlots.memory(former, capacity * MemoryLayout<Entry>.stride).assumingMemoryBound(to: Entry.self)
     }
 
     private mutating func place(_ entry: Entry, at index: Int) {
         entries[index] = entry
-        places[entry.slot] = Int32(truncatingIfNeeded: index)
+        slots[place: entry.slot] = index
     }
 
     private mutating func siftUp(_ entry: Entry, at start: Int) {

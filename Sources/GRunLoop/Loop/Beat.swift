@@ -55,10 +55,13 @@ extension GRunLoop {
     /// Before the program is called. While no loop of the process is traced, recorded or watched, it costs a comparison
     /// with a word at a fixed address, and a jump.
     ///
-    /// - Parameter closure: what is called, if that is known.
+    /// - Parameters:
+    ///   - closure: what is called, if that is known.
+    ///   - due: of a delayed perform, its deadline.
     @inline(__always) func begin(
         _ mark: @autoclosure () -> CalloutMark, _ callout: @autoclosure () -> Trace.Callout,
-        _ activity: Activity? = nil, closure: @autoclosure () -> Code.Words = .none
+        _ activity: Activity? = nil, closure: @autoclosure () -> Code.Words = .none,
+        due: @autoclosure () -> Nanoseconds? = nil
     ) {
         #if !GRUN_NO_TRACE
             if _slowPath(cgrun_is_inspecting()) {
@@ -70,7 +73,7 @@ extension GRunLoop {
                 if _slowPath(wants != 0) { cgrun_beat_answer(beat) }
                 if _slowPath(cgrun_is_tracing()) {
                     if tracer != nil { record(callout(), activity) }
-                    record(mark(), closure())
+                    record(mark(), closure(), due: due())
                 }
             }
         #endif

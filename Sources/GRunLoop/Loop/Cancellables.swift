@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The delayed and ordered performs that can still be cancelled.
+// The delayed and ordered performs that can be cancelled by their target.
 
-/// The delayed and ordered performs of a loop that can still be cancelled. Own thread only.
+/// Delayed performs that have a target, and all ordered ones. Own thread only.
 struct Cancellables {
-    typealias Tag = UInt64
+    enum Tag: Hashable {
+        case delayed(GRunLoop.DelayedPerform)
+        case ordered(UInt64)
+    }
 
     /// The target's deinit may call back into the loop: a removed entry is released after the access to the others.
     struct Entry {
@@ -12,45 +15,53 @@ struct Cancellables {
         /// The target itself; its closure's if it belongs to an actor, which lets both go.
         let holder: (any AnyObject & Sendable)?
         let key: AnyHashable?
-        var item: (any Invalidatable)?
+        /// Of an ordered one.
+        fileprivate(set) var source: GRunLoop.Source?
+        /// The order of addition.
+        fileprivate let number: UInt64
+
+        init(_ number: UInt64, _ target: AnyObject?, heldBy holder: (any AnyObject & Sendable)?, _ key: AnyHashable?) {
+            self.number = number
+            self.target = target.map(Unmanaged.passUnretained)
+            self.holder = holder
+            self.key = key
+        }
     }
 
-    private(set) var entries: [Tag: Entry] = [:]
-    private var tags: Tag = 0
+    private var entries: [Tag: Entry] = [:]
+    private var additions: UInt64 = 0
 
+    var isEmpty: Bool { entries.isEmpty }
+    /// In the order of addition.
+    var ordered: [(tag: Tag, entry: Entry)] {
+        entries.sorted { $0.value.number < $1.value.number }.map { ($0.key, $0.value) }
+    }
+
+    mutating func add(
+        _ perform: GRunLoop.DelayedPerform, target: AnyObject, heldBy holder: (any AnyObject & Sendable)?,
+        key: (any Hashable & Sendable)?
+    ) {
+        additions += 1
+        entries[.delayed(perform)] = Entry(additions, target, heldBy: holder, key.map { AnyHashable($0) })
+    }
+
+    /// The tag of an ordered one, whose source is not made yet.
     mutating func add(
         target: AnyObject?, heldBy holder: (any AnyObject & Sendable)?, key: (any Hashable & Sendable)?
     ) -> Tag {
-        tags += 1
-        entries[tags] = Entry(
-            target: target.map(Unmanaged.passUnretained), holder: holder, key: key.map { AnyHashable($0) }, item: nil)
-        return tags
+        additions += 1
+        let tag = Tag.ordered(additions)
+        entries[tag] = Entry(additions, target, heldBy: holder, key.map { AnyHashable($0) })
+        return tag
     }
 
-    mutating func setItem(_ item: any Invalidatable, of tag: Tag) {
-        entries[tag]?.item = item
+    mutating func setSource(_ source: GRunLoop.Source, of tag: Tag) {
+        entries[tag]?.source = source
     }
 
     mutating func remove(_ tag: Tag) -> Entry? {
         entries.removeValue(forKey: tag)
     }
-}
 
-extension GRunLoop {
-    /// Cancels what a target, and a key if there is one, name.
-    func takeBack(target: AnyObject, key: (any Hashable & Sendable)?) {
-        let wanted = key.map { AnyHashable($0) }
-        takeBack { $0.target === target && (wanted == nil || $0.key == wanted) }
-    }
-
-    /// Cancels the wanted entries, in the order in which they were added.
-    func takeBack(where isWanted: (Cancellables.Entry) -> Bool) {
-        // A copy: comparing keys calls the user's code.
-        let entries = cancellables.entries
-        for tag in entries.keys.sorted() {
-            guard let entry = entries[tag], isWanted(entry) else { continue }
-            let removed = cancellables.remove(tag)
-            removed?.item?.invalidate()
-        }
-    }
+    func contains(_ tag: Tag) -> Bool { entries[tag] != nil }
 }

@@ -99,7 +99,7 @@ public final class GRunLoop: @unchecked Sendable {
     /// While the process is recorded.
     var recorder: Recorder?
     var itemChooser: (@Sendable ([ReadyChoice]) -> Int?)?
-    var cancellables = Cancellables()
+    @exclusivity(unchecked) var cancellables = Cancellables()
     private var destructorRounds: Int32 = 0
 
     init(isMain: Bool, virtualTime: VirtualClock? = nil) {
@@ -165,8 +165,12 @@ public final class GRunLoop: @unchecked Sendable {
         }
     }
 
-    func requireOwnThread(_ call: StaticString) -> Bool {
-        if isCurrent { return true }
+    @inline(__always) func requireOwnThread(_ call: StaticString) -> Bool {
+        isCurrent || explainThread(call)
+    }
+
+    /// False.
+    private func explainThread(_ call: StaticString) -> Bool {
         if Fork.refuses(call) { return false }
         guard !isHidden else {
             Log.misuse(
@@ -235,8 +239,13 @@ public final class GRunLoop: @unchecked Sendable {
         return lock.withLock { () -> Nanoseconds? in
             guard let mode = modes[name], mode.timerCount > 0 else { return nil }
             // A timer whose closure is running still counts, with its old date (item 142).
-            let candidates = firingTimersLocked(in: mode) + [mode.heap.first].compactMap(\.self)
-            return candidates.min { $0.dates.deadline < $1.dates.deadline }?.dates.requested
+            var dates = firingTimersLocked(in: mode).map(\.dates)
+            switch mode.heap.first {
+            case .timer(let timer): dates.append(timer.dates)
+            case .perform(_, let due) where !dates.contains { $0.deadline < due }: return due
+            case .perform, nil: break
+            }
+            return dates.min { $0.deadline < $1.deadline }?.requested
         }?.instant
     }
 

@@ -14,7 +14,7 @@ struct Kept {
         if first == nil { first = object } else { keepMore(object) }
     }
 
-    @inline(__always) mutating func keep(all list: [some AnyObject]) {
+    @inline(__always) mutating func keep(all list: [some Any]) {
         if !list.isEmpty { keepMore(list) }
     }
 

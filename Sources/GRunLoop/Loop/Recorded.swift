@@ -43,20 +43,24 @@ extension GRunLoop {
     func record(_ stage: Trace.Stage) { put(CGRUN_RECORD_STAGE, 0, stage.number) }
 
     /// Without a lock: the program is called.
-    @inline(never) func record(_ mark: CalloutMark, _ closure: Code.Words) {
+    @inline(never) func record(_ mark: CalloutMark, _ closure: Code.Words, due: Nanoseconds?) {
         // What is known by its address needs no code.
         let key = Recorder.key(mark, code: mark.item == 0 ? Code.called(by: closure) : 0)
         var item: UInt32 = 0
         if let ring = beat.pointee.ring { item = cgrun_ring_item(ring, Recording.number, key, Labels.version) }
         if item == 0 { item = activeRecorder?.number(of: mark, key, code: Code.called(by: closure)) ?? 0 }
-        put(CGRUN_RECORD_CALLOUT, item, mark.kind == .timer ? due(mark) : 0)
+        put(CGRUN_RECORD_CALLOUT, item, (due ?? deadline(mark)).map(onRealClock) ?? 0)
     }
 
-    /// Of a timer that is called, on the real clock.
-    private func due(_ mark: CalloutMark) -> Nanoseconds {
-        guard let object = mark.object else { return 0 }
+    /// Of a timer that is called.
+    private func deadline(_ mark: CalloutMark) -> Nanoseconds? {
+        guard mark.kind == .timer, let object = mark.object else { return nil }
         let timer = unsafeDowncast(object, to: Timer.self)
-        let deadline = timer.guardian.withLock { timer.dates.deadline }
+        return timer.guardian.withLock { timer.dates.deadline }
+    }
+
+    /// When what is called was due.
+    private func onRealClock(_ deadline: Nanoseconds) -> Nanoseconds {
         guard let virtualTime else { return deadline }
         let late = virtualTime.now.subtractingSaturating(deadline)
         return late > 0 ? Nanoseconds.now().subtractingSaturating(late) : 0

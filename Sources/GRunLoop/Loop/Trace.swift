@@ -81,6 +81,8 @@ extension GRunLoop {
             case source(Source)
             /// A timer's closure.
             case timer(Timer)
+            /// A closure of ``GRunLoop/perform(after:inModes:target:key:_:)``.
+            case delayedPerform
             /// The closure of a descriptor source, or of a signal's or a child's.
             case descriptor(DescriptorSource)
             /// A drain of the main dispatch queue.
@@ -99,6 +101,7 @@ extension GRunLoop {
                 case .block: "block"
                 case .source(let source): "source\(Labels.suffix(of: source)) (order \(source.order))"
                 case .timer(let timer): "timer\(Labels.suffix(of: timer))"
+                case .delayedPerform: "delayed perform"
                 case .descriptor(let source):
                     "\(source.subject.kind) \(source.subject.number)\(Labels.suffix(of: source))"
                 case .mainQueue: "main queue"

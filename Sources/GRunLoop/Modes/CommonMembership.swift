@@ -45,6 +45,7 @@ extension GRunLoop {
         defer { effects.kick.take()?.send() }
         try lock.withLock { () throws(DescriptorError) in
             guard !isDead, !commonModes.contains(name) else { return }
+            makeTimersOfCommonPerformsLocked()
             let items = commonItems.ordered
             // Items that can fail come first, so that no others have to be removed again.
             try joinAllLocked(

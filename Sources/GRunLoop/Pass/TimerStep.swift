@@ -1,21 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a timer fires: in stage 10 those that are due, and by hand.
+// Where timers fire, and delayed performs with them: in stage 10 those that are due, and a timer by hand.
 
 import CGRun
 
 extension GRunLoop {
-    /// Fires every timer that is due now, in order. Each is checked again before its call: an earlier timer may have
+    /// Fires every timer that is due now, in order. Each is checked again before its call: an earlier one may have
     /// invalidated, removed or moved it, and a nested run may have fired it.
     func fireTimersLocked(_ frame: Frame, _ mode: ModeState) {
         let limit = time
         let outer = mode.heap.beginBatch(by: limit)
-        while let timer = mode.heap.nextOfBatch(in: mode) {
-            let isDue = timer._withUnsafeGuaranteedRef { $0.canFireLocked(in: mode, of: self, by: limit) }
-            guard isDue else { continue }
-            timer._withUnsafeGuaranteedRef { $0.fireLocked(of: self, in: frame) }
+        var body: TimerSlots.Body?
+        while let turn = mode.heap.nextOfBatch(in: mode, &body) {
+            switch turn {
+            case .timer(let timer):
+                let isDue = timer._withUnsafeGuaranteedRef { $0.canFireLocked(in: mode, of: self, by: limit) }
+                guard isDue else { continue }
+                timer._withUnsafeGuaranteedRef { $0.fireLocked(of: self, in: frame) }
+            case .perform(let key, let due): performLocked(&body, key, due, in: mode)
+            }
             if isCutLocked(frame, after: .timers) { break }
         }
         frame.kept.keep(all: mode.heap.endBatch(resuming: outer))
+    }
+
+    /// With the lock held before and after.
+    private func performLocked(
+        _ body: inout TimerSlots.Body?, _ key: TimerHeap.Key, _ due: Nanoseconds, in mode: ModeState
+    ) {
+        lock.unlock()
+        perform(&body, DelayedPerform(mode: mode.number, key: key), due)
+        lock.lock()
+        // Until now the mode was not finished.
+        mode.timerCount -= 1
+    }
+
+    /// A function of its own, so that the target is let go before the caller locks again.
+    private func perform(_ body: inout TimerSlots.Body?, _ perform: DelayedPerform, _ due: Nanoseconds) {
+        let entry = cancellables.isEmpty ? nil : cancellables.remove(.delayed(perform))
+        callOutToPerform(&body, due: due, of: self)
+        withExtendedLifetime(entry) {}
     }
 }
 
@@ -89,6 +112,15 @@ extension GRunLoop.Timer {
         if dates.deadline <= due { dates.advance(from: due, at: nowLocked) }
         return guardian.loop.flatMap { returnToHeaps(of: $0) }
     }
+}
+
+@inline(never) func callOutToPerform(
+    _ body: inout (@Sendable () -> Void)?, due: Nanoseconds, of loop: GRunLoop
+) {
+    loop.begin(CalloutMark(.timer), .delayedPerform, closure: Code.of(body), due: due)
+    body?()
+    body = nil
+    cgrun_keep_frame()
 }
 
 /// `loop` is nil in a timer that is fired by hand.

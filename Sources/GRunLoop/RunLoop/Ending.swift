@@ -120,14 +120,19 @@ extension GRunLoop: ThreadOwned {
 
     private func emptyLocked(_ mode: ModeState, into remains: inout Remains) {
         remains.sources += mode.sources.values.compactMap { leaveLocked($0.source, mode) }
-        let (timers, observers, descriptors) = (mode.heap.all, mode.observers, mode.descriptors.all)
+        let (members, observers, descriptors) = (mode.heap.all, mode.observers, mode.descriptors.all)
         let (idleQueues, ports) = (mode.idleQueues.all, mode.ports.all)
-        for timer in timers { removeEverywhereLocked(timer) }
+        for member in members {
+            switch member {
+            case .timer(let timer): removeEverywhereLocked(timer)
+            case .perform(let key, _): remains.released.append(mode.remove(key) as Any)
+            }
+        }
         for observer in observers { removeEverywhereLocked(observer) }
         for source in descriptors { removeEverywhereLocked(source) }
         for queue in idleQueues { removeEverywhereLocked(queue) }
         for port in ports { removeEverywhereLocked(port) }
-        remains.released += [timers, observers, descriptors, idleQueues, ports] as [Any]
+        remains.released += [members, observers, descriptors, idleQueues, ports] as [Any]
         // The epoll is closed here, not with the mode: a program that holds the loop holds its modes.
         if let epoll = mode.descriptors.end() { remains.descriptors.append(epoll) }
         remains.blocks += mode.blocks.removeAll()

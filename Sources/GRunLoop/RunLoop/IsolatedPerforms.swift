@@ -9,14 +9,14 @@ extension GRunLoop {
     /// go there.
     ///
     /// Threads: the loop's own, on which the actor must live: with another actor it ends the process, with a message.
-    public func perform(
+    @discardableResult public func perform(
         after delay: Duration, inModes names: [Mode] = [.default], target: AnyObject? = nil,
         key: (any Hashable & Sendable)? = nil,
         isolation: isolated any Actor, _ body: @escaping () -> Void
-    ) {
+    ) -> DelayedPerform {
         let confined = Confined(.block { withExtendedLifetime(target, body) }, of: isolation)
         if !Fork.isChild { confined.home.require(self, for: "perform") }
-        perform(after: delay, names, target, heldBy: confined, key, confined.block)
+        return perform(after: delay, names, target, heldBy: confined, key, confined.block)
     }
 
     /// The same as ``perform(after:inModes:target:key:_:)`` of the main loop, with a closure that belongs to the main
@@ -24,14 +24,14 @@ extension GRunLoop {
     ///
     /// Threads: the main one, or wherever the main actor is in virtual time; on another loop it ends the process, with
     /// a message.
-    public func perform(
+    @discardableResult public func perform(
         after delay: Duration, inModes names: [Mode] = [.default], target: (any AnyObject & Sendable)? = nil,
         key: (any Hashable & Sendable)? = nil,
         isolation: MainActor = .shared, _ body: @escaping @MainActor () -> Void
-    ) {
+    ) -> DelayedPerform {
         let confined = Confined(onMainActor: .block(unsafeBitCast(body, to: ConfinedClosure.Block.self)))
         if !Fork.isChild { confined.home.require(self, for: "perform") }
-        perform(after: delay, inModes: names, target: target, key: key, confined.block)
+        return perform(after: delay, inModes: names, target: target, key: key, confined.block)
     }
 
     /// The same as ``perform(order:inModes:target:key:_:)``, with a closure that belongs to the actor that the caller

@@ -11,8 +11,8 @@ final class MessageRequest: @unchecked Sendable {
     private var exchange: MessageExchange?
     // From here on of the loop's thread.
     private var limits: MessageLimits
-    private var timer: GRunLoop.Timer?
-    private var timerEnd: Nanoseconds?
+    private var limit = GRunLoop.DelayedPerform.none
+    private var limitEnd: Nanoseconds?
     /// Nil once it was called.
     private var completion: (@Sendable (MessageExchange.Outcome) -> Void)?
 
@@ -61,15 +61,15 @@ final class MessageRequest: @unchecked Sendable {
 
     private func leave() {
         reader.end(in: mode)
-        timer?.invalidate()
+        reader.loop.removePerform(limit)
         source?.invalidate()
     }
 
     private func look() {
         guard let exchange, let completion else { return }
         while let (end, error) = limits.next(port.stage(of: exchange), at: reader.loop.time) {
-            // A limit for the reply is over when its timer fires: what has come by then was looked at before.
-            let isOver = end <= reader.loop.time && (error == .sendTimeout || timerEnd == end)
+            // A limit for the reply is over when it is performed: what has come by then was looked at before.
+            let isOver = end <= reader.loop.time && (error == .sendTimeout || limitEnd == end)
             guard isOver else { return wait(until: end) }
             port.giveUp(exchange, error)
         }
@@ -80,10 +80,10 @@ final class MessageRequest: @unchecked Sendable {
     }
 
     private func wait(until end: Nanoseconds) {
-        guard timerEnd != end else { return }
-        timer?.invalidate()
-        timerEnd = end
-        timer = end == .never ? nil : GRunLoop.Timer(fireAt: end.instant) { [weak self] _ in self?.look() }
-        if let timer { reader.loop.add(timer, forMode: mode) }
+        guard limitEnd != end else { return }
+        reader.loop.removePerform(limit)
+        limitEnd = end
+        guard end != .never else { return }
+        limit = reader.loop.addPerform(at: end, inModes: [mode]) { [weak self] in self?.look() }
     }
 }

@@ -167,9 +167,9 @@ extension GRunLoop.RemoteMessagePort {
                 if let outcome = giveUp(exchange, error) { return try outcome.get() }
                 continue
             }
-            let timer = end == .never ? nil : GRunLoop.Timer(fireAt: end.instant) { _ in mailbox.send(()) }
-            if let timer { loop.add(timer, forMode: mode) }
-            defer { timer?.invalidate() }
+            let limit =
+                end == .never ? .none : loop.addPerform(at: end, inModes: [mode]) { mailbox.send(()) }
+            defer { loop.removePerform(limit) }
             guard await mailbox.next(isolation: #isolation) != nil else {
                 throw mailbox.reason == .loopEnded ? .loopEnded : .cancelled
             }

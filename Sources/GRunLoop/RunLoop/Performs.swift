@@ -96,30 +96,56 @@ extension GRunLoop {
     ///   - key: see `target`. Nil: it is found by its target alone.
     ///   - body: what is performed.
     ///
+    /// - Returns: what ``cancelPerform(_:)`` takes.
+    ///
     /// Threads: the loop's own; from another thread it is logged and ignored. The corresponding Foundation method is
     /// `perform(_:with:afterDelay:inModes:)`.
-    public func perform(
+    @discardableResult public func perform(
         after delay: Duration, inModes names: [Mode] = [.default], target: (any AnyObject & Sendable)? = nil,
         key: (any Hashable & Sendable)? = nil, _ body: @escaping @Sendable () -> Void
-    ) {
+    ) -> DelayedPerform {
         perform(after: delay, names, target, heldBy: target, key, body)
+    }
+
+    /// Has the closure performed once, after a delay, in the default mode:
+    /// ``perform(after:inModes:target:key:_:)``, and the quickest way to have something done later.
+    ///
+    /// Threads: the loop's own; from another thread it is logged and ignored. The corresponding Foundation method is
+    /// `perform(_:with:afterDelay:)`.
+    @discardableResult public func perform(
+        after delay: Duration, _ body: consuming @escaping @Sendable () -> Void
+    ) -> DelayedPerform {
+        guard canPerformLater() else { return .none }
+        return addPerform(at: time.addingSaturating(Nanoseconds(ahead: delay)), body)
     }
 
     func perform(
         after delay: Duration, _ names: [Mode], _ target: AnyObject?, heldBy holder: (any AnyObject & Sendable)?,
         _ key: (any Hashable & Sendable)?, _ body: @escaping @Sendable () -> Void
-    ) {
-        guard !Fork.refuses("perform(after:)"), requireOwnThread("perform(after:)"), !names.isEmpty, !isDead else {
-            return
-        }
-        let tag = cancellables.add(target: target, heldBy: holder, key: key)
-        let timer = Timer(interval: delay, repeats: false) { [unowned self] _ in
-            let entry = cancellables.remove(tag)
-            body()
-            _ = entry
-        }
-        cancellables.setItem(timer, of: tag)
-        for name in Set(names) { add(timer, forMode: name) }
+    ) -> DelayedPerform {
+        guard canPerformLater() else { return .none }
+        let perform = addPerform(at: time.addingSaturating(Nanoseconds(ahead: delay)), inModes: names, body)
+        if let target, perform != .none { cancellables.add(perform, target: target, heldBy: holder, key: key) }
+        return perform
+    }
+
+    @inline(__always) private func canPerformLater() -> Bool {
+        !Fork.refuses("perform(after:)") && requireOwnThread("perform(after:)")
+    }
+
+    /// Takes back what ``perform(after:inModes:target:key:_:)`` of this loop has not performed yet.
+    ///
+    /// - Parameter perform: what that has returned. One of another loop, or that was performed or cancelled, is
+    ///   ignored, however long ago that was.
+    /// - Returns: whether it was taken back.
+    ///
+    /// Threads: the loop's own; from another thread it is logged and ignored. The corresponding Core Foundation
+    /// function is `CFRunLoopTimerInvalidate`.
+    @discardableResult public func cancelPerform(_ perform: DelayedPerform) -> Bool {
+        guard !Fork.refuses("cancelPerform"), requireOwnThread("cancelPerform") else { return false }
+        let entry = cancellables.isEmpty ? nil : cancellables.remove(.delayed(perform))
+        defer { withExtendedLifetime(entry) {} }
+        return removePerform(perform)
     }
 
     /// Has the closure performed once, at the start of the next pass in one of the modes. It does not wake the loop.
@@ -152,10 +178,10 @@ extension GRunLoop {
         let tag = cancellables.add(target: target, heldBy: holder, key: key)
         let source = Source(order: order) { [unowned self] in
             let entry = cancellables.remove(tag)
-            entry?.item?.invalidate()
+            entry?.source?.invalidate()
             body()
         }
-        cancellables.setItem(source, of: tag)
+        cancellables.setSource(source, of: tag)
         for name in Set(names) { add(source, forMode: name) }
         source.signal()
     }
@@ -171,7 +197,18 @@ extension GRunLoop {
     /// `cancelPreviousPerformRequests(withTarget:selector:object:)` and `RunLoop.cancelPerformSelectors(withTarget:)`.
     public func cancelPerforms(target: AnyObject, key: (any Hashable & Sendable)? = nil) {
         guard !Fork.refuses("cancelPerforms"), requireOwnThread("cancelPerforms") else { return }
-        takeBack(target: target, key: key)
+        let wanted = key.map { AnyHashable($0) }
+        takeBack { $0.target === target && (wanted == nil || $0.key == wanted) }
+    }
+
+    /// Cancels the wanted ones, in the order in which they were added.
+    func takeBack(where isWanted: (Cancellables.Entry) -> Bool) {
+        // Of a copy: comparing keys calls the user's code, which may add and cancel others.
+        for (tag, entry) in cancellables.ordered where isWanted(entry) {
+            guard let removed = cancellables.remove(tag) else { continue }
+            removed.source?.invalidate()
+            if case .delayed(let perform) = tag { removePerform(perform) }
+        }
     }
 }
 

@@ -176,6 +176,7 @@ extension GRunLoop.Trace.Callout {
         case .block: "block"
         case .source: "source"
         case .timer: "timer"
+        case .delayedPerform: "delayed perform"
         case .descriptor: "descriptor"
         case .port: "port"
         case .mainQueue: "main queue"

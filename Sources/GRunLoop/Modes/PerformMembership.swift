@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// Delayed performs come and go.
+
+extension GRunLoop {
+    /// Has the closure performed once, in the first of the modes that runs at that time or later.
+    ///
+    /// In one mode it is a slot in the mode's heap. Where it is to be in several, or may be late, a timer stands for
+    /// it.
+    ///
+    /// - Parameter tolerance: how much later it may be performed. Zero and less: none.
+    /// - Returns: ``DelayedPerform/none`` if there are no modes, or the loop has ended.
+    ///
+    /// Threads: any.
+    func addPerform(
+        at deadline: Nanoseconds, tolerance: Duration = .zero, inModes names: [Mode],
+        _ body: consuming @escaping @Sendable () -> Void
+    ) -> DelayedPerform {
+        // The usual case.
+        if names.count == 1, names[0] == .default, tolerance <= .zero { return addPerform(at: deadline, body) }
+        var effects = Effects()
+        defer { effects.carryOut() }
+        lock.lock()
+        guard !isDead, !names.isEmpty else {
+            lock.unlock()
+            drop(body)
+            return .none
+        }
+        defer { lock.unlock() }
+        fixHomeLocked()
+        var modes: [ModeState] = []
+        for mode in names.flatMap(modesToJoinLocked) where !modes.contains(where: { $0 === mode }) {
+            modes.append(mode)
+        }
+        let isCommon = names.contains(.common)
+        let perform = modes[0].insert(body, at: deadline, isCommon: isCommon)
+        if modes.count > 1 || tolerance > .zero {
+            let timer = makeTimerLocked(of: perform, in: modes[0], tolerance, isCommon: isCommon)
+            for mode in modes.dropFirst() { _ = joinLocked(timer, mode, &effects) }
+        }
+        effects.kick.merge(rearmLocked(modes[0]))
+        return perform
+    }
+
+    /// In the default mode.
+    func addPerform(
+        at deadline: Nanoseconds, _ body: consuming @escaping @Sendable () -> Void
+    ) -> DelayedPerform {
+        lock.lock()
+        guard !isDead else {
+            lock.unlock()
+            drop(body)
+            return .none
+        }
+        fixHomeLocked()
+        let perform = defaultMode.insert(body, at: deadline, isCommon: false)
+        let kick = rearmLocked(defaultMode)
+        lock.unlock()
+        kick?.send()
+        return perform
+    }
+
+    /// Releases the closure where no lock is held: the deinit of what it captured is user code.
+    @inline(never) private func drop(_ body: consuming @escaping @Sendable () -> Void) {}
+
+    /// Takes back a closure that was not performed yet. Returns whether there was one. Threads: any.
+    @discardableResult func removePerform(_ perform: DelayedPerform) -> Bool {
+        lock.lock()
+        let occupant =
+            perform.mode == defaultMode.number
+            ? defaultMode.remove(perform.key)
+            : modes.values.first { $0.number == perform.mode }?.remove(perform.key)
+        lock.unlock()
+        switch consume occupant {
+        case .perform: return true
+        case .timer(let timer):
+            timer.invalidate()
+            return true
+        case nil: return false
+        }
+    }
+
+    /// With the lock held: a mode becomes common, and so common performs are in several modes.
+    func makeTimersOfCommonPerformsLocked() {
+        // With two common modes none is left.
+        for key in defaultMode.heap.commonPerforms {
+            let perform = DelayedPerform(mode: defaultMode.number, key: key)
+            _ = makeTimerLocked(of: perform, in: defaultMode, .zero, isCommon: true)
+        }
+    }
+
+    /// With the lock held: a timer of the same deadline in its place, which can be in several modes.
+    private func makeTimerLocked(
+        of perform: DelayedPerform, in mode: ModeState, _ tolerance: Duration, isCommon: Bool
+    ) -> Timer {
+        let timer = mode.replace(perform.key) { deadline, body in
+            Timer(date: deadline, period: 0, tolerance: tolerance, at: deadline) { [unowned self] _ in
+                let entry = cancellables.remove(.delayed(perform))
+                body()
+                withExtendedLifetime(entry) {}
+            }
+        }
+        _ = timer.guardian.bind(to: lock)
+        if isCommon {
+            timer.isCommonItem = true
+            commonItems.insert(.timer(timer), for: timer)
+        }
+        return timer
+    }
+}

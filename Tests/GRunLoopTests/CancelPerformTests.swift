@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+// A delayed perform is taken back by what names it, wherever it is by then.
+
+import GRunLoop
+import TestSupport
+import Testing
+
+@Suite struct CancelPerformTests {
+    @Test("it is taken back once, before it was performed, and not from inside")
+    func once() async throws {
+        try await onFreshThread { loop in
+            let trace = Recorder()
+            let first = loop.perform(after: .zero) { trace("first") }
+            let second = loop.perform(after: .zero) { trace("second") }
+            #expect(first != second && first == first)
+            #expect(loop.cancelPerform(first))
+            #expect(!loop.cancelPerform(first))
+            // It has the slot of the first one.
+            let third = loop.perform(after: .zero) { trace("third") }
+            #expect(!loop.cancelPerform(first))
+            loop.run(for: .zero)
+            #expect(trace.take() == ["second", "third"])
+            for each in [first, second, third] { #expect(!loop.cancelPerform(each)) }
+
+            let inside = Shared<GRunLoop.DelayedPerform?>(nil)
+            inside.value = loop.perform(after: .zero) {
+                let wasThere = inside.value.map { loop.cancelPerform($0) }
+                trace("\(String(describing: wasThere))")
+            }
+            loop.run(for: .zero)
+            #expect(trace.take() == ["Optional(false)"])
+            #expect(loop.run(for: .zero) == .finished)
+        }
+    }
+
+    @Test("what names a perform of another loop takes nothing back, also if that loop has ended")
+    func otherLoop() async throws {
+        try await onFreshThread { loop in
+            let trace = Recorder()
+            let others = Shared<[GRunLoop.DelayedPerform]>([])
+            LoopThread { other in
+                others.value = (0..<20).map { _ in other.perform(after: .seconds(60)) {} }
+            }.join()
+            let own = (0..<20).map { number in loop.perform(after: .zero) { trace("\(number)") } }
+            for other in others.value {
+                #expect(!own.contains(other))
+                #expect(!loop.cancelPerform(other))
+            }
+            // In a mode of the same name, and number, of a loop whose memory this one may have.
+            LoopThread { other in
+                for each in others.value + own { #expect(!other.cancelPerform(each)) }
+            }.join()
+            loop.run(for: .zero)
+            #expect(trace.take() == (0..<20).map { "\($0)" })
+        }
+    }
+
+    @Test("its target is let go at once, and so is what it has captured; cancelling by target leaves no name")
+    func target() async throws {
+        try await onFreshThread { loop in
+            let seen = Weak<Witness>()
+            let trace = Recorder()
+            func perform() -> GRunLoop.DelayedPerform {
+                let target = Witness { trace("target") }
+                seen.object = target
+                let captured = Witness { trace("captured") }
+                return loop.perform(after: .zero, target: target, key: 1) { withExtendedLifetime(captured) {} }
+            }
+            let first = perform()
+            #expect(trace.lines == [])
+            #expect(loop.cancelPerform(first))
+            #expect(trace.take().sorted() == ["captured", "target"])
+            let second = perform()
+            if let target = seen.object { loop.cancelPerforms(target: target) }
+            #expect(trace.take().sorted() == ["captured", "target"])
+            #expect(!loop.cancelPerform(second))
+            _ = perform()
+            loop.run(for: .zero)
+            #expect(trace.take().sorted() == ["captured", "target"])
+        }
+    }
+
+    @Test(
+        "in several modes it is taken out of all of them",
+        arguments: [["one", "two"], [.common], [.common, "one"]] as [[GRunLoop.Mode]])
+    func severalModes(names: [GRunLoop.Mode]) async throws {
+        try await onFreshThread { loop in
+            let trace = Recorder()
+            let modes: [GRunLoop.Mode] = [.default, "one", "two", "three"]
+            try? loop.addCommonMode("three")
+            for isCancelled in [true, false] {
+                let perform = loop.perform(after: .zero, inModes: names) { trace("performed") }
+                if isCancelled {
+                    #expect(loop.cancelPerform(perform))
+                    #expect(modes.allSatisfy { loop.nextFireDate(forMode: $0) == nil })
+                }
+                for mode in modes + modes { loop.run(mode: mode, for: .zero) }
+                #expect(trace.take() == (isCancelled ? [] : ["performed"]))
+                #expect(!loop.cancelPerform(perform))
+                #expect(modes.allSatisfy { loop.run(mode: $0, for: .zero) == .finished })
+            }
+        }
+    }
+
+    @Test("a common one joins a mode that becomes common later, in its order, and is performed once")
+    func laterCommonMode() async throws {
+        try await onFreshThread { loop in
+            let trace = Recorder()
+            let target = Witness {}
+            var performs: [GRunLoop.DelayedPerform] = []
+            for name in ["first", "second", "third", "fourth"] {
+                performs.append(loop.perform(after: .zero, inModes: [.common], target: target) { trace(name) })
+            }
+            loop.perform(after: .zero) { trace("default only") }
+            try? loop.addCommonMode("late")
+            #expect(loop.nextFireDate(forMode: "late") != nil)
+            #expect(loop.cancelPerform(performs[1]))
+            #expect(!loop.cancelPerform(performs[1]))
+            loop.run(mode: "late", for: .zero)
+            #expect(trace.take() == ["first", "third", "fourth"])
+            for each in performs { #expect(!loop.cancelPerform(each)) }
+            loop.run(for: .zero)
+            #expect(trace.take() == ["default only"])
+            #expect(loop.run(mode: "late", for: .zero) == .finished && loop.run(for: .zero) == .finished)
+            // By target, once it is in two modes.
+            loop.perform(after: .zero, inModes: [.common], target: target) { trace("cancelled") }
+            loop.cancelPerforms(target: target)
+            #expect(loop.run(mode: "late", for: .zero) == .finished && loop.run(for: .zero) == .finished)
+            #expect(trace.lines == [])
+        }
+    }
+
+    @Test("one that was due with others is taken back by one of them, and a nested run performs the rest once")
+    func insideBatch() async throws {
+        try await onFreshThread { loop in
+            let trace = Recorder()
+            let performs = Shared<[GRunLoop.DelayedPerform]>([])
+            performs.value = (0..<8).map { number in
+                loop.perform(after: .zero) {
+                    trace("\(number)")
+                    if number == 1 {
+                        loop.cancelPerform(performs.value[2])
+                        // It waits for the next pass.
+                        loop.perform(after: .zero) { trace("later") }
+                    }
+                    if number == 3 {
+                        try? loop.addCommonMode("another")
+                        loop.run(for: .zero)
+                        trace("end of 3")
+                    }
+                    if number == 5 { loop.cancelPerform(performs.value[7]) }
+                }
+            }
+            while loop.run(for: .zero) != .finished {}
+            #expect(trace.lines == ["0", "1", "3", "4", "5", "6", "later", "end of 3"])
+        }
+    }
+
+    @Test("while its closure runs, its mode is not finished; then it is")
+    func keepsMode() async throws {
+        try await onFreshThread { loop in
+            for names: [GRunLoop.Mode] in [[.default], [.default, "two"]] {
+                let result = Shared<GRunLoop.RunResult?>(nil)
+                loop.perform(after: .zero, inModes: names) {
+                    result.value = loop.run(mode: .default, for: .milliseconds(1))
+                }
+                #expect(loop.run(for: .seconds(60)) == .finished)
+                #expect(result.value == .timedOut)
+            }
+        }
+    }
+
+    @Test("timers and performs of one date keep their order, and the last one may be a day away")
+    func withTimers() {
+        GRunLoop.withVirtualTime { time in
+            let trace = Recorder()
+            let loop = time.loop
+            for number in 0..<10 {
+                if number % 3 == 0 {
+                    loop.add(
+                        GRunLoop.Timer(interval: .seconds(5), repeats: false) { _ in trace("\(number)") },
+                        forMode: .default)
+                } else {
+                    loop.perform(after: .seconds(5)) { trace("\(number)") }
+                }
+            }
+            loop.perform(after: .seconds(86_400)) { trace("a day") }
+            time.advance(by: .seconds(5))
+            #expect(trace.take() == (0..<10).map { "\($0)" })
+            #expect(time.advanceToNextTimer())
+            #expect(trace.take() == ["a day"])
+        }
+    }
+
+    @Test("a loop describes and traces it")
+    func seen() async throws {
+        try await onFreshThread { loop in
+            loop.perform(after: .seconds(60)) {}
+            #expect(loop.description.contains("<delayed perform>{next fire date = 5"))
+            let trace = GRunLoop.Trace()
+            loop.startTracing(trace)
+            loop.perform(after: .zero) {}
+            loop.run(for: .zero)
+            loop.stopTracing()
+            let callouts = trace.events.compactMap { event in
+                if case .callout(let callout, _) = event.kind { callout.description } else { nil }
+            }
+            #expect(callouts == ["delayed perform"])
+        }
+    }
+}
