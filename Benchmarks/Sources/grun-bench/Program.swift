@@ -30,7 +30,7 @@ import CGLib
         case "timers-fire": bench.timersFire()
         case "timers-fire-tolerance": bench.timersFire(tolerance: .milliseconds(1))
         case "timers-due": bench.timersDue()
-        case "performs-create": bench.performsCreate()
+        case "performs-create", "mem-performs": bench.performsCreate()
         case "performs-due": bench.performsDue()
         case "timers-idle-tax": bench.timersIdleTax()
         case "idle-wakeups": bench.idleWakeUps()

@@ -143,9 +143,13 @@ extension GRunLoop {
     /// function is `CFRunLoopTimerInvalidate`.
     @discardableResult public func cancelPerform(_ perform: DelayedPerform) -> Bool {
         guard !Fork.refuses("cancelPerform"), requireOwnThread("cancelPerform") else { return false }
-        let entry = cancellables.isEmpty ? nil : cancellables.remove(.delayed(perform))
-        defer { withExtendedLifetime(entry) {} }
-        return removePerform(perform)
+        let wasThere = removePerform(perform)
+        if !cancellables.isEmpty { letGoOfTarget(of: perform) }
+        return wasThere
+    }
+
+    @inline(never) private func letGoOfTarget(of perform: DelayedPerform) {
+        _ = cancellables.remove(.delayed(perform))
     }
 
     /// Has the closure performed once, at the start of the next pass in one of the modes. It does not wake the loop.
