@@ -208,4 +208,79 @@ import Testing
             #expect(callouts == ["delayed perform"])
         }
     }
+
+    @Test("in a mode that becomes common later, timers and performs of one date keep their order")
+    func laterOrder() throws {
+        try GRunLoop.withVirtualTime { time in
+            let trace = Recorder()
+            let loop = time.loop
+            func timer(_ name: String) {
+                loop.add(
+                    GRunLoop.Timer(interval: .seconds(5), repeats: false) { _ in trace(name) }, forMode: .common)
+            }
+            loop.perform(after: .seconds(5), inModes: [.common]) { trace("1") }
+            timer("2")
+            loop.perform(after: .seconds(5), inModes: [.common]) { trace("3") }
+            timer("4")
+            loop.perform(after: .seconds(4), inModes: [.common]) { trace("0") }
+            try loop.addCommonMode("late")
+            time.advance(by: .seconds(5), inMode: "late")
+            #expect(trace.lines == ["0", "1", "2", "3", "4"])
+        }
+    }
+
+    @Test("one whose closure runs is in its modes still, also in one that becomes common meanwhile", arguments: [1, 2])
+    func whileItRuns(commonModes: Int) throws {
+        try GRunLoop.withVirtualTime { time in
+            let loop = time.loop
+            if commonModes == 2 { try loop.addCommonMode("second") }
+            let trace = Recorder()
+            let date = time.now + .seconds(1)
+            loop.perform(after: .seconds(1), inModes: [.common]) {
+                trace("\(loop.nextFireDate(forMode: .default) == date)")
+                try? loop.addCommonMode("late")
+                trace("\(loop.nextFireDate(forMode: "late") == date)")
+                trace("\(loop.run(mode: "late", for: .seconds(1)))")
+                trace("\(loop.description.contains("firing"))")
+            }
+            time.advance(by: .seconds(1))
+            #expect(trace.lines == ["true", "true", "timedOut", "true"])
+            #expect(loop.run(mode: "late", for: .zero) == .finished && loop.run(for: .zero) == .finished)
+            #expect(loop.nextFireDate(forMode: "late") == nil && !loop.description.contains("perform"))
+        }
+    }
+
+    @Test("what was called before goes before the next one is called")
+    func keptNoLonger() async throws {
+        try await onFreshThread { loop in
+            let trace = Recorder()
+            func add() {
+                let witness = Witness { trace("timer released") }
+                loop.add(
+                    GRunLoop.Timer(fireAt: .now, interval: .seconds(60)) { timer in
+                        withExtendedLifetime(witness) { trace("timer") }
+                        loop.remove(timer, forMode: .default)
+                    }, forMode: .default)
+            }
+            add()
+            loop.perform(after: .zero) { trace("perform") }
+            loop.run(for: .zero)
+            #expect(trace.lines == ["timer", "timer released", "perform"])
+        }
+    }
+
+    @Test("a sleep that is cancelled is not in the loop any more, before its task has resumed")
+    func cancelledSleep() async throws {
+        try await onFreshThread { loop in
+            let started = Flag()
+            let task = Task {
+                started.set()
+                try await loop.sleep(for: .seconds(60), inModes: [.default])
+            }
+            started.wait()
+            #expect(waitUntil { loop.nextFireDate(forMode: .default) != nil })
+            task.cancel()
+            #expect(loop.nextFireDate(forMode: .default) == nil)
+        }
+    }
 }

@@ -166,7 +166,7 @@ import Testing
                         mode.heap.insert(timer, in: mode)
                         note(timer)
                     }
-                case .perform(let key, let due):
+                case .perform(let key, let due, _):
                     let perform = GRunLoop.DelayedPerform(mode: mode.number, key: key)
                     while let next = turns.first, !canFire(next) { turns.removeFirst() }
                     let entry = entries.first { $0.item == .perform(perform) }

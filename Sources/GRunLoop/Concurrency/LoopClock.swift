@@ -4,7 +4,7 @@
 extension GRunLoop {
     /// A loop's clock, for code that takes a `Clock`.
     ///
-    /// It sleeps by timers of the loop, in its common modes, so that in virtual time it sleeps as long as the test
+    /// It sleeps by delayed performs of the loop, in its common modes, so that in virtual time it sleeps as long as the test
     /// says. There is no corresponding Core Foundation type.
     public struct LoopClock: Clock {
         /// Swift's own.
@@ -38,7 +38,7 @@ extension GRunLoop {
     /// Threads: any. There is no corresponding Core Foundation function.
     public var clock: LoopClock { LoopClock(loop: self) }
 
-    /// Suspends the task for a time, by a timer of the loop. The thread goes on.
+    /// Suspends the task for a time, by a delayed perform of the loop. The thread goes on.
     ///
     /// - Parameters:
     ///   - span: how long. Zero and less: not at all. 16 years and more: until the task is cancelled.
@@ -56,7 +56,7 @@ extension GRunLoop {
             until: time.addingSaturating(Nanoseconds(saturating: span)).instant, tolerance: tolerance, inModes: names)
     }
 
-    /// Suspends the task until a point in time, by a timer of the loop: see ``sleep(for:tolerance:inModes:)``.
+    /// Suspends the task until a point in time, by a delayed perform: see ``sleep(for:tolerance:inModes:)``.
     ///
     /// - Parameters:
     ///   - deadline: until when. One that has passed: not at all. 16 years ahead and more: until the task is cancelled.
@@ -79,8 +79,7 @@ extension GRunLoop {
         // What is further away would be performed after 16 years.
         let isFar = end.subtractingSaturating(time) >= .longest
         let perform = addPerform(at: end, tolerance: tolerance, inModes: isFar ? [] : names) { mailbox.send(()) }
-        defer { removePerform(perform) }
-        mailbox.open()
+        mailbox.open(for: perform)
         if await mailbox.next(isolation: #isolation) != nil { return }
         throw mailbox.failure
     }

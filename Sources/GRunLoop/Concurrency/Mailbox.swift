@@ -7,8 +7,13 @@
 /// once. That job only takes the element; then the task goes on where it came from. A continuation would resume the
 /// task on a thread of Swift's runtime, from where it would have to hop to the loop's.
 ///
-/// The loop's item holds the mailbox, and the mailbox the item, until ``close(_:)``.
+/// The loop's item holds the mailbox, and the mailbox the item, until ``close(_:)``; so does a delayed perform.
 actor Mailbox<Element: Sendable>: SerialExecutor, AsyncWaiter {
+    private enum Watched {
+        case item(any Invalidatable)
+        case perform(GRunLoop.DelayedPerform)
+    }
+
     enum End {
         case done, cancelled, loopEnded
     }
@@ -19,8 +24,7 @@ actor Mailbox<Element: Sendable>: SerialExecutor, AsyncWaiter {
     // Guarded by the lock.
     private nonisolated(unsafe) var pending: Element?
     private nonisolated(unsafe) var reader: UnownedJob?
-    private nonisolated(unsafe) var isOpen = false
-    private nonisolated(unsafe) var watched: (any Invalidatable)?
+    private nonisolated(unsafe) var watched: Watched?
     private nonisolated(unsafe) var end: End?
 
     /// - Parameter merge: makes the element to keep of an older and a newer one.
@@ -41,11 +45,16 @@ actor Mailbox<Element: Sendable>: SerialExecutor, AsyncWaiter {
         reason == .loopEnded ? GRunLoop.LoopEndedError() : CancellationError()
     }
 
-    /// Before anybody can close the mailbox. The end of the loop closes it, and closing it invalidates the item, if
-    /// there is one.
-    nonisolated func open(for item: (any Invalidatable)? = nil) {
+    /// Call it before another thread knows the mailbox. The end of the loop closes the mailbox, and closing it
+    /// invalidates `item`.
+    nonisolated func open(for item: any Invalidatable) { open(.item(item)) }
+
+    /// The same of a closure that is to be performed: closing the mailbox takes it back.
+    nonisolated func open(for perform: GRunLoop.DelayedPerform) { open(.perform(perform)) }
+
+    private nonisolated func open(_ watched: Watched) {
         guard !Fork.refuses("makeAsyncIterator") else { return lock.withLock { end = .loopEnded } }
-        lock.withLock { (isOpen, watched) = (true, item) }
+        lock.withLock { self.watched = watched }
         if !loop.lock.withLock({ loop.waiters.add(self) }) { close(.loopEnded) }
     }
 
@@ -111,15 +120,18 @@ actor Mailbox<Element: Sendable>: SerialExecutor, AsyncWaiter {
     nonisolated func close(_ reason: End) {
         guard !Fork.isChild else { return }
         // The element goes after the lock, too: it may hold what is the program's.
-        let (waiting, item, element, isKnown) = lock.withLock {
-            () -> (UnownedJob?, (any Invalidatable)?, Element?, Bool) in
-            guard end == nil else { return (nil, nil, nil, false) }
+        let (waiting, watched, element) = lock.withLock { () -> (UnownedJob?, Watched?, Element?) in
+            guard end == nil else { return (nil, nil, nil) }
             end = reason
-            return (reader.take(), watched.take(), pending.take(), isOpen)
+            return (reader.take(), self.watched.take(), pending.take())
         }
         withExtendedLifetime(element) {}
-        item?.invalidate()
-        if isKnown { forget() }
+        switch watched {
+        case .item(let item): item.invalidate()
+        case .perform(let perform): loop.removePerform(perform)
+        case nil: break
+        }
+        if watched != nil { forget() }
         guard let waiting else { return }
         // The thread that cancels a task must not run it: the task's list of handlers is locked.
         if reason == .cancelled { globalConcurrentExecutor.enqueue(ExecutorJob(waiting)) } else { run(waiting) }

@@ -26,6 +26,7 @@ extension GRunLoop: CustomStringConvertible {
                     // change (Swift's runtime checks the reference count alone).
                     observers: mode.observers.map { $0 }, idleQueues: mode.idleQueues.all, ports: mode.ports.all,
                     timers: mode.heap.due(by: .never) + firingTimersLocked(in: mode).map { .timer($0) },
+                    performing: performing.filter { $0.isIn(mode) }.count,
                     blocks: mode.blocks.live, softDeadline: mode.heap.earliest, hardDeadline: mode.heap.wakeUpTime()))
         }
         return loop
@@ -45,6 +46,7 @@ private struct LoopSnapshot {
         let idleQueues: [GRunLoop.IdleQueue]
         let ports: [GRunLoop.Port]
         let timers: [TimerHeap.Member]
+        let performing: Int
         let blocks: Int
         let softDeadline: Nanoseconds
         let hardDeadline: Nanoseconds
@@ -79,7 +81,8 @@ private struct LoopSnapshot {
             lines += section("sources1", version1).map { "    " + $0 }
             lines += section("observers", mode.observers.map(\.description)).map { "    " + $0 }
             lines += section("idle queues", mode.idleQueues.map(\.description).sorted()).map { "    " + $0 }
-            lines += section("timers", mode.timers.map(describe)).map { "    " + $0 }
+            let performing = Array(repeating: "<delayed perform>{firing}", count: mode.performing)
+            lines += section("timers", mode.timers.map(describe) + performing).map { "    " + $0 }
             lines.append(
                 "    soft deadline in: \(deadline(mode.softDeadline)) / hard deadline in: "
                     + "\(deadline(mode.hardDeadline))"

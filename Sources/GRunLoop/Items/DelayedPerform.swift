@@ -16,6 +16,32 @@ extension GRunLoop {
     }
 }
 
+/// One whose closure is on the stack. It has left the heap and is still in its modes, as a timer that fires is.
+struct Performing {
+    let due: Nanoseconds
+    let isCommon: Bool
+    private let mode: Unmanaged<ModeState>
+    /// Those that have become common meanwhile.
+    private var later: [Unmanaged<ModeState>] = []
+
+    init(due: Nanoseconds, isCommon: Bool, in mode: ModeState) {
+        (self.due, self.isCommon, self.mode) = (due, isCommon, .passUnretained(mode))
+    }
+
+    func isIn(_ mode: ModeState) -> Bool { self.mode === mode || later.contains { $0 === mode } }
+
+    mutating func join(_ mode: ModeState) {
+        mode.timerCount += 1
+        later.append(.passUnretained(mode))
+    }
+
+    /// It has returned.
+    func leave() {
+        mode._withUnsafeGuaranteedRef { $0.timerCount -= 1 }
+        for mode in later { mode._withUnsafeGuaranteedRef { $0.timerCount -= 1 } }
+    }
+}
+
 extension ModeState {
     func insert(
         _ body: consuming @escaping @Sendable () -> Void, at deadline: Nanoseconds, isCommon: Bool
@@ -35,8 +61,12 @@ extension ModeState {
     func replace(
         _ key: TimerHeap.Key, by makeTimer: (Nanoseconds, @escaping TimerSlots.Body) -> GRunLoop.Timer
     ) -> GRunLoop.Timer {
-        let timer = heap.replace(key, in: self, by: makeTimer)
-        timer.note(self)
+        let timer = heap.replace(key, in: self) { deadline, body in
+            let timer = makeTimer(deadline, body)
+            // Before it knows its slot.
+            timer.note(self)
+            return timer
+        }
         _ = Unmanaged.passRetained(timer)
         return timer
     }

@@ -200,7 +200,7 @@ struct TimerHeap: ~Copyable {
         /// It has left the heap, unless the batch is listed: then it may have left the mode as well.
         case timer(Unmanaged<GRunLoop.Timer>)
         /// It has left the heap. The mode still counts it.
-        case perform(Key, due: Nanoseconds)
+        case perform(Key, due: Nanoseconds, isCommon: Bool)
     }
 
     /// Begins a batch of what is due at `limit` or earlier. Returns the outer batch if this run is nested in one.
@@ -230,9 +230,9 @@ struct TimerHeap: ~Copyable {
     private mutating func takeOutFirst(in mode: ModeState, _ body: inout TimerSlots.Body?) -> Turn {
         let first = entries[0]
         guard slots.isTimer(first.slot) else {
-            let key = slots.key(of: first.slot)
+            let (key, isCommon) = (slots.key(of: first.slot), slots.isCommon(first.slot))
             body = takeOut(bodyAt: 0)
-            return .perform(key, due: first.deadline)
+            return .perform(key, due: first.deadline, isCommon: isCommon)
         }
         let timer = slots.timer(of: first.slot)
         takeOut(timerAt: 0, in: mode)
@@ -247,13 +247,11 @@ struct TimerHeap: ~Copyable {
             case .timer(let timer): return .timer(.passUnretained(timer))
             case .perform(let key, let due):
                 // It may have been cancelled, or performed by a nested run.
-                switch takeOut(key) {
-                case .perform(let taken):
-                    body = taken
-                    return .perform(key, due: due)
-                case .timer(let timer): return .timer(.passUnretained(timer))
-                case nil: break
-                }
+                guard let slot = slots.slot(of: key) else { continue }
+                if slots.isTimer(slot) { return .timer(slots.timer(of: slot)) }
+                let isCommon = slots.isCommon(slot)
+                body = takeOut(bodyAt: slots[place: slot])
+                return .perform(key, due: due, isCommon: isCommon)
             }
         }
         return nil

@@ -49,6 +49,8 @@ public final class GRunLoop: @unchecked Sendable {
     var innermost: Unmanaged<Frame>?
     /// The timers whose closures are on the stack, outermost first. Their runs keep them.
     @exclusivity(unchecked) var firing: [Unmanaged<Timer>] = []
+    /// The same of delayed performs.
+    @exclusivity(unchecked) var performing: [Performing] = []
     /// The idle queues whose closures are being called, the innermost last. Each is kept by its frame.
     var idleCalls: [Unmanaged<IdleQueue>] = []
     @exclusivity(unchecked) var batch = DescriptorBatch()
@@ -228,9 +230,9 @@ public final class GRunLoop: @unchecked Sendable {
 
     // MARK: What a mode waits for
 
-    /// The date of the first timer of a mode. Tolerances do not count.
+    /// The date of the first timer of a mode, or of its first delayed perform. Tolerances do not count.
     ///
-    /// - Returns: the date; nil if the mode has no timer, or does not exist. ``Mode/common`` stands for others and has
+    /// - Returns: the date; nil if the mode has neither, or does not exist. ``Mode/common`` stands for others and has
     ///   none: ask for ``Mode/default``. A date that has passed: the timer is overdue.
     ///
     /// Threads: any. The corresponding Core Foundation function is `CFRunLoopGetNextTimerFireDate`.
@@ -239,13 +241,14 @@ public final class GRunLoop: @unchecked Sendable {
         return lock.withLock { () -> Nanoseconds? in
             guard let mode = modes[name], mode.timerCount > 0 else { return nil }
             // A timer whose closure is running still counts, with its old date (item 142).
-            var dates = firingTimersLocked(in: mode).map(\.dates)
+            var dates = firingTimersLocked(in: mode).map { ($0.dates.deadline, $0.dates.requested) }
+            dates += performing.filter { $0.isIn(mode) }.map { ($0.due, $0.due) }
             switch mode.heap.first {
-            case .timer(let timer): dates.append(timer.dates)
-            case .perform(_, let due) where !dates.contains { $0.deadline < due }: return due
-            case .perform, nil: break
+            case .timer(let timer): dates.append((timer.dates.deadline, timer.dates.requested))
+            case .perform(_, let due): dates.append((due, due))
+            case nil: break
             }
-            return dates.min { $0.deadline < $1.deadline }?.requested
+            return dates.min { $0.0 < $1.0 }?.1
         }?.instant
     }
 

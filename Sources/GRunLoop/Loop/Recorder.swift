@@ -92,7 +92,7 @@ final class Recorder: @unchecked Sendable {
 
     // MARK: What the numbers stand for
 
-    /// An item is known by its address, a block by its code, anything else by its kind.
+    /// An item is known by its address, a block or a delayed perform by its code, anything else by its kind.
     static func key(_ mark: CalloutMark, code: UInt) -> UInt64 {
         if mark.item != 0 { return UInt64(mark.item) }
         return UInt64(code) << 6 | UInt64(mark.kind.rawValue) << 1 | 1

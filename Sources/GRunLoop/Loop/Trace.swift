@@ -81,7 +81,7 @@ extension GRunLoop {
             case source(Source)
             /// A timer's closure.
             case timer(Timer)
-            /// A closure of ``GRunLoop/perform(after:inModes:target:key:_:)``.
+            /// A delayed perform, such as a sleep. One that is in several modes, or has a tolerance, is a timer.
             case delayedPerform
             /// The closure of a descriptor source, or of a signal's or a child's.
             case descriptor(DescriptorSource)

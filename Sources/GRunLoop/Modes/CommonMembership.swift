@@ -57,6 +57,10 @@ extension GRunLoop {
                 mode.contextsVersion += 1
                 watchAnewLocked(mode, &effects.kick)
             }
+            // In the order in which they fire in the default mode: the new one numbers them as they come.
+            for case .timer(let timer) in defaultMode.heap.due(by: .never) where timer.isCommonItem {
+                _ = joinLocked(timer, modeLocked(name), &effects)
+            }
             for item in items {
                 switch item {
                 case .source(let source): if joinLocked(source, modeLocked(name)) { joined.append(source) }
@@ -67,6 +71,9 @@ extension GRunLoop {
                 case .port(let port): _ = joinLocked(port, modeLocked(name), &effects)
                 case .context(let context): effects.kick.merge(joinLocked(context, modeLocked(name)))
                 }
+            }
+            for index in performing.indices where performing[index].isCommon {
+                performing[index].join(modeLocked(name))
             }
         }
         effects.kick.take()?.send()

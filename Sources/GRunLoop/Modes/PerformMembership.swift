@@ -64,6 +64,7 @@ extension GRunLoop {
 
     /// Takes back a closure that was not performed yet. Returns whether there was one. Threads: any.
     @discardableResult func removePerform(_ perform: DelayedPerform) -> Bool {
+        guard !Fork.isChild else { return false }
         lock.lock()
         let occupant =
             perform.mode == defaultMode.number

@@ -16,7 +16,9 @@ extension GRunLoop {
                 let isDue = timer._withUnsafeGuaranteedRef { $0.canFireLocked(in: mode, of: self, by: limit) }
                 guard isDue else { continue }
                 timer._withUnsafeGuaranteedRef { $0.fireLocked(of: self, in: frame) }
-            case .perform(let key, let due): performLocked(&body, key, due, in: mode)
+            case .perform(let key, let due, let isCommon):
+                performing.append(Performing(due: due, isCommon: isCommon, in: mode))
+                performLocked(&body, DelayedPerform(mode: mode.number, key: key), due, in: frame)
             }
             if isCutLocked(frame, after: .timers) { break }
         }
@@ -25,17 +27,18 @@ extension GRunLoop {
 
     /// With the lock held before and after.
     private func performLocked(
-        _ body: inout TimerSlots.Body?, _ key: TimerHeap.Key, _ due: Nanoseconds, in mode: ModeState
+        _ body: inout TimerSlots.Body?, _ perform: DelayedPerform, _ due: Nanoseconds, in frame: Frame
     ) {
         lock.unlock()
-        perform(&body, DelayedPerform(mode: mode.number, key: key), due)
+        frame.kept.drop()
+        call(&body, of: perform, due)
         lock.lock()
-        // Until now the mode was not finished.
-        mode.timerCount -= 1
+        // Always its own, unless the thread has ended meanwhile.
+        performing.popLast()?.leave()
     }
 
     /// A function of its own, so that the target is let go before the caller locks again.
-    private func perform(_ body: inout TimerSlots.Body?, _ perform: DelayedPerform, _ due: Nanoseconds) {
+    private func call(_ body: inout TimerSlots.Body?, of perform: DelayedPerform, _ due: Nanoseconds) {
         let entry = cancellables.isEmpty ? nil : cancellables.remove(.delayed(perform))
         callOutToPerform(&body, due: due, of: self)
         withExtendedLifetime(entry) {}

@@ -79,6 +79,7 @@ extension GRunLoop: ThreadOwned {
         remains.performs = performs.close()
         remains.fired = firing.map { $0.takeUnretainedValue() }
         firing = []
+        performing = []
         for timer in remains.fired { removeEverywhereLocked(timer) }
         remains.idleCalls = idleCalls.map { $0.takeUnretainedValue() }
         idleCalls = []

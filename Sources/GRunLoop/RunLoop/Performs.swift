@@ -92,10 +92,9 @@ extension GRunLoop {
     ///   - names: the modes. An empty list means never.
     ///   - target: with `key`, what ``cancelPerforms(target:key:)`` finds it by. It is retained until the closure was
     ///     performed or cancelled, and may then be let go on the loop's thread, so that it is Sendable; with
-    ///     `isolation:` it can be any object of the actor's. Nil: it cannot be cancelled.
+    ///     `isolation:` it can be any object of the actor's. Nil: that does not find it.
     ///   - key: see `target`. Nil: it is found by its target alone.
     ///   - body: what is performed.
-    ///
     /// - Returns: what ``cancelPerform(_:)`` takes.
     ///
     /// Threads: the loop's own; from another thread it is logged and ignored. The corresponding Foundation method is
