@@ -196,7 +196,7 @@ import Testing
     func seen() async throws {
         try await onFreshThread { loop in
             loop.perform(after: .seconds(60)) {}
-            #expect(loop.description.contains("<delayed perform>{next fire date = 5"))
+            #expect(loop.description.contains("<delayed perform>{firing = No, next fire date = 5"))
             let trace = GRunLoop.Trace()
             loop.startTracing(trace)
             loop.perform(after: .zero) {}
@@ -241,7 +241,7 @@ import Testing
                 try? loop.addCommonMode("late")
                 trace("\(loop.nextFireDate(forMode: "late") == date)")
                 trace("\(loop.run(mode: "late", for: .seconds(1)))")
-                trace("\(loop.description.contains("firing"))")
+                trace("\(loop.description.contains("<delayed perform>{firing = Yes"))")
             }
             time.advance(by: .seconds(1))
             #expect(trace.lines == ["true", "true", "timedOut", "true"])

@@ -16,7 +16,7 @@ import Testing
             self =
                 switch member {
                 case .timer(let timer): .timer(timer)
-                case .perform(let key, _): .perform(GRunLoop.DelayedPerform(mode: mode.number, key: key))
+                case .perform(let name, _): .perform(GRunLoop.DelayedPerform(mode: mode.number, name: name))
                 }
         }
 
@@ -82,7 +82,7 @@ import Testing
             let item = entries.remove(at: index).item
             switch item {
             case .timer(let timer): mode.remove(timer)
-            case .perform(let perform): end(perform, mode.remove(perform.key))
+            case .perform(let perform): end(perform, mode.remove(perform.name))
             }
             return item
         }
@@ -117,7 +117,7 @@ import Testing
         /// What the loop does when a perform is to be in a further mode: a timer of the same date has its turn.
         func replace(at index: Int) {
             guard case .perform(let perform) = entries[index].item else { return }
-            let timer = mode.replace(perform.key) { deadline, body in
+            let timer = mode.replace(perform.name) { deadline, body in
                 self.call(body, of: perform)
                 return GRunLoop.Timer(date: deadline, period: 0, tolerance: .zero, at: deadline) { _ in }
             }
@@ -166,8 +166,8 @@ import Testing
                         mode.heap.insert(timer, in: mode)
                         note(timer)
                     }
-                case .perform(let key, let due, _):
-                    let perform = GRunLoop.DelayedPerform(mode: mode.number, key: key)
+                case .perform(let name, let due, _):
+                    let perform = GRunLoop.DelayedPerform(mode: mode.number, name: name)
                     while let next = turns.first, !canFire(next) { turns.removeFirst() }
                     let entry = entries.first { $0.item == .perform(perform) }
                     #expect(turns.popFirst() == entry?.item && due == entry?.deadline, comment)
@@ -200,7 +200,7 @@ import Testing
             let hard = entries.map { $0.deadline.addingSaturating($0.slack) }.min()
             #expect(mode.heap.wakeUpTime() == hard ?? .never, message)
             #expect(items(mode.heap.due(by: limit)) == entries.prefix { $0.deadline <= limit }.map(\.item), message)
-            for perform in gone.suffix(20) { #expect(mode.heap.takeOut(perform.key) == nil, message) }
+            for perform in gone.suffix(20) { #expect(mode.heap.takeOut(perform.name) == nil, message) }
         }
 
         private func items(_ members: [TimerHeap.Member]) -> [Item] { members.map { Item($0, in: mode) } }
@@ -319,22 +319,29 @@ import Testing
         while !model.entries.isEmpty { model.remove(at: 0) }
     }
 
-    @Test("a slot that was used as often as its number can say is left alone, so that no key has two closures")
-    func keys() {
+    @Test("a slot that was used as often as its number can say is left alone, so that no name has two closures")
+    func names() {
         var slots = TimerSlots(greatestUse: 3)
-        var keys: Set<TimerSlots.Key> = []
+        var names: Set<TimerSlots.Name> = []
         let timer = GRunLoop.Timer(fireAt: GRunLoop.now) { _ in }
         for round in 0..<100 {
-            let slot = round % 2 == 0 ? slots.add(.passUnretained(timer)) : slots.add({}, isCommon: round % 4 == 1)
-            #expect(slots.isTimer(slot) == (round % 2 == 0) && slots.isCommon(slot) == (round % 4 == 1))
-            let key = slots.key(of: slot)
-            #expect(keys.insert(key).inserted)
-            #expect(slots.slot(of: key) == slot)
-            if round % 2 == 1 { slots.takeBody(from: slot)() }
+            let timerSlot = slots.add(.passUnretained(timer))
+            #expect(slots.isTimer(timerSlot) && !slots.isCommon(timerSlot))
+            let slot = slots.add({}, isCommon: round % 4 == 1)
+            #expect(!slots.isTimer(slot) && slots.isCommon(slot) == (round % 4 == 1))
+            let name = slots.name(of: slot)
+            #expect(names.insert(name).inserted)
+            #expect(slots.slot(named: name) == slot)
+            slots.takeBody(from: slot)()
+            if round % 3 == 0 {
+                slots.put(.passUnretained(timer), inPlaceOfBodyAt: slot)
+                #expect(slots.isTimer(slot) && slots.slot(named: name) == slot)
+            }
             slots.giveBack(slot)
-            for key in keys { #expect(slots.slot(of: key) == nil) }
+            slots.giveBack(timerSlot)
+            for name in names { #expect(slots.slot(named: name) == nil) }
         }
-        #expect(Set(keys.map(\.slot)).count == 34)
+        #expect(Set(names.map(\.slot)).count == 34)
     }
 
     @Test("what is left in a heap is let go with it")

@@ -43,7 +43,7 @@ extension Nanoseconds {
         self.init(clamping: quotient + (remainder >= 500_000_000 ? 1 : remainder < -500_000_000 ? -1 : 0))
     }
 
-    /// A delay: none if it is negative, 16 years if it is longer.
+    /// A delay from now: 0 if it is negative, 16 years at most.
     init(ahead delay: Duration) {
         self = Swift.min(Swift.max(0, Nanoseconds(saturating: delay)), .longest)
     }

@@ -4,8 +4,8 @@
 extension GRunLoop {
     /// A loop's clock, for code that takes a `Clock`.
     ///
-    /// It sleeps by delayed performs of the loop, in its common modes, so that in virtual time it sleeps as long as the test
-    /// says. There is no corresponding Core Foundation type.
+    /// It sleeps by delayed performs of the loop, in its common modes, so that in virtual time it sleeps as long as the
+    /// test says. There is no corresponding Core Foundation type.
     public struct LoopClock: Clock {
         /// Swift's own.
         public typealias Duration = Swift.Duration

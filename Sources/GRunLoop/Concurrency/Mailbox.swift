@@ -7,7 +7,8 @@
 /// once. That job only takes the element; then the task goes on where it came from. A continuation would resume the
 /// task on a thread of Swift's runtime, from where it would have to hop to the loop's.
 ///
-/// The loop's item holds the mailbox, and the mailbox the item, until ``close(_:)``; so does a delayed perform.
+/// The loop's item holds the mailbox, and the mailbox the item, until ``close(_:)``. Of a delayed perform it has the
+/// name.
 actor Mailbox<Element: Sendable>: SerialExecutor, AsyncWaiter {
     private enum Watched {
         case item(any Invalidatable)
@@ -45,8 +46,8 @@ actor Mailbox<Element: Sendable>: SerialExecutor, AsyncWaiter {
         reason == .loopEnded ? GRunLoop.LoopEndedError() : CancellationError()
     }
 
-    /// Call it before another thread knows the mailbox. The end of the loop closes the mailbox, and closing it
-    /// invalidates `item`.
+    /// Call it before the first ``next(isolation:)``; an element may have come already. The end of the loop closes the
+    /// mailbox, and closing it invalidates `item`.
     nonisolated func open(for item: any Invalidatable) { open(.item(item)) }
 
     /// The same of a closure that is to be performed: closing the mailbox takes it back.

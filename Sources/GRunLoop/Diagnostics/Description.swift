@@ -81,7 +81,7 @@ private struct LoopSnapshot {
             lines += section("sources1", version1).map { "    " + $0 }
             lines += section("observers", mode.observers.map(\.description)).map { "    " + $0 }
             lines += section("idle queues", mode.idleQueues.map(\.description).sorted()).map { "    " + $0 }
-            let performing = Array(repeating: "<delayed perform>{firing}", count: mode.performing)
+            let performing = Array(repeating: "<delayed perform>{firing = Yes}", count: mode.performing)
             lines += section("timers", mode.timers.map(describe) + performing).map { "    " + $0 }
             lines.append(
                 "    soft deadline in: \(deadline(mode.softDeadline)) / hard deadline in: "
@@ -113,7 +113,8 @@ private struct LoopSnapshot {
     private func describe(_ member: TimerHeap.Member) -> String {
         switch member {
         case .timer(let timer): timer.description
-        case .perform(_, let due): "<delayed perform>{next fire date = \(deadline(due))}"
+        case .perform(_, let due):
+            "<delayed perform>{firing = No, next fire date = \(seconds(due.subtractingSaturating(time))) s from now}"
         }
     }
 

@@ -14,7 +14,7 @@ extension GRunLoop {
             case block
             /// A version-0 source.
             case source
-            /// A timer.
+            /// A timer, or a delayed perform.
             case timer
             /// A descriptor source, or that of a signal, a child or a message port.
             case descriptor

@@ -1,67 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
-// What names a closure that is to be performed later.
+// What names a delayed perform, and how one joins and leaves a mode.
 
 extension GRunLoop {
-    /// A closure that ``GRunLoop/perform(after:inModes:target:key:_:)`` is to perform, for
-    /// ``GRunLoop/cancelPerform(_:)``. It keeps nothing: the closure goes when it was performed or cancelled, whoever
-    /// holds this.
+    /// Which closure ``GRunLoop/perform(after:_:)`` or ``GRunLoop/perform(after:inModes:target:key:_:)`` is to perform,
+    /// for ``GRunLoop/cancelPerform(_:)``. It is a plain value, and keeps neither the closure nor the loop.
     ///
-    /// Threads: any. There is no corresponding Foundation type; Foundation cancels by target and key.
+    /// No two performs of the process have equal ones; all that are never to be performed have the same.
+    ///
+    /// Threads: any. The corresponding GLib type is the number that `g_timeout_add` returns. Foundation has none, and
+    /// cancels by target, selector and object.
     public struct DelayedPerform: Hashable, Sendable {
         /// ``ModeState/number`` of the mode in which it has its slot; 0 if it is never to be performed.
         let mode: UInt64
-        let key: TimerSlots.Key
+        let name: TimerSlots.Name
 
-        static var none: DelayedPerform { DelayedPerform(mode: 0, key: TimerSlots.Key(slot: 0, use: 0)) }
-    }
-}
-
-/// One whose closure is on the stack. It has left the heap and is still in its modes, as a timer that fires is.
-struct Performing {
-    let due: Nanoseconds
-    let isCommon: Bool
-    private let mode: Unmanaged<ModeState>
-    /// Those that have become common meanwhile.
-    private var later: [Unmanaged<ModeState>] = []
-
-    init(due: Nanoseconds, isCommon: Bool, in mode: ModeState) {
-        (self.due, self.isCommon, self.mode) = (due, isCommon, .passUnretained(mode))
-    }
-
-    func isIn(_ mode: ModeState) -> Bool { self.mode === mode || later.contains { $0 === mode } }
-
-    mutating func join(_ mode: ModeState) {
-        mode.timerCount += 1
-        later.append(.passUnretained(mode))
-    }
-
-    /// It has returned.
-    func leave() {
-        mode._withUnsafeGuaranteedRef { $0.timerCount -= 1 }
-        for mode in later { mode._withUnsafeGuaranteedRef { $0.timerCount -= 1 } }
+        static var none: DelayedPerform { DelayedPerform(mode: 0, name: TimerSlots.Name(slot: 0, use: 0)) }
     }
 }
 
 extension ModeState {
     func insert(
-        _ body: consuming @escaping @Sendable () -> Void, at deadline: Nanoseconds, isCommon: Bool
+        _ body: consuming @escaping TimerSlots.Body, at deadline: Nanoseconds, isCommon: Bool
     ) -> GRunLoop.DelayedPerform {
         timerCount += 1
-        return GRunLoop.DelayedPerform(mode: number, key: heap.insert(body, at: deadline, isCommon: isCommon))
+        return GRunLoop.DelayedPerform(mode: number, name: heap.insert(body, at: deadline, isCommon: isCommon))
     }
 
     /// What is to be released, or invalidated, after the lock.
-    func remove(_ key: TimerHeap.Key) -> TimerHeap.Occupant? {
-        let occupant = heap.takeOut(key)
+    func remove(_ name: TimerHeap.Name) -> TimerHeap.Occupant? {
+        let occupant = heap.takeOut(name)
         if case .perform = occupant { timerCount -= 1 }
         return occupant
     }
 
     /// In the place of a closure.
     func replace(
-        _ key: TimerHeap.Key, by makeTimer: (Nanoseconds, @escaping TimerSlots.Body) -> GRunLoop.Timer
+        _ name: TimerHeap.Name, by makeTimer: (Nanoseconds, @escaping TimerSlots.Body) -> GRunLoop.Timer
     ) -> GRunLoop.Timer {
-        let timer = heap.replace(key, in: self) { deadline, body in
+        let timer = heap.replace(name, in: self) { deadline, body in
             let timer = makeTimer(deadline, body)
             // Before it knows its slot.
             timer.note(self)

@@ -8,7 +8,7 @@ final class ModeState {
     private static let made = Atomic<UInt64>(0)
 
     let name: GRunLoop.Mode
-    /// No other mode of the process ever has it.
+    /// From 1. No other mode of the process ever has it.
     let number = made.add(1, ordering: .relaxed).newValue
     /// Whether the loop has it among its common modes, which changes both.
     var isCommon: Bool
@@ -24,7 +24,7 @@ final class ModeState {
 
     /// The timers and delayed performs by deadline. What is firing is in the mode but not in the heap.
     @exclusivity(unchecked) var heap = TimerHeap()
-    /// How many of both are in the mode. It retains each of them once.
+    /// How many timers and delayed performs are in the mode, those that are firing among them. It retains each timer.
     var timerCount = 0
 
     /// In calling order.

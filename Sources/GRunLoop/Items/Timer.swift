@@ -149,6 +149,7 @@ extension GRunLoop.Timer: ModeItem {
     }
 
     private var extras: TimerExtras? { dates.extras }
+    var isPerformLocked: Bool { extras?.isPerform ?? false }
 
     /// Nearly all timers are in one mode, and need no array.
     private func forEachMode(_ body: (ModeState) -> Void) {
@@ -221,7 +222,7 @@ extension ModeState {
 
     func takeOut(_ timer: GRunLoop.Timer) {
         let slot = timer.slot(in: self)
-        if slot >= 0 { heap.remove(from: slot, in: self) }
+        if slot >= 0 { heap.remove(timer, from: slot, in: self) }
     }
 }
 
@@ -240,6 +241,8 @@ class TimerExtras {
     var requested: Nanoseconds?
     /// Whether it is a ``ConfinedTimerExtras``: in a byte that is there anyway.
     let isConfined: Bool
+    /// It stands for a delayed perform: the program does not know it.
+    var isPerform = false
     /// The modes but the first.
     @exclusivity(unchecked) var others: [Place] = []
 
@@ -266,10 +269,11 @@ extension GRunLoop.Timer: CustomStringConvertible {
     /// Threads: any. The corresponding Core Foundation function is `CFCopyDescription`.
     public var description: String {
         guard !Fork.isChild else { return "<GRunLoop.Timer \(hexAddress(self))>{forked}" }
-        let (valid, firing, date, now) = guardian.withLock {
-            (isValidLocked, isFiring, dates.requested, nowLocked)
+        let (valid, firing, date, now, isPerform) = guardian.withLock {
+            (isValidLocked, isFiring, dates.requested, nowLocked, isPerformLocked)
         }
         let ahead = seconds(date.subtractingSaturating(now))
+        if isPerform { return "<delayed perform>{firing = \(yesNo(firing)), next fire date = \(ahead) s from now}" }
         let state =
             "valid = \(yesNo(valid)), firing = \(yesNo(firing)), interval = \(interval), tolerance = \(tolerance)"
         return

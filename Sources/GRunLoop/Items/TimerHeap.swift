@@ -47,7 +47,7 @@ struct TimerHeap: ~Copyable {
     /// - Parameter greatestOrder: for tests. After so many additions they are numbered anew.
     init(greatestOrder: UInt32 = .max) {
         self.greatestOrder = greatestOrder
-        entries = Self.table(nil, capacity)
+        entries = Table.memory(nil, for: capacity)
     }
 
     deinit {
@@ -77,43 +77,41 @@ struct TimerHeap: ~Copyable {
         insert(slot, at: timer.dates.deadline)
     }
 
-    mutating func remove(from slot: Int, in mode: ModeState) {
+    mutating func remove(_ timer: GRunLoop.Timer, from slot: Int, in mode: ModeState) {
         let index = slots[place: slot]
-        if entries[index].deadline <= batch.limit { listBatch(without: index) }
-        takeOut(timerAt: index, in: mode)
+        // An invalidated one loses its turn; any other keeps it.
+        if entries[index].deadline <= batch.limit, timer.isValidLocked { listBatch() }
+        takeOut(timer, at: index, in: mode)
     }
 
-    private mutating func takeOut(timerAt index: Int, in mode: ModeState) {
-        // A timer's tolerance changes only while it is not in the heap.
-        let isTolerant = slots.timer(of: entries[index].slot)._withUnsafeGuaranteedRef { timer in
-            timer.setSlot(-1, in: mode)
-            return timer.dates.slack > 0
-        }
-        if isTolerant { tolerant -= 1 }
+    private mutating func takeOut(_ timer: GRunLoop.Timer, at index: Int, in mode: ModeState) {
+        timer.setSlot(-1, in: mode)
+        // Its tolerance changes only while it is not in the heap.
+        if timer.dates.slack > 0 { tolerant -= 1 }
         takeOut(at: index)
     }
 
     // MARK: Delayed performs
 
-    typealias Key = TimerSlots.Key
+    typealias Name = TimerSlots.Name
 
     mutating func insert(
         _ body: consuming @escaping TimerSlots.Body, at deadline: Nanoseconds, isCommon: Bool
-    ) -> Key {
+    ) -> Name {
         let slot = slots.add(body, isCommon: isCommon)
         insert(slot, at: deadline)
-        return slots.key(of: slot)
+        return slots.name(of: slot)
     }
 
-    /// What a key stands for. A timer has it since it took the place of a closure.
+    /// What has a name: the closure itself, or the timer that has its name since it took its place.
     enum Occupant {
         case perform(TimerSlots.Body)
         case timer(GRunLoop.Timer)
     }
 
     /// A closure leaves the heap; a timer is to be invalidated. Nil if there is neither any more.
-    mutating func takeOut(_ key: Key) -> Occupant? {
-        guard let slot = slots.slot(of: key) else { return nil }
+    mutating func takeOut(_ name: Name) -> Occupant? {
+        guard let slot = slots.slot(named: name) else { return nil }
         if slots.isTimer(slot) { return .timer(slots.timer(of: slot).takeUnretainedValue()) }
         return .perform(takeOut(bodyAt: slots[place: slot]))
     }
@@ -126,9 +124,9 @@ struct TimerHeap: ~Copyable {
 
     /// Puts a timer of the same deadline in the place of a closure.
     mutating func replace(
-        _ key: Key, in mode: ModeState, by makeTimer: (Nanoseconds, @escaping TimerSlots.Body) -> GRunLoop.Timer
+        _ name: Name, in mode: ModeState, by makeTimer: (Nanoseconds, @escaping TimerSlots.Body) -> GRunLoop.Timer
     ) -> GRunLoop.Timer {
-        let slot = Int(key.slot)
+        let slot = Int(name.slot)
         let timer = makeTimer(entries[slots[place: slot]].deadline, slots.takeBody(from: slot))
         slots.put(.passUnretained(timer), inPlaceOfBodyAt: slot)
         timer.setSlot(slot, in: mode)
@@ -138,9 +136,9 @@ struct TimerHeap: ~Copyable {
     }
 
     /// Those that are to join every mode that becomes common, in firing order.
-    var commonPerforms: [Key] {
+    var commonPerforms: [Name] {
         (0..<count).map { entries[$0] }.filter { slots.isCommon($0.slot) }
-            .sorted { $0.precedes($1) }.map { slots.key(of: $0.slot) }
+            .sorted { $0.precedes($1) }.map { slots.name(of: $0.slot) }
     }
 
     // MARK: Both
@@ -171,7 +169,7 @@ struct TimerHeap: ~Copyable {
     /// them for its own, the rest of the current batch is listed; batches of outer runs are listed already, or have no
     /// rest.
     private mutating func numberAnew() {
-        listBatch(without: nil)
+        listBatch()
         let order = (0..<count).sorted { entries[$0].order < entries[$1].order }
         base = additions
         lastOrder = UInt32(count)
@@ -196,11 +194,11 @@ struct TimerHeap: ~Copyable {
     }
 
     /// What fires next.
-    enum Turn {
+    enum Taken {
         /// It has left the heap, unless the batch is listed: then it may have left the mode as well.
         case timer(Unmanaged<GRunLoop.Timer>)
         /// It has left the heap. The mode still counts it.
-        case perform(Key, due: Nanoseconds, isCommon: Bool)
+        case perform(Name, due: Nanoseconds, isCommon: Bool)
     }
 
     /// Begins a batch of what is due at `limit` or earlier. Returns the outer batch if this run is nested in one.
@@ -211,15 +209,16 @@ struct TimerHeap: ~Copyable {
         return outer
     }
 
-    /// - Parameter body: nil, where the closure goes that is to be performed: its one reference.
-    mutating func nextOfBatch(in mode: ModeState, _ body: inout TimerSlots.Body?) -> Turn? {
+    /// - Parameter body: nil when called; of a perform it is the closure afterwards, its one reference, which is let go
+    ///   where no lock is held.
+    mutating func nextOfBatch(in mode: ModeState, _ body: inout TimerSlots.Body?) -> Taken? {
         if batch.list == nil {
             guard earliest <= batch.limit else { return nil }
             if additionNumber(of: entries[0]) <= batch.lastAddition {
-                let turn = takeOutFirst(in: mode, &body)
+                let taken = takeOutFirst(in: mode, &body)
                 // The next one is needed when the callout of this one has returned.
                 if count > 0 { prefetch(entries[0]) }
-                return turn
+                return taken
             }
             // What was added meanwhile, with an earlier date, hides the rest of the batch.
             listBatch()
@@ -227,31 +226,31 @@ struct TimerHeap: ~Copyable {
         return nextOfList(&body)
     }
 
-    private mutating func takeOutFirst(in mode: ModeState, _ body: inout TimerSlots.Body?) -> Turn {
+    private mutating func takeOutFirst(in mode: ModeState, _ body: inout TimerSlots.Body?) -> Taken {
         let first = entries[0]
         guard slots.isTimer(first.slot) else {
-            let (key, isCommon) = (slots.key(of: first.slot), slots.isCommon(first.slot))
+            let (name, isCommon) = (slots.name(of: first.slot), slots.isCommon(first.slot))
             body = takeOut(bodyAt: 0)
-            return .perform(key, due: first.deadline, isCommon: isCommon)
+            return .perform(name, due: first.deadline, isCommon: isCommon)
         }
         let timer = slots.timer(of: first.slot)
-        takeOut(timerAt: 0, in: mode)
+        timer._withUnsafeGuaranteedRef { takeOut($0, at: 0, in: mode) }
         return .timer(timer)
     }
 
-    private mutating func nextOfList(_ body: inout TimerSlots.Body?) -> Turn? {
+    private mutating func nextOfList(_ body: inout TimerSlots.Body?) -> Taken? {
         guard let list = batch.list else { return nil }
         while batch.next < list.count {
             batch.next += 1
             switch list[batch.next - 1] {
             case .timer(let timer): return .timer(.passUnretained(timer))
-            case .perform(let key, let due):
+            case .perform(let name, let due):
                 // It may have been cancelled, or performed by a nested run.
-                guard let slot = slots.slot(of: key) else { continue }
+                guard let slot = slots.slot(named: name) else { continue }
                 if slots.isTimer(slot) { return .timer(slots.timer(of: slot)) }
                 let isCommon = slots.isCommon(slot)
                 body = takeOut(bodyAt: slots[place: slot])
-                return .perform(key, due: due, isCommon: isCommon)
+                return .perform(name, due: due, isCommon: isCommon)
             }
         }
         return nil
@@ -272,23 +271,23 @@ struct TimerHeap: ~Copyable {
     }
 
     /// Lists the rest of the batch, because keys are about to change: a timer that is moved, or fired by a nested run,
-    /// keeps its turn. An invalidated one loses it.
-    private mutating func listBatch(without index: Int? = nil) {
+    /// keeps its turn.
+    private mutating func listBatch() {
         guard batch.list == nil else { return }
-        if let index, !slots.timer(of: entries[index].slot)._withUnsafeGuaranteedRef(\.isValidLocked) { return }
         batch.list = due(by: batch.limit, addedUpTo: batch.lastAddition)
     }
 
     // MARK: What is there
 
+    /// For those who look, and for a list, which does not change while the heap does.
     enum Member {
         case timer(GRunLoop.Timer)
-        case perform(Key, due: Nanoseconds)
+        case perform(Name, due: Nanoseconds)
     }
 
     private func member(_ entry: Entry) -> Member {
         guard slots.isTimer(entry.slot) else {
-            return .perform(slots.key(of: entry.slot), due: entry.deadline)
+            return .perform(slots.name(of: entry.slot), due: entry.deadline)
         }
         return .timer(slots.timer(of: entry.slot).takeUnretainedValue())
     }
@@ -349,12 +348,8 @@ struct TimerHeap: ~Copyable {
     // MARK: The heap
 
     private mutating func grow() {
-        capacity = TimerSlots.grown(capacity)
-        entries = Self.table(entries, capacity)
-    }
-
-    private static func table(_ former: UnsafeMutablePointer<Entry>?, _ capacity: Int) -> UnsafeMutablePointer<Entry> {
-        TimerSlots.memory(former, capacity * MemoryLayout<Entry>.stride).assumingMemoryBound(to: Entry.self)
+        capacity = Table.grown(capacity)
+        entries = Table.memory(entries, for: capacity)
     }
 
     private mutating func place(_ entry: Entry, at index: Int) {

@@ -3,29 +3,161 @@
 
 import Glibc
 
-/// A table of 24 bytes a slot: an object for each perform would cost more than all the rest of it. Guarded by the
-/// loop's lock. Timers are held unretained: the mode retains them.
+/// A slot is a number that does not change while its occupant is in the heap. Guarded by the loop's lock.
+///
+/// Timers and closures have tables of their own, the numbers of closures from ``firstBody`` on: what a sift writes are
+/// places, and of timers it should touch nothing else.
 struct TimerSlots: ~Copyable {
     typealias Body = @Sendable () -> Void
 
-    /// A slot, and which of its uses: no other occupant ever has it.
-    struct Key: Hashable, Sendable {
+    /// A slot of a closure, and which of its uses: no other closure ever has it.
+    struct Name: Hashable, Sendable {
         let slot: UInt32
         let use: UInt32
     }
 
-    /// A bare closure is wrapped in another one where memory is bound to its type.
-    private struct Closure {
-        let body: Body
+    /// A timer keeps its slot as an `Int32`, and has a closure's where it took its place.
+    private static let firstBody = 1 << 30
+
+    private var timers = TimerTable()
+    private var bodies: BodyTable
+
+    /// - Parameter greatestUse: for tests. After so many uses a closure's slot is left alone, so that its first name,
+    ///   which somebody may still have, does not become that of another one.
+    init(greatestUse: UInt32 = BodyTable.greatestUse) { bodies = BodyTable(greatestUse: greatestUse) }
+
+    // MARK: In and out
+
+    /// It is not retained: the mode does that.
+    mutating func add(_ timer: Unmanaged<GRunLoop.Timer>) -> Int { timers.add(timer) }
+
+    mutating func add(_ body: consuming @escaping Body, isCommon: Bool) -> Int {
+        Self.firstBody + bodies.add(body, isCommon: isCommon)
     }
 
-    /// The last 8 bytes of a slot. Before them is a timer or a closure.
+    /// A closure leaves its slot, which is to be given back, or goes to a timer with its name.
+    func takeBody(from slot: Int) -> Body { bodies.takeBody(from: slot - Self.firstBody) }
+
+    func put(_ timer: Unmanaged<GRunLoop.Timer>, inPlaceOfBodyAt slot: Int) {
+        bodies.put(timer, at: slot - Self.firstBody)
+    }
+
+    mutating func giveBack(_ slot: Int) {
+        if slot < Self.firstBody { timers.giveBack(slot) } else { bodies.giveBack(slot - Self.firstBody) }
+    }
+
+    // MARK: Who and where
+
+    func isTimer(_ slot: Int) -> Bool { slot < Self.firstBody || bodies.isTimer(slot - Self.firstBody) }
+    /// Whether it is a closure that joins every mode that becomes common.
+    func isCommon(_ slot: Int) -> Bool { slot >= Self.firstBody && bodies.isCommon(slot - Self.firstBody) }
+
+    func timer(of slot: Int) -> Unmanaged<GRunLoop.Timer> {
+        slot < Self.firstBody ? timers.timer(at: slot) : bodies.timer(at: slot - Self.firstBody)
+    }
+
+    func name(of slot: Int) -> Name {
+        Name(slot: UInt32(truncatingIfNeeded: slot), use: bodies.use(of: slot - Self.firstBody))
+    }
+
+    /// Nil once its closure has left, or the timer that took its place.
+    func slot(named name: Name) -> Int? {
+        let slot = Int(name.slot)
+        return bodies.isUsed(slot - Self.firstBody, name.use) ? slot : nil
+    }
+
+    /// Where it stands in the heap.
+    subscript(place slot: Int) -> Int {
+        get { Int(slot < Self.firstBody ? timers.places[slot] : bodies[place: slot - Self.firstBody]) }
+        nonmutating set {
+            let place = Int32(truncatingIfNeeded: newValue)
+            if slot < Self.firstBody {
+                timers.places[slot] = place
+            } else {
+                bodies[place: slot - Self.firstBody] = place
+            }
+        }
+    }
+}
+
+/// Which numbers of a table are free.
+private struct FreeList {
+    /// -1 for none.
+    var first: Int32 = -1
+    /// How many were ever used.
+    var used = 0
+    var capacity = 0
+}
+
+private struct TimerTable: ~Copyable {
+    private var timers: UnsafeMutablePointer<Unmanaged<GRunLoop.Timer>>
+    /// In the heap; of a free one, the next free one.
+    private(set) var places: UnsafeMutablePointer<Int32>
+    private var free = FreeList()
+
+    init() {
+        timers = Table.memory(nil, for: 1)
+        places = Table.memory(nil, for: 1)
+        free.capacity = 1
+    }
+
+    deinit {
+        Glibc.free(timers)
+        Glibc.free(places)
+    }
+
+    mutating func add(_ timer: Unmanaged<GRunLoop.Timer>) -> Int {
+        let slot = take()
+        timers[slot] = timer
+        return slot
+    }
+
+    mutating func giveBack(_ slot: Int) {
+        places[slot] = free.first
+        free.first = Int32(truncatingIfNeeded: slot)
+    }
+
+    func timer(at slot: Int) -> Unmanaged<GRunLoop.Timer> { timers[slot] }
+
+    private mutating func take() -> Int {
+        let slot = Int(free.first)
+        if slot >= 0 {
+            free.first = places[slot]
+            return slot
+        }
+        if free.used == free.capacity { grow() }
+        free.used += 1
+        return free.used - 1
+    }
+
+    private mutating func grow() {
+        free.capacity = Table.grown(free.capacity)
+        timers = Table.memory(timers, for: free.capacity)
+        places = Table.memory(places, for: free.capacity)
+    }
+}
+
+/// 24 bytes a slot: an object for each perform would cost more than the perform.
+private struct BodyTable: ~Copyable {
+    /// A bare closure is wrapped in another one where memory is bound to its type.
+    private struct Closure {
+        let body: TimerSlots.Body
+    }
+
+    /// What stands in a slot, in its first 16 bytes.
+    private enum Kind {
+        static let body: UInt32 = 0
+        static let commonBody: UInt32 = 1
+        static let timer: UInt32 = 2
+    }
+
+    /// The last 8.
     private struct Mark {
-        /// Where it stands in the heap; of a free slot, the next free one, or -1.
-        var place: Int32
+        /// In the heap; of a free slot, the next free one.
+        var place: Int32 = 0
         private var useAndKind: UInt32
 
-        init(_ kind: UInt32) { (place, useAndKind) = (0, kind) }
+        init(_ kind: UInt32) { useAndKind = kind }
 
         /// How often the slot was used before.
         var use: UInt32 {
@@ -37,120 +169,101 @@ struct TimerSlots: ~Copyable {
             get { useAndKind & 3 }
             set { useAndKind = useAndKind & ~3 | newValue }
         }
-
-        static let greatestUse = UInt32.max >> 2
     }
 
-    private static let timer: UInt32 = 0
-    private static let body: UInt32 = 1
-    private static let commonBody: UInt32 = 2
-
+    static let greatestUse = UInt32.max >> 2
     private static let markOffset = MemoryLayout<Closure>.size
     private static let stride = markOffset + MemoryLayout<Mark>.size
 
-    private var capacity = 1
-    private var slots: UnsafeMutableRawPointer
-    private var firstFree = -1
-    /// How many were ever used.
-    private var used = 0
+    /// Nil before the first perform.
+    private var slots: UnsafeMutableRawPointer?
+    private var free = FreeList()
     private let greatestUse: UInt32
 
-    /// - Parameter greatestUse: for tests. After so many uses a slot is left alone, so that its first key, which
-    ///   somebody may still hold, does not become that of another occupant.
-    init(greatestUse: UInt32 = Mark.greatestUse) {
-        self.greatestUse = greatestUse
-        slots = Self.memory(nil, capacity * Self.stride)
-    }
+    init(greatestUse: UInt32) { self.greatestUse = greatestUse }
 
-    deinit { free(slots) }
+    deinit { Glibc.free(slots) }
 
-    // MARK: In and out
-
-    mutating func add(_ timer: Unmanaged<GRunLoop.Timer>) -> Int {
-        let slot = take(for: Self.timer)
-        occupant(of: slot).initializeMemory(as: Unmanaged<GRunLoop.Timer>.self, to: timer)
-        return slot
-    }
-
-    mutating func add(_ body: consuming @escaping Body, isCommon: Bool) -> Int {
-        let slot = take(for: isCommon ? Self.commonBody : Self.body)
+    mutating func add(_ body: consuming @escaping TimerSlots.Body, isCommon: Bool) -> Int {
+        let slot = take(for: isCommon ? Kind.commonBody : Kind.body)
         occupant(of: slot).initializeMemory(as: Closure.self, to: Closure(body: body))
         return slot
     }
 
-    /// A closure leaves its slot, which is to be given back, or to a timer, which has its key then.
-    func takeBody(from slot: Int) -> Body {
+    func takeBody(from slot: Int) -> TimerSlots.Body {
         occupant(of: slot).assumingMemoryBound(to: Closure.self).move().body
     }
 
-    func put(_ timer: Unmanaged<GRunLoop.Timer>, inPlaceOfBodyAt slot: Int) {
+    func put(_ timer: Unmanaged<GRunLoop.Timer>, at slot: Int) {
         occupant(of: slot).initializeMemory(as: Unmanaged<GRunLoop.Timer>.self, to: timer)
-        mark(of: slot).pointee.kind = Self.timer
+        mark(of: slot).pointee.kind = Kind.timer
     }
 
     mutating func giveBack(_ slot: Int) {
         let mark = mark(of: slot)
         mark.pointee.use += 1
         guard mark.pointee.use < greatestUse else { return }
-        mark.pointee.place = Int32(truncatingIfNeeded: firstFree)
-        firstFree = slot
+        mark.pointee.place = free.first
+        free.first = Int32(truncatingIfNeeded: slot)
     }
 
-    private mutating func take(for kind: UInt32) -> Int {
-        let slot = firstFree
-        if slot >= 0 {
-            firstFree = Int(mark(of: slot).pointee.place)
-            mark(of: slot).pointee.kind = kind
-            return slot
-        }
-        if used == capacity { grow() }
-        (occupant(of: used) + Self.markOffset).initializeMemory(as: Mark.self, to: Mark(kind))
-        used += 1
-        return used - 1
-    }
+    func isTimer(_ slot: Int) -> Bool { mark(of: slot).pointee.kind == Kind.timer }
+    func isCommon(_ slot: Int) -> Bool { mark(of: slot).pointee.kind == Kind.commonBody }
 
-    // MARK: Who and where
-
-    func isTimer(_ slot: Int) -> Bool { mark(of: slot).pointee.kind == Self.timer }
-    /// Whether it is a closure that joins every mode that becomes common.
-    func isCommon(_ slot: Int) -> Bool { mark(of: slot).pointee.kind == Self.commonBody }
-
-    func timer(of slot: Int) -> Unmanaged<GRunLoop.Timer> {
+    func timer(at slot: Int) -> Unmanaged<GRunLoop.Timer> {
         occupant(of: slot).assumingMemoryBound(to: Unmanaged<GRunLoop.Timer>.self).pointee
     }
 
-    func key(of slot: Int) -> Key { Key(slot: UInt32(truncatingIfNeeded: slot), use: mark(of: slot).pointee.use) }
+    func use(of slot: Int) -> UInt32 { mark(of: slot).pointee.use }
 
-    /// Nil once its occupant has left.
-    func slot(of key: Key) -> Int? {
-        let slot = Int(key.slot)
-        return slot < used && mark(of: slot).pointee.use == key.use ? slot : nil
+    func isUsed(_ slot: Int, _ use: UInt32) -> Bool {
+        slot >= 0 && slot < free.used && mark(of: slot).pointee.use == use
     }
 
-    /// Where it stands in the heap.
-    subscript(place slot: Int) -> Int {
-        get { Int(mark(of: slot).pointee.place) }
-        nonmutating set { mark(of: slot).pointee.place = Int32(truncatingIfNeeded: newValue) }
+    subscript(place slot: Int) -> Int32 {
+        get { mark(of: slot).pointee.place }
+        nonmutating set { mark(of: slot).pointee.place = newValue }
     }
 
-    /// For a prefetch.
-    func occupant(of slot: Int) -> UnsafeMutableRawPointer { slots + slot * Self.stride }
+    private mutating func take(for kind: UInt32) -> Int {
+        let slot = Int(free.first)
+        if slot >= 0 {
+            free.first = mark(of: slot).pointee.place
+            mark(of: slot).pointee.kind = kind
+            return slot
+        }
+        if free.used == free.capacity { grow() }
+        free.used += 1
+        (occupant(of: free.used - 1) + Self.markOffset).initializeMemory(as: Mark.self, to: Mark(kind))
+        return free.used - 1
+    }
+
+    private mutating func grow() {
+        free.capacity = Table.grown(free.capacity)
+        slots = Table.memory(slots, bytes: free.capacity * Self.stride)
+    }
+
+    private func occupant(of slot: Int) -> UnsafeMutableRawPointer {
+        slots.unsafelyUnwrapped + slot * Self.stride
+    }
 
     private func mark(of slot: Int) -> UnsafeMutablePointer<Mark> {
         (occupant(of: slot) + Self.markOffset).assumingMemoryBound(to: Mark.self)
     }
+}
 
-    // MARK: Memory
-
-    private mutating func grow() {
-        capacity = Self.grown(capacity)
-        slots = Self.memory(slots, capacity * Self.stride)
-    }
-
+/// Memory that grows.
+enum Table {
     static func grown(_ capacity: Int) -> Int { Swift.max(16, capacity + capacity / 2) }
 
-    /// Makes or enlarges a table. The kernel moves a large one without copying it.
-    static func memory(_ former: UnsafeMutableRawPointer?, _ bytes: Int) -> UnsafeMutableRawPointer {
+    static func memory<Element>(
+        _ former: UnsafeMutablePointer<Element>?, for count: Int
+    ) -> UnsafeMutablePointer<Element> {
+        memory(former, bytes: count * MemoryLayout<Element>.stride).assumingMemoryBound(to: Element.self)
+    }
+
+    /// Makes or enlarges it. The kernel moves what is large without copying it.
+    static func memory(_ former: UnsafeMutableRawPointer?, bytes: Int) -> UnsafeMutableRawPointer {
         guard let memory = realloc(former, bytes) else {
             fatalError("GRunLoop: no memory is left for timers: \(bytes) bytes were asked for")
         }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The delayed and ordered performs that can be cancelled by their target.
+// The delayed performs that have a target, and the ordered performs, each of which ends its source.
 
-/// Delayed performs that have a target, and all ordered ones. Own thread only.
+/// Own thread only.
 struct Cancellables {
     enum Tag: Hashable {
+        /// It has a name already.
         case delayed(GRunLoop.DelayedPerform)
         case ordered(UInt64)
     }
@@ -32,8 +33,7 @@ struct Cancellables {
     private var additions: UInt64 = 0
 
     var isEmpty: Bool { entries.isEmpty }
-    /// In the order of addition.
-    var ordered: [(tag: Tag, entry: Entry)] {
+    var inOrderOfAddition: [(tag: Tag, entry: Entry)] {
         entries.sorted { $0.value.number < $1.value.number }.map { ($0.key, $0.value) }
     }
 
@@ -62,6 +62,4 @@ struct Cancellables {
     mutating func remove(_ tag: Tag) -> Entry? {
         entries.removeValue(forKey: tag)
     }
-
-    func contains(_ tag: Tag) -> Bool { entries[tag] != nil }
 }

@@ -171,7 +171,7 @@ public final class GRunLoop: @unchecked Sendable {
         isCurrent || explainThread(call)
     }
 
-    /// False.
+    /// Says why not, and returns false.
     private func explainThread(_ call: StaticString) -> Bool {
         if Fork.refuses(call) { return false }
         guard !isHidden else {
@@ -233,7 +233,7 @@ public final class GRunLoop: @unchecked Sendable {
     /// The date of the first timer of a mode, or of its first delayed perform. Tolerances do not count.
     ///
     /// - Returns: the date; nil if the mode has neither, or does not exist. ``Mode/common`` stands for others and has
-    ///   none: ask for ``Mode/default``. A date that has passed: the timer is overdue.
+    ///   none: ask for ``Mode/default``. A date that has passed: it is overdue.
     ///
     /// Threads: any. The corresponding Core Foundation function is `CFRunLoopGetNextTimerFireDate`.
     public func nextFireDate(forMode name: Mode) -> Instant? {

@@ -81,7 +81,8 @@ extension GRunLoop {
             case source(Source)
             /// A timer's closure.
             case timer(Timer)
-            /// A delayed perform, such as a sleep. One that is in several modes, or has a tolerance, is a timer.
+            /// A delayed perform: the closure of ``GRunLoop/perform(after:_:)``, a sleep, a limit of a message port's
+            /// request.
             case delayedPerform
             /// The closure of a descriptor source, or of a signal's or a child's.
             case descriptor(DescriptorSource)

@@ -57,7 +57,8 @@ extension GRunLoop {
                 mode.contextsVersion += 1
                 watchAnewLocked(mode, &effects.kick)
             }
-            // In the order in which they fire in the default mode: the new one numbers them as they come.
+            // In the order in which they fire in the default mode: the new one orders those of one date as they join.
+            // Below they are there already.
             for case .timer(let timer) in defaultMode.heap.due(by: .never) where timer.isCommonItem {
                 _ = joinLocked(timer, modeLocked(name), &effects)
             }

@@ -68,8 +68,8 @@ extension GRunLoop {
         lock.lock()
         let occupant =
             perform.mode == defaultMode.number
-            ? defaultMode.remove(perform.key)
-            : modes.values.first { $0.number == perform.mode }?.remove(perform.key)
+            ? defaultMode.remove(perform.name)
+            : modes.values.first { $0.number == perform.mode }?.remove(perform.name)
         lock.unlock()
         switch consume occupant {
         case .perform: return true
@@ -82,9 +82,9 @@ extension GRunLoop {
 
     /// With the lock held: a mode becomes common, and so common performs are in several modes.
     func makeTimersOfCommonPerformsLocked() {
-        // With two common modes none is left.
-        for key in defaultMode.heap.commonPerforms {
-            let perform = DelayedPerform(mode: defaultMode.number, key: key)
+        // Only while the default mode is the only common one are common performs in slots.
+        for name in defaultMode.heap.commonPerforms {
+            let perform = DelayedPerform(mode: defaultMode.number, name: name)
             _ = makeTimerLocked(of: perform, in: defaultMode, .zero, isCommon: true)
         }
     }
@@ -93,12 +93,12 @@ extension GRunLoop {
     private func makeTimerLocked(
         of perform: DelayedPerform, in mode: ModeState, _ tolerance: Duration, isCommon: Bool
     ) -> Timer {
-        let timer = mode.replace(perform.key) { deadline, body in
-            Timer(date: deadline, period: 0, tolerance: tolerance, at: deadline) { [unowned self] _ in
-                let entry = cancellables.remove(.delayed(perform))
-                body()
-                withExtendedLifetime(entry) {}
+        let timer = mode.replace(perform.name) { deadline, body in
+            let timer = Timer(date: deadline, period: 0, tolerance: tolerance, at: deadline) { [unowned self] _ in
+                callDelayed(perform, body)
             }
+            timer.dates.needExtras().isPerform = true
+            return timer
         }
         _ = timer.guardian.bind(to: lock)
         if isCommon {

@@ -10,15 +10,15 @@ extension GRunLoop {
         let limit = time
         let outer = mode.heap.beginBatch(by: limit)
         var body: TimerSlots.Body?
-        while let turn = mode.heap.nextOfBatch(in: mode, &body) {
-            switch turn {
+        while let taken = mode.heap.nextOfBatch(in: mode, &body) {
+            switch taken {
             case .timer(let timer):
                 let isDue = timer._withUnsafeGuaranteedRef { $0.canFireLocked(in: mode, of: self, by: limit) }
                 guard isDue else { continue }
                 timer._withUnsafeGuaranteedRef { $0.fireLocked(of: self, in: frame) }
-            case .perform(let key, let due, let isCommon):
-                performing.append(Performing(due: due, isCommon: isCommon, in: mode))
-                performLocked(&body, DelayedPerform(mode: mode.number, key: key), due, in: frame)
+            case .perform(let name, let due, let isCommon):
+                let call = Performing(due: due, isCommon: isCommon, in: mode)
+                callDelayedLocked(&body, DelayedPerform(mode: mode.number, name: name), call, in: frame)
             }
             if isCutLocked(frame, after: .timers) { break }
         }
@@ -26,22 +26,16 @@ extension GRunLoop {
     }
 
     /// With the lock held before and after.
-    private func performLocked(
-        _ body: inout TimerSlots.Body?, _ perform: DelayedPerform, _ due: Nanoseconds, in frame: Frame
+    private func callDelayedLocked(
+        _ body: inout TimerSlots.Body?, _ perform: DelayedPerform, _ call: Performing, in frame: Frame
     ) {
+        performing.append(call)
         lock.unlock()
         frame.kept.drop()
-        call(&body, of: perform, due)
+        callDelayed(perform) { callOutToPerform(&body, due: call.due, of: self) }
         lock.lock()
         // Always its own, unless the thread has ended meanwhile.
         performing.popLast()?.leave()
-    }
-
-    /// A function of its own, so that the target is let go before the caller locks again.
-    private func call(_ body: inout TimerSlots.Body?, of perform: DelayedPerform, _ due: Nanoseconds) {
-        let entry = cancellables.isEmpty ? nil : cancellables.remove(.delayed(perform))
-        callOutToPerform(&body, due: due, of: self)
-        withExtendedLifetime(entry) {}
     }
 }
 
@@ -103,6 +97,8 @@ extension GRunLoop.Timer {
         invalidate(holding: lock)
     }
 
+    var isPerform: Bool { guardian.withLock { isPerformLocked } }
+
     /// Its closure has ended the thread, and never returns.
     func endFiring() {
         if guardian.withLock({ dates.period == 0 }) { invalidate() }
@@ -130,7 +126,8 @@ extension GRunLoop.Timer {
 @inline(never) func callOutToTimer(
     _ handler: inout (@Sendable (GRunLoop.Timer) -> Void)?, _ timer: GRunLoop.Timer, of loop: GRunLoop?
 ) {
-    loop?.begin(CalloutMark(.timer, timer), .timer(timer), closure: Code.of(handler))
+    loop?.begin(
+        CalloutMark(.timer, timer), timer.isPerform ? .delayedPerform : .timer(timer), closure: Code.of(handler))
     handler?(timer)
     handler = nil
     cgrun_keep_frame()

@@ -126,7 +126,7 @@ extension GRunLoop: ThreadOwned {
         for member in members {
             switch member {
             case .timer(let timer): removeEverywhereLocked(timer)
-            case .perform(let key, _): remains.released.append(mode.remove(key) as Any)
+            case .perform(let name, _): remains.released.append(mode.remove(name) as Any)
             }
         }
         for observer in observers { removeEverywhereLocked(observer) }

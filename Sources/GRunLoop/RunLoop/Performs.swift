@@ -92,10 +92,12 @@ extension GRunLoop {
     ///   - names: the modes. An empty list means never.
     ///   - target: with `key`, what ``cancelPerforms(target:key:)`` finds it by. It is retained until the closure was
     ///     performed or cancelled, and may then be let go on the loop's thread, so that it is Sendable; with
-    ///     `isolation:` it can be any object of the actor's. Nil: that does not find it.
+    ///     `isolation:` it can be any object of the actor's. Nil: that does not
+    ///     find it; ``cancelPerform(_:)`` does.
     ///   - key: see `target`. Nil: it is found by its target alone.
     ///   - body: what is performed.
-    /// - Returns: what ``cancelPerform(_:)`` takes.
+    /// - Returns: what ``cancelPerform(_:)`` takes. It ignores that of a closure that is never to be performed: with an
+    ///   empty list of modes, from another thread, of a loop whose thread has ended.
     ///
     /// Threads: the loop's own; from another thread it is logged and ignored. The corresponding Foundation method is
     /// `perform(_:with:afterDelay:inModes:)`.
@@ -106,8 +108,14 @@ extension GRunLoop {
         perform(after: delay, names, target, heldBy: target, key, body)
     }
 
-    /// Has the closure performed once, after a delay, in the default mode:
-    /// ``perform(after:inModes:target:key:_:)``, and the quickest way to have something done later.
+    /// Has the closure performed once, after a delay, in the default mode: the quickest way to have something done
+    /// later. ``perform(after:inModes:target:key:_:)`` names other modes, or a target to cancel by.
+    ///
+    /// - Parameters:
+    ///   - delay: zero and negative mean as soon as the loop runs the default mode, never at once. 16 years and more
+    ///     mean in 16 years.
+    ///   - body: what is performed. It is let go when it was performed or cancelled, or when the loop's thread ends.
+    /// - Returns: what ``cancelPerform(_:)`` takes.
     ///
     /// Threads: the loop's own; from another thread it is logged and ignored. The corresponding Foundation method is
     /// `perform(_:with:afterDelay:)`.
@@ -132,14 +140,14 @@ extension GRunLoop {
         !Fork.refuses("perform(after:)") && requireOwnThread("perform(after:)")
     }
 
-    /// Takes back what ``perform(after:inModes:target:key:_:)`` of this loop has not performed yet.
+    /// Takes back a closure that ``perform(after:_:)`` or one of its kin has not performed yet.
     ///
-    /// - Parameter perform: what that has returned. One of another loop, or that was performed or cancelled, is
-    ///   ignored, however long ago that was.
-    /// - Returns: whether it was taken back.
+    /// - Parameter perform: what that has returned. That of another loop is ignored.
+    /// - Returns: whether it was taken back; false if it was performed, is being performed, or was cancelled, however
+    ///   long ago that was.
     ///
-    /// Threads: the loop's own; from another thread it is logged and ignored. The corresponding Core Foundation
-    /// function is `CFRunLoopTimerInvalidate`.
+    /// Threads: the loop's own; from another thread it is logged and ignored. The corresponding GLib function is
+    /// `g_source_remove`.
     @discardableResult public func cancelPerform(_ perform: DelayedPerform) -> Bool {
         guard !Fork.refuses("cancelPerform"), requireOwnThread("cancelPerform") else { return false }
         let wasThere = removePerform(perform)
@@ -207,7 +215,7 @@ extension GRunLoop {
     /// Cancels the wanted ones, in the order in which they were added.
     func takeBack(where isWanted: (Cancellables.Entry) -> Bool) {
         // Of a copy: comparing keys calls the user's code, which may add and cancel others.
-        for (tag, entry) in cancellables.ordered where isWanted(entry) {
+        for (tag, entry) in cancellables.inOrderOfAddition where isWanted(entry) {
             guard let removed = cancellables.remove(tag) else { continue }
             removed.source?.invalidate()
             if case .delayed(let perform) = tag { removePerform(perform) }

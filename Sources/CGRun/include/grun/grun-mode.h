@@ -62,8 +62,8 @@ gboolean grun_loop_add_common_mode (GRunLoop *loop,
  *
  * Threads: any. The corresponding Core Foundation function is `CFRunLoopGetNextTimerFireDate`.
  *
- * Returns: the date of the mode's first timer, in microseconds as g_get_monotonic_time() counts them; -1 if there is
- *   none
+ * Returns: the date of the mode's first timer or delayed perform, in microseconds as g_get_monotonic_time() counts
+ *   them; -1 if there is none
  */
 GRUN_AVAILABLE_IN_1_0
 gint64 grun_loop_get_next_timer_fire_date (GRunLoop *loop,

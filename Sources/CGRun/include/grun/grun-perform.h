@@ -73,8 +73,8 @@ void grun_loop_post (GRunLoop *loop,
                      gpointer user_data,
                      GDestroyNotify notify);
 
-/* Performs: these are sources, which keep their modes from being finished until they were performed, and count as
- * handled sources. */
+/* Performs keep their modes from being finished until they were performed. Those on a thread and in order are sources,
+ * and count as handled sources; those after a delay are served with the timers. */
 
 /**
  * grun_loop_perform_on_thread:
@@ -131,7 +131,8 @@ gboolean grun_loop_perform_and_wait (GRunLoop *loop,
  * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
  * @func: (scope notified) (closure user_data) (destroy notify): what to call
  * @user_data: (nullable): what to give to @func
- * @notify: (nullable): called with @user_data after @func, or when it is taken back by grun_loop_cancel_performs()
+ * @notify: (nullable): called with @user_data after @func, or when it is taken back by grun_loop_cancel_performs() or
+ *   the loop's thread ends
  *
  * Has a function called once, after a delay.
  *

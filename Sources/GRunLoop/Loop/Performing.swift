@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// A delayed perform that is being called.
+
+/// A delayed perform whose closure is on the stack. It has left the heap and is still in its modes, as a timer is that
+/// fires.
+struct Performing {
+    let due: Nanoseconds
+    let isCommon: Bool
+    private let mode: Unmanaged<ModeState>
+    /// Those that have become common meanwhile.
+    private var later: [Unmanaged<ModeState>] = []
+
+    init(due: Nanoseconds, isCommon: Bool, in mode: ModeState) {
+        (self.due, self.isCommon, self.mode) = (due, isCommon, .passUnretained(mode))
+    }
+
+    func isIn(_ mode: ModeState) -> Bool { self.mode === mode || later.contains { $0 === mode } }
+
+    mutating func join(_ mode: ModeState) {
+        mode.timerCount += 1
+        later.append(.passUnretained(mode))
+    }
+
+    /// It has returned.
+    func leave() {
+        mode._withUnsafeGuaranteedRef { $0.timerCount -= 1 }
+        for mode in later { mode._withUnsafeGuaranteedRef { $0.timerCount -= 1 } }
+    }
+}
+
+extension GRunLoop {
+    /// Without the lock: calls the closure of a delayed perform, which cannot be cancelled any more. Its target goes
+    /// after it.
+    func callDelayed(_ perform: DelayedPerform, _ call: () -> Void) {
+        let entry = cancellables.isEmpty ? nil : cancellables.remove(.delayed(perform))
+        call()
+        withExtendedLifetime(entry) {}
+    }
+}
