@@ -8,14 +8,14 @@ enum Cancellation {
     static let scenario = Scenario(
         "cancellation", "A cancelled sleep or sequence ends at once and leaves nothing in the loop.",
         expected: """
-            waiting            | 2 timers, 1 descriptor, 1 observer
+            waiting            | 1 delayed perform, 1 timer, 1 descriptor, 1 observer
             sleep, an hour     | threw CancellationError
             ticks, every hour  | ended after 0 elements
             readiness          | ended after 0 elements
             activities         | ended after 0 elements
-            cancelled          | 0 timers, 0 descriptors, 0 observers
+            cancelled          | 0 delayed performs, 0 timers, 0 descriptors, 0 observers
             cancelled before   | threw CancellationError
-            afterwards         | 0 timers, 0 descriptors, 0 observers
+            afterwards         | 0 delayed performs, 0 timers, 0 descriptors, 0 observers
             """, body: run)
 
     private static func run(_ log: Recorder) throws {
@@ -28,7 +28,7 @@ enum Cancellation {
             ("readiness", Task { await count(loop.readiness(of: pipe.readEnd, inModes: [mode])) }),
             ("activities", Task { await count(loop.activities(.exit, inModes: [mode])) }),
         ]
-        let waiting = "2 timers, 1 descriptor, 1 observer"
+        let waiting = "1 delayed perform, 1 timer, 1 descriptor, 1 observer"
         guard wait(until: { contents(of: loop, mode) == waiting }) else {
             throw ScenarioError(contents(of: loop, mode))
         }
@@ -78,10 +78,12 @@ enum Cancellation {
         let lines = loop.description.split(separator: "\n")
         let own = lines.drop { $0 != "<mode \(mode.rawValue)>{" }.prefix { $0 != "}" }
         func number(_ kind: String, _ name: String) -> String {
-            let count = own.count { $0.contains("<GRunLoop.\(kind) ") }
+            let count = own.count { $0.contains("<\(kind)") }
             return "\(count) \(name)\(count == 1 ? "" : "s")"
         }
-        return [number("Timer", "timer"), number("DescriptorSource", "descriptor"), number("Observer", "observer")]
-            .joined(separator: ", ")
+        return [
+            number("delayed perform>", "delayed perform"), number("GRunLoop.Timer ", "timer"),
+            number("GRunLoop.DescriptorSource ", "descriptor"), number("GRunLoop.Observer ", "observer"),
+        ].joined(separator: ", ")
     }
 }
