@@ -6,9 +6,13 @@ import GRunLoop
 import Glibc
 
 extension Bench {
+    /// Of the second hour from now.
+    private var farSpans: [Duration] {
+        (0..<n).map { _ in .nanoseconds(Int64(bench_random() % 3_600_000_000_000)) + .seconds(3600) }
+    }
+
     func timersCreate() {
-        let spans = (0..<n).map { _ in Duration.nanoseconds(Int64(bench_random() % 3_600_000_000_000)) + .seconds(3600)
-        }
+        let spans = farSpans
         var timers: [GRunLoop.Timer] = []
         timers.reserveCapacity(n)
         let (heap, resident) = (bench_heap(), bench_resident())
@@ -35,8 +39,7 @@ extension Bench {
 
     /// The same of closures that nobody holds.
     func performsCreate() {
-        let spans = (0..<n).map { _ in Duration.nanoseconds(Int64(bench_random() % 3_600_000_000_000)) + .seconds(3600)
-        }
+        let spans = farSpans
         var performs: [GRunLoop.DelayedPerform] = []
         performs.reserveCapacity(n)
         let heap = bench_heap()

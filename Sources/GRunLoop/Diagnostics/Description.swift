@@ -26,7 +26,7 @@ extension GRunLoop: CustomStringConvertible {
                     // change (Swift's runtime checks the reference count alone).
                     observers: mode.observers.map { $0 }, idleQueues: mode.idleQueues.all, ports: mode.ports.all,
                     timers: mode.heap.due(by: .never) + firingTimersLocked(in: mode).map { .timer($0) },
-                    performing: performing.filter { $0.isIn(mode) }.count,
+                    performing: performing.filter { $0.isIn(mode) }.map(\.due),
                     blocks: mode.blocks.live, softDeadline: mode.heap.earliest, hardDeadline: mode.heap.wakeUpTime()))
         }
         return loop
@@ -46,7 +46,7 @@ private struct LoopSnapshot {
         let idleQueues: [GRunLoop.IdleQueue]
         let ports: [GRunLoop.Port]
         let timers: [TimerHeap.Member]
-        let performing: Int
+        let performing: [Nanoseconds]
         let blocks: Int
         let softDeadline: Nanoseconds
         let hardDeadline: Nanoseconds
@@ -81,7 +81,7 @@ private struct LoopSnapshot {
             lines += section("sources1", version1).map { "    " + $0 }
             lines += section("observers", mode.observers.map(\.description)).map { "    " + $0 }
             lines += section("idle queues", mode.idleQueues.map(\.description).sorted()).map { "    " + $0 }
-            let performing = Array(repeating: "<delayed perform>{firing = Yes}", count: mode.performing)
+            let performing = mode.performing.map { describePerform(due: $0, isFiring: true) }
             lines += section("timers", mode.timers.map(describe) + performing).map { "    " + $0 }
             lines.append(
                 "    soft deadline in: \(deadline(mode.softDeadline)) / hard deadline in: "
@@ -113,9 +113,12 @@ private struct LoopSnapshot {
     private func describe(_ member: TimerHeap.Member) -> String {
         switch member {
         case .timer(let timer): timer.description
-        case .perform(_, let due):
-            "<delayed perform>{firing = No, next fire date = \(seconds(due.subtractingSaturating(time))) s from now}"
+        case .perform(_, let due): describePerform(due: due, isFiring: false)
         }
+    }
+
+    private func describePerform(due: Nanoseconds, isFiring: Bool) -> String {
+        GRunLoop.DelayedPerform.text(isFiring: isFiring, ahead: due.subtractingSaturating(time))
     }
 
     private func deadline(_ date: Nanoseconds) -> String {

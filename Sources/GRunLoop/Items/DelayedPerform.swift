@@ -15,6 +15,11 @@ extension GRunLoop {
         let name: TimerSlots.Name
 
         static var none: DelayedPerform { DelayedPerform(mode: 0, name: TimerSlots.Name(slot: 0, use: 0)) }
+
+        /// For descriptions.
+        static func text(isFiring: Bool, ahead: Nanoseconds) -> String {
+            "<delayed perform>{firing = \(yesNo(isFiring)), next fire date = \(seconds(ahead)) s from now}"
+        }
     }
 }
 

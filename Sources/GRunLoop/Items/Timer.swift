@@ -272,8 +272,10 @@ extension GRunLoop.Timer: CustomStringConvertible {
         let (valid, firing, date, now, isPerform) = guardian.withLock {
             (isValidLocked, isFiring, dates.requested, nowLocked, isPerformLocked)
         }
+        if isPerform {
+            return GRunLoop.DelayedPerform.text(isFiring: firing, ahead: date.subtractingSaturating(now))
+        }
         let ahead = seconds(date.subtractingSaturating(now))
-        if isPerform { return "<delayed perform>{firing = \(yesNo(firing)), next fire date = \(ahead) s from now}" }
         let state =
             "valid = \(yesNo(valid)), firing = \(yesNo(firing)), interval = \(interval), tolerance = \(tolerance)"
         return

@@ -6,26 +6,23 @@
 struct Performing {
     let due: Nanoseconds
     let isCommon: Bool
-    private let mode: Unmanaged<ModeState>
-    /// Those that have become common meanwhile.
-    private var later: [Unmanaged<ModeState>] = []
+    /// Its own, and those that have become common meanwhile.
+    private var places = Places()
 
     init(due: Nanoseconds, isCommon: Bool, in mode: ModeState) {
-        (self.due, self.isCommon, self.mode) = (due, isCommon, .passUnretained(mode))
+        (self.due, self.isCommon) = (due, isCommon)
+        places.add(mode)
     }
 
-    func isIn(_ mode: ModeState) -> Bool { self.mode === mode || later.contains { $0 === mode } }
+    func isIn(_ mode: ModeState) -> Bool { places.contains(mode) }
 
     mutating func join(_ mode: ModeState) {
         mode.timerCount += 1
-        later.append(.passUnretained(mode))
+        places.add(mode)
     }
 
     /// It has returned.
-    func leave() {
-        mode._withUnsafeGuaranteedRef { $0.timerCount -= 1 }
-        for mode in later { mode._withUnsafeGuaranteedRef { $0.timerCount -= 1 } }
-    }
+    func leave() { places.forEach { $0.timerCount -= 1 } }
 }
 
 extension GRunLoop {

@@ -70,7 +70,7 @@ extension GRunLoop {
         lock.lock()
         guard !isDead else {
             lock.unlock()
-            return dropBlock(body)
+            return dropClosure(body)
         }
         enqueueLocked(body, into: queue)
         let kick = tellOfBlockLocked(waking: waking)
@@ -98,8 +98,8 @@ extension GRunLoop {
         return wakeUpLocked(for: .everyRun)
     }
 
-    /// Releases the block where no lock is held: the deinit of what it captured is user code.
-    @inline(never) private func dropBlock(_ body: consuming @escaping @Sendable () -> Void) {}
+    /// Releases the closure where no lock is held: the deinit of what it captured is user code.
+    @inline(never) func dropClosure(_ body: consuming @escaping @Sendable () -> Void) {}
 
     /// With the lock held: for several modes, or none.
     private func enqueueSharedLocked(_ body: @escaping @Sendable () -> Void, _ names: [Mode]) {

@@ -22,7 +22,7 @@ extension GRunLoop {
         lock.lock()
         guard !isDead, !names.isEmpty else {
             lock.unlock()
-            drop(body)
+            dropClosure(body)
             return .none
         }
         defer { lock.unlock() }
@@ -48,7 +48,7 @@ extension GRunLoop {
         lock.lock()
         guard !isDead else {
             lock.unlock()
-            drop(body)
+            dropClosure(body)
             return .none
         }
         fixHomeLocked()
@@ -58,9 +58,6 @@ extension GRunLoop {
         kick?.send()
         return perform
     }
-
-    /// Releases the closure where no lock is held: the deinit of what it captured is user code.
-    @inline(never) private func drop(_ body: consuming @escaping @Sendable () -> Void) {}
 
     /// Takes back a closure that was not performed yet. Returns whether there was one. Threads: any.
     @discardableResult func removePerform(_ perform: DelayedPerform) -> Bool {
