@@ -74,8 +74,8 @@ struct Places {
     func contains(_ mode: ModeState) -> Bool { first === mode || others.contains { $0 === mode } }
 
     func forEach(_ body: (ModeState) -> Void) {
-        first.map { body($0.takeUnretainedValue()) }
-        for mode in others { body(mode.takeUnretainedValue()) }
+        first?._withUnsafeGuaranteedRef(body)
+        for mode in others { mode._withUnsafeGuaranteedRef(body) }
     }
 
     mutating func add(_ mode: ModeState) {
