@@ -6,6 +6,7 @@
 #include "cgrun.h"
 
 #include <pthread.h>
+#include <string.h>
 #include <unistd.h>
 
 extern int _dispatch_get_main_queue_handle_4CF(void) __attribute__((weak));
@@ -20,6 +21,7 @@ extern void dispatch_after_f(uint64_t when, queue on, void *context, function ca
 extern void dispatch_async_f(queue on, void *context, function call);
 extern void dispatch_queue_set_specific(queue on, const void *key, void *value, function destroy);
 extern void *dispatch_get_specific(const void *key);
+extern const char *dispatch_queue_get_label(queue of);
 
 uint32_t cgrun_main_thread_id;
 
@@ -28,6 +30,27 @@ uint32_t cgrun_main_thread_id;
 __attribute__((constructor)) static void note_main_thread(void)
 {
     cgrun_main_thread_id = (uint32_t)getpid();
+}
+
+static char main_queue_mark;
+
+static void *const never_null = &main_queue_mark;
+void *const *cgrun_main_queue_last = &never_null;
+
+// The queue's words, as far as they are known: dq_items_tail, dq_state (whose owner is asked before each drain),
+// dq_serialnum, which is 1, and dq_label. The last two never
+// change: they tell whether the words are where they are known to be.
+__attribute__((constructor)) static void find_last_block(void)
+{
+    enum { LAST_OFFSET = 48, NUMBER_OFFSET = 64, LABEL_OFFSET = 72 };
+    if (cgrun_main_queue == NULL)
+        return;
+    unsigned long number;
+    const char *label;
+    memcpy(&number, cgrun_main_queue + NUMBER_OFFSET, sizeof number);
+    memcpy(&label, cgrun_main_queue + LABEL_OFFSET, sizeof label);
+    if (number == 1 && label == dispatch_queue_get_label(cgrun_main_queue))
+        cgrun_main_queue_last = (void *const *)(cgrun_main_queue + LAST_OFFSET);
 }
 
 int cgrun_main_queue_handle(void)
@@ -41,8 +64,6 @@ void cgrun_main_queue_drain(void)
 {
     _dispatch_main_queue_callback_4CF(NULL);
 }
-
-static char main_queue_mark;
 
 static void mark_main_queue(void)
 {

@@ -215,6 +215,15 @@ static inline uint32_t cgrun_main_queue_owner(void)
     return word;
 }
 
+/// Where libdispatch keeps the last block of the main queue: null without one, which is what its own drain asks. A word
+/// that is never null where the queue looks otherwise than we know it: then the kernel is asked.
+extern void *const *cgrun_main_queue_last __attribute__((visibility("hidden")));
+/// Whether the main queue has nothing to run.
+static inline bool cgrun_main_queue_is_empty(void)
+{
+    return __atomic_load_n(cgrun_main_queue_last, __ATOMIC_ACQUIRE) == NULL;
+}
+
 extern uint32_t cgrun_main_thread_id __attribute__((visibility("hidden")));
 /// The main thread, as libdispatch notes it.
 static inline uint32_t cgrun_main_thread(void) { return cgrun_main_thread_id; }

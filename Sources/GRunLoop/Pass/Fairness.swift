@@ -56,7 +56,8 @@ extension GRunLoop {
         let found = pollLocked(
             frame,
             own: OwnDescriptors(
-                descriptors: mode.descriptors.watched, mainQueue: servesMainQueueLocked(mode) ? MainQueue.handle : -1))
+                descriptors: mode.descriptors.watched,
+                mainQueue: servesMainQueueLocked(mode) ? MainQueue.handleToLookAt : -1))
         if !found.readyContexts.isEmpty { ready.insert(.contexts) }
         if found.mainQueue { ready.insert(.mainQueue) }
         if found.descriptors { ready.insert(.descriptors) }

@@ -26,20 +26,19 @@ extension GRunLoop {
             mark(.wait)
             return Found(item: item, isFromMemory: true)
         }
-        run.turns.notePoll()
         if isWaitTold, run.isHosted, isObserved, !polls { resumeHeadLocked() }
-        // 6. A separate look costs a system call. Serving the queue first when the wait returns looks the same, unless
-        //    stages 7 or 9 are observed.
-        var mainQueueFirst = run.turns.prefersMainQueue && servesMainQueueLocked(mode)
+        if isMainQueueReadyLocked(run, mode) { return Found(item: .mainQueue) }  // 6
+        run.turns.notePoll()
         acquireContextsLocked(frame, mode)
         if isObserved, !polls {
-            if let found = lookBeforeWaitingLocked(frame, mode, asksMainQueue: mainQueueFirst) { return found }
+            // beforeWaiting means "about to sleep". If a context is ready now, this pass does not sleep.
+            let ready = readyContextsLocked(frame)
+            if !ready.isEmpty { return Found(contexts: ready, item: lookLocked(run, mode)) }
             if run.isHosted, !hasReadyLocked(run, mode) {
                 // The host may have more to do before it sleeps. When it is about to it says so: hostIsIdle().
                 leaveWaitToHostLocked(mode, isTold: false)
                 return nil
             }
-            mainQueueFirst = false
         }
         if !polls {
             notifyLocked(.beforeWaiting, mode)  // 7
@@ -49,8 +48,8 @@ extension GRunLoop {
         // 8
         let found =
             run.isHosted
-            ? lookForHostLocked(frame, mode, mainQueueFirst: mainQueueFirst, polls: polls)
-            : sleepLocked(frame, mode, mainQueueFirst: mainQueueFirst, deadline: polls ? .min : run.deadline)
+            ? lookForHostLocked(frame, mode, polls: polls)
+            : sleepLocked(frame, mode, deadline: polls ? .min : run.deadline)
         if !polls, found != nil {
             // An observer of stage 7 has left a foreign loop while that slept.
             if isWaitTold { endHostWaitLocked() }
@@ -67,28 +66,23 @@ extension GRunLoop {
         hostRun.stage.beginHead()
     }
 
-    /// beforeWaiting means "about to sleep". If the main queue or a context is ready now, this pass does not sleep.
-    @inline(never) private func lookBeforeWaitingLocked(_ frame: Frame, _ mode: ModeState, asksMainQueue: Bool)
-        -> Found?
-    {
-        if asksMainQueue, frame.run.turns.mayServe(.mainQueue) {
-            mark(.mainQueueCheck)
-            if MainQueue.isReady { return Found(item: .mainQueue) }  // 6
-        }
-        let ready = readyContextsLocked(frame)
-        if !ready.isEmpty { return Found(contexts: ready, item: lookLocked(frame.run, mode, mainQueueFirst: false)) }
-        return nil
+    /// Whether the main queue is served without a wait: it is ready, and was not what the pass before has served. While
+    /// turns are owed it waits for its own: contexts that a pass has not asked would lose theirs.
+    private func isMainQueueReadyLocked(_ run: Run, _ mode: ModeState) -> Bool {
+        guard run.turns.prefersMainQueue, run.turns.remaining.isEmpty, servesMainQueueLocked(mode) else { return false }
+        mark(.mainQueueCheck)
+        return MainQueue.isReady
     }
 
     /// 8, where a host drives: looks at what its poll has found or cannot see. If that is nothing, the tail is pending.
     @inline(never) private func lookForHostLocked(
-        _ frame: Frame, _ mode: ModeState, mainQueueFirst: Bool, polls: Bool
+        _ frame: Frame, _ mode: ModeState, polls: Bool
     ) -> Found? {
         let run = frame.run
         var found = Found(contexts: readyContextsLocked(frame))
         let polled = host.polled.take()
         if polls || !found.contexts.isEmpty || !leavesLookToHostLocked(run, mode, polled) {
-            found.item = lookLocked(run, mode, mainQueueFirst: mainQueueFirst)
+            found.item = lookLocked(run, mode)
         }
         guard !polls, found.isEmpty else { return found }
         leaveWaitToHostLocked(mode, isTold: mode.areWaitsObserved)
@@ -117,13 +111,10 @@ extension GRunLoop {
     /// The loop's own item to service next. Does not poll the contexts again.
     ///
     /// - Parameter polled: what a poll has just found; nil: ask the kernel.
-    func lookLocked(_ run: Run, _ mode: ModeState, mainQueueFirst: Bool, polled: HostState.Polled? = nil)
-        -> ReadyItem?
-    {
+    func lookLocked(_ run: Run, _ mode: ModeState, polled: HostState.Polled? = nil) -> ReadyItem? {
         if polled?.descriptors ?? !run.turns.hasAsked { refillBatchLocked(mode) }
         let mainQueue = servesMainQueueLocked(mode) && (polled?.mainQueue ?? MainQueue.isReady)
-        return chooseLocked(
-            run, mode, mainQueue: mainQueue, mainQueueFirst: mainQueueFirst, now: timeForTimersLocked(mode))
+        return chooseLocked(run, mode, mainQueue: mainQueue, now: timeForTimersLocked(mode))
     }
 
     /// The current time, for the mode's timers. Without timers it is `.min`, and no clock is read.
@@ -171,7 +162,7 @@ extension GRunLoop {
     @inline(never) private func takeFetchedLocked(_ run: Run, _ mode: ModeState) -> ReadyItem? {
         if run.turns.served == .descriptor, !run.turns.hasAsked, refillBatchLocked(mode) { run.turns.noteAsked() }
         let now = timeForTimersLocked(mode)
-        guard let item = chooseLocked(run, mode, mainQueue: false, mainQueueFirst: false, now: now) else { return nil }
+        guard let item = chooseLocked(run, mode, mainQueue: false, now: now) else { return nil }
         run.turns.noteFromMemory(1)
         return item
     }
@@ -182,9 +173,7 @@ extension GRunLoop {
 
     /// 8, where we drive: waits until an item is live or the deadline has passed. A kick that only re-arms the sleep
     /// causes no afterWaiting, no pass (items 76 and 80).
-    @inline(never) private func sleepLocked(
-        _ frame: Frame, _ mode: ModeState, mainQueueFirst: Bool, deadline: Nanoseconds
-    ) -> Found {
+    @inline(never) private func sleepLocked(_ frame: Frame, _ mode: ModeState, deadline: Nanoseconds) -> Found {
         mark(.wait)
         let run = frame.run
         while true {
@@ -209,8 +198,9 @@ extension GRunLoop {
                 sleep.begin(in: mode, wokenBy: waker, until: until)
                 markChange(CGRUN_RECORD_SLEEP)
             }
+            let mainQueue = until == .min ? MainQueue.handleToLookAt : MainQueue.handle
             let own = OwnDescriptors(
-                descriptors: descriptors, mainQueue: servesMainQueue ? MainQueue.handle : -1,
+                descriptors: descriptors, mainQueue: servesMainQueue ? mainQueue : -1,
                 wake: context == nil ? wakeDescriptor : -1)
             lock.unlock()
             frame.kept.drop()
@@ -225,7 +215,7 @@ extension GRunLoop {
             run.turns.slice.noteWait(until: virtualTime == nil && end != .min ? end : .never)
             if !frame.isOutermost { endOuterRunsLocked(frame, at: end) }
             if run.hasLimit, run.deadline <= end { run.alarm = .never }
-            let item = chooseLocked(run, mode, from: result, mainQueueFirst: mainQueueFirst, now: end)
+            let item = chooseLocked(run, mode, from: result, now: end)
             if item != nil || !result.readyContexts.isEmpty || deadline <= end {
                 return Found(contexts: result.readyContexts, item: item)
             }
@@ -281,12 +271,7 @@ extension GRunLoop {
     }
 
     /// The item that this pass services. A wake-up is consumed by being chosen.
-    private func chooseLocked(
-        _ run: Run, _ mode: ModeState, mainQueue: Bool, mainQueueFirst: Bool, now: Nanoseconds
-    ) -> ReadyItem? {
-        // Precedence is not a turn: noted in `rotation`, it would give every remaining turn to the kind after the main
-        // queue.
-        if mainQueue && mainQueueFirst && run.turns.mayServe(.mainQueue) { return .mainQueue }
+    private func chooseLocked(_ run: Run, _ mode: ModeState, mainQueue: Bool, now: Nanoseconds) -> ReadyItem? {
         guard let item = preferredLocked(run, mode, mainQueue: mainQueue, now: now) else { return nil }
         rotation.note(item.kind)
         if case .wakeUp = item { owed.settle(.wakeUp) }
@@ -295,7 +280,7 @@ extension GRunLoop {
 
     /// The item to service after a wait that ended with `result`.
     @inline(never) private func chooseLocked(
-        _ run: Run, _ mode: ModeState, from result: PollResult, mainQueueFirst: Bool, now: Nanoseconds
+        _ run: Run, _ mode: ModeState, from result: PollResult, now: Nanoseconds
     ) -> ReadyItem? {
         // A chooser is shown everything that is ready at this moment.
         if result.descriptors, batch.isEmpty(in: mode) || itemChooser != nil { fetchLocked(mode) }
@@ -306,7 +291,7 @@ extension GRunLoop {
             owed.settle(.wakeUp)
             return .wakeUp
         }
-        return chooseLocked(run, mode, mainQueue: result.mainQueue, mainQueueFirst: mainQueueFirst, now: now)
+        return chooseLocked(run, mode, mainQueue: result.mainQueue, now: now)
     }
 
     @inline(__always) private func preferredLocked(
