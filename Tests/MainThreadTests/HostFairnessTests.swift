@@ -97,10 +97,12 @@ final class HostFairnessTests: MainThreadTestCase {
         }
     }
 
+    /// items 50, 190: a flood of ours leaves a host's lowest priority its turn.
     func testFloodsUnderAHost() throws {
         try checkFloods("a host") { flood in iterateHost { flood.calls.value >= Flood.enough } }
     }
 
+    /// items 50, 53, 190: so does one in a run of ours, also where the main queue is never empty.
     func testFloodsInARunOfOurs() throws {
         try checkFloods("a run of ours") { _ in loop.runUntilStopped() }
     }

@@ -91,6 +91,20 @@ final class MainQueueHandleTests: MainThreadTestCase {
         XCTAssertEqual(trace.lines, ["main queue", "more"])
     }
 
+    /// item 193: nor does a host turn for it, or a loop that only looks see anything in it
+    func testEmptyDrainUnderAHost() {
+        for isObserved in [false, true] {
+            if isObserved { temporary(GRunLoop.Observer(activities: .all) { _, _ in }) }
+            settleHost()
+            DispatchQueue.main.async {}
+            Entry.drain()
+            XCTAssertTrue(Entry.isReady)
+            XCTAssertEqual(loop.run(for: .zero, returningAfterSourceHandled: true), .timedOut)
+            XCTAssertLessThan(settleHost(), 8)
+            XCTAssertFalse(Entry.isReady)
+        }
+    }
+
     /// item 194: after a drain the loop sleeps again
     func testSleepsAfterDrain() {
         let passes = Counter()

@@ -111,9 +111,6 @@ enum MainQueue {
     /// Whether the queue has asked to be drained. Who has put a block on it may not have said so to the kernel yet.
     static var isReady: Bool { !cgrun_main_queue_is_empty() && cgrun_is_readable(handle) }
 
-    /// What a poll asks that does not wait: nothing, if the queue is empty.
-    static var handleToLookAt: Int32 { cgrun_main_queue_is_empty() ? -1 : handle }
-
     /// Reads the eventfd; false if there was nothing to read, since other code has drained the queue.
     static func acknowledge() -> Bool { cgrun_event_clear(handle) }
 

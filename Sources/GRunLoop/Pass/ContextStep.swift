@@ -42,10 +42,14 @@ extension GRunLoop {
 
     /// With the lock held before and after: a look at the run's contexts and descriptors that does not wait.
     func pollLocked(_ frame: Frame, own: OwnDescriptors) -> PollResult {
-        let contexts = frame.run.isHosted ? hostPoll.carried.served : frame.contexts.list
+        let carried = frame.run.isHosted ? hostPoll.carried.served : nil
         lock.unlock()
         defer { lock.lock() }
-        return poller.poll(contexts, own: own, deadline: .min)
+        return if let carried {
+            poller.poll(carried, own: own, deadline: .min)
+        } else {
+            waitForEvents(poller, &frame.contexts, own: own, deadline: .min)
+        }
     }
 }
 

@@ -53,13 +53,9 @@ extension GRunLoop {
         if !mode.signalled.isEmpty { ready.insert(.sources) }
         if mode.heap.earliest <= timeForTimersLocked(mode) { ready.insert(.timers) }
         if mode.ports.haveWork { ready.insert(.ports) }
-        let found = pollLocked(
-            frame,
-            own: OwnDescriptors(
-                descriptors: mode.descriptors.watched,
-                mainQueue: servesMainQueueLocked(mode) ? MainQueue.handleToLookAt : -1))
+        if servesMainQueueLocked(mode), MainQueue.isReady { ready.insert(.mainQueue) }
+        let found = pollLocked(frame, own: OwnDescriptors(descriptors: mode.descriptors.watched))
         if !found.readyContexts.isEmpty { ready.insert(.contexts) }
-        if found.mainQueue { ready.insert(.mainQueue) }
         if found.descriptors { ready.insert(.descriptors) }
         return ready
     }

@@ -27,7 +27,7 @@ extension GRunLoop {
     private func runPendingTailLocked(_ frame: Frame, _ mode: ModeState) -> Bool {
         let found = Found(
             contexts: readyContextsLocked(frame),
-            item: lookLocked(hostRun, mode, polled: host.polled.take()))
+            item: lookLocked(hostRun, mode, polled: host.polled.take(), now: timeForTimersLocked(mode)))
         // Nothing for us: another source's wake-up, or a stale READY flag. The tail stays pending.
         if found.isEmpty, !hasLeftoversLocked(mode) {
             leaveWaitToHostLocked(mode, isTold: false)

@@ -29,11 +29,14 @@ extension GRunLoop {
         if isWaitTold, run.isHosted, isObserved, !polls { resumeHeadLocked() }
         if isMainQueueReadyLocked(run, mode) { return Found(item: .mainQueue) }  // 6
         run.turns.notePoll()
+        if mustExplainStrandedLocked(mode) { explainStrandedLocked() }
         acquireContextsLocked(frame, mode)
         if isObserved, !polls {
             // beforeWaiting means "about to sleep". If a context is ready now, this pass does not sleep.
             let ready = readyContextsLocked(frame)
-            if !ready.isEmpty { return Found(contexts: ready, item: lookLocked(run, mode)) }
+            if !ready.isEmpty {
+                return Found(contexts: ready, item: lookLocked(run, mode, now: timeForTimersLocked(mode)))
+            }
             if run.isHosted, !hasReadyLocked(run, mode) {
                 // The host may have more to do before it sleeps. When it is about to it says so: hostIsIdle().
                 leaveWaitToHostLocked(mode, isTold: false)
@@ -49,7 +52,7 @@ extension GRunLoop {
         let found =
             run.isHosted
             ? lookForHostLocked(frame, mode, polls: polls)
-            : sleepLocked(frame, mode, deadline: polls ? .min : run.deadline)
+            : polls ? lookAroundLocked(frame, mode) : sleepLocked(frame, mode)
         if !polls, found != nil {
             // An observer of stage 7 has left a foreign loop while that slept.
             if isWaitTold { endHostWaitLocked() }
@@ -75,14 +78,12 @@ extension GRunLoop {
     }
 
     /// 8, where a host drives: looks at what its poll has found or cannot see. If that is nothing, the tail is pending.
-    @inline(never) private func lookForHostLocked(
-        _ frame: Frame, _ mode: ModeState, polls: Bool
-    ) -> Found? {
+    @inline(never) private func lookForHostLocked(_ frame: Frame, _ mode: ModeState, polls: Bool) -> Found? {
         let run = frame.run
         var found = Found(contexts: readyContextsLocked(frame))
         let polled = host.polled.take()
         if polls || !found.contexts.isEmpty || !leavesLookToHostLocked(run, mode, polled) {
-            found.item = lookLocked(run, mode)
+            found.item = lookLocked(run, mode, now: timeForTimersLocked(mode))
         }
         guard !polls, found.isEmpty else { return found }
         leaveWaitToHostLocked(mode, isTold: mode.areWaitsObserved)
@@ -111,10 +112,10 @@ extension GRunLoop {
     /// The loop's own item to service next. Does not poll the contexts again.
     ///
     /// - Parameter polled: what a poll has just found; nil: ask the kernel.
-    func lookLocked(_ run: Run, _ mode: ModeState, polled: HostState.Polled? = nil) -> ReadyItem? {
+    func lookLocked(_ run: Run, _ mode: ModeState, polled: HostState.Polled? = nil, now: Nanoseconds) -> ReadyItem? {
         if polled?.descriptors ?? !run.turns.hasAsked { refillBatchLocked(mode) }
         let mainQueue = servesMainQueueLocked(mode) && (polled?.mainQueue ?? MainQueue.isReady)
-        return chooseLocked(run, mode, mainQueue: mainQueue, now: timeForTimersLocked(mode))
+        return chooseLocked(run, mode, mainQueue: mainQueue, now: now)
     }
 
     /// The current time, for the mode's timers. Without timers it is `.min`, and no clock is read.
@@ -171,36 +172,44 @@ extension GRunLoop {
         run.turns.mayServeFromMemory && itemChooser == nil && virtualTime == nil
     }
 
+    /// 8, where we drive, without waiting.
+    @inline(never) private func lookAroundLocked(_ frame: Frame, _ mode: ModeState) -> Found {
+        mark(.wait)
+        let contexts = readyContextsLocked(frame)
+        let now = noteTimeLocked(frame, mode)
+        return Found(contexts: contexts, item: lookLocked(frame.run, mode, now: now))
+    }
+
     /// 8, where we drive: waits until an item is live or the deadline has passed. A kick that only re-arms the sleep
     /// causes no afterWaiting, no pass (items 76 and 80).
-    @inline(never) private func sleepLocked(_ frame: Frame, _ mode: ModeState, deadline: Nanoseconds) -> Found {
+    @inline(never) private func sleepLocked(_ frame: Frame, _ mode: ModeState) -> Found {
         mark(.wait)
         let run = frame.run
         while true {
-            let servesMainQueue = servesMainQueueLocked(mode)
-            if mustExplainStrandedLocked(mode) { explainStrandedLocked() }
-            // The lock was given up, last time or just now: whoever added a context meanwhile found no sleep to end.
+            // The lock was given up: whoever added a context meanwhile found no sleep to end.
             if frame.contexts.isOutdated(mode.contextsVersion) { acquireContextsLocked(frame, mode) }
-            var until = deadline == .min ? deadline : wakeUpTimeLocked(frame, mode, deadline)
+            var until = wakeUpTimeLocked(frame, mode, run.deadline)
+            if until == .min {
+                let found = lookAroundLocked(frame, mode)
+                if found.isEmpty { continue }
+                return found
+            }
+            guard frame.kept.isEmpty else {
+                releaseKeptLocked(frame)
+                continue
+            }
             // Other threads own every context of the run. If there is no descriptor to wake the loop either, it polls
             // every 50 ms.
             let context = frame.contexts.first
             if context == nil, !canWakeItself() { until = min(until, time.addingSaturating(50_000_000)) }
-            let descriptors = mode.descriptors.watched
             // The sleep is ended by way of the first context or, if other threads own them all, of the loop's own
-            // eventfd. A poll without waiting needs neither.
-            if until != .min {
-                guard frame.kept.isEmpty else {
-                    releaseKeptLocked(frame)
-                    continue
-                }
-                let waker = context.map(Waker.context) ?? .descriptor(wakeDescriptor)
-                sleep.begin(in: mode, wokenBy: waker, until: until)
-                markChange(CGRUN_RECORD_SLEEP)
-            }
-            let mainQueue = until == .min ? MainQueue.handleToLookAt : MainQueue.handle
+            // eventfd.
+            let waker = context.map(Waker.context) ?? .descriptor(wakeDescriptor)
+            sleep.begin(in: mode, wokenBy: waker, until: until)
+            markChange(CGRUN_RECORD_SLEEP)
             let own = OwnDescriptors(
-                descriptors: descriptors, mainQueue: servesMainQueue ? mainQueue : -1,
+                descriptors: mode.descriptors.watched,
+                mainQueue: servesMainQueueLocked(mode) ? MainQueue.handle : -1,
                 wake: context == nil ? wakeDescriptor : -1)
             lock.unlock()
             frame.kept.drop()
@@ -210,18 +219,28 @@ extension GRunLoop {
             markChange(CGRUN_RECORD_AWAKE)
             sleep.end()
             if result.wake, !cgrun_event_clear(wakeDescriptor), errno != EAGAIN { loseDescriptorsLocked("read", errno) }
-            if let virtualTime, result.isEmpty { skipLocked(virtualTime, frame, deadline) }
-            let end = hasDatesLocked(frame, mode) || run.hasLimit ? time : .min
+            if let virtualTime, result.isEmpty { skipLocked(virtualTime, frame, run.deadline) }
+            let end = noteTimeLocked(frame, mode)
             run.turns.slice.noteWait(until: virtualTime == nil && end != .min ? end : .never)
-            if !frame.isOutermost { endOuterRunsLocked(frame, at: end) }
-            if run.hasLimit, run.deadline <= end { run.alarm = .never }
-            let item = chooseLocked(run, mode, from: result, now: end)
-            if item != nil || !result.readyContexts.isEmpty || deadline <= end {
+            // A chooser is shown everything that is ready at this moment.
+            if result.descriptors, batch.isEmpty(in: mode) || itemChooser != nil { fetchLocked(mode) }
+            let item = chooseLocked(run, mode, mainQueue: result.mainQueue, now: end)
+            if item != nil || !result.readyContexts.isEmpty || run.deadline <= end {
                 return Found(contexts: result.readyContexts, item: item)
             }
             if let stuck = poller.stuckDescriptor { Self.endForClosedDescriptor(stuck) }
             acquireContextsLocked(frame, mode)
         }
+    }
+
+    /// After a wait or a look: the deadlines of runs that have passed. Returns the time; where nothing depends on it,
+    /// `.min`, and no clock is read.
+    private func noteTimeLocked(_ frame: Frame, _ mode: ModeState) -> Nanoseconds {
+        let run = frame.run
+        let now = hasDatesLocked(frame, mode) || run.hasLimit ? time : .min
+        if !frame.isOutermost { endOuterRunsLocked(frame, at: now) }
+        if run.hasLimit, run.deadline <= now { run.alarm = .never }
+        return now
     }
 
     /// Before a sleep is announced: a deinit that runs the loop would end the announced one, and no stop or wake-up
@@ -272,26 +291,17 @@ extension GRunLoop {
 
     /// The item that this pass services. A wake-up is consumed by being chosen.
     private func chooseLocked(_ run: Run, _ mode: ModeState, mainQueue: Bool, now: Nanoseconds) -> ReadyItem? {
-        guard let item = preferredLocked(run, mode, mainQueue: mainQueue, now: now) else { return nil }
-        rotation.note(item.kind)
-        if case .wakeUp = item { owed.settle(.wakeUp) }
-        return item
-    }
-
-    /// The item to service after a wait that ended with `result`.
-    @inline(never) private func chooseLocked(
-        _ run: Run, _ mode: ModeState, from result: PollResult, now: Nanoseconds
-    ) -> ReadyItem? {
-        // A chooser is shown everything that is ready at this moment.
-        if result.descriptors, batch.isEmpty(in: mode) || itemChooser != nil { fetchLocked(mode) }
-        guard result.mainQueue || mode.heap.earliest <= now || !batch.isEmpty(in: mode) || mode.ports.haveWork else {
+        guard mainQueue || mode.heap.earliest <= now || !batch.isEmpty(in: mode) || mode.ports.haveWork else {
             // The usual case: nothing is ready, or only a wake-up. There is no turn to decide.
             guard owed.contains(.wakeUp) else { return nil }
             rotation.note(.wakeUp)
             owed.settle(.wakeUp)
             return .wakeUp
         }
-        return chooseLocked(run, mode, mainQueue: result.mainQueue, now: now)
+        guard let item = preferredLocked(run, mode, mainQueue: mainQueue, now: now) else { return nil }
+        rotation.note(item.kind)
+        if case .wakeUp = item { owed.settle(.wakeUp) }
+        return item
     }
 
     @inline(__always) private func preferredLocked(
