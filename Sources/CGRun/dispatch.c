@@ -37,9 +37,8 @@ static char main_queue_mark;
 static void *const never_null = &main_queue_mark;
 void *const *cgrun_main_queue_last = &never_null;
 
-// The queue's words, as far as they are known: dq_items_tail, dq_state (whose owner is asked before each drain),
-// dq_serialnum, which is 1, and dq_label. The last two never
-// change: they tell whether the words are where they are known to be.
+// The queue's words, as far as they are known: dq_items_tail, dq_state, whose owner is asked before each drain,
+// dq_serialnum, which is 1, and dq_label. The last two never change: they tell whether the words are where we know them.
 __attribute__((constructor)) static void find_last_block(void)
 {
     enum { LAST_OFFSET = 48, NUMBER_OFFSET = 64, LABEL_OFFSET = 72 };

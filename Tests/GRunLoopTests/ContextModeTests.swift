@@ -112,8 +112,10 @@ import Testing
         }
     }
 
-    @Test("a context that is added by what is let go of just before a sleep is served in it")
-    func addedByARelease() async throws {
+    @Test(
+        "a context that is added by what is let go of before a sleep, or just before it, is served in it",
+        arguments: [GRunLoop.Activity.beforeSources, .beforeWaiting])
+    func addedByARelease(callout: GRunLoop.Activity) async throws {
         try await onFreshThread { loop in
             loop.keepAlive()
             let isServed = Flag()
@@ -129,7 +131,7 @@ import Testing
             }
             // Removed in its callout, it goes when the run lets go of what it has called: before it sleeps.
             let held = Shared<GRunLoop.Observer?>(nil)
-            held.value = GRunLoop.Observer(activities: .beforeSources) { [adds] observer, _ in
+            held.value = GRunLoop.Observer(activities: callout) { [adds] observer, _ in
                 loop.remove(observer, forMode: .default)
                 held.value = nil
                 withExtendedLifetime(adds) {}

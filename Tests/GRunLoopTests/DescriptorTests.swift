@@ -84,6 +84,33 @@ import Testing
         }
     }
 
+    @Test("item 103: a test that chooses is shown a descriptor that became ready while another one was serviced")
+    func chosen() async throws {
+        try await onFreshThread { loop in
+            let (shown, called) = (Shared<[Int]>([]), Counter())
+            let pipes = [Pipe(), Pipe(), Pipe()]
+            for pipe in pipes {
+                let source = GRunLoop.DescriptorSource(descriptor: pipe.readEnd) { _, _ in
+                    pipe.drain()
+                    switch called.increment() {
+                    case 1: pipes[2].send()
+                    case 3: loop.stop()
+                    default: break
+                    }
+                }
+                try loop.add(source, forMode: .default)
+            }
+            for pipe in pipes[..<2] { pipe.send() }
+            loop.setItemChooser { ready in
+                shown.update { $0.append(ready.count) }
+                return 0
+            }
+            loop.runUntilStopped()
+            loop.setItemChooser(nil)
+            #expect(shown.value == [2, 2])
+        }
+    }
+
     @Test("item 104: a counter that was made ready several times before it is serviced gives one call")
     func readySeveralTimes() async throws {
         try await onFreshThread { loop in

@@ -79,7 +79,7 @@ import Testing
 
     @Test(
         "the loop run inside a main-queue block: said once, and only when another block waits on it",
-        arguments: ["run", "host"])
+        arguments: ["run", "sleep", "host"])
     func insideBlock(driver: String) {
         let child = runChild("\(driver)-inside-main-queue-block")
         #expect(child.output.first == "in the block: 0")

@@ -122,6 +122,33 @@ import Testing
         }
     }
 
+    private struct Weak: @unchecked Sendable {
+        weak var observer: GRunLoop.Observer?
+    }
+
+    @Test("item 154: an observer that has left the loop goes with the next pass, in a run that never sleeps as well")
+    func releasedWithoutASleep() async throws {
+        try await onFreshThread { loop in
+            let left = Shared(Weak())
+            let passes = Counter()
+            loop.keepAlive()
+            do {
+                let once = GRunLoop.Observer(activities: .beforeTimers, repeats: false) { _, _ in }
+                left.value.observer = once
+                loop.add(once, forMode: .default)
+            }
+            loop.on(.beforeWaiting) { _ in
+                loop.wakeUp()
+                if passes.increment() == 3 { loop.stop() }
+            }
+            loop.on(.beforeTimers, order: 1) { _ in
+                if passes.value > 1 { #expect(left.value.observer == nil) }
+            }
+            loop.runUntilStopped()
+            #expect(passes.value == 3)
+        }
+    }
+
     @Test("item 154: a closure that invalidates its observer is kept until it returns")
     func invalidatesItself() async throws {
         try await onFreshThread { loop in

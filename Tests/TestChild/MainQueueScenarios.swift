@@ -68,6 +68,23 @@ func runInsideMainQueueBlock() {
     say("afterwards: \(inner.value)")
 }
 
+/// The same where the other block comes just before the sleep.
+func sleepInsideMainQueueBlock() {
+    let inner = Counter()
+    let loop = GRunLoop.main
+    DispatchQueue.main.async {
+        loop.keepAlive()
+        let late = GRunLoop.Observer(activities: .beforeWaiting, repeats: false) { _, _ in
+            DispatchQueue.main.async { inner.increment() }
+        }
+        loop.add(late, forMode: .default)
+        loop.run(for: .milliseconds(20))
+        say("in the block: \(inner.value)")
+    }
+    runUntil(loop) { inner.value == 1 }
+    say("afterwards: \(inner.value)")
+}
+
 /// The same where a foreign loop is run in the block.
 func hostInsideMainQueueBlock() {
     let inner = Counter()

@@ -32,6 +32,7 @@ let scenarios: [String: () throws -> Void] = [
     "after-dispatch-main": afterDispatchMain,
     "touch-after-dispatch-main": touchAfterDispatchMain,
     "run-inside-main-queue-block": runInsideMainQueueBlock,
+    "sleep-inside-main-queue-block": sleepInsideMainQueueBlock,
     "host-inside-main-queue-block": hostInsideMainQueueBlock,
     "descriptor-limit": descriptorLimit,
     "job-after-the-end": jobAfterTheEnd,

@@ -189,6 +189,11 @@ final class ContextPoller {
         return descriptor < 0 ? nil : descriptor
     }
 
+    /// In place: a copy of the list would count references.
+    func poll(_ contexts: inout AcquiredContexts, own: OwnDescriptors, deadline: Nanoseconds) -> PollResult {
+        poll(contexts.list, own: own, deadline: deadline)
+    }
+
     /// - Parameter deadline: when to stop waiting; `.min` to only look.
     func poll(_ contexts: [ServedContext], own: OwnDescriptors, deadline: Nanoseconds) -> PollResult {
         if contexts.count > polled.count { makeRoom(for: contexts.count) }

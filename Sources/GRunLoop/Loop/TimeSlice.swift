@@ -11,7 +11,7 @@ struct TimeSlice {
         case none
         /// An item is being called, or the pass goes on to the next.
         case underWay
-        /// The host's iteration goes on; its length is known at the next item.
+        /// The host's iteration goes on, or a look of ours; its length is known at the next item.
         case interrupted
         /// Our own wait goes on; it may be a sleep.
         case waiting
@@ -59,7 +59,7 @@ struct TimeSlice {
         lastLook = now
     }
 
-    /// The host's iteration goes on.
+    /// The host's iteration goes on, or a look of ours.
     mutating func interrupt() {
         if row == .underWay { row = .interrupted }
         waitEnd = .never

@@ -48,7 +48,7 @@ extension GRunLoop {
         return if let carried {
             poller.poll(carried, own: own, deadline: .min)
         } else {
-            waitForEvents(poller, &frame.contexts, own: own, deadline: .min)
+            poller.poll(&frame.contexts, own: own, deadline: .min)
         }
     }
 }

@@ -69,10 +69,10 @@ extension GRunLoop: HubOwner {
             if hasSlept || !isWaitTold { host.isRearmed = false }
             sleep.end()
             if found & Record.timer.bit != 0 { hostPoll.noteExpired() }
-            if hostPoll.shortage == .none {
-                host.polled = .init(
-                    descriptors: found & Record.descriptors.bit != 0, mainQueue: found & Record.mainQueue.bit != 0)
-            }
+            // Where the host cannot watch them, descriptors are asked for.
+            host.polled = .init(
+                descriptors: hostPoll.shortage != .none || found & Record.descriptors.bit != 0,
+                mainQueue: found & Record.mainQueue.bit != 0)
             if found & ~Record.timer.bit != 0 {
                 if found & UInt32(CGRUN_HUB_CLOSED) != 0 { hostPoll.noteClosed() }
                 return true

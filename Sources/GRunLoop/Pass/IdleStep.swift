@@ -41,7 +41,7 @@ extension GRunLoop {
         let run = frame.run
         guard !run.isStopped, !run.heardWakeUp else { return false }
         acquireContextsLocked(frame, mode)
-        let end = wakeUpTimeLocked(frame, mode, run.deadline)
+        let end = wakeUpTimeLocked(frame, mode)
         return end != .min && (end == .never || end > time) && readyKindsLocked(frame).isEmpty
     }
 }

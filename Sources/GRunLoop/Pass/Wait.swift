@@ -11,7 +11,7 @@ extension GRunLoop {
         var contexts: [ServedContext] = []
         /// The one item that this pass services; nil if the time was up.
         var item: ReadyItem?
-        /// The kernel was not polled: other items may be ready that this pass does not know of.
+        /// Nobody was asked, not even the main queue: other items may be ready that this pass does not know of.
         var isFromMemory = false
 
         var isEmpty: Bool { contexts.isEmpty && item == nil }
@@ -21,17 +21,17 @@ extension GRunLoop {
     /// With the lock held before and after.
     @inline(never) func takeReadyLocked(_ frame: Frame, _ mode: ModeState, polls: Bool) -> Found? {
         let run = frame.run
-        let isObserved = mode.areWaitsObserved
-        if !isObserved, let item = takeFromMemoryLocked(run, mode) {
+        if !mode.areWaitsObserved, let item = takeFromMemoryLocked(run, mode) {
             mark(.wait)
             return Found(item: item, isFromMemory: true)
         }
-        if isWaitTold, run.isHosted, isObserved, !polls { resumeHeadLocked() }
+        if isWaitTold, run.isHosted, mode.areWaitsObserved, !polls { resumeHeadLocked() }
         if isMainQueueReadyLocked(run, mode) { return Found(item: .mainQueue) }  // 6
         run.turns.notePoll()
-        if mustExplainStrandedLocked(mode) { explainStrandedLocked() }
+        // A run that never sleeps would keep what it has called until its end. A host's run ends with the dispatch.
+        if !run.isHosted { dropKeptLocked(frame) }
         acquireContextsLocked(frame, mode)
-        if isObserved, !polls {
+        if mode.areWaitsObserved, !polls {
             // beforeWaiting means "about to sleep". If a context is ready now, this pass does not sleep.
             let ready = readyContextsLocked(frame)
             if !ready.isEmpty {
@@ -48,7 +48,7 @@ extension GRunLoop {
             recallWakeUpLocked(run)
             acquireContextsLocked(frame, mode)
         }
-        // 8
+        if !run.isHosted { mark(.wait) }  // 8
         let found =
             run.isHosted
             ? lookForHostLocked(frame, mode, polls: polls)
@@ -113,7 +113,12 @@ extension GRunLoop {
     ///
     /// - Parameter polled: what a poll has just found; nil: ask the kernel.
     func lookLocked(_ run: Run, _ mode: ModeState, polled: HostState.Polled? = nil, now: Nanoseconds) -> ReadyItem? {
-        if polled?.descriptors ?? !run.turns.hasAsked { refillBatchLocked(mode) }
+        if itemChooser != nil, mode.descriptors.watched >= 0 {
+            // A chooser is shown everything that is ready at this moment.
+            fetchLocked(mode)
+        } else if polled?.descriptors ?? !run.turns.hasAsked {
+            refillBatchLocked(mode)
+        }
         let mainQueue = servesMainQueueLocked(mode) && (polled?.mainQueue ?? MainQueue.isReady)
         return chooseLocked(run, mode, mainQueue: mainQueue, now: now)
     }
@@ -174,21 +179,22 @@ extension GRunLoop {
 
     /// 8, where we drive, without waiting.
     @inline(never) private func lookAroundLocked(_ frame: Frame, _ mode: ModeState) -> Found {
-        mark(.wait)
+        if mustExplainStrandedLocked(mode) { explainStrandedLocked() }
         let contexts = readyContextsLocked(frame)
         let now = noteTimeLocked(frame, mode)
+        frame.run.turns.slice.interrupt()
         return Found(contexts: contexts, item: lookLocked(frame.run, mode, now: now))
     }
 
     /// 8, where we drive: waits until an item is live or the deadline has passed. A kick that only re-arms the sleep
     /// causes no afterWaiting, no pass (items 76 and 80).
     @inline(never) private func sleepLocked(_ frame: Frame, _ mode: ModeState) -> Found {
-        mark(.wait)
         let run = frame.run
         while true {
-            // The lock was given up: whoever added a context meanwhile found no sleep to end.
+            if mustExplainStrandedLocked(mode) { explainStrandedLocked() }
+            // The lock was given up, last time or just now: whoever added a context meanwhile found no sleep to end.
             if frame.contexts.isOutdated(mode.contextsVersion) { acquireContextsLocked(frame, mode) }
-            var until = wakeUpTimeLocked(frame, mode, run.deadline)
+            var until = wakeUpTimeLocked(frame, mode)
             if until == .min {
                 let found = lookAroundLocked(frame, mode)
                 if found.isEmpty { continue }
@@ -213,17 +219,15 @@ extension GRunLoop {
                 wake: context == nil ? wakeDescriptor : -1)
             lock.unlock()
             frame.kept.drop()
-            // In place: a copy of the list would count references.
             let result = waitForEvents(poller, &frame.contexts, own: own, deadline: realDeadline(until))
             lock.lock()
             markChange(CGRUN_RECORD_AWAKE)
             sleep.end()
             if result.wake, !cgrun_event_clear(wakeDescriptor), errno != EAGAIN { loseDescriptorsLocked("read", errno) }
-            if let virtualTime, result.isEmpty { skipLocked(virtualTime, frame, run.deadline) }
+            if let virtualTime, result.isEmpty { skipLocked(virtualTime, frame, mode) }
             let end = noteTimeLocked(frame, mode)
             run.turns.slice.noteWait(until: virtualTime == nil && end != .min ? end : .never)
-            // A chooser is shown everything that is ready at this moment.
-            if result.descriptors, batch.isEmpty(in: mode) || itemChooser != nil { fetchLocked(mode) }
+            if result.descriptors { fetchLocked(mode) }
             let item = chooseLocked(run, mode, mainQueue: result.mainQueue, now: end)
             if item != nil || !result.readyContexts.isEmpty || run.deadline <= end {
                 return Found(contexts: result.readyContexts, item: item)
@@ -246,10 +250,15 @@ extension GRunLoop {
     /// Before a sleep is announced: a deinit that runs the loop would end the announced one, and no stop or wake-up
     /// would end the sleep that follows.
     @inline(never) private func releaseKeptLocked(_ frame: Frame) {
+        dropKeptLocked(frame)
+        recallWakeUpLocked(frame.run)
+    }
+
+    private func dropKeptLocked(_ frame: Frame) {
+        guard !frame.kept.isEmpty else { return }
         lock.unlock()
         frame.kept.drop()
         lock.lock()
-        recallWakeUpLocked(frame.run)
     }
 
     private func explainStrandedLocked() {
@@ -271,22 +280,20 @@ extension GRunLoop {
     }
 
     /// Nothing is ready: time jumps to what comes next.
-    private func skipLocked(_ clock: VirtualClock, _ frame: Frame, _ deadline: Nanoseconds) {
-        let next = wakeUpTimeLocked(frame, frame.mode, deadline)
+    private func skipLocked(_ clock: VirtualClock, _ frame: Frame, _ mode: ModeState) {
+        let next = wakeUpTimeLocked(frame, mode)
         if next != .never { clock.move(to: next) }
     }
 
     /// When the sleep ends at the latest; `.min` if an item is live already.
-    @inline(never) func wakeUpTimeLocked(_ frame: Frame, _ mode: ModeState, _ deadline: Nanoseconds)
-        -> Nanoseconds
-    {
+    @inline(never) func wakeUpTimeLocked(_ frame: Frame, _ mode: ModeState) -> Nanoseconds {
         // Without a date to compare with, no clock is read.
         let now = hasDatesLocked(frame, mode) ? time : .min
         if !frame.isOutermost { endOuterRunsLocked(frame, at: now) }
         if owed.contains(.wakeUp) || mode.ports.haveWork || mode.heap.earliest <= now || batch.first(in: mode) != nil {
             return .min
         }
-        return min(deadline, mode.heap.wakeUpTime(), frame.nextAncestorDeadline)
+        return min(frame.run.deadline, mode.heap.wakeUpTime(), frame.nextAncestorDeadline)
     }
 
     /// The item that this pass services. A wake-up is consumed by being chosen.
@@ -362,5 +369,5 @@ extension GRunLoop {
     _ poller: ContextPoller, _ contexts: inout AcquiredContexts, own: OwnDescriptors, deadline: Nanoseconds
 ) -> PollResult {
     defer { cgrun_keep_frame() }
-    return poller.poll(contexts.list, own: own, deadline: deadline)
+    return poller.poll(&contexts, own: own, deadline: deadline)
 }
