@@ -37,19 +37,17 @@ static char main_queue_mark;
 static void *const never_null = &main_queue_mark;
 void *const *cgrun_main_queue_last = &never_null;
 
-// The queue's words, as far as they are known: dq_items_tail, dq_state, whose owner is asked before each drain,
-// dq_serialnum, which is 1, and dq_label. The last two never change: they tell whether the words are where we know them.
+// The queue's number, which is 1, and its label never change: they tell whether its words are where we know them.
 __attribute__((constructor)) static void find_last_block(void)
 {
-    enum { LAST_OFFSET = 48, NUMBER_OFFSET = 64, LABEL_OFFSET = 72 };
     if (cgrun_main_queue == NULL)
         return;
     unsigned long number;
     const char *label;
-    memcpy(&number, cgrun_main_queue + NUMBER_OFFSET, sizeof number);
-    memcpy(&label, cgrun_main_queue + LABEL_OFFSET, sizeof label);
+    memcpy(&number, cgrun_main_queue + CGRUN_QUEUE_NUMBER, sizeof number);
+    memcpy(&label, cgrun_main_queue + CGRUN_QUEUE_LABEL, sizeof label);
     if (number == 1 && label == dispatch_queue_get_label(cgrun_main_queue))
-        cgrun_main_queue_last = (void *const *)(cgrun_main_queue + LAST_OFFSET);
+        cgrun_main_queue_last = (void *const *)(cgrun_main_queue + CGRUN_QUEUE_LAST);
 }
 
 int cgrun_main_queue_handle(void)

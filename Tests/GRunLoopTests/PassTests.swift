@@ -64,7 +64,7 @@ import Testing
     }
 
     @Test(
-        "items 41, 43: after a source was performed blocks run again, the pass only polls, and services what is ready")
+        "items 41, 43: after a source was performed blocks run again, the pass only looks, and services what is ready")
     func orderWithSource() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()

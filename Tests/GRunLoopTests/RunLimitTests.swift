@@ -44,7 +44,7 @@ import Testing
         }
     }
 
-    @Test("item 31: a stop in a run that only polls is lost behind timedOut")
+    @Test("item 31: a stop in a run that only looks is lost behind timedOut")
     func stopIsLostBehindPoll() async throws {
         try await onFreshThread { loop in
             loop.keepAlive()
@@ -119,7 +119,7 @@ import Testing
         }
     }
 
-    @Test("item 32: a run that only polls is never finished once its pass has begun")
+    @Test("item 32: a run that only looks is never finished once its pass has begun")
     func pollIsNotFinished() async throws {
         try await onFreshThread { loop in
             loop.after(.zero) {}

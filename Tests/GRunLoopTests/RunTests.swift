@@ -20,7 +20,7 @@ import Testing
         used.isStopped = true
         used.heardWakeUp = true
         used.turns.giveTurns(to: .timers)
-        used.turns.notePoll()
+        used.turns.noteLook()
         used.turns.noteServed(.descriptor)
         used.turns.beginPass()
         used.turns.noteAsked()

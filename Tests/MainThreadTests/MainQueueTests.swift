@@ -35,6 +35,53 @@ final class MainQueueTests: MainThreadTestCase {
         XCTAssertEqual(trace.lines, ["main queue in tracking the main queue"])
     }
 
+    /// item 52: it goes before what the pass that follows performs, also where that is made for a wake-up
+    func testGoesBeforeTheNextPass() {
+        let trace = Recorder()
+        let second = source {
+            trace("source")
+            GRunLoop.main.stop()
+        }
+        let calls = Counter()
+        let first = Shared<GRunLoop.Source?>(nil)
+        first.value = source {
+            if calls.increment() == 1 {
+                first.value?.signal()
+            } else {
+                DispatchQueue.main.async { trace("main queue") }
+                second.signal()
+            }
+            GRunLoop.main.wakeUp()
+        }
+        first.value?.signal()
+        loop.runUntilStopped()
+        first.value = nil
+        XCTAssertEqual(trace.lines, ["main queue", "source"])
+    }
+
+    /// item 52: and before the next of many descriptors that are ready
+    func testGoesBeforeTheNextDescriptor() throws {
+        let trace = Recorder()
+        let calls = Counter()
+        let pipes = (0..<4).map { _ in Pipe() }
+        for pipe in pipes {
+            let source = GRunLoop.DescriptorSource(descriptor: pipe.readEnd) { _, _ in
+                pipe.drain()
+                trace("descriptor")
+                switch calls.increment() {
+                case 3: DispatchQueue.main.async { trace("main queue") }
+                case 4: GRunLoop.main.stop()
+                default: break
+                }
+            }
+            try loop.add(source, forMode: .default)
+            addTeardownBlock { source.invalidate() }
+            pipe.send()
+        }
+        loop.runUntilStopped()
+        XCTAssertEqual(trace.lines, ["descriptor", "descriptor", "descriptor", "main queue", "descriptor"])
+    }
+
     /// item 184: main-actor work is such work
     func testMainActor() {
         let trace = Recorder()

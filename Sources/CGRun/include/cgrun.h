@@ -203,15 +203,16 @@ int cgrun_main_queue_handle(void);
 void cgrun_main_queue_drain(void);
 // By another name: Swift's module Dispatch declares it with a type.
 extern char cgrun_main_queue[] __asm__("_dispatch_main_q") __attribute__((weak));
+/// Where the words of it stand that we read: dq_items_tail, dq_state, dq_serialnum, dq_label.
+enum { CGRUN_QUEUE_LAST = 48, CGRUN_QUEUE_STATE = 56, CGRUN_QUEUE_NUMBER = 64, CGRUN_QUEUE_LABEL = 72 };
 /// The thread id that libdispatch has bound the main queue to; 0 where it is bound to none or cannot be told.
 static inline uint32_t cgrun_main_queue_owner(void)
 {
-    // dq_state: its low 32 bits hold the owner's thread id without the two lowest flag bits of the lock word. There is
-    // no public query, and a drain on any other thread ends the process.
-    enum { STATE_OFFSET = 56 };
+    // The low 32 bits hold the owner's thread id without the two lowest flag bits of the lock word. There is no public
+    // query, and a drain on any other thread ends the process.
     uint32_t word = 0;
     if (cgrun_main_queue != NULL)
-        memcpy(&word, cgrun_main_queue + STATE_OFFSET, sizeof word);
+        memcpy(&word, cgrun_main_queue + CGRUN_QUEUE_STATE, sizeof word);
     return word;
 }
 

@@ -21,9 +21,9 @@ extension GRunLoop {
         public static let beforeTimers = Activity(rawValue: 1 << 1)
         /// In each pass, before the version-0 sources are performed. `kCFRunLoopBeforeSources`.
         public static let beforeSources = Activity(rawValue: 1 << 2)
-        /// The loop is about to sleep. Left out in a pass that only polls. `kCFRunLoopBeforeWaiting`.
+        /// The loop is about to sleep. Left out in a pass that only looks. `kCFRunLoopBeforeWaiting`.
         public static let beforeWaiting = Activity(rawValue: 1 << 5)
-        /// The loop has woken up. Left out in a pass that only polls. `kCFRunLoopAfterWaiting`.
+        /// The loop has woken up. Left out in a pass that only looks. `kCFRunLoopAfterWaiting`.
         public static let afterWaiting = Activity(rawValue: 1 << 6)
         /// Once, after the last pass of a run, whatever its result. `kCFRunLoopExit`.
         public static let exit = Activity(rawValue: 1 << 7)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keeps what was called in this pass until the lock is next released.
+// Keeps what was called until the run lets go of it, without the lock.
 
 /// An item that its own callout took out of the loop may have its last reference here. It is released after the lock,
 /// because its deinit is user code. Own thread only.

@@ -55,11 +55,11 @@ final class Run {
 
     @inline(__always) func setLimit(_ end: Nanoseconds) {
         deadline = end
-        alarm = onlyPolls ? .never : end
+        alarm = onlyLooks ? .never : end
     }
 
     /// The run only looks: one pass, no sleep.
-    var onlyPolls: Bool { deadline == .min }
+    var onlyLooks: Bool { deadline == .min }
     /// It sleeps, and ends at a point in time.
     var hasLimit: Bool { deadline != .min && deadline != .never }
 }

@@ -63,7 +63,7 @@ struct Rotation {
 ///     leavePass         a row that has begun a pass makes none       -                    -             this → next
 ///     forgetAsked       blocks are run                               -                    -             no
 ///
-/// A poll allows 64 passes from memory (`notePoll`), of which each takes its part (`noteFromMemory`); a dispatch of the
+/// A look allows 64 passes from memory (`noteLook`), of which each takes its part (`noteFromMemory`); a dispatch of the
 /// host begins with none. Own thread only.
 struct Turns {
     /// The row of our own items that is under way.
@@ -85,7 +85,7 @@ struct Turns {
     /// The row of a descriptor's events is over.
     mutating func endDescriptors() { if served == .descriptor { served = .other } }
 
-    /// How many more passes may do without polling the kernel. Zero until the first poll of a run: else a program that
+    /// How many more passes may be made from memory. Zero until the first look of a run: else a program that
     /// runs the loop for one source at a time would serve nothing else.
     private var passesFromMemory = 0
     private static let longestRowFromMemory = 64
@@ -134,8 +134,8 @@ struct Turns {
     /// After 64 passes from memory, of which a wake-up counts as four, the kernel is polled.
     var mayServeFromMemory: Bool { passesFromMemory > 0 && remaining.isEmpty && !slice.isOver }
     mutating func noteFromMemory(_ passes: Int) { passesFromMemory -= passes }
-    /// The kernel is polled.
-    mutating func notePoll() { passesFromMemory = Self.longestRowFromMemory }
+    /// All that may be ready is looked at.
+    mutating func noteLook() { passesFromMemory = Self.longestRowFromMemory }
 
     var hasAsked: Bool { asked == .thisPass }
     mutating func noteAsked() { asked = .thisPass }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stages 6, 8 and 10 for contexts: which are ready, and their dispatch.
+// Contexts: which are ready, before stage 7 and in stage 8, and their dispatch before stage 10.
 
 import CGRun
 

@@ -36,12 +36,13 @@ extension GRunLoop {
         return handled
     }
 
-    /// Whether the passes between two descriptors can be left out. A run with a limit looks at the clock between them.
+    /// Whether the passes between two descriptors can be left out. A run with a limit looks at the clock between them,
+    /// and the main queue goes before the next one.
     @inline(__always) private func isRowLocked(_ frame: Frame, _ mode: ModeState) -> Bool {
         let run = frame.run
         return isNextHeadEmptyLocked(frame, mode) && run.deadline == .never && !mode.descriptors.isEmpty
             && run.stage == .tail && (!run.isHosted || isHostBetweenPassesLocked(in: mode))
-            && !run.turns.slice.isSpent(sliceLength, after: .descriptors)
+            && !run.turns.slice.isSpent(sliceLength, after: .descriptors) && !mainQueueGoesFirstLocked(run, mode)
     }
 
     private func performLocked(_ wanted: Unmanaged<DescriptorSource>, _ frame: Frame, _ mode: ModeState) -> Bool {

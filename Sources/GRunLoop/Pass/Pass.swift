@@ -2,8 +2,8 @@
 // The run loop itself: one pass, stage by stage, in the order of Core Foundation's.
 //
 //   1 entry (once) · 2 beforeTimers · 3 beforeSources · 4 blocks · 5 version-0 sources, and blocks again if one was
-//   handled · 6 main-queue pre-check · 7 beforeWaiting · 8 wait · 9 afterWaiting · 10 service one live item · 11 blocks
-//   · 12 end checks · exit (once)
+//   handled · 6 a look at the main queue · 7 beforeWaiting · 8 wait · 9 afterWaiting · 10 service one live item ·
+//   11 blocks · 12 end checks · exit (once)
 //
 // What is long is never inlined: a profile shows it by name, and what it costs does not depend on its neighbours. Nor
 // are the functions callOut…, in the files of the steps, through which a pass calls the program, without a lock.
@@ -25,13 +25,13 @@ extension GRunLoop {
     @inline(never) func runPassLocked(_ frame: Frame, _ mode: ModeState) -> PassEnd {
         let run = frame.run
         let handled = runHeadLocked(frame, mode)
-        var polls = run.onlyPolls || (handled && !sleepsAtOnceLocked(frame, mode))
+        var looks = run.onlyLooks || (handled && !sleepsAtOnceLocked(frame, mode))
         if !run.turns.remaining.isEmpty {
             // What the tail would find comes after the host's turn.
             if run.turns.isHostsTurn { return .other }
-            polls = true
+            looks = true
         }
-        guard let found = takeReadyLocked(frame, mode, polls: polls) else { return .waits }
+        guard let found = takeReadyLocked(frame, mode, looks: looks) else { return .waits }
         return runTailLocked(frame, mode, found) || handled ? .handledSource : .other
     }
 
@@ -52,8 +52,7 @@ extension GRunLoop {
         let dispatches = !found.contexts.isEmpty && frame.run.turns.mayServe(.contexts)
         if dispatches { dispatchAllLocked(found.contexts, frame) }
         mark(.service)
-        // A pass from memory, which does not ask the main queue first, is not the one after it.
-        if !found.isFromMemory { frame.run.turns.noteServed(.other) }
+        frame.run.turns.noteServed(.other)
         // What is owed after a cut, or after a foreign loop in the callout, is for later passes.
         let owesTurns = !frame.run.turns.remaining.isEmpty
         let handled = serviceLocked(found.item, frame, mode)  // 10

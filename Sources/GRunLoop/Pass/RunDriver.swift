@@ -128,7 +128,7 @@ extension GRunLoop {
         -> RunResult?
     {
         if handledSource && frame.run.returnsAfterSource { return .handledSource }
-        if frame.run.deadline != .never, frame.run.onlyPolls || frame.run.deadline <= time { return .timedOut }
+        if frame.run.deadline != .never, frame.run.onlyLooks || frame.run.deadline <= time { return .timedOut }
         if frame.run.isStopped { return .stopped }
         return isFinishedLocked(mode) ? .finished : nil
     }

@@ -5,33 +5,35 @@ import CGRun
 import Glibc
 
 extension GRunLoop {
-    /// What a wait ended with.
+    /// What a look or a wait has found.
     struct Found {
         /// Contexts that are ready, to be dispatched before the item.
         var contexts: [ServedContext] = []
-        /// The one item that this pass services; nil if the time was up.
+        /// The one item that this pass services; nil if there was none.
         var item: ReadyItem?
-        /// Nobody was asked, not even the main queue: other items may be ready that this pass does not know of.
-        var isFromMemory = false
 
         var isEmpty: Bool { contexts.isEmpty && item == nil }
     }
 
     /// Stages 6 to 9. Nil where a host drives and nothing is ready: the wait is the host's, and the tail is pending.
     /// With the lock held before and after.
-    @inline(never) func takeReadyLocked(_ frame: Frame, _ mode: ModeState, polls: Bool) -> Found? {
+    @inline(never) func takeReadyLocked(_ frame: Frame, _ mode: ModeState, looks: Bool) -> Found? {
         let run = frame.run
+        if isWaitTold, run.isHosted, mode.areWaitsObserved, !looks { resumeHeadLocked() }
+        if mainQueueGoesFirstLocked(run, mode) {  // 6
+            // Nor is anything else looked at in this pass.
+            run.turns.noteFromMemory(1)
+            return Found(item: .mainQueue)
+        }
         if !mode.areWaitsObserved, let item = takeFromMemoryLocked(run, mode) {
             mark(.wait)
-            return Found(item: item, isFromMemory: true)
+            return Found(item: item)
         }
-        if isWaitTold, run.isHosted, mode.areWaitsObserved, !polls { resumeHeadLocked() }
-        if isMainQueueReadyLocked(run, mode) { return Found(item: .mainQueue) }  // 6
-        run.turns.notePoll()
+        run.turns.noteLook()
         // A run that never sleeps would keep what it has called until its end. A host's run ends with the dispatch.
         if !run.isHosted { dropKeptLocked(frame) }
         acquireContextsLocked(frame, mode)
-        if mode.areWaitsObserved, !polls {
+        if mode.areWaitsObserved, !looks {
             // beforeWaiting means "about to sleep". If a context is ready now, this pass does not sleep.
             let ready = readyContextsLocked(frame)
             if !ready.isEmpty {
@@ -43,17 +45,20 @@ extension GRunLoop {
                 return nil
             }
         }
-        if !polls {
+        if !looks {
             notifyLocked(.beforeWaiting, mode)  // 7
             recallWakeUpLocked(run)
             acquireContextsLocked(frame, mode)
         }
-        if !run.isHosted { mark(.wait) }  // 8
+        if !run.isHosted {
+            if mustExplainStrandedLocked(mode) { explainStrandedLocked() }
+            mark(.wait)  // 8
+        }
         let found =
             run.isHosted
-            ? lookForHostLocked(frame, mode, polls: polls)
-            : polls ? lookAroundLocked(frame, mode) : sleepLocked(frame, mode)
-        if !polls, found != nil {
+            ? lookForHostLocked(frame, mode, looks: looks)
+            : looks ? lookAroundLocked(frame, mode) : sleepLocked(frame, mode)
+        if !looks, found != nil {
             // An observer of stage 7 has left a foreign loop while that slept.
             if isWaitTold { endHostWaitLocked() }
             run.stage.beginTail()
@@ -71,32 +76,30 @@ extension GRunLoop {
 
     /// Whether the main queue is served without a wait: it is ready, and was not what the pass before has served. While
     /// turns are owed it waits for its own: contexts that a pass has not asked would lose theirs.
-    private func isMainQueueReadyLocked(_ run: Run, _ mode: ModeState) -> Bool {
+    func mainQueueGoesFirstLocked(_ run: Run, _ mode: ModeState) -> Bool {
         guard run.turns.prefersMainQueue, run.turns.remaining.isEmpty, servesMainQueueLocked(mode) else { return false }
         mark(.mainQueueCheck)
         return MainQueue.isReady
     }
 
     /// 8, where a host drives: looks at what its poll has found or cannot see. If that is nothing, the tail is pending.
-    @inline(never) private func lookForHostLocked(_ frame: Frame, _ mode: ModeState, polls: Bool) -> Found? {
+    @inline(never) private func lookForHostLocked(_ frame: Frame, _ mode: ModeState, looks: Bool) -> Found? {
         let run = frame.run
         var found = Found(contexts: readyContextsLocked(frame))
         let polled = host.polled.take()
-        if polls || !found.contexts.isEmpty || !leavesLookToHostLocked(run, mode, polled) {
+        if looks || !found.contexts.isEmpty || !leavesLookToHostLocked(run, mode, polled) {
             found.item = lookLocked(run, mode, now: timeForTimersLocked(mode))
         }
-        guard !polls, found.isEmpty else { return found }
+        guard !looks, found.isEmpty else { return found }
         leaveWaitToHostLocked(mode, isTold: mode.areWaitsObserved)
         return nil
     }
 
-    /// After a handled source the loop polls without waiting; if nothing is ready, another pass leads to its sleep
-    /// (item 43). If that pass would have no effect, notify no observer and end no run, one poll serves as both. This
-    /// halves the polls of a loop that other threads signal and wake.
+    /// After a handled source the loop looks without waiting; if nothing is ready, another pass leads to its sleep
+    /// (item 43). If that pass would have no effect, notify no observer and end no run, the sleep serves as both. It
+    /// spares a loop that other threads signal and wake a look each time.
     @inline(never) func sleepsAtOnceLocked(_ frame: Frame, _ mode: ModeState) -> Bool {
-        guard isNextHeadEmptyLocked(frame, mode), !frame.run.heardWakeUp, !isFinishedLocked(mode) else { return false }
-        // In that pass the main queue would be asked first (item 53).
-        return frame.run.turns.prefersMainQueue || !servesMainQueueLocked(mode)
+        isNextHeadEmptyLocked(frame, mode) && !frame.run.heardWakeUp && !isFinishedLocked(mode)
     }
 
     /// Whether a wait depends on the clock: the mode has a timer, or an outer run has a deadline.
@@ -111,7 +114,9 @@ extension GRunLoop {
 
     /// The loop's own item to service next. Does not poll the contexts again.
     ///
-    /// - Parameter polled: what a poll has just found; nil: ask the kernel.
+    /// - Parameters:
+    ///   - polled: what a host's poll has just found; nil: ask the kernel.
+    ///   - now: the time, if the mode has timers.
     func lookLocked(_ run: Run, _ mode: ModeState, polled: HostState.Polled? = nil, now: Nanoseconds) -> ReadyItem? {
         if itemChooser != nil, mode.descriptors.watched >= 0 {
             // A chooser is shown everything that is ready at this moment.
@@ -179,7 +184,6 @@ extension GRunLoop {
 
     /// 8, where we drive, without waiting.
     @inline(never) private func lookAroundLocked(_ frame: Frame, _ mode: ModeState) -> Found {
-        if mustExplainStrandedLocked(mode) { explainStrandedLocked() }
         let contexts = readyContextsLocked(frame)
         let now = noteTimeLocked(frame, mode)
         frame.run.turns.slice.interrupt()
@@ -191,8 +195,7 @@ extension GRunLoop {
     @inline(never) private func sleepLocked(_ frame: Frame, _ mode: ModeState) -> Found {
         let run = frame.run
         while true {
-            if mustExplainStrandedLocked(mode) { explainStrandedLocked() }
-            // The lock was given up, last time or just now: whoever added a context meanwhile found no sleep to end.
+            // The lock was given up, perhaps: whoever added a context meanwhile found no sleep to end.
             if frame.contexts.isOutdated(mode.contextsVersion) { acquireContextsLocked(frame, mode) }
             var until = wakeUpTimeLocked(frame, mode)
             if until == .min {
@@ -218,7 +221,6 @@ extension GRunLoop {
                 mainQueue: servesMainQueueLocked(mode) ? MainQueue.handle : -1,
                 wake: context == nil ? wakeDescriptor : -1)
             lock.unlock()
-            frame.kept.drop()
             let result = waitForEvents(poller, &frame.contexts, own: own, deadline: realDeadline(until))
             lock.lock()
             markChange(CGRUN_RECORD_AWAKE)

@@ -5,12 +5,12 @@ import GRunLoop
 
 /// Two passes. In the first nothing is handled before the wait, so the loop tells its observers that it sleeps (item
 /// 44), then services one live item: the timers that are due (item 51). What that callout enqueues runs in the same
-/// pass (item 47). In the second a version-0 source was handled, so the loop only polls, without a word to those
+/// pass (item 47). In the second a version-0 source was handled, so the loop only looks, without a word to those
 /// observers, and still services what is ready (item 43). It returns at the end of that pass, because it was asked to
 /// return after a source (item 26). Entry and exit are told once (item 40).
 enum OnePass {
     static let scenario = Scenario(
-        "one-pass", "One pass that sleeps and one that only polls, stage by stage.",
+        "one-pass", "One pass that sleeps and one that only looks, stage by stage.",
         expected: """
              1 entry          | observer   |
              2 beforeTimers   | observer   |
