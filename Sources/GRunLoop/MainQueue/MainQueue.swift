@@ -109,7 +109,9 @@ enum MainQueue {
     }
 
     /// Whether the queue has asked to be drained. Who has put a block on it may not have said so to the kernel yet.
-    static var isReady: Bool { !cgrun_main_queue_is_empty() && cgrun_is_readable(handle) }
+    static var isReady: Bool { !isEmpty && cgrun_is_readable(handle) }
+
+    static var isEmpty: Bool { cgrun_main_queue_is_empty() }
 
     /// Reads the eventfd; false if there was nothing to read, since other code has drained the queue.
     static func acknowledge() -> Bool { cgrun_event_clear(handle) }

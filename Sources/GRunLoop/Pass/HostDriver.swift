@@ -126,7 +126,7 @@ extension GRunLoop {
     /// Whether the kernel is asked by the host's poll and not here: nothing in memory is ready, and nobody is told that
     /// the loop sleeps. After a descriptor's event or the main queue we ask it ourselves.
     func leavesLookToHostLocked(_ run: Run, _ mode: ModeState, _ polled: HostState.Polled?) -> Bool {
-        if polled?.descriptors == true { return false }
+        if polled?.descriptors == true || !batch.isEmpty(in: mode) || hostPoll.shortage != .none { return false }
         return !owed.contains(.wakeUp) && run.turns.served == .other && itemChooser == nil && !mode.areWaitsObserved
             && !mode.ports.haveWork && mode.heap.earliest > timeForTimersLocked(mode)
     }

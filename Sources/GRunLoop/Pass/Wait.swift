@@ -20,17 +20,20 @@ extension GRunLoop {
     @inline(never) func takeReadyLocked(_ frame: Frame, _ mode: ModeState, looks: Bool) -> Found? {
         let run = frame.run
         if isWaitTold, run.isHosted, mode.areWaitsObserved, !looks { resumeHeadLocked() }
-        if mainQueueGoesFirstLocked(run, mode) {  // 6
-            // Nor is anything else looked at in this pass.
-            run.turns.noteFromMemory(1)
-            return Found(item: .mainQueue)
+        if asksMainQueueFirstLocked(run, mode) {
+            mark(.mainQueueCheck)  // 6
+            if MainQueue.isReady {
+                // Nothing else is looked at in this pass.
+                run.turns.noteFromMemory(1)
+                return Found(item: .mainQueue)
+            }
         }
         if !mode.areWaitsObserved, let item = takeFromMemoryLocked(run, mode) {
             mark(.wait)
             return Found(item: item)
         }
         run.turns.noteLook()
-        // A run that never sleeps would keep what it has called until its end. A host's run ends with the dispatch.
+        // A run that never sleeps would keep what it has called until its end. A host's frame ends with the dispatch.
         if !run.isHosted { dropKeptLocked(frame) }
         acquireContextsLocked(frame, mode)
         if mode.areWaitsObserved, !looks {
@@ -74,12 +77,15 @@ extension GRunLoop {
         hostRun.stage.beginHead()
     }
 
-    /// Whether the main queue is served without a wait: it is ready, and was not what the pass before has served. While
-    /// turns are owed it waits for its own: contexts that a pass has not asked would lose theirs.
-    func mainQueueGoesFirstLocked(_ run: Run, _ mode: ModeState) -> Bool {
-        guard run.turns.prefersMainQueue, run.turns.remaining.isEmpty, servesMainQueueLocked(mode) else { return false }
-        mark(.mainQueueCheck)
-        return MainQueue.isReady
+    /// Whether the main queue is served before everything else if it is ready: it was not what the pass before has
+    /// served. While turns are owed it waits for its own: contexts that a pass has not asked would lose theirs.
+    func asksMainQueueFirstLocked(_ run: Run, _ mode: ModeState) -> Bool {
+        run.turns.prefersMainQueue && run.turns.remaining.isEmpty && servesMainQueueLocked(mode)
+    }
+
+    /// Whether stage 6 of the next pass would serve it. Mostly it is empty: that is asked first.
+    @inline(never) func mainQueueGoesFirstLocked(_ run: Run, _ mode: ModeState) -> Bool {
+        !MainQueue.isEmpty && asksMainQueueFirstLocked(run, mode) && MainQueue.isReady
     }
 
     /// 8, where a host drives: looks at what its poll has found or cannot see. If that is nothing, the tail is pending.
