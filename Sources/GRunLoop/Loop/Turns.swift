@@ -85,8 +85,8 @@ struct Turns {
     /// The row of a descriptor's events is over.
     mutating func endDescriptors() { if served == .descriptor { served = .other } }
 
-    /// How many more passes may be made from memory. Zero until the first look of a run: else a program that
-    /// runs the loop for one source at a time would serve nothing else.
+    /// How many more passes may be made from memory. Zero until the first look of a run: else a program that runs the
+    /// loop for one source at a time would serve nothing else.
     private var passesFromMemory = 0
     private static let longestRowFromMemory = 64
 
@@ -131,7 +131,7 @@ struct Turns {
 
     // MARK: What is in memory
 
-    /// After 64 passes from memory, of which a wake-up counts as four, the kernel is polled.
+    /// After 64 passes from memory, of which a wake-up counts as four, everything is looked at.
     var mayServeFromMemory: Bool { passesFromMemory > 0 && remaining.isEmpty && !slice.isOver }
     mutating func noteFromMemory(_ passes: Int) { passesFromMemory -= passes }
     /// All that may be ready is looked at.

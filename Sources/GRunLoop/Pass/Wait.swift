@@ -149,9 +149,9 @@ extension GRunLoop {
     }
 
     /// Serves a pending wake-up or a fetched event without a system call. After 64 such passes, of which a wake-up
-    /// counts as four, the kernel is polled, so that other ready items get their turn. After a descriptor's event the
-    /// epoll is asked before the loop sleeps. Not used where stages 7 or 9 are observed, nor in tests that choose the
-    /// item or move the time: they see each wait.
+    /// counts as four, everything is looked at, so that other ready items get their turn. After a descriptor's event
+    /// the epoll is asked before the loop sleeps. Not used where stages 7 or 9 are observed, nor in tests that choose
+    /// the item or move the time: they see each wait.
     @inline(__always) func takeFromMemoryLocked(_ run: Run, _ mode: ModeState) -> ReadyItem? {
         guard owed.contains(.wakeUp) || run.turns.served == .descriptor || mode.ports.haveWork,
             servesFromMemoryLocked(run)
