@@ -146,6 +146,48 @@ import Testing
         for each in [queue, taken, other] { each.deallocate() }
     }
 
+    @Test("a queue that takes over another one takes no block that was taken already", arguments: 0..<24)
+    func takesOver(seed: UInt64) {
+        var random = SeededRandom(seed: seed)
+        let (queue, other, rest) = (BlockQueue(), BlockQueue(), BlockQueue())
+        let ran = Shared<[UInt64]>([])
+        var waiting: [UInt64] = []
+        func append(_ sequence: UInt64, to queues: [BlockQueue]) {
+            let body = { @Sendable in ran.update { $0.append(sequence) } }
+            if queues.count == 1 { return queues[0].append(.init(sequence: sequence, body: body)) }
+            let token = BlockToken(body: body, queues: queues)
+            for each in queues { each.append(.init(sequence: sequence, token: token)) }
+        }
+        for sequence in UInt64(1)...3 { append(sequence, to: [rest]) }
+        for sequence in UInt64(4)...40 {
+            append(sequence, to: Int.random(in: 0..<4, using: &random) == 0 ? [queue, other] : [queue])
+            waiting.append(sequence)
+            guard Bool.random(using: &random) else { continue }
+            let taken = waiting.remove(at: Int.random(in: waiting.indices, using: &random))
+            #expect(queue.take(taken) != nil)
+        }
+        rest.appendAll(of: queue)
+        rest.exchange(with: queue)
+        #expect(queue.live == waiting.count + 3 && rest.live == 0 && rest.first(from: 0) == nil)
+        while queue.isPlain(from: 0) { queue.removeFirst()?() }
+        while let first = queue.first(from: 0) { queue.take(first)?() }
+        #expect(ran.value == [1, 2, 3] + waiting)
+        #expect(queue.live == 0 && other.live == 0)
+        for each in [queue, other, rest] { each.deallocate() }
+    }
+
+    @Test("blocks that a nested step has taken behind a hidden one leave nothing in the queue")
+    func takenBehindHidden() {
+        let queue = BlockQueue()
+        queue.append(.init(sequence: 1, body: {}))
+        for round in UInt64(0)..<1000 {
+            for sequence in 0..<UInt64(3) { queue.append(.init(sequence: 2 + round * 3 + sequence, body: {})) }
+            while let first = queue.first(from: 2) { #expect(queue.take(first) != nil) }
+            #expect(queue.live == 1 && queue.isPlain(from: 1))
+        }
+        queue.deallocate()
+    }
+
     @Test("blocks that were taken in another mode do not pile up behind one that waits")
     func takenElsewhere() {
         final class Weak {

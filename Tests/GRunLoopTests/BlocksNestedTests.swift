@@ -53,6 +53,45 @@ import Testing
         }
     }
 
+    @Test(
+        "items 168, 173, 190: a step that ends with its slice loses no block of a nested run, and keeps their order",
+        arguments: 0..<6)
+    func cutSteps(blocksBehind: Int) async throws {
+        // Each block uses up the slice, and the source always waits for its turn: every step ends after one block.
+        try await onFreshThread(timeSlice: .zero) { loop in
+            let record = Recorder()
+            let endSource = try Endless.source.begin(in: loop) { true }
+            loop.perform {
+                record("a1 begins")
+                loop.perform {
+                    record("b1 begins")
+                    // The run inside b1 takes these from behind b2, which it must not see.
+                    for index in 0..<blocksBehind { loop.perform { record("c\(index)") } }
+                    loop.run(for: .zero)
+                    record("b1 ends")
+                }
+                loop.perform { record("b2") }
+                loop.perform(inModes: [.common]) { record("common") }
+                loop.run(for: .zero)
+                record("a1 ends")
+            }
+            loop.perform { record("a2") }
+            loop.perform { record("a3") }
+            for index in 0..<20 {
+                loop.run(for: .zero)
+                loop.perform { record("later \(index)") }
+            }
+            for _ in 0..<100 { loop.run(for: .zero) }
+            endSource()
+            let generations = [
+                ["a1 begins", "a1 ends", "a2", "a3"], ["b1 begins", "b1 ends", "b2", "common"],
+                (0..<blocksBehind).map { "c\($0)" }, (0..<20).map { "later \($0)" },
+            ]
+            for expected in generations { #expect(record.lines.filter(expected.contains) == expected) }
+            #expect(record.lines.count == generations.joined().count)
+        }
+    }
+
     @Test("item 173: each level of nesting sees only what was enqueued at it")
     func levels() async throws {
         try await onFreshThread { loop in

@@ -42,15 +42,19 @@ struct BlockQueue {
         var entries: UnsafeMutablePointer<Entry>
         var head = 0
         var count = 0
+        /// How many entries have not been taken.
         var live = 0
-        /// No entry has been for several modes, or taken from between others, since the ring was last empty.
-        var isPlain = true
+        /// How many entries are blocks for several modes, taken or not.
+        var shared = 0
+
+        /// Every entry is a block for this queue alone, and none has been taken from between others.
+        var isPlain: Bool { shared == 0 && live == count }
 
         mutating func forget() {
             head = 0
             count = 0
             live = 0
-            isPlain = true
+            shared = 0
         }
     }
 
@@ -83,16 +87,16 @@ struct BlockQueue {
         get { state.pointee.count }
         nonmutating set { state.pointee.count = newValue }
     }
-    /// How many entries have not been taken. Blocks for several modes may be taken from another queue.
+    /// How many blocks wait here. A block for several modes may be taken from another queue.
     private(set) var live: Int {
         get { state.pointee.live }
         nonmutating set { state.pointee.live = newValue }
     }
 
+    /// An entry that has not been taken.
     @inline(__always) func append(_ entry: consuming Entry) {
-        if !state.pointee.isPlain { dropTakenAtHead() }
         if count == capacity { makeRoom() }
-        state.pointee.isPlain = entry.token == nil && (state.pointee.isPlain || count == 0)
+        if entry.token != nil { state.pointee.shared += 1 }
         (entries + slot(count)).initialize(to: entry)
         count += 1
         live += 1
@@ -102,7 +106,7 @@ struct BlockQueue {
     func first(from start: UInt64) -> UInt64? { live > 0 ? firstLive(from: start) : nil }
 
     private func firstLive(from start: UInt64) -> UInt64? {
-        dropTakenAtHead()
+        dropTakenAtEnds()
         guard let offset = firstOffset(from: start) else { return nil }
         return entries[slot(offset)].sequence
     }
@@ -110,23 +114,17 @@ struct BlockQueue {
     /// Takes the block that ``first(from:)`` found.
     func take(_ sequence: UInt64) -> (@Sendable () -> Void)? {
         guard let offset = firstOffset(from: sequence) else { return nil }
-        let index = slot(offset)
-        if let token = entries[index].token {
-            let body = token.body
+        let body: (@Sendable () -> Void)?
+        if let token = entries[slot(offset)].token {
+            body = token.body
             token.body = nil
             for queue in token.queues { queue.live -= 1 }
-            if offset == 0 { dropHead() }
-            return body
+        } else {
+            body = entries[slot(offset)].body
+            entries[slot(offset)].body = nil
+            live -= 1
         }
-        live -= 1
-        if offset == 0 {
-            head = (head + 1) & (capacity - 1)
-            count -= 1
-            return (entries + index).move().body
-        }
-        let body = entries[index].body
-        entries[index].body = nil
-        state.pointee.isPlain = false
+        dropTakenAtEnds()
         return body
     }
 
@@ -137,6 +135,7 @@ struct BlockQueue {
 
     /// Takes the first block of a plain queue that is not empty.
     @inline(__always) func removeFirst() -> (@Sendable () -> Void)? {
+        assert(state.pointee.isPlain && count > 0)
         let body = (entries + head).move().body
         head = (head &+ 1) & (capacity &- 1)
         count &-= 1
@@ -151,10 +150,12 @@ struct BlockQueue {
         swap(&state.pointee, &other.state.pointee)
     }
 
-    /// Takes over what waits in another queue, behind its own.
+    /// Appends the blocks of another queue that have not been taken. The other queue is empty afterwards.
     func appendAll(of other: BlockQueue) {
-        for offset in 0..<other.count { append((other.entries + other.slot(offset)).move()) }
-        live = live - other.count + other.live
+        for offset in 0..<other.count {
+            let entry = (other.entries + other.slot(offset)).move()
+            if !entry.isTaken { append(entry) }
+        }
         other.state.pointee.forget()
     }
 
@@ -182,17 +183,22 @@ struct BlockQueue {
         return low < count ? low : nil
     }
 
-    private func dropTakenAtHead() {
-        while count > 0, entries[head].isTaken { dropHead() }
+    /// A nested step takes the blocks behind an outer step's, so that the last entry may be a taken one as well.
+    private func dropTakenAtEnds() {
+        while count > 0, entries[head].isTaken {
+            drop(at: head)
+            head = (head + 1) & (capacity - 1)
+        }
+        while count > 0, entries[slot(count - 1)].isTaken { drop(at: slot(count - 1)) }
     }
 
-    private func dropHead() {
-        (entries + head).deinitialize(count: 1)
-        head = (head + 1) & (capacity - 1)
+    private func drop(at index: Int) {
+        if entries[index].token != nil { state.pointee.shared -= 1 }
+        (entries + index).deinitialize(count: 1)
         count -= 1
     }
 
-    /// First drops blocks that were taken from other queues: behind a block that is never taken they would pile up.
+    /// Drops taken entries first: behind a block that is never taken they would pile up.
     private func makeRoom() {
         let larger = live * 2 > capacity ? capacity * 2 : capacity
         let copy = UnsafeMutablePointer<Entry>.allocate(capacity: larger)
@@ -205,7 +211,10 @@ struct BlockQueue {
         } else {
             for offset in 0..<count {
                 let entry = (entries + slot(offset)).move()
-                guard !entry.isTaken else { continue }
+                guard !entry.isTaken else {
+                    if entry.token != nil { state.pointee.shared -= 1 }
+                    continue
+                }
                 (copy + kept).initialize(to: entry)
                 kept += 1
             }
