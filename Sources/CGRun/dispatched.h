@@ -7,10 +7,12 @@
 //                                                                          OURS     UNSURE   FOREIGN
 //   suspect       the first sentinel was checked; there are no sentinels   UNSURE   UNSURE   FOREIGN
 //   acquit        the last sentinel was checked, so nothing was ready;
-//                 a source of ours was dispatched; we ended the poll       OURS     OURS     FOREIGN
+//                 a dispatch of ours begins or ends; we ended the poll     OURS     OURS     FOREIGN
 //   conclude      the next iteration begins                                OURS     FOREIGN  FOREIGN
-//   note_foreign  a nested loop began or ended; afterWaiting was sent      FOREIGN  FOREIGN  FOREIGN
-//   note_head     a head of a pass was run, and has left its wait          OURS     OURS     OURS
+//   note_foreign  a nested loop in a foreign callback began or ended;
+//                 afterWaiting was sent                                    FOREIGN  FOREIGN  FOREIGN
+//   note_head     a head of a pass has left its wait to the host;
+//                 beforeWaiting was sent                                   OURS     OURS     OURS
 #ifndef CGRUN_DISPATCHED_H
 #define CGRUN_DISPATCHED_H
 

@@ -78,9 +78,9 @@ void cgrun_hub_serve(Hub *hub)
     // READY may be left over from before the hub began to yield.
     if (cgrun_hub_steps_back(hub))
         return;
+    int depth = cgrun_hub_begin_dispatch(hub);
     hub->funcs.dispatch(hub->loop);
-    // Our own dispatches do not count: else `while (g_main_context_iteration (NULL, FALSE));` would never end.
-    dispatched_acquit(&hub->dispatched);
+    cgrun_hub_end_dispatch(hub, depth);
 }
 
 static gboolean hub_dispatch(GSource *source, GSourceFunc callback, gpointer data)

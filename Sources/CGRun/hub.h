@@ -15,7 +15,7 @@
 //                          of the first sentinel   hub
 //   yields, yield_end      count down              -              a slice is used up
 //   dispatched             see dispatched.h
-//   depth                  set                     -              -
+//   depth                  set                     -              set
 //   poll_start             set                     re-armed       a record changes
 //   saw_check              -                       set            -
 typedef struct {
@@ -35,7 +35,7 @@ typedef struct {
     // The host's sleep, as far as observers are told of it.
     GSource *first, *last; // the sentinels, while somebody observes; each holds the hub
     Dispatched dispatched;
-    int depth;         // g_main_depth() in the last iteration
+    int depth;         // g_main_depth() in the last iteration, less our own callbacks that have returned since
     gint64 poll_start; // on g_source_get_time()'s clock; G_MAXINT64: it ends since we changed what it watches, no sleep
 } Hub;
 
@@ -67,6 +67,24 @@ static inline void cgrun_forget_ready(GSource *source)
     enum { READY = 1 << G_HOOK_FLAG_USER_SHIFT };
     if (g_atomic_int_get((gint *)&source->flags) & READY)
         g_atomic_int_and(&source->flags, ~(guint)READY);
+}
+
+/// Brackets every dispatch of ours. A callback of ours may iterate the context itself: such an iteration is no foreign
+/// work. Returns the depth for the end.
+static inline int cgrun_hub_begin_dispatch(Hub *hub)
+{
+    dispatched_acquit(&hub->dispatched);
+    return hub->depth = g_main_depth();
+}
+
+static inline void cgrun_hub_end_dispatch(Hub *hub, int depth)
+{
+    // A foreign callback has returned in which a nested loop ran.
+    if (hub->depth != depth)
+        dispatched_note_foreign(&hub->dispatched);
+    hub->depth = depth - 1;
+    // Our own dispatches do not count: else `while (g_main_context_iteration (NULL, FALSE));` would never end.
+    dispatched_acquit(&hub->dispatched);
 }
 
 /// Dispatches the hub, unless it steps back.

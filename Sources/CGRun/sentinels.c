@@ -27,7 +27,8 @@ static gboolean first_prepare(GSource *source, gint *timeout)
     if (hub->dormant)
         return FALSE;
     dispatched_conclude(&hub->dispatched);
-    // A nested loop began or ended: a callback is on the stack that was not there before, or has returned.
+    // A nested loop began or ended: a foreign callback is on the stack that was not there before, or has returned.
+    // Dispatches of ours keep the depth up to date, so that theirs do not count.
     if (hub->depth != g_main_depth())
         dispatched_note_foreign(&hub->dispatched);
     hub->depth = g_main_depth();
@@ -76,8 +77,12 @@ static gboolean last_dispatch(GSource *source, GSourceFunc callback, gpointer da
     (void)callback;
     (void)data;
     Hub *hub = ((Sentinel *)source)->hub;
-    if (wants_to_wait(hub))
-        hub->funcs.idle(hub->loop, hub->dispatched == FOREIGN);
+    if (!wants_to_wait(hub))
+        return G_SOURCE_CONTINUE;
+    bool is_stale = hub->dispatched == FOREIGN;
+    int depth = cgrun_hub_begin_dispatch(hub);
+    hub->funcs.idle(hub->loop, is_stale);
+    cgrun_hub_end_dispatch(hub, depth);
     return G_SOURCE_CONTINUE;
 }
 

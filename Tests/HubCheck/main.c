@@ -353,6 +353,14 @@ static void iterate_once(void *data)
     iterate(g_source_get_context(((Loop *)data)->hub), 1);
 }
 
+/// A callback of the host's with a nested loop, in which the hub runs a head of a pass.
+static gboolean iterate_with_work(void *data)
+{
+    ((Loop *)data)->has_work = true;
+    iterate_once(data);
+    return FALSE;
+}
+
 /// A nested loop that has ended, a record that has come, and what we ourselves have interrupted.
 static void check_wait(void)
 {
@@ -380,14 +388,23 @@ static void check_wait(void)
     unsigned before = loop.dispatched;
     loop.has_work = true;
     iterate(context, 1);
+    unsigned stale = loop.stale;
+    // A nested loop in a callback of ours is part of that callback. One in a foreign callback is foreign work.
     loop.body = iterate_once;
     iterate(context, 2);
+    g_assert_null(loop.body);
+    g_assert_cmpuint(loop.dispatched, ==, before + 1);
+    g_assert_cmpuint(loop.stale, ==, stale);
+    g_assert_true(loop.may_sleep);
+    add_idle(context, iterate_with_work, &loop);
+    iterate(context, 2);
     g_assert_cmpuint(loop.dispatched, ==, before + 2);
+    g_assert_cmpuint(loop.stale, ==, stale + 1);
 
     // A dispatch without a head is none of the host's either. The end of a wait asks for one.
     iterate(context, 2);
     g_assert_true(loop.may_sleep);
-    unsigned stale = loop.stale;
+    stale = loop.stale;
     loop.has_no_head = loop.has_work = true;
     iterate(context, 2);
     g_assert_cmpuint(loop.stale, ==, stale + 1);

@@ -50,7 +50,7 @@ extension GRunLoop {
             if wasTold { runHostedIdleWorkLocked(frame, mode) } else { notifyLocked(.beforeWaiting, mode) }  // 7
             recallWakeUpLocked(hostRun)
             hostRun.stage.endNotice()
-            if !wasTold { noteToldLocked(mode) }
+            if !wasTold { endTellingLocked(mode) }
         } else {
             runHostedPassesLocked(frame)
         }
@@ -91,6 +91,13 @@ extension GRunLoop {
     /// Whether the head of the last pass has found nothing to do in this mode, and its tail is to come.
     private func isTailPendingLocked(in mode: ModeState) -> Bool {
         hostRun.stage.isPending && host.waitMode === mode
+    }
+
+    /// beforeWaiting was sent by the host's idle notice. An observer may have iterated the host's context itself. The
+    /// sources that this dispatched belong to the notice: no further head comes before the sleep.
+    private func endTellingLocked(_ mode: ModeState) {
+        if let hub = hostPoll.hub { cgrun_hub_note_head(hub) }
+        noteToldLocked(mode)
     }
 
     /// beforeWaiting was sent. Of a loop that one of its observers has detached, nobody sends afterWaiting.

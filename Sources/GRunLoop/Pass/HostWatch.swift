@@ -35,7 +35,7 @@ extension GRunLoop: HubOwner {
                 // Attaching sentinels has a cost, and must not be done by another thread: so here, and only on a
                 // change.
                 let isObserved = mode.areWaitsObserved
-                cgrun_hub_set_sentinels(hub, isObserved || isWaitTold)
+                cgrun_hub_set_sentinels(hub, isObserved || isWaitTold || owesFirstPassLocked(mode))
                 if !hostPoll.carried.isCurrent(ObjectIdentifier(mode), mode.contextsVersion) { carryLocked(mode, hub) }
                 if hasWorkLocked(mode) { return true }
                 if isStale, isWaitTold || hasLeftoversLocked(mode) { return true }
@@ -110,14 +110,17 @@ extension GRunLoop: HubOwner {
     }
 
     private func hasWorkLocked(_ mode: ModeState) -> Bool {
-        if !owed.isDisjoint(with: [.wakeUp, .hostWakeUp]) || mustPassLocked(mode) { return true }
+        if !owed.isDisjoint(with: [.wakeUp, .hostWakeUp]) { return true }
+        // Observers' first pass is not urgent: see owesFirstPassLocked(_:).
+        if owed.contains(.pass), hostRun.stage != .outside { return true }
         if !hostPoll.gone.isEmpty || mode.ports.haveWork || hasDueTimersLocked(mode) { return true }
         return (owed.contains(.work) || owed.contains(.news) && !isWaitTold) && hasLeftoversLocked(mode)
     }
 
-    /// Without observers, a loop makes no first pass merely because it exists.
-    private func mustPassLocked(_ mode: ModeState) -> Bool {
-        owed.contains(.pass) && (hostRun.stage != .outside || !mode.observed.isEmpty)
+    /// Whether observers wait for the first pass, which begins the host's run. It comes before the host sleeps for the
+    /// first time, by way of the last sentinel: an observer must not delay sources of the host's.
+    private func owesFirstPassLocked(_ mode: ModeState) -> Bool {
+        owed.contains(.pass) && hostRun.stage == .outside && !mode.observed.isEmpty
     }
 
     /// Whether a timer is due. Not checked here if the timer descriptor is armed for the earliest deadline: the host's

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// Observers beside the host's own sources: an observer may iterate the host's context, and delays none of its sources.
+
+import CGLib
+import GRunLoop
+import TestSupport
+import XCTest
+
+final class HostIterationTests: MainThreadTestCase {
+    /// Each way in which a callout can run the host's loop or its own.
+    private static let ways: [(name: String, run: @Sendable () -> Void)] = [
+        ("iteration", { g_main_context_iteration(nil, 0) }),
+        ("pending", { g_main_context_pending(nil) }),
+        ("iterations while pending", { while g_main_context_pending(nil) != 0 { g_main_context_iteration(nil, 0) } }),
+        ("run for zero", { GRunLoop.main.run(for: .zero) }),
+        ("run in another mode", { GRunLoop.main.run(mode: "private", for: .zero) }),
+        ("nested main loop", HostIterationTests.runMainLoop),
+    ]
+
+    /// A main loop of GLib's that a timeout ends.
+    @Sendable private static func runMainLoop() {
+        nonisolated(unsafe) let mainLoop = g_main_loop_new(nil, 0)
+        let timeout = GLibSource.timeout(nil, milliseconds: 1) {
+            g_main_loop_quit(mainLoop)
+            return true
+        }
+        g_main_loop_run(mainLoop)
+        timeout.destroy()
+        g_main_loop_unref(mainLoop)
+    }
+
+    /// The host sleeps after such a callout, as a run of ours does: a loop that announced its sleep again and again
+    /// would notify the observers without end.
+    func testObserversThatIterateTheHost() {
+        let fires = 5
+        for way in Self.ways {
+            for activities: GRunLoop.Activity in [.beforeWaiting, .afterWaiting, [.beforeWaiting, .afterWaiting]] {
+                freshHostedRun()
+                let (notices, ticks) = (Counter(), Counter())
+                let observer = GRunLoop.Observer(activities: activities) { _, _ in
+                    notices.increment()
+                    way.run()
+                }
+                let timer = GRunLoop.Timer(interval: .milliseconds(20), repeats: true) { _ in ticks.increment() }
+                loop.add(observer, forMode: .common)
+                loop.add(timer, forMode: .common)
+                iterateHost { ticks.value >= fires || notices.value > 40 * fires }
+                timer.invalidate()
+                observer.invalidate()
+                XCTAssertLessThanOrEqual(notices.value, 6 * fires, "\(way.name) in \(activities)")
+                XCTAssertGreaterThan(notices.value, 0, "\(way.name) in \(activities)")
+            }
+        }
+    }
+
+    /// The first pass comes before the host's first sleep, and not before the host's own sources.
+    func testObserversDelayNothing() {
+        for activities: GRunLoop.Activity in [
+            .entry, .beforeTimers, .beforeSources, .beforeWaiting, .afterWaiting, .exit, .all,
+        ] {
+            freshHostedRun()
+            let trace = Recorder()
+            let observer = GRunLoop.Observer(activities: activities) { _, activity in trace(activity.description) }
+            loop.add(observer, forMode: .common)
+            let idle = GLibSource.idle(nil) {
+                trace("idle")
+                return false
+            }
+            g_main_context_iteration(nil, 0)
+            XCTAssertEqual(trace.take(), ["idle"], "\(activities)")
+            idle.destroy()
+            settleHost()
+            let first = activities.intersection([.entry, .beforeTimers, .beforeSources, .beforeWaiting])
+            XCTAssertEqual(trace.lines.isEmpty, first.isEmpty, "\(activities): \(trace.lines)")
+            observer.invalidate()
+        }
+    }
+}
