@@ -52,6 +52,7 @@ test: check-deps lint glib-api
 	$(SWIFT) run -c release --skip-build grun-oracle --seed 1 --programs 300
 	$(SWIFT) build -c release --product grun-turns
 	$(SWIFT) run -c release --skip-build grun-turns
+	scripts/check-ends
 	scripts/idle
 	scripts/stalls 5
 	scripts/trace-cost

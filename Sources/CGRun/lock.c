@@ -49,10 +49,8 @@ enum { LOOKS_IN_A_CHILD = 20000 };
 
 static __attribute__((noreturn, noinline)) void end_child(void)
 {
-    g_log("GRunLoop", G_LOG_LEVEL_ERROR,
-          "this process was forked and did not exec(), and what it wants now another thread had locked in the "
-          "parent. Call exec() after fork(), or start the child with GSubprocess");
-    abort();
+    cgrun_end_process("GRunLoop: this process was forked and did not exec(), and what it wants now another thread had "
+                      "locked in the parent. Call exec() after fork(), or start the child with GSubprocess");
 }
 
 void cgrun_lock_relax(int *looks)

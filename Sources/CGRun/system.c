@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -200,6 +201,13 @@ void cgrun_log_critical(const char *message)
 void cgrun_log_warning(const char *message)
 {
     g_log("GRunLoop", G_LOG_LEVEL_WARNING, "%s", message);
+}
+
+void cgrun_end_process(const char *message)
+{
+    // Not by GLib's log: its handlers are code of the program, and a forked child may never get its locks.
+    dprintf(STDERR_FILENO, "Fatal error: %s\n", message);
+    abort();
 }
 
 const char *cgrun_own_file(void)

@@ -67,7 +67,7 @@ final class Guest: @unchecked Sendable {
     deinit { cgrun_guest_release(address) }
 
     static func of(_ context: UnsafeMutableRawPointer?) -> Guest {
-        guard let context else { fatalError("GRunLoop: a callback of Core Foundation's has lost its context") }
+        guard let context else { GRunLoop.endProcess("a callback of Core Foundation's has lost its context") }
         return Unmanaged<Guest>.fromOpaque(context).takeUnretainedValue()
     }
 

@@ -14,7 +14,7 @@ public struct EventDescriptor: Sendable {
 
     public init() {
         descriptor = EventDescriptor.make?(0, O_CLOEXEC | O_NONBLOCK) ?? -1
-        precondition(descriptor >= 0, "eventfd failed with \(errno)")
+        if descriptor < 0 { fatalError("eventfd failed with \(errno)") }
     }
 
     public func makeReady() {

@@ -47,6 +47,6 @@ private func startThread(_ body: @escaping () -> Void) -> pthread_t {
             Unmanaged<Start>.fromOpaque(start).takeRetainedValue().body()
             return nil
         }, start)
-    precondition(error == 0, "pthread_create failed with \(error)")
+    if error != 0 { fatalError("pthread_create failed with \(error)") }
     return thread
 }

@@ -11,7 +11,7 @@ private actor Homeless {
 }
 
 /// On one executor until it makes its item, and on the main actor's from then on.
-private actor Fickle {
+actor Fickle {
     private nonisolated let isOnMain = Atomic(false)
     private nonisolated let executor: GRunLoop.Executor
     nonisolated var unownedExecutor: UnownedSerialExecutor {

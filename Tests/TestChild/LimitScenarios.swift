@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What happens when the process may open no further descriptor.
 
+import CGLib
 import Dispatch
 import GRunLoop
 import Glibc
@@ -75,4 +76,38 @@ private func limitOnTheMainThread() {
     DispatchQueue.main.async { trace("main queue") }
     for _ in 0..<2 { loop.run(for: .zero) }
     say("now it works: \(trace.lines.joined(separator: ", "))")
+}
+
+/// The host has nothing to watch timers and descriptors with: the loop serves them when the host iterates for another
+/// reason, and logs that once.
+func descriptorLimitUnderAHost() throws {
+    let loop = GRunLoop.main
+    settleHost()
+    let trace = Recorder()
+    let pipe = Pipe()
+    let descriptor = GRunLoop.DescriptorSource(descriptor: pipe.readEnd) { _, _ in
+        pipe.drain()
+        trace("descriptor")
+    }
+    try loop.add(descriptor, forMode: .default)
+    let opened = useUpDescriptors()
+    func serveOnce(_ name: String) {
+        loop.after(.milliseconds(1)) { trace("timer") }
+        pipe.send()
+        let end = GRunLoop.now.advanced(by: Patience.normal)
+        while trace.lines.count < 2, GRunLoop.now < end {
+            g_main_context_iteration(nil, 0)
+            usleep(1000)
+        }
+        say("\(name): \(trace.take().sorted().joined(separator: ", "))")
+    }
+    serveOnce("at the limit")
+    serveOnce("once more")
+    for descriptor in opened { close(descriptor) }
+    // Now the host sleeps for them.
+    loop.after(.milliseconds(20)) { trace("timer") }
+    iterateHost { trace.lines == ["timer"] }
+    pipe.send()
+    iterateHost { trace.lines == ["timer", "descriptor"] }
+    say("afterwards: \(trace.lines.joined(separator: ", "))")
 }

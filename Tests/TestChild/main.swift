@@ -35,6 +35,7 @@ let scenarios: [String: () throws -> Void] = [
     "sleep-inside-main-queue-block": sleepInsideMainQueueBlock,
     "host-inside-main-queue-block": hostInsideMainQueueBlock,
     "descriptor-limit": descriptorLimit,
+    "descriptor-limit-under-a-host": descriptorLimitUnderAHost,
     "job-after-the-end": jobAfterTheEnd,
     "check-isolated-elsewhere": checkIsolatedElsewhere,
     "two-tasks-one-iterator": twoTasksOneIterator,
@@ -48,7 +49,9 @@ let scenarios: [String: () throws -> Void] = [
     "ten-thousand-threads": tenThousandThreads,
 ]
 
-let ofOtherFiles = [confinedScenarios, signalScenarios, childScenarios, messagePortScenarios, messagePortKillScenarios]
+let ofOtherFiles = [
+    confinedScenarios, endingScenarios, signalScenarios, childScenarios, messagePortScenarios, messagePortKillScenarios,
+]
 
 if CommandLine.arguments.count == 2,
     let scenario = scenarios[CommandLine.arguments[1]]

@@ -384,6 +384,9 @@ const char *cgrun_environment(const char *name);
 void cgrun_log_critical(const char *message);
 void cgrun_log_warning(const char *message);
 
+/// Prints the message to standard error, and aborts the process. Any thread, also with a lock held.
+__attribute__((noreturn)) void cgrun_end_process(const char *message);
+
 /// The function of the C interface that the calling thread is in, for messages; NULL for none. Every call of C's sets
 /// it twice.
 extern __thread const char *cgrun_caller __attribute__((tls_model("initial-exec"), visibility("hidden")));

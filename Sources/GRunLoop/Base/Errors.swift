@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Errors of the system (thrown), and reports of misuse (logged or trapped).
+// Errors of the system (thrown), and reports of misuse (logged, or the end of the process).
 
 import CGRun
 import Glibc
@@ -75,8 +75,12 @@ enum Log {
         cgrun_log_critical(message)
     }
 
-    /// The process cannot go on. Calls no log handler, so that a lock may be held.
-    static func fatal(_ message: String) -> Never { fatalError("GRunLoop: \(message)") }
+    /// Prints the message to standard error and ends the process, in every build: a release build drops the text of a
+    /// `precondition`. Calls no log handler, so that a lock may be held.
+    static func fatal(_ message: String) -> Never { cgrun_end_process("GRunLoop: \(message)") }
+
+    /// The same for a call that is an error of the program's, and that cannot do nothing. `call` names the function.
+    static func fatal(_ call: String, _ problem: String) -> Never { cgrun_end_process("GRunLoop.\(call): \(problem)") }
 
     /// A call did only what it could.
     static func warning(_ message: String) {

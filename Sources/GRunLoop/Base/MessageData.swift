@@ -65,19 +65,18 @@ extension GRunLoop {
             }
         }
 
-        /// The byte at a position. Threads: any.
+        /// The byte at a position. A position outside of `indices` ends the process, with a message. Threads: any.
         public subscript(position: Int) -> UInt8 {
-            switch storage {
+            // An array ends the process without a word in a release build, and raw memory is not checked there.
+            if position < 0 || position >= endIndex { refuse(position) }
+            return switch storage {
             case .array(let bytes): bytes[position]
-            case .kept(_, let memory):
-                // Unlike an array's, those of raw memory are checked in a debug build only.
-                memory.bytes[checked(position, of: memory.bytes.count)]
+            case .kept(_, let memory): memory.bytes[position]
             }
         }
 
-        private func checked(_ position: Int, of count: Int) -> Int {
-            precondition(position >= 0 && position < count, "index out of range")
-            return position
+        private func refuse(_ position: Int) -> Never {
+            Log.fatal("MessageData", "there is no byte at position \(position) of \(count)")
         }
 
         /// Calls a closure with the bytes: by this a collection of them copies all at once.

@@ -4,7 +4,7 @@
 extension GRunLoop {
     /// The name of a mode: a set of items and contexts that are served together.
     ///
-    /// Any name makes a mode. Names compare by content. An empty one is an error of the program's, and traps. The
+    /// Any name makes a mode. Names compare by content. An empty one is an error of the program's, and ends the process. The
     /// corresponding Core Foundation type is `CFRunLoopMode`, Foundation's is `RunLoop.Mode`.
     public struct Mode: Hashable, Sendable, RawRepresentable, ExpressibleByStringLiteral, CustomStringConvertible {
         /// The name, which is never empty.
@@ -23,10 +23,9 @@ extension GRunLoop {
         private static var defaultName: String { "kCFRunLoopDefaultMode" }
         private static var commonName: String { "kCFRunLoopCommonModes" }
 
-        /// A mode of that name. An empty name traps.
+        /// A mode of that name. An empty name ends the process, with a message.
         public init(_ name: String) {
-            precondition(
-                !name.isEmpty, "GRunLoop.Mode: the name of a mode is empty; give it a name, or use .default")
+            if name.isEmpty { Log.fatal("Mode", "the name of a mode is empty; give it a name, or use .default") }
             rawValue = name
             kind = Kind(name)
         }
@@ -36,12 +35,12 @@ extension GRunLoop {
             self.kind = kind
         }
 
-        /// A mode of that name. An empty name traps.
+        /// A mode of that name. An empty name ends the process, with a message.
         public init(rawValue: String) {
             self.init(rawValue)
         }
 
-        /// A mode of that name, as in `loop.run(mode: "private")`. An empty name traps.
+        /// A mode of that name, as in `loop.run(mode: "private")`. An empty name ends the process, with a message.
         public init(stringLiteral value: String) {
             self.init(value)
         }

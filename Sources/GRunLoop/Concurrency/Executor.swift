@@ -79,9 +79,9 @@ extension GRunLoop {
 
         /// Stops the process on another thread than the loop's own, with a message. Threads: any.
         public func checkIsolated() {
-            precondition(
-                queue.isOnLoop,
-                "GRunLoop.Executor\(label.map { " \"\($0)\"" } ?? ""): this is not the thread of \(queue.loopName)")
+            guard !queue.isOnLoop else { return }
+            let name = label.map { " " + quoted($0) } ?? ""
+            Log.fatal("Executor\(name)", "this is not the thread of \(queue.loopName)")
         }
 
         /// Whether both are of one loop: all executors of a loop are one isolation. Threads: any.

@@ -13,7 +13,12 @@ extension Home: Belonging {
             // An actor that names several executors in turn may have been called on another.
             cgrun_is_main_thread() || MainQueue.isGivenAway
         {
-            if !MainQueue.isCurrent { MainActor.preconditionIsolated() }
+            // The runtime's own check ends a release build without a word.
+            if !MainQueue.isCurrent {
+                Log.fatal(
+                    "an item or a perform with a closure of the main actor was made on a thread that is not the main "
+                        + "actor's: libdispatch runs the main queue elsewhere. Make it in a block of the main queue")
+            }
             self = .mainActor
         } else {
             Log.fatal(

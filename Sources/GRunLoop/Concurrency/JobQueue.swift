@@ -164,8 +164,9 @@ final class JobQueue: @unchecked Sendable {
             if left == 0 { return }
             while let entry = take() { callOutToJob(entry.job, entry.kind, of: entry.executor) }
         }
-        fatalError(
-            "GRunLoop.Executor: the thread of \(description) is ending, but its jobs go on enqueuing others; end the "
+        Log.fatal(
+            "Executor",
+            "the thread of \(description) is ending, but its jobs go on enqueuing others; end the "
                 + "tasks that live there before the thread")
     }
 
@@ -174,9 +175,10 @@ final class JobQueue: @unchecked Sendable {
         // A plug-in with its own copy of the library must not end the program that has loaded it: the task stays
         // suspended, with a message.
         if OneCopy.other != nil { return OneCopy.explain("Executor") }
-        let label = executor.label.map { " for \"\($0)\"" } ?? ""
-        fatalError(
-            "GRunLoop.Executor: \(job)\(label) cannot run any more: the thread of \(ended) has ended. End what lives "
+        let label = executor.label.map { " for " + quoted($0) } ?? ""
+        Log.fatal(
+            "Executor",
+            "\(job)\(label) cannot run any more: the thread of \(ended) has ended. End what lives "
                 + "on the loop (actors, tasks with its executor) before its thread")
     }
 }

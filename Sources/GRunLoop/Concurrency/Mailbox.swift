@@ -100,10 +100,8 @@ actor Mailbox<Element: Sendable>: SerialExecutor, AsyncWaiter {
         let mustWait = lock.withLock { () -> Bool in
             if isDecidedLocked { return false }
             guard reader == nil else {
-                fatalError(
-                    "GRunLoop: two tasks await the next element of one iterator; give each its own, by "
-                        + "makeAsyncIterator()"
-                )
+                Log.fatal(
+                    "two tasks await the next element of one iterator; give each its own, by makeAsyncIterator()")
             }
             reader = job
             return true

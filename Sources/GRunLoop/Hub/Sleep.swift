@@ -117,7 +117,7 @@ struct Kick: ~Copyable {
     }
 
     private static func refuseToBeLost() {
-        fatalError("GRunLoop: a loop was to be woken, and nobody has done it")
+        Log.fatal("a loop was to be woken, and nobody has done it")
     }
 }
 

@@ -161,7 +161,10 @@ final class DescriptorSet {
         guard descriptor >= watches.count else { return }
         let needed = Swift.max(16, 1 << (Int.bitWidth - Int(descriptor).leadingZeroBitCount))
         // calloc(): zeroes mean no watch, and the system provides the pages of a large piece only when they are used.
-        let larger = calloc(needed, MemoryLayout<Watch>.stride).bindMemory(to: Watch.self, capacity: needed)
+        guard let memory = calloc(needed, MemoryLayout<Watch>.stride) else {
+            Log.fatal("no memory is left for watching descriptor \(descriptor)")
+        }
+        let larger = memory.bindMemory(to: Watch.self, capacity: needed)
         larger.update(from: watches.baseAddress ?? larger, count: watches.count)
         free(watches.baseAddress)
         watches = .init(start: larger, count: needed)

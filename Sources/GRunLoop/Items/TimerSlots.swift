@@ -265,7 +265,7 @@ enum Table {
     /// Makes or enlarges it. The kernel moves what is large without copying it.
     static func memory(_ former: UnsafeMutableRawPointer?, bytes: Int) -> UnsafeMutableRawPointer {
         guard let memory = realloc(former, bytes) else {
-            fatalError("GRunLoop: no memory is left for timers: \(bytes) bytes were asked for")
+            Log.fatal("no memory is left for timers: \(bytes) bytes were asked for")
         }
         return memory
     }

@@ -17,9 +17,16 @@ package enum ThreadLoops {
     /// faster to read.
     private static let key: pthread_key_t = {
         var key = pthread_key_t()
-        precondition(pthread_key_create(&key, threadWillEnd) == 0, "GRunLoop: no thread-specific key is left")
+        let error = pthread_key_create(&key, threadWillEnd)
+        if error != 0 { endForMissingKey(error) }
         return key
     }()
+
+    static func endForMissingKey(_ error: Int32) -> Never {
+        Log.fatal(
+            "no key for thread-specific data is left (pthread_key_create: \(errorMessage(error))); something in this "
+                + "process uses up all \(PTHREAD_KEYS_MAX) of them")
+    }
 
     static let main: GRunLoop = {
         let loop = GRunLoop(isMain: true)

@@ -26,6 +26,9 @@ extension GRunLoop {
     /// Whether this process was forked and did not exec().
     package static var isForkedChild: Bool { Fork.isChild }
 
+    /// Prints the message to standard error and ends the process, in every build.
+    package static func endProcess(_ message: String) -> Never { Log.fatal(message) }
+
     /// How many runs are on the stack, a host's among them. The loop's own thread.
     package var runDepth: Int { lock.withLock { runCountLocked } }
 

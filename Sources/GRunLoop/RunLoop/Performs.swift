@@ -26,8 +26,8 @@ extension GRunLoop {
     /// nothing.
     ///
     /// - Parameters:
-    ///   - names: the modes to perform it in. An empty list is an error of the program's, and traps: it would wait for
-    ///     ever.
+    ///   - names: the modes to perform it in. An empty list is an error of the program's, and ends the process, since
+    ///     the call would wait forever.
     ///   - body: what is performed.
     /// - Returns: what the closure returns.
     /// - Throws: what the closure throws; ``LoopEndedError`` when the loop's thread has ended, or ends before the
@@ -38,7 +38,7 @@ extension GRunLoop {
     public func performAndWait<Value: Sendable, Failure: Error>(
         inModes names: [Mode] = [.common], _ body: @escaping @Sendable () throws(Failure) -> Value
     ) throws -> Value {
-        precondition(!names.isEmpty, "GRunLoop.performAndWait: an empty list of modes would wait for ever; name a mode")
+        if names.isEmpty { Log.fatal("performAndWait", "an empty list of modes would wait forever; name a mode") }
         if Fork.refuses("performAndWait") { throw LoopEndedError() }
         if isOfThisThread { return try body() }
         let box = ResultBox<Value, Failure>()

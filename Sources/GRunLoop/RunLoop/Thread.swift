@@ -91,8 +91,9 @@ extension GRunLoop {
         @available(*, noasync, message: "it blocks its thread; await waitUntilEnded() instead")
         public func join() {
             guard !Fork.refuses("Thread.join") else { return }
-            precondition(
-                !loop.isOfThisThread, "GRunLoop.Thread.join: a thread cannot wait for its own end; call stop() there")
+            if loop.isOfThisThread {
+                Log.fatal("Thread.join", "a thread cannot wait for its own end; call stop() there")
+            }
             let ended = Semaphore()
             body.whenEnded { ended.signal() }
             ended.wait()
@@ -165,7 +166,8 @@ private final class ThreadBody: @unchecked Sendable {
         defer { pthread_attr_destroy(&attributes) }
         if stackSize > 0 {
             let page = Int(sysconf(Int32(_SC_PAGESIZE)))
-            let size = max(stackSize, Self.leastStackSize)
+            // More than the half of all addresses is refused as well, and can be rounded up.
+            let size = min(max(stackSize, Self.leastStackSize), .max / 2)
             pthread_attr_setstacksize(&attributes, (size + page - 1) / page * page)
         }
         var handle = pthread_t()
@@ -193,9 +195,8 @@ private final class ThreadBody: @unchecked Sendable {
     /// cancelled does not return to its frames.
     private static let key: pthread_key_t = {
         var key = pthread_key_t()
-        precondition(
-            pthread_key_create(&key) { if let own = $0 { ThreadBody.leave(own) } } == 0,
-            "GRunLoop: no thread-specific key is left")
+        let error = pthread_key_create(&key) { if let own = $0 { ThreadBody.leave(own) } }
+        if error != 0 { ThreadLoops.endForMissingKey(error) }
         return key
     }()
 

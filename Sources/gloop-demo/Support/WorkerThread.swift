@@ -20,7 +20,7 @@ struct WorkerThread: Sendable {
     init(_ body: @escaping @Sendable () -> Void) {
         var thread = pthread_t()
         let error = pthread_create(&thread, nil, Self.entryPoint, Unmanaged.passRetained(Start(body)).toOpaque())
-        precondition(error == 0, "pthread_create failed: \(String(cString: strerror(error)))")
+        if error != 0 { fatalError("pthread_create failed: \(String(cString: strerror(error)))") }
         self.thread = thread
     }
 
@@ -55,7 +55,7 @@ struct LoopThread: Sendable {
             body(loop)
         }
         isReady.wait()
-        guard let loop = handover.value else { preconditionFailure("the thread has signalled without its loop") }
+        guard let loop = handover.value else { fatalError("the thread has signalled without its loop") }
         self.loop = loop
     }
 
