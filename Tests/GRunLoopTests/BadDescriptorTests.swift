@@ -134,4 +134,15 @@ import Testing
         #expect(child.errorCount(of: "is not run; close some descriptors or raise the limit, and run it again") == 3)
         #expect(child.status == 0)
     }
+
+    @Test("at the limit a host serves timers and descriptors whenever it iterates, which is logged once")
+    func limitUnderAHost() {
+        let child = runChild("descriptor-limit-under-a-host")
+        #expect(
+            child.output == [
+                "at the limit: descriptor, timer", "once more: descriptor, timer", "afterwards: timer, descriptor",
+            ])
+        #expect(child.errorCount(of: "no descriptor is left to watch timers and descriptors with") == 1)
+        #expect(child.status == 0)
+    }
 }

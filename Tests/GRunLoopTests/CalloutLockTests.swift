@@ -8,7 +8,7 @@ import Testing
 
 /// Makes every kind of call on the loop, here and on another thread. A lock that is held would stop one of them for
 /// ever, and the watchdog says so.
-private func useEverything(_ loop: GRunLoop) {
+func useEverything(_ loop: GRunLoop) {
     callEverything(loop)
     onPlainThread { callEverything(loop) }
     // And a run of its own, in a mode that nothing else uses.

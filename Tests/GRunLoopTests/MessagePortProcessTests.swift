@@ -102,6 +102,15 @@ import Testing
             ])
     }
 
+    @Test(
+        "where no memory can be had for a large message, nothing is sent, the sender is told why, and nothing is left")
+    func sendsWithoutMemory() {
+        #expect(
+            lines(of: "ports-send-without-memory") == [
+                "no descriptor left: no descriptor", "no room: EFBIG, 0 descriptors more", "received: [0, 3]",
+            ])
+    }
+
     @Test("4,096 senders are let in, and others turned away until one goes, which is logged")
     func crowded() {
         let output = lines(of: "ports-crowded")

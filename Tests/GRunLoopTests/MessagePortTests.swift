@@ -643,6 +643,29 @@ private func portFailure(of body: () throws(GRunLoop.MessagePortError) -> Void) 
         #expect(calls.value == 3)
     }
 
+    @Test("item 263: and it is not called again when the port goes, and not kept until then")
+    func lateCallbackOnce() throws {
+        let (calls, kept) = (Counter(), Counter())
+        func onceOnly(_ closure: (@escaping @Sendable () -> Void) -> Void) {
+            let witness = Witness { kept.increment() }
+            closure {
+                withExtendedLifetime(witness) {}
+                calls.increment()
+            }
+        }
+        do {
+            let port = try Port(newName()) { _ in }
+            let remote = try Remote.lookUp(port.name ?? "")
+            remote.invalidate()
+            port.invalidate()
+            onceOnly { port.onInvalidation($0) }
+            onceOnly { remote.onInvalidation($0) }
+            #expect(calls.value == 2 && kept.value == 2)
+            withExtendedLifetime((port, remote)) {}
+        }
+        #expect(calls.value == 2)
+    }
+
     @Test("item 264: a remote port is invalid once the local one is gone (__CFMessagePortDeallocate)")
     func localDies() throws {
         var port: Port? = try Port(newName()) { _ in }

@@ -228,6 +228,21 @@ private func pass(_ loop: GRunLoop, _ mode: GRunLoop.Mode = .default) -> GRunLoo
         }
     }
 
+    @Test("item 243: a closure that comes too late is called immediately, and not again when the port goes")
+    func lateClosures() async throws {
+        try await onFreshThread { _ in
+            let notices = Counter()
+            do {
+                let port = Port()
+                port.onInvalidation { notices.increment() }
+                port.invalidate()
+                port.onInvalidation { notices.increment() }
+                #expect(notices.value == 2)
+            }
+            #expect(notices.value == 2)
+        }
+    }
+
     @Test("item 217: added twice it is in the mode once; one removal takes it out, a second is nothing")
     func addedTwice() async throws {
         try await onFreshThread { loop in

@@ -16,6 +16,7 @@ let messagePortScenarios: [String: @Sendable () throws -> Void] = [
     "ports-move-without-descriptors": portsMoveWithoutDescriptors,
     "ports-ask-without-descriptors": portsAskWithoutDescriptors,
     "ports-send-without-descriptors": portsSendWithoutDescriptors,
+    "ports-send-without-memory": portsSendWithoutMemory,
     "ports-crowded": portsCrowded,
 ]
 
@@ -409,6 +410,44 @@ private func portsSendWithoutDescriptors() throws {
     while count.value < sent { loop.run(for: .seconds(30), returningAfterSourceHandled: true) }
     loop.run(for: .milliseconds(50))
     say(count.value == sent ? "those sent came" : "\(count.value - sent) more came")
+    exit(0)
+}
+
+/// A message of more than 64 KiB needs memory of its own: the system has no descriptor for it, or does not let it grow.
+private func portsSendWithoutMemory() throws {
+    _ = RuntimeDirectory.path
+    let (loop, ids) = (GRunLoop.current, Shared<[Int32]>([]))
+    let port = try GRunLoop.MessagePort("org.example.large") { message in
+        ids.update { $0.append(message.data.count == 100_000 ? message.id : -1) }
+    }
+    try loop.add(port, forMode: .default)
+    let remote = try GRunLoop.RemoteMessagePort.lookUp("org.example.large")
+    let large = GRunLoop.MessageData([UInt8](repeating: 7, count: 100_000))
+    func receive(_ count: Int) {
+        while ids.value.count < count { loop.run(for: .seconds(30), returningAfterSourceHandled: true) }
+    }
+    try remote.send(0, large)
+    receive(1)
+    let opened = useUpDescriptors()
+    say("no descriptor left: \(failure { try remote.send(1, large) })")
+    for descriptor in opened { close(descriptor) }
+
+    signal(SIGXFSZ, SIG_IGN)
+    var limit = rlimit()
+    getrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &limit)
+    let former = limit.rlim_cur
+    limit.rlim_cur = 4096
+    setrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &limit)
+    let before = openDescriptorCount()
+    let error = failure { try remote.send(2, large) }
+    let isEFBIG = error == "\(GRunLoop.MessageRequestError.transportError(errno: EFBIG))"
+    say("no room: \(isEFBIG ? "EFBIG" : error), \(openDescriptorCount() - before) descriptors more")
+    limit.rlim_cur = former
+    setrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &limit)
+
+    try remote.send(3, large)
+    receive(2)
+    say("received: \(ids.value)")
     exit(0)
 }
 
