@@ -279,6 +279,8 @@ private typealias Channel = GRunLoop.Channel
             let channel = Channel<Int>(undelivered: { number in lost.update { $0.append(number) } })
             for number in 1...5 { _ = trySend(channel, number) }
             let worker = try GRunLoop.Thread()
+            // A thread that loses the processor uses up a slice, which would cut the batch.
+            worker.loop.timeSlice = endlessTimeSlice
             let reading = Task {
                 var found: [Int] = []
                 for await number in channel.elements(on: worker.loop) {
@@ -319,14 +321,14 @@ private typealias Channel = GRunLoop.Channel
     func loopEnds() async throws {
         let worker = try GRunLoop.Thread(name: "ends")
         let channel = Channel<Int>()
+        let count = Shared(0)
         let reading = Task(executorPreference: worker.loop.executor) {
-            var count = 0
-            for await _ in channel.elements(on: worker.loop) { count += 1 }
-            return count
+            for await _ in channel.elements(on: worker.loop) { count.value += 1 }
+            return count.value
         }
         #expect(await comesTrue { worker.loop.contains(channel, forMode: .common) })
         for number in 1...3 { _ = trySend(channel, number) }
-        try await Task.sleep(for: .milliseconds(20))
+        #expect(await comesTrue { count.value == 3 })
         worker.stop()
         #expect(await reading.value == 3)
         await worker.waitUntilEnded()
