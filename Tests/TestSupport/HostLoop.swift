@@ -19,34 +19,66 @@ public func iterateHost(for span: Duration) {
 }
 
 /// Iterates a context until nothing in it is ready; answers how many iterations found something.
+///
+/// These iterations may not sleep. Whether the host has slept can only be told from the clock (hub.c): to the loop, a
+/// host that loses the processor in such an iteration's poll has slept, so that `afterWaiting` and another pass follow.
+/// ``hostDisturbances`` counts that.
 @discardableResult public func settleHost(_ context: OpaquePointer? = nil, atMost limit: Int = 10_000) -> Int {
+    let clock = PollClock(context)
     var count = 0
-    while count < limit, iterateUndisturbed(context) { count += 1 }
+    while count < limit, g_main_context_iteration(context, 0) != 0 { count += 1 }
+    clock.end()
     return count
 }
 
-/// An iteration that may not sleep. Whether the host has slept can only be told from the clock (hub.c): to the loop, a
-/// host that loses the processor in such an iteration's poll has slept, so that `afterWaiting` and another pass follow.
-private func iterateUndisturbed(_ context: OpaquePointer?) -> Bool {
-    let (wall, onProcessor) = (GRunLoop.now, processorTime())
-    defer {
-        let took = wall.duration(to: GRunLoop.now)
-        // The second: the processor itself may be a machine's guest.
-        if took - (processorTime() - onProcessor) >= .microseconds(15) || took >= .milliseconds(1) {
-            hostDisturbances.increment()
-        }
-    }
-    return g_main_context_iteration(context, 0) != 0
-}
-
-/// How often an iteration of `settleHost` took longer than what it did.
+/// How often an iteration of `settleHost` looked like one that had slept.
 public let hostDisturbances = Counter()
 
-/// What the calling thread has had of a processor.
-private func processorTime() -> Duration {
-    var time = timespec()
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
-    return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
+/// Measures the polls of a context as the hub does, by the context's own times before and after each of them.
+private struct PollClock {
+    private struct Source {
+        var base = GSource()
+        var begin: gint64 = .max
+        /// How deep the measured iterations are: those that a callout nests may sleep.
+        var depth: gint = 0
+    }
+
+    nonisolated(unsafe) private static var functions = GSourceFuncs(
+        prepare: { source, timeout in
+            timeout?.pointee = -1
+            guard let own = PollClock.own(source) else { return 0 }
+            own.pointee.begin = g_main_depth() == own.pointee.depth ? g_source_get_time(source) : .max
+            return 0
+        },
+        check: { source in
+            guard let own = PollClock.own(source) else { return 0 }
+            // What the hub takes for a sleep: SLEEP_MICROSECONDS in hub.c.
+            if g_source_get_time(source) - own.pointee.begin >= 20 { hostDisturbances.increment() }
+            return 0
+        }, dispatch: { _, _, _ in 1 }, finalize: nil, closure_callback: nil, closure_marshal: nil)
+
+    private let source: UnsafeMutablePointer<GSource>
+
+    init(_ context: OpaquePointer?) {
+        guard let source = g_source_new(&Self.functions, guint(MemoryLayout<Source>.size)) else {
+            fatalError("no memory is left")
+        }
+        // Before all others: GLib asks no source after one that is ready.
+        g_source_set_priority(source, .min)
+        g_source_set_can_recurse(source, 1)
+        Self.own(source)?.pointee.depth = g_main_depth()
+        g_source_attach(source, context)
+        self.source = source
+    }
+
+    func end() {
+        g_source_destroy(source)
+        g_source_unref(source)
+    }
+
+    private static func own(_ source: UnsafeMutablePointer<GSource>?) -> UnsafeMutablePointer<Source>? {
+        source.map { UnsafeMutableRawPointer($0).assumingMemoryBound(to: Source.self) }
+    }
 }
 
 /// Calls `body` in a callback of the host's, in an iteration of the default context.
