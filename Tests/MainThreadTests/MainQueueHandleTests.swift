@@ -149,10 +149,7 @@ final class MainQueueHandleTests: MainThreadTestCase {
     }
 
     /// item 195: after dispatch_main() the loop does not drain the queue, says so once, and goes on without it
-    func testAfterDispatchMain() throws {
-        // dispatch_main() leaves its frames without returning, which Address Sanitizer takes for a use of poisoned
-        // stack later.
-        try XCTSkipIf(sanitizer == "address")
+    func testAfterDispatchMain() {
         let child = runChild("after-dispatch-main")
         XCTAssertEqual(child.output, ["timer ran", "finished", "the main queue did not run here"])
         XCTAssertEqual(child.errorCount(of: "the main dispatch queue cannot be served by this run loop"), 1)
