@@ -4,8 +4,8 @@
 extension GRunLoop {
     /// The name of a mode: a set of items and contexts that are served together.
     ///
-    /// Any name makes a mode. Names compare by content. An empty one is an error of the program's, and ends the process. The
-    /// corresponding Core Foundation type is `CFRunLoopMode`, Foundation's is `RunLoop.Mode`.
+    /// Any name makes a mode. Names compare by content. An empty name is an error of the program's, and ends the
+    /// process. The corresponding Core Foundation type is `CFRunLoopMode`, Foundation's is `RunLoop.Mode`.
     public struct Mode: Hashable, Sendable, RawRepresentable, ExpressibleByStringLiteral, CustomStringConvertible {
         /// The name, which is never empty.
         public let rawValue: String
