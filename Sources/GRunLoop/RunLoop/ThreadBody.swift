@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a worker thread does from its beginning to its end.
+
+import CGRun
+import Glibc
+
+/// What the thread and its owner share.
+final class ThreadBody: @unchecked Sendable {
+    typealias Started = Result<(pthread_t, GRunLoop), GRunLoop.Thread.StartError>
+
+    /// Building type metadata needs room on the stack of the thread that first uses a type.
+    private static let leastStackSize = 512 * 1024
+
+    private let name: String
+    private let isRunning = Semaphore()
+    private let lock = Lock.take()
+    // Guarded by the lock.
+    private var waiting: [@Sendable () -> Void]? = []
+    // Used before the thread runs, while the starting thread waits.
+    private var setUp: (@Sendable (isolated GRunLoop.Isolation) -> Void)?
+    private var loop: GRunLoop?
+    // Used by the thread itself only.
+    private var hasBegun = false
+    private var context: OpaquePointer?
+
+    private let reapLock = Lock.take()
+    /// Guarded by `reapLock`.
+    private var isReaped = false
+
+    init(name: String, setUp: (@Sendable (isolated GRunLoop.Isolation) -> Void)?) {
+        self.name = name
+        self.setUp = setUp
+    }
+
+    deinit {
+        Lock.giveBack(lock)
+        Lock.giveBack(reapLock)
+    }
+
+    func start(stackSize: Int) -> Started {
+        var attributes = pthread_attr_t()
+        pthread_attr_init(&attributes)
+        defer { pthread_attr_destroy(&attributes) }
+        if stackSize > 0 {
+            let page = Int(sysconf(Int32(_SC_PAGESIZE)))
+            // More than the half of all addresses is refused as well, and can be rounded up.
+            let size = min(max(stackSize, Self.leastStackSize), .max / 2)
+            pthread_attr_setstacksize(&attributes, (size + page - 1) / page * page)
+        }
+        var handle = pthread_t()
+        let own = Unmanaged.passRetained(self)
+        let error = pthread_create(
+            &handle, &attributes,
+            { argument in
+                if let argument { ThreadBody.enter(argument) }
+                return nil
+            }, own.toOpaque())
+        guard error == 0 else {
+            own.release()
+            return .failure(.noThread(errno: error))
+        }
+        isRunning.wait()
+        defer { loop = nil }
+        guard let loop else {
+            reap(handle)
+            return .failure(.noDescriptor)
+        }
+        return .success((handle, loop))
+    }
+
+    /// A thread's body, retained until the thread ends. Not kept on the stack: a thread that calls `pthread_exit` or is
+    /// cancelled does not return to its frames.
+    private static let key: pthread_key_t = {
+        var key = pthread_key_t()
+        let error = pthread_key_create(&key) { if let own = $0 { ThreadBody.leave(own) } }
+        if error != 0 { ThreadLoops.endForMissingKey(error) }
+        return key
+    }()
+
+    private static func enter(_ own: UnsafeMutableRawPointer) {
+        pthread_setspecific(key, own)
+        Unmanaged<ThreadBody>.fromOpaque(own)._withUnsafeGuaranteedRef { $0.main() }
+        pthread_setspecific(key, nil)
+        Unmanaged<ThreadBody>.fromOpaque(own).release()
+    }
+
+    /// Called as a destructor of thread-specific data: GLib's own may be destroyed already.
+    private static func leave(_ own: UnsafeMutableRawPointer) {
+        let body = Unmanaged<ThreadBody>.fromOpaque(own).takeRetainedValue()
+        ThreadLoops.endCurrent()
+        if let context = body.context { Contexts.release(context) }
+        body.tellEverybody()
+    }
+
+    private func main() {
+        cgrun_set_thread_name(name)
+        context = Contexts.pushNew()
+        if let context {
+            run()
+            ThreadLoops.endCurrent()
+            Contexts.pop(context)
+        }
+        tellEverybody()
+    }
+
+    /// The thread's last act.
+    private func tellEverybody() {
+        tellStarter()
+        let ended = lock.withLock {
+            defer { waiting = nil }
+            return waiting ?? []
+        }
+        for tell in ended { tell() }
+    }
+
+    private func tellStarter() {
+        guard !hasBegun else { return }
+        hasBegun = true
+        isRunning.signal()
+    }
+
+    private func run() {
+        let loop = GRunLoop.current
+        self.loop = loop
+        // The executor's source keeps the mode from being finished.
+        _ = loop.executor
+        if let setUp { loop.isolation.assumeIsolated { setUp($0) } }
+        setUp = nil
+        // Reported from inside the run: a stop before the run would be ignored.
+        loop.perform { [self] in tellStarter() }
+        loop.runUntilStopped()
+        // The loop could not begin: it has nothing to sleep with.
+        if !hasBegun { self.loop = nil }
+    }
+
+    /// Calls `body` on the thread as its last act, or now if the thread has ended.
+    func whenEnded(_ body: @escaping @Sendable () -> Void) {
+        let hasEnded = lock.withLock { () -> Bool in
+            waiting?.append(body)
+            return waiting == nil
+        }
+        if hasEnded { body() }
+    }
+
+    /// Joins the ended thread. Its destructors of thread-specific data can delay this.
+    func reap(_ handle: pthread_t) {
+        reapLock.withLock {
+            if !isReaped { pthread_join(handle, nil) }
+            isReaped = true
+        }
+    }
+
+    /// Detaches the thread: it cannot be joined any more.
+    func letGo(_ handle: pthread_t) {
+        reapLock.withLock {
+            if !isReaped { pthread_detach(handle) }
+            isReaped = true
+        }
+    }
+}
