@@ -71,6 +71,9 @@ import Synchronization
         var isSignalled = false
         /// The loop's time slice when a task took the batch.
         var slice = TimeSlice.standard
+        /// The task has taken an element since others last had their turn. So it takes one in each of its turns, also
+        /// where the slice was used up before.
+        var hasTaken = false
 
         /// Elements are left.
         var hasRest: Bool { next != end || pieces.hasSecond }

@@ -101,15 +101,18 @@ extension GRunLoop.Channel {
     /// The address of the next element, to be moved out; nil if ``refill(isolation:)`` has to look.
     @usableFromInline func next() -> UnsafeMutableRawPointer? {
         guard isReceiver, core.own.hasRest, !core.hasNews.load(ordering: .relaxed), !Task.isCancelled,
-            !isSliceSpent
+            !isOthersTurn
         else { return nil }
+        core.own.hasTaken = true
         return core.takeNext()
     }
 
-    /// Off the loop's thread no slice counts.
-    private var isSliceSpent: Bool {
-        guard loop.isCurrent, let frame = loop.innermost else { return false }
+    /// Asked after each element, as any receiver does, and not before the first one. Off the loop's thread no slice
+    /// counts. In virtual time none does either: there it must not depend on a real clock when the next pass comes.
+    private var isOthersTurn: Bool {
+        guard core.own.hasTaken, loop.isCurrent, let frame = loop.innermost else { return false }
         return frame._withUnsafeGuaranteedRef { $0.run.turns.slice.isSpent(core.own.slice, after: .sources) }
+            && loop.virtualTime == nil
     }
 
     /// Whether there may be an element now; false at the end.
@@ -123,7 +126,10 @@ extension GRunLoop.Channel {
         if core.own.hasRest {
             if core.takeNews() { return false }
             // The slice is spent: a job of its own, after whatever else is ready.
-            if isSliceSpent { await Task.yield() }
+            if isOthersTurn {
+                await Task.yield()
+                core.own.hasTaken = false
+            }
             return true
         }
         guard core.asksLoop(), await mailbox.next(isolation: isolation) != nil else {
@@ -168,6 +174,7 @@ extension ChannelCore {
         guarded.isScheduled = true
         let admitted = takeBatchLocked()
         lock.unlock()
+        own.hasTaken = false
         for sender in admitted { sender.resume(.enqueued) }
         if let loop = guarded.loop { own.slice = loop.lock.withLock { loop.sliceLength } }
         return true
