@@ -1,23 +1,114 @@
 // SPDX-License-Identifier: Apache-2.0
-// Misuse and shortages that end the process. scripts/check-ends runs the same in a release build.
+// The end of a loop, and the tasks that live on it or await it.
 
+import GRunLoop
 import Glibc
 import TestSupport
 import Testing
 
-@Suite("What ends the process") struct EndingTests {
-    @Test("each end of the process prints its message once, and aborts")
-    func messages() {
-        let ends = runChild("ends").output.map { $0.split(separator: "\t").map(String.init) }
-        #expect(ends.count > 10)
-        for end in ends {
-            let child = runChild(end[0])
-            #expect(child.signal == SIGABRT, "\(end[0]): \(child.status ?? -1), \(child.output)")
-            #expect(child.errorCount(of: end[1]) == 1, "\(end[0]): \(child.errors)")
-            #expect(child.output.allSatisfy { harmless.contains($0) }, "\(end[0]): \(child.output)")
+@Suite("The end of a loop and the tasks on it") struct EndingTests {
+    @Test("each form of await ends with its task or its loop, in every order, on the living loop's thread")
+    func endings() {
+        let child = runChild("endings", timeout: Patience.normal * 10)
+        #expect(child.output == ["each task has ended"])
+        #expect(child.status == 0 && child.signal == nil, "\(child.errors.suffix(500))")
+    }
+
+    @Test("late jobs run one at a time, in order, isolated to their actors, and the first one is logged")
+    func lateJobs() {
+        let child = runChild("late-jobs")
+        #expect(
+            child.output == [
+                "made", "isolated: false", "calls: true, true", "items: true", "tasks: true", "run: true",
+                "isolated: false", "ended: true",
+            ])
+        #expect(child.status == 0)
+        #expect(child.errors.components(of: "came too late").count == 2, "\(child.errors)")
+        for part in ["run loop 0x", "of the thread \"short-lived\"", "has ended"] {
+            #expect(child.errors.contains(part), "\(child.errors)")
         }
+    }
+
+    @Test("a task that yields forever does not keep its thread from ending, and goes on by late jobs")
+    func jobsWithoutEnd() {
+        let child = runChild("jobs-without-end")
+        #expect(child.output == ["joined", "ended: true"])
+        #expect(child.status == 0, "\(child.errors)")
+    }
+
+    @Test("a task that lives on a thread and awaits its end is resumed by a late job, with a message")
+    func awaitsItself() {
+        let child = runChild("await-itself")
+        #expect(child.output == ["back, isolated: true", "ended: true"])
+        #expect(child.errors.contains("of the thread \"awaits itself\" has ended"), "\(child.errors)")
+    }
+
+    @Test("stopAndWait() returns after the last callout, also for a thread that has ended")
+    func stopAndWait() async throws {
+        let worker = try GRunLoop.Thread(name: "stopped")
+        let hasEnded = Flag()
+        try worker.loop.addEndHandler {
+            usleep(20_000)
+            hasEnded.set()
+        }
+        await worker.stopAndWait()
+        #expect(hasEnded.isSet)
+        await worker.stopAndWait()
+    }
+
+    @Test("the ending thread is isolated to the loop until its last act: in cancel closures, and in their jobs")
+    func lastAct() async throws {
+        let record = Recorder()
+        let worker = try GRunLoop.Thread(name: "last act")
+        let executor = worker.loop.executor
+        let id = await worker.loop.run { threadID }
+        worker.loop.add(
+            GRunLoop.Source(
+                cancel: { _, _ in
+                    record("cancelled: \(threadID == id && executor.isIsolatingCurrentContext() == true)")
+                    Task(executorPreference: executor) {
+                        record("job: \(threadID == id && executor.isIsolatingCurrentContext() == true)")
+                    }
+                }, perform: {}), forMode: .default)
+        await worker.stopAndWait()
+        #expect(record.lines == ["cancelled: true", "job: true"])
+    }
+
+    @Test("a task of another loop that is cancelled in its wait is resumed on its own loop")
+    func cancelledElsewhere() async throws {
+        let (awaited, home) = (try GRunLoop.Thread(name: "awaited"), try GRunLoop.Thread(name: "home"))
+        let id = await home.loop.run { threadID }
+        for _ in 0..<100 {
+            let isWaiting = Flag()
+            let task = Task(executorPreference: home.loop.executor) {
+                isWaiting.set()
+                try? await awaited.loop.sleep(for: .seconds(3600))
+                return threadID == id
+            }
+            while !isWaiting.isSet { await Task.yield() }
+            // It is enqueued while the other loop, which it awaits, does nothing.
+            task.cancel()
+            #expect(await task.value)
+        }
+        await awaited.stopAndWait()
+        await home.stopAndWait()
     }
 }
 
-/// These lines come before the misuse.
-private let harmless: Set = ["before", "made", "isolated: false", "on its thread: passed"]
+extension String {
+    /// The parts between the occurrences of a text.
+    fileprivate func components(of separator: String) -> [String] {
+        var parts = [""]
+        var rest = self[...]
+        while let first = rest.first {
+            if rest.hasPrefix(separator) {
+                parts.append("")
+                rest = rest.dropFirst(separator.count)
+            } else {
+                parts[parts.count - 1].append(first)
+                rest = rest.dropFirst()
+            }
+        }
+        return parts
+    }
+}

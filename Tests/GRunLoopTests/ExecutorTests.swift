@@ -268,16 +268,6 @@ private actor Plain {
         }
     }
 
-    @Test("a job for a loop whose thread has ended stops the process, and the message names loop, thread and label")
-    func afterTheEnd() {
-        let child = runChild("job-after-the-end")
-        #expect(child.signal != nil)
-        #expect(child.output == ["made", "isolated: false"])
-        for part in ["run loop 0x", "of the thread \"short-lived\"", "has ended", "\"Orphan\""] {
-            #expect(child.errors.contains(part), "\(child.errors)")
-        }
-    }
-
     @Test("checkIsolated stops the process on another thread, and names the label")
     func checkIsolated() {
         let child = runChild("check-isolated-elsewhere")

@@ -40,8 +40,9 @@ import Testing
         "RemoteMessagePort.descriptorCount", "RemoteMessagePort.takeDescriptors",
         // A job needs a thread that a child does not have.
         "RunOnLoop.run", "ChildExit.exit", "LoopClock.sleep", "LoopClock.sleep", "LoopClock.sleep", "ItemSequence.next",
-        "ItemSequence.next", "Thread.waitUntilEnded", "Idle.idle", "Channel.send", "ChannelElements.next",
-        "ChannelElements.next", "PortSending.send", "MessageRequests.send", "MessageRequests.request",
+        "ItemSequence.next", "Thread.waitUntilEnded", "Thread.stopAndWait", "Idle.idle", "Channel.send",
+        "ChannelElements.next", "ChannelElements.next", "PortSending.send", "MessageRequests.send",
+        "MessageRequests.request",
         // By Swift's runtime, as enqueueTask.
         "Executor.enqueue",
         // Before anything else, on the main thread.

@@ -93,13 +93,6 @@ private final class HeldDestructor: Sendable {
         other.stop()
         await other.waitUntilEnded()
     }
-
-    @Test("a task that lives on the thread and awaits its end stops the process, with a message, and does not hang")
-    func awaitsItself() {
-        let child = runChild("await-itself")
-        #expect(child.signal != nil)
-        #expect(child.errors.contains("of the thread \"awaits itself\" has ended"), "\(child.errors)")
-    }
 }
 
 private actor Waiter {

@@ -1,104 +1,263 @@
 // SPDX-License-Identifier: Apache-2.0
-// Misuse and shortages that end the process: each must print its message in every build. The scenario "ends" lists them
-// for `scripts/check-ends`, which runs them in a release build, and for the tests, which run them in a debug build.
+// A task waits on a loop; the task is cancelled and the loop's thread is stopped, in every order. Each task has to end,
+// on the loop's thread for as long as the loop lives.
 
-import CGLib
-import Dispatch
 import GRunLoop
 import Glibc
+import Synchronization
 import TestSupport
 
-/// The scenarios by name, with a part of the message that each must print.
-private let ends: [(name: String, message: String, body: @Sendable () throws -> Void)] = [
-    ("ends-mode", "GRunLoop.Mode: the name of a mode is empty", { say("\(GRunLoop.Mode(emptyName))") }),
-    (
-        "ends-data", "GRunLoop.MessageData: there is no byte at position 3 of 3",
-        { say("\(GRunLoop.MessageData([1, 2, 3])[3])") }
-    ),
-    (
-        "ends-data-before", "GRunLoop.MessageData: there is no byte at position -1 of 3",
-        { say("\(GRunLoop.MessageData([1, 2, 3])[-1])") }
-    ),
-    ("ends-perform", "GRunLoop.performAndWait: an empty list of modes", { try performNowhere() }),
-    ("ends-join", "GRunLoop.Thread.join: a thread cannot wait for its own end", { try joinItself() }),
-    ("ends-isolated", "GRunLoop.Executor \"Checked\": this is not the thread of", { checkIsolatedElsewhere() }),
-    ("ends-job", "for \"Orphan\" cannot run any more: the thread of", { try jobAfterTheEnd() }),
-    ("ends-jobs", "is ending, but its jobs go on enqueuing others", { try enqueueForever() }),
-    ("ends-iterator", "GRunLoop: two tasks await the next element of one iterator", { twoTasksOneIterator() }),
-    (
-        "ends-item", "GRunLoop: the closure of this Timer belongs to an actor",
-        { try confinedScenarios["confined-timer-elsewhere"]?() }
-    ),
-    (
-        "ends-fire", "GRunLoop: a closure that belongs to an actor was called where that actor is not",
-        { try confinedScenarios["confined-fired-elsewhere"]?() }
-    ),
-    (
-        "ends-homeless", "GRunLoop: the actor that the closure of an item or a perform belongs to lives on no run loop",
-        { try confinedScenarios["confined-to-no-loop"]?() }
-    ),
-    (
-        "ends-main-actor", "GRunLoop: an item or a perform with a closure of the main actor was made on a thread",
-        { try makeAfterDispatchMain() }
-    ),
-    ("ends-keys", "GRunLoop: no key for thread-specific data is left", { loopWithoutKeys() }),
-    ("ends-keys-thread", "GRunLoop: no key for thread-specific data is left", { try threadWithoutKeys() }),
-    ("ends-closed", "GRunLoop: a descriptor of the run loop's own is gone", { closedInACallout() }),
-    ("ends-poll", "GRunLoop: the kernel refuses to wait for events", { pollRefused() }),
+let endingScenarios: [String: @Sendable () throws -> Void] = [
+    "endings": endings,
+    "late-jobs": lateJobs,
+    "jobs-without-end": jobsWithoutEnd,
 ]
 
-let endingScenarios: [String: @Sendable () throws -> Void] = Dictionary(
-    uniqueKeysWithValues: ends.map { ($0.name, $0.body) } + [("ends", listEnds)])
-
-@Sendable private func listEnds() {
-    for end in ends { say("\(end.name)\t\(end.message)") }
+private enum Order: CaseIterable {
+    case cancelStop, cancelImmediately, stopCancel, together, stopOnly, stopAndWait
 }
 
-/// Not a constant, which the compiler could refuse.
-private var emptyName: String { CommandLine.arguments.count > 2 ? "name" : "" }
-
-private func performNowhere() throws {
-    let worker = try GRunLoop.Thread()
-    try worker.loop.performAndWait(inModes: []) { say("performed") }
+/// Where the task lives.
+private enum Place: CaseIterable {
+    case actorOfTheLoop, preferred, elsewhere
 }
 
-/// A task of the thread yields forever.
-private func enqueueForever() throws {
-    let worker = try GRunLoop.Thread(name: "restless")
-    Task(executorPreference: worker.loop.executor) { while true { await Task.yield() } }
+private struct Random: RandomNumberGenerator {
+    private var state: UInt64
+
+    init(seed: UInt64) { state = seed }
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var mixed = state
+        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+        return mixed ^ (mixed >> 31)
+    }
+
+    mutating func pause() { spin(for: .microseconds(Int.random(in: 0..<100, using: &self))) }
+}
+
+/// One task on one loop, from its beginning to its end.
+private final class Ending: @unchecked Sendable {
+    let worker: GRunLoop.Thread
+    let (hasBegun, hasEnded) = (Flag(), Flag())
+    /// The loop lives until after the task was cancelled, so that the task must have been resumed on its thread.
+    let isPrompt = Atomic(false)
+    private let name: String
+    private let id = Shared<pid_t>(0)
+    /// Not atomic on purpose: what is isolated to the loop comes one after the other.
+    private var visits = 0
+
+    init(_ name: String) throws {
+        self.name = name
+        let id = id
+        worker = try GRunLoop.Thread(name: "ending") { _ in id.value = threadID }
+    }
+
+    /// In code that lives on the loop.
+    func look(_ where: String) {
+        visits += 1
+        let isElsewhere = threadID != id.value
+        if worker.loop.executor.isIsolatingCurrentContext() != true { fail("is not isolated \(`where`)") }
+        if isElsewhere, worker.loop.homeContext != nil { fail("is not on the living loop's thread \(`where`)") }
+        if isElsewhere, isPrompt.load(ordering: .sequentiallyConsistent) { fail("came too late \(`where`)") }
+    }
+
+    func fail(_ problem: String) {
+        say("\(name) \(problem)")
+        _exit(1)
+    }
+}
+
+private actor Resident {
+    private nonisolated let executor: GRunLoop.Executor
+    nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
+    private var looks = 0
+
+    init(on loop: GRunLoop) { executor = GRunLoop.Executor(loop, label: "Resident") }
+
+    func wait(_ form: AwaitForm, _ ending: Ending, _ surroundings: AwaitForm.Surroundings) async {
+        await waitLooking(form, ending, surroundings)
+        countHere()
+    }
+
+    private nonisolated func countHere() { assumeIsolated { $0.looks += 1 } }
+}
+
+nonisolated(nonsending) private func waitLooking(
+    _ form: AwaitForm, _ ending: Ending, _ surroundings: AwaitForm.Surroundings
+) async {
+    ending.look("before")
+    ending.hasBegun.set()
+    await form.wait(on: ending.worker.loop, surroundings)
+    ending.look("after")
+}
+
+private func start(
+    _ form: AwaitForm, in place: Place, _ ending: Ending, _ surroundings: AwaitForm.Surroundings
+) -> Task<Void, Never> {
+    let loop = ending.worker.loop
+    switch place {
+    case .actorOfTheLoop:
+        return Task {
+            await Resident(on: loop).wait(form, ending, surroundings)
+            ending.hasEnded.set()
+        }
+    case .preferred:
+        return Task(executorPreference: loop.executor) {
+            await waitLooking(form, ending, surroundings)
+            ending.hasEnded.set()
+        }
+    case .elsewhere:
+        return Task {
+            ending.hasBegun.set()
+            await form.wait(on: loop, surroundings)
+            ending.hasEnded.set()
+        }
+    }
+}
+
+private func run(_ form: AwaitForm, _ random: inout Random, _ surroundings: AwaitForm.Surroundings) throws {
+    let order = Order.allCases.randomElement(using: &random).unsafelyUnwrapped
+    let place = Place.allCases.randomElement(using: &random).unsafelyUnwrapped
+    let ending = try Ending("\(form), \(place), \(order)")
+    let worker = ending.worker
+    let task = start(form, in: place, ending, surroundings)
+    if order != .cancelImmediately {
+        if !ending.hasBegun.wait() { ending.fail("has not begun") }
+        random.pause()
+    }
+    switch order {
+    case .cancelStop, .cancelImmediately:
+        if order == .cancelStop, form != .plain { ending.isPrompt.store(true, ordering: .sequentiallyConsistent) }
+        task.cancel()
+        if Bool.random(using: &random) { random.pause() }
+        worker.stop()
+    case .stopCancel:
+        worker.stop()
+        if Bool.random(using: &random) { random.pause() }
+        task.cancel()
+    case .together:
+        let canceller = startThread { task.cancel() }
+        if Bool.random(using: &random) { random.pause() }
+        worker.stop()
+        join(canceller)
+    case .stopOnly: worker.stop()
+    case .stopAndWait:
+        let isOver = Flag()
+        Task {
+            task.cancel()
+            await worker.stopAndWait()
+            isOver.set()
+        }
+        if !isOver.wait() { ending.fail("is not waited for") }
+    }
+    worker.join()
+    if order == .stopOnly, !form.endsWithLoop { task.cancel() }
+    if !ending.hasEnded.wait() { ending.fail("has lost its task") }
+}
+
+/// So many endings of each form as GRUN_ENDINGS says; without it 1,000, or as many as 15 seconds have room for.
+private func endings() throws {
+    let wanted = getenv("GRUN_ENDINGS").flatMap { Int(String(cString: $0)) }
+    let surroundings = try AwaitForm.Surroundings()
+    let limit = wanted == nil ? GRunLoop.now.advanced(by: .seconds(15)) : GRunLoop.distantFuture
+    let round = Atomic(0)
+    let made = Atomic(0)
+    let threads = (0..<4).map { number in
+        startThread {
+            var random = Random(seed: UInt64(number))
+            while GRunLoop.now < limit, round.add(1, ordering: .relaxed).newValue <= wanted ?? 1000 {
+                for form in AwaitForm.allCases {
+                    do { try run(form, &random, surroundings) } catch { say("\(error)") }
+                }
+                made.add(1, ordering: .relaxed)
+            }
+        }
+    }
+    for thread in threads { join(thread) }
+    kill(surroundings.child, SIGKILL)
+    say("each task has ended")
+    printToStandardError("\(made.load(ordering: .relaxed)) endings of each form\n")
+    exit(made.load(ordering: .relaxed) >= min(wanted ?? 10, 10) ? 0 : 1)
+}
+
+// MARK: Late jobs
+
+private actor Late {
+    private nonisolated let executor: GRunLoop.Executor
+    nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
+    private var calls: [Int] = []
+
+    init(on loop: GRunLoop) { executor = GRunLoop.Executor(loop, label: "Late") }
+
+    func call(_ number: Int) {
+        count(number)
+        spin(for: .microseconds(10))
+    }
+
+    private nonisolated func count(_ number: Int) { assumeIsolated { $0.calls.append(number) } }
+
+    func all() -> [Int] { calls }
+
+    /// What makes items belongs to an actor whose loop is gone.
+    func makeItems(on loop: GRunLoop) -> Bool {
+        var fires = 0
+        let timer = GRunLoop.Timer(interval: .seconds(1), repeats: true, isolation: self) { _ in fires += 1 }
+        loop.add(timer, forMode: .default)
+        return !loop.contains(timer, forMode: .default)
+    }
+}
+
+/// Jobs of two actors of one loop, and tasks that prefer its executor, after the loop's end.
+private func lateJobs() throws {
+    let worker = try GRunLoop.Thread(name: "short-lived")
+    let loop = worker.loop
+    let (late, other) = (Late(on: loop), Late(on: loop))
+    say("made")
     worker.stop()
     worker.join()
-}
-
-/// dispatch_main() has given the main queue to other threads when an actor elsewhere names the main actor's executor.
-private func makeAfterDispatchMain() throws {
-    let worker = try GRunLoop.Thread(name: "first")
-    let fickle = Fickle(on: worker.loop)
-    DispatchQueue.main.async {
-        // Here the main thread has given it up.
-        guard threadID != getpid() else { return say("on the main thread") }
-        Task { await fickle.make() }
+    say("isolated: \(loop.executor.isIsolatingCurrentContext() ?? true)")
+    let isOver = Flag()
+    /// Not guarded: late jobs come one after the other.
+    nonisolated(unsafe) var preferred: [Int] = []
+    let executor = loop.executor
+    Task(executorPreference: executor) {
+        // In the order in which they are enqueued.
+        for number in 0..<1000 {
+            Task(executorPreference: executor) {
+                executor.checkIsolated()
+                preferred.append(number)
+            }
+        }
     }
-    dispatchMain()
+    Task {
+        await withTaskGroup { group in
+            for actor in [late, other] { group.addTask { for number in 0..<1000 { await actor.call(number) } } }
+        }
+        say("calls: \(await late.all() == Array(0..<1000)), \(await other.all() == Array(0..<1000))")
+        say("items: \(await late.makeItems(on: loop))")
+        say("tasks: \(await Task(executorPreference: executor) { preferred == Array(0..<1000) }.value)")
+        say("run: \(await loop.run { executor.isIsolatingCurrentContext() == true })")
+        say("isolated: \(executor.isIsolatingCurrentContext() ?? true)")
+        isOver.set()
+    }
+    say("ended: \(isOver.wait())")
 }
 
-/// Takes every key that the process may still have.
-private func useUpKeys() {
-    var key = pthread_key_t()
-    while pthread_key_create(&key, nil) == 0 {}
-}
-
-private func loopWithoutKeys() {
-    // GLib has keys of its own, and ends the process without them.
-    let context = TestContext()
-    g_main_context_push_thread_default(context.pointer)
-    useUpKeys()
-    say("\(GRunLoop.current.isCurrent)")
-}
-
-private func threadWithoutKeys() throws {
-    _ = GRunLoop.current
-    useUpKeys()
-    _ = try GRunLoop.Thread()
-    say("started")
+/// A task that yields forever, on a loop that ends.
+private func jobsWithoutEnd() throws {
+    let worker = try GRunLoop.Thread(name: "busy to the end")
+    let task = Task(executorPreference: worker.loop.executor) { while !Task.isCancelled { await Task.yield() } }
+    worker.stop()
+    worker.join()
+    say("joined")
+    let isOver = Flag()
+    Task {
+        task.cancel()
+        await task.value
+        isOver.set()
+    }
+    say("ended: \(isOver.wait())")
 }

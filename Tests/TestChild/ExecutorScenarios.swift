@@ -5,29 +5,6 @@ import GRunLoop
 import Glibc
 import TestSupport
 
-private actor Orphan {
-    private nonisolated let executor: GRunLoop.Executor
-    nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
-
-    init(on loop: GRunLoop) {
-        executor = GRunLoop.Executor(loop, label: "Orphan")
-    }
-
-    /// It does something: a release build need not call what does nothing.
-    func call() { say("called") }
-}
-
-func jobAfterTheEnd() throws {
-    let worker = try GRunLoop.Thread(name: "short-lived")
-    let orphan = Orphan(on: worker.loop)
-    say("made")
-    worker.stop()
-    worker.join()
-    say("isolated: \(worker.loop.executor.isIsolatingCurrentContext() ?? true)")
-    Task { await orphan.call() }
-    sleep(5)
-}
-
 func checkIsolatedElsewhere() {
     let executor = GRunLoop.Executor(.current, label: "Checked")
     executor.checkIsolated()
@@ -62,11 +39,13 @@ func joinItselfInVirtualTime() throws {
 
 func awaitItself() throws {
     let worker = try GRunLoop.Thread(name: "awaits itself")
+    let isBack = Flag()
     Task(executorPreference: worker.loop.executor) {
-        worker.stop()
-        await worker.waitUntilEnded()
+        await worker.stopAndWait()
+        say("back, isolated: \(worker.loop.executor.isIsolatingCurrentContext() ?? false)")
+        isBack.set()
     }
-    sleep(5)
+    say("ended: \(isBack.wait())")
 }
 
 /// One after the other; what the process holds is compared after the first thousand and at the end.

@@ -36,7 +36,6 @@ let scenarios: [String: () throws -> Void] = [
     "host-inside-main-queue-block": hostInsideMainQueueBlock,
     "descriptor-limit": descriptorLimit,
     "descriptor-limit-under-a-host": descriptorLimitUnderAHost,
-    "job-after-the-end": jobAfterTheEnd,
     "check-isolated-elsewhere": checkIsolatedElsewhere,
     "two-tasks-one-iterator": twoTasksOneIterator,
     "join-itself": joinItself,
@@ -50,7 +49,8 @@ let scenarios: [String: () throws -> Void] = [
 ]
 
 let ofOtherFiles = [
-    confinedScenarios, endingScenarios, signalScenarios, childScenarios, messagePortScenarios, messagePortKillScenarios,
+    confinedScenarios, endingScenarios, processEndScenarios, signalScenarios, childScenarios, messagePortScenarios,
+    messagePortKillScenarios,
 ]
 
 if CommandLine.arguments.count == 2,

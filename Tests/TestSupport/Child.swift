@@ -104,7 +104,7 @@ private func childEnvironment(_ runtime: String?) -> [UnsafeMutablePointer<CChar
     if let runtime { variables.append(strdup("XDG_RUNTIME_DIR=" + runtime)) }
     let names = [
         "PATH", "HOME", "LD_LIBRARY_PATH", "TSAN_OPTIONS", "ASAN_OPTIONS", "LSAN_OPTIONS", "G_SLICE", "GRUN_SANITIZER",
-        "GRUN_STRESS_JOBS",
+        "GRUN_STRESS_JOBS", "GRUN_ENDINGS",
     ]
     for name in names {
         guard let value = getenv(name) else { continue }

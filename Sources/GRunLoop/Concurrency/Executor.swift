@@ -23,9 +23,13 @@ extension GRunLoop {
     /// executor always has something to wait for in its common modes. All executors of one loop are one isolation:
     /// between them nothing is scheduled.
     ///
-    /// What is queued when the loop's thread ends is run then. A job that is enqueued later **stops the process**, with
-    /// a message that names the loop and the label: Swift's runtime has no way to refuse it. End what lives on a loop
-    /// before its thread. What waits there for something else is told in time by ``GRunLoop/addEndHandler(_:)``.
+    /// When the loop's thread ends, it runs the jobs that are queued, and the jobs that these enqueue. A job that is
+    /// enqueued later is a **late job**. Swift's runtime has no way to refuse a job, and a job that is dropped leaves
+    /// its task suspended forever. So late jobs run on Swift's thread pool: one at a time for all executors of the
+    /// loop, in their order, and isolated to their actors. The first late job of a loop is logged with the loop's name
+    /// and the label. End the actors and tasks of a loop before its thread, or end the thread by
+    /// ``Thread/stopAndWait()``. ``GRunLoop/addEndHandler(_:)`` calls a closure in time for operations outside the
+    /// loop.
     ///
     /// Threads: any. There is no corresponding Core Foundation type; Swift's are `SerialExecutor` and `TaskExecutor`.
     public final class Executor: SerialExecutor, TaskExecutor, Sendable {
@@ -37,8 +41,7 @@ extension GRunLoop {
         /// An executor of a loop, for one actor: ``GRunLoop/executor`` with a label.
         ///
         /// - Parameters:
-        ///   - loop: whose thread the jobs are to run on. An executor of a loop whose thread has ended can be made, but
-        ///     not used.
+        ///   - loop: whose thread the jobs are to run on. If that thread has ended, all jobs are late jobs.
         ///   - label: who uses it, for messages.
         ///
         /// Threads: any.
@@ -52,14 +55,14 @@ extension GRunLoop {
             self.queue = queue
         }
 
-        /// Called by Swift's runtime, for an actor. After the end of the loop's thread it stops the process. Threads:
+        /// Called by Swift's runtime, for an actor. After the end of the loop's thread the job is a late job. Threads:
         /// any.
         public func enqueue(_ job: consuming ExecutorJob) {
             queue.append(UnownedJob(job), .actor, for: self)
         }
 
         /// Called by Swift's runtime, for a task that prefers the executor. It is isolated to nothing: begun as an
-        /// actor's job, it would be enqueued a second time. After the end of the loop's thread it stops the process.
+        /// actor's job, it would be enqueued a second time. After the end of the loop's thread it is a late job.
         ///
         /// Threads: any.
         @_implements(TaskExecutor,enqueue(_:))
@@ -70,14 +73,18 @@ extension GRunLoop {
         /// The loop, on its own thread; nil elsewhere.
         var loopOfThisThread: GRunLoop? { queue.loopOfThisThread }
 
+        /// Whether the calling thread is running a job of the executor after the end of the loop's thread.
+        var isRunningLateJob: Bool { queue.isLate.load(ordering: .relaxed) && queue.isOnLoop }
+
         // MARK: Whether this is the place
 
-        /// Whether the calling thread is the loop's own, in a job or not. Never nil. Threads: any.
+        /// Whether the calling thread is the loop's own, in a job or not. After the end of the loop's thread it returns
+        /// true in late jobs only. Never nil. Threads: any.
         public func isIsolatingCurrentContext() -> Bool? {
             queue.isOnLoop
         }
 
-        /// Stops the process on another thread than the loop's own, with a message. Threads: any.
+        /// Stops the process where ``isIsolatingCurrentContext()`` returns false, with a message. Threads: any.
         public func checkIsolated() {
             guard !queue.isOnLoop else { return }
             let name = label.map { " " + quoted($0) } ?? ""
@@ -108,7 +115,7 @@ extension GRunLoop {
             let queue = JobQueue(of: self)
             let executor = Executor(queue)
             sharedExecutor = executor
-            if isDead { queue.close(nameForMessages) }
+            if isDead { queue.handOver(nameForMessages) }
             return (executor, isDead ? nil : queue.makeSource())
         }
         if let made {
@@ -121,8 +128,13 @@ extension GRunLoop {
 
     private var executorLocked: Executor? { sharedExecutor.map { unsafeDowncast($0, to: Executor.self) } }
 
-    /// On the ending thread: runs the remaining jobs, and accepts none from then on.
-    func closeJobs() {
-        lock.withLock { executorLocked }?.queue.close(nameForMessages)
+    /// The queue of the loop's executor, if it has one. Threads: any.
+    var jobQueue: JobQueue? { lock.withLock { executorLocked }?.queue }
+
+    /// On the ending thread, in its last act for the loop.
+    func handOverJobs() {
+        guard let jobQueue else { return }
+        jobQueue.runRemaining()
+        jobQueue.handOver(nameForMessages)
     }
 }

@@ -9,6 +9,8 @@ extension Home: Belonging {
         let executor = actor.unownedExecutor.asSerialExecutor()
         if let loop = (executor as? GRunLoop.Executor)?.loopOfThisThread {
             self = .thread(of: loop)
+        } else if let executor = executor as? GRunLoop.Executor, executor.isRunningLateJob {
+            self = .lateJobs(of: executor)
         } else if let executor, executor === MainActor.sharedUnownedExecutor.asSerialExecutor(),
             // An actor that names several executors in turn may have been called on another.
             cgrun_is_main_thread() || MainQueue.isGivenAway
@@ -33,6 +35,8 @@ extension Home: Belonging {
         switch self {
         case .mainActor: loop.isMain || loop.virtualTime != nil && loop.isCurrent && MainQueue.isCurrent
         case .thread(let home): loop === home || loop.virtualTime != nil && loop.isCurrent && home.isOfThisThread
+        // A loop that has ended takes nothing, without a message.
+        case .lateJobs: loop.isDead
         }
     }
 
@@ -63,6 +67,7 @@ extension Home: Belonging {
             guard let loop = ThreadLoops.currentIfAny else { return false }
             return loop.isMain || loop.virtualTime != nil && MainQueue.isCurrent
         case .thread(let home): return home.isOfThisThread
+        case .lateJobs(let executor): return executor.isIsolatingCurrentContext() == true
         }
     }
 
@@ -85,6 +90,7 @@ extension Home: Belonging {
         case .mainActor: return ThreadLoops.main.isDead ? .nowhere : .thread(of: ThreadLoops.main)
         case .thread(let loop):
             return loop.isOfThisThread ? .here : loop.isDead ? .nowhere : .thread(of: loop)
+        case .lateJobs(let executor): return executor.isIsolatingCurrentContext() == true ? .here : .nowhere
         }
     }
 

@@ -6,36 +6,46 @@ import Glibc
 import Synchronization
 
 /// First in, first out, from every thread. The loop and its executors hold the queue; the queue holds the loop, by way
-/// of its source, as long as the loop's thread lives.
+/// of its source, as long as the loop's thread lives. After the thread's end the jobs are late: `LateJobs.swift`.
 final class JobQueue: @unchecked Sendable {
-    /// What a job belongs to.
+    /// How a job is begun.
     enum Kind {
-        case actor, task
+        /// Isolated to its executor.
+        case actor
+        /// Of a task that prefers the executor, which is a ``GRunLoop/Executor``. It is isolated to nothing.
+        case task
     }
 
-    private struct Entry {
+    struct Entry {
         let job: UnownedJob
         let kind: Kind
-        let executor: GRunLoop.Executor
+        let executor: any SerialExecutor
     }
 
-    private let lock = Lock.take()
+    let lock = Lock.take()
     // Guarded by the lock.
     @exclusivity(unchecked) private var incoming: [Entry] = []
-    /// The source is signalled, and the loop will run jobs again.
-    private var isScheduled = false
+    /// The jobs will be looked at again: by the loop, whose source is signalled, or as late jobs.
+    var isScheduled = false
+    /// Whether jobs have come after the end of the loop's thread.
+    var hasLateJobs = false
     /// The loop's name in messages, once its thread has ended.
-    private var formerLoop: String?
+    var formerLoop: String?
 
-    // The loop's own thread only.
+    // Used by the loop's own thread only, and after its end by the late jobs.
 
     /// The jobs being run, from `next` on. A run that is nested in a job continues with them.
     @exclusivity(unchecked) private var batch: [Entry] = []
     private var next = 0
+    /// How many calls of ``runAll()`` and of the source are on the thread's stack.
+    private var depth = 0
 
     /// For comparison only.
     private let loopID: ObjectIdentifier
-    private let isClosed = Atomic(false)
+    /// The loop's thread has ended, and uses the queue no more. Set with the lock held, together with `formerLoop`.
+    let isLate = Atomic(false)
+    /// The thread that runs late jobs just now; 0 if there is none.
+    let lateThread = Atomic<pthread_t>(0)
     /// Set before another thread can see the queue.
     private var source: GRunLoop.Source?
     private unowned(unsafe) let loop: GRunLoop
@@ -57,10 +67,17 @@ final class JobQueue: @unchecked Sendable {
         return source
     }
 
-    /// Whether the calling thread is the loop's.
+    /// Whether the calling thread is the loop's. After the loop's end: whether it is running the late jobs.
     var isOnLoop: Bool {
-        guard let current = ThreadLoops.peek, !isClosed.load(ordering: .relaxed) else { return false }
-        return ObjectIdentifier(current) == loopID
+        if isLate.load(ordering: .relaxed) { return lateThread.load(ordering: .relaxed) == pthread_self() }
+        return ThreadLoops.peek.map { ObjectIdentifier($0) == loopID } ?? false
+    }
+
+    /// The queue whose job the calling thread is running, so that the current task lives on its loop; nil if there is
+    /// none.
+    static var current: JobQueue? {
+        guard let queue = ThreadLoops.peek?.jobQueue, queue.depth > 0 else { return nil }
+        return queue
     }
 
     /// The loop, on its own thread, where virtual time may have another be the current one; nil elsewhere.
@@ -74,22 +91,17 @@ final class JobQueue: @unchecked Sendable {
     var loopName: String { lock.withLock { formerLoop } ?? "the run loop \(hexAddress(loopID))" }
 
     /// Any thread. A burst of jobs wakes the loop once.
-    func append(_ job: UnownedJob, _ kind: Kind, for executor: GRunLoop.Executor) {
+    func append(_ job: UnownedJob, _ kind: Kind, for executor: any SerialExecutor) {
         // A forked child has no thread that could run the job, and an executor cannot refuse one.
         guard !Fork.refuses("Executor.enqueue") else { return }
-        var ended: String?
-        var wakes = false
         lock.lock()
-        if let formerLoop {
-            ended = formerLoop
-        } else {
-            incoming.append(Entry(job: job, kind: kind, executor: executor))
-            wakes = !isScheduled
-            isScheduled = true
-        }
+        incoming.append(Entry(job: job, kind: kind, executor: executor))
+        let wakes = !isScheduled
+        isScheduled = true
+        let isLate = formerLoop != nil
         lock.unlock()
-        if let ended { refuse(job, executor, ended) }
-        if wakes { wake() }
+        guard wakes else { return }
+        if isLate { startLateJobs() } else { wake() }
     }
 
     private func wake() {
@@ -101,39 +113,59 @@ final class JobQueue: @unchecked Sendable {
 
     /// Runs the jobs that are queued now. Jobs that they enqueue wait for the next pass.
     private func runJobs() {
+        dropDone()
         var quota = lock.withLock {
             isScheduled = false
             return refillLocked()
         }
+        depth += 1
         while quota > 0, let entry = take() {
             quota -= 1
             callOutToJob(entry.job, entry.kind, of: entry.executor)
             if quota > 0, loop.isSliceSpent() { break }
         }
+        depth -= 1
         let hasMore = lock.withLock { () -> Bool in
-            isScheduled = next < batch.count || !incoming.isEmpty
+            isScheduled = hasJobsLocked
             // The signal was for a nested run, and there was none. Cleared under the lock, so that no new job's signal
             // is lost.
             if !isScheduled { source?.clearSignal() }
             return isScheduled
         }
         if hasMore { source?.signal() }
-        // Releases the jobs' executors.
-        if next == batch.count { clear() }
+        dropDone()
     }
 
-    private func clear() {
+    /// Without the lock: an executor that is released here may be a mailbox, with an element of the program's.
+    private func dropDone() {
+        guard next == batch.count else { return }
         batch.removeAll(keepingCapacity: batch.capacity <= 1024)
         next = 0
     }
 
-    /// Returns how many jobs this call runs.
+    var hasJobsLocked: Bool { next < batch.count || !incoming.isEmpty }
+    var firstLocked: Entry? { next < batch.count ? batch[next] : incoming.first }
+
+    /// With the lock held, after ``dropDone()``. Returns how many jobs are there to be run.
     private func refillLocked() -> Int {
-        if next == batch.count {
-            clear()
-            swap(&batch, &incoming)
-        }
+        if batch.isEmpty { swap(&batch, &incoming) }
         return batch.count - next
+    }
+
+    /// Runs the jobs that are queued now, whatever the time. Returns false if there were none: then the next job that
+    /// is enqueued has to see to it that the queue is looked at.
+    func runAll() -> Bool {
+        dropDone()
+        let hasJobs = lock.withLock {
+            isScheduled = refillLocked() > 0
+            return isScheduled
+        }
+        // Another thread may have the late jobs already.
+        guard hasJobs else { return false }
+        depth += 1
+        while let entry = take() { callOutToJob(entry.job, entry.kind, of: entry.executor) }
+        depth -= 1
+        return true
     }
 
     private func take() -> Entry? {
@@ -144,50 +176,13 @@ final class JobQueue: @unchecked Sendable {
         if next < batch.count { source?.signal() }
         return entry
     }
-
-    // MARK: The end
-
-    /// The thread is ending, but its loop is not dead yet: runs the remaining jobs, and those that they enqueue.
-    /// Afterwards none is accepted.
-    func close(_ description: String) {
-        if isClosed.load(ordering: .relaxed) { return }
-        // Limited: a task that enqueues itself for ever would keep its thread from ending, without a message.
-        for _ in 0..<10_000 {
-            let left = lock.withLock { () -> Int in
-                let left = refillLocked()
-                if left == 0 {
-                    formerLoop = description
-                    isClosed.store(true, ordering: .relaxed)
-                }
-                return left
-            }
-            if left == 0 { return }
-            while let entry = take() { callOutToJob(entry.job, entry.kind, of: entry.executor) }
-        }
-        Log.fatal(
-            "Executor",
-            "the thread of \(description) is ending, but its jobs go on enqueuing others; end the "
-                + "tasks that live there before the thread")
-    }
-
-    /// An executor cannot refuse a job, and a job that is dropped silently leaves its task suspended for ever.
-    private func refuse(_ job: UnownedJob, _ executor: GRunLoop.Executor, _ ended: String) {
-        // A plug-in with its own copy of the library must not end the program that has loaded it: the task stays
-        // suspended, with a message.
-        if OneCopy.other != nil { return OneCopy.explain("Executor") }
-        let label = executor.label.map { " for " + quoted($0) } ?? ""
-        Log.fatal(
-            "Executor",
-            "\(job)\(label) cannot run any more: the thread of \(ended) has ended. End what lives "
-                + "on the loop (actors, tasks with its executor) before its thread")
-    }
 }
 
 /// Its name is for debuggers and profilers: see the head of Pass.swift.
-@inline(never) func callOutToJob(_ job: UnownedJob, _ kind: JobQueue.Kind, of executor: GRunLoop.Executor) {
+@inline(never) func callOutToJob(_ job: UnownedJob, _ kind: JobQueue.Kind, of executor: any SerialExecutor) {
     switch kind {
     case .actor: job.runSynchronously(on: executor.asUnownedSerialExecutor())
-    case .task: job.runSynchronously(on: executor.asUnownedTaskExecutor())
+    case .task: job.runSynchronously(on: unsafeDowncast(executor, to: GRunLoop.Executor.self).asUnownedTaskExecutor())
     }
     cgrun_keep_frame()
 }

@@ -24,7 +24,7 @@ actor Mailbox<Element: Sendable>: SerialExecutor, AsyncWaiter {
     private nonisolated let lock = Lock.take()
     // Guarded by the lock.
     private nonisolated(unsafe) var pending: Element?
-    private nonisolated(unsafe) var reader: UnownedJob?
+    private nonisolated(unsafe) var reader: SuspendedJob?
     private nonisolated(unsafe) var watched: Watched?
     private nonisolated(unsafe) var end: End?
 
@@ -61,12 +61,12 @@ actor Mailbox<Element: Sendable>: SerialExecutor, AsyncWaiter {
 
     /// From the item's closure.
     nonisolated func send(_ element: Element) {
-        let waiting = lock.withLock { () -> UnownedJob? in
+        let waiting = lock.withLock { () -> SuspendedJob? in
             guard end == nil else { return nil }
             pending = pending.map { merge($0, element) } ?? element
             return reader.take()
         }
-        if let waiting { run(waiting) }
+        waiting?.run(on: self)
     }
 
     /// The next element; nil when there will be none. Cancellation closes the mailbox at once. Does not suspend if an
@@ -96,7 +96,7 @@ actor Mailbox<Element: Sendable>: SerialExecutor, AsyncWaiter {
     nonisolated var unownedExecutor: UnownedSerialExecutor { asUnownedSerialExecutor() }
 
     nonisolated func enqueue(_ job: consuming ExecutorJob) {
-        let job = UnownedJob(job)
+        let job = SuspendedJob(UnownedJob(job))
         let mustWait = lock.withLock { () -> Bool in
             if isDecidedLocked { return false }
             guard reader == nil else {
@@ -106,11 +106,7 @@ actor Mailbox<Element: Sendable>: SerialExecutor, AsyncWaiter {
             reader = job
             return true
         }
-        if !mustWait { run(job) }
-    }
-
-    private nonisolated func run(_ job: UnownedJob) {
-        job.runSynchronously(on: asUnownedSerialExecutor())
+        if !mustWait { job.run(on: self) }
     }
 
     // MARK: The end
@@ -119,7 +115,7 @@ actor Mailbox<Element: Sendable>: SerialExecutor, AsyncWaiter {
     nonisolated func close(_ reason: End) {
         guard !Fork.isChild else { return }
         // The element goes after the lock, too: it may hold what is the program's.
-        let (waiting, watched, element) = lock.withLock { () -> (UnownedJob?, Watched?, Element?) in
+        let (waiting, watched, element) = lock.withLock { () -> (SuspendedJob?, Watched?, Element?) in
             guard end == nil else { return (nil, nil, nil) }
             end = reason
             return (reader.take(), self.watched.take(), pending.take())
@@ -131,9 +127,7 @@ actor Mailbox<Element: Sendable>: SerialExecutor, AsyncWaiter {
         case nil: break
         }
         if watched != nil { forget() }
-        guard let waiting else { return }
-        // The thread that cancels a task must not run it: the task's list of handlers is locked.
-        if reason == .cancelled { globalConcurrentExecutor.enqueue(ExecutorJob(waiting)) } else { run(waiting) }
+        if reason == .cancelled { waiting?.enqueue(for: self) } else { waiting?.run(on: self) }
     }
 
     private nonisolated func forget() {

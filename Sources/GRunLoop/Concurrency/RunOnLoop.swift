@@ -8,8 +8,8 @@ extension GRunLoop {
     /// it.
     ///
     /// It runs in the common modes, after the jobs that were enqueued before. Cancelling the task does not take it
-    /// back: the closure runs, and can ask. On a loop whose thread has ended the process stops, see ``Executor``;
-    /// ``performAndWait(inModes:_:)`` throws there.
+    /// back: the closure runs, and can ask. If the loop's thread has ended, the closure runs as a late job on Swift's
+    /// thread pool, which is logged, see ``Executor``; ``performAndWait(inModes:_:)`` throws there.
     ///
     /// The task goes from the caller's executor to the loop's and back: no other thread takes part.
     ///

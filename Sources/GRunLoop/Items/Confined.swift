@@ -9,6 +9,8 @@ enum Home: Sendable {
     case mainActor
     /// On the thread of a loop whose executor is the actor's.
     case thread(of: GRunLoop)
+    /// In the late jobs of this executor, whose loop has ended.
+    case lateJobs(of: any SerialExecutor)
 
     /// Where that is now.
     var belonging: any Belonging { self }

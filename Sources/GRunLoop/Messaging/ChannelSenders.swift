@@ -24,14 +24,14 @@
     }
 
     fileprivate enum Waiter {
-        case task(UnsafeContinuation<GRunLoop.SendResult, Never>)
+        case task(Suspension<GRunLoop.SendResult>)
         case thread(Semaphore)
     }
 
     /// Once, after the lock.
-    func resume(_ result: GRunLoop.SendResult) {
+    func resume(_ result: GRunLoop.SendResult, isCancelled: Bool = false) {
         switch waiter.take() {
-        case .task(let continuation): continuation.resume(returning: result)
+        case .task(let suspension): suspension.resume(result, isCancelled: isCancelled)
         case .thread(let semaphore):
             self.result = result
             semaphore.signal()
@@ -82,9 +82,16 @@ extension ChannelCore {
     /// Waits for room for the element at `element`, which is moved out if the channel takes it. A task that is
     /// cancelled does not wait.
     nonisolated(nonsending) func wait(toSend element: UnsafeMutableRawPointer) async -> GRunLoop.SendResult {
-        let sender = ChannelSender(element)
+        await wait(ChannelSender(element), isolation: #isolation)
+    }
+
+    private func wait(_ sender: ChannelSender, isolation: isolated (any Actor)?) async -> GRunLoop.SendResult {
+        let suspension = Suspension<GRunLoop.SendResult>()
         return await withTaskCancellationHandler {
-            await withUnsafeContinuation { enqueue(sender, .task($0)) }
+            // Captured, so that the closure stays on the caller's executor.
+            _ = isolation
+            enqueue(sender, .task(suspension))
+            return await suspension.value()
         } onCancel: {
             cancel(sender)
         }
@@ -128,6 +135,6 @@ extension ChannelCore {
             guarded.senders.remove(sender)
             return true
         }
-        if wasListed { sender.resume(.full) }
+        if wasListed { sender.resume(.full, isCancelled: true) }
     }
 }

@@ -13,7 +13,13 @@ extension GRunLoop: ThreadOwned {
         guard !Fork.isChild else { return }
         // Tasks on this loop that await it are resumed first, and run to their end as jobs.
         for waiter in lock.withLock({ waiters.close() }) { waiter.loopHasEnded() }
-        closeJobs()
+        jobQueue?.runRemaining()
+        takeDown()
+        // Last, and when the closures of actors that takeDown() has released are gone: late jobs run elsewhere.
+        if !Fork.isChild { handOverJobs() }
+    }
+
+    private func takeDown() {
         var remains = lock.withLock {
             // Not if a callout has ended the thread: the run is still on the stack.
             if innermost == nil { endHostedRunLocked(finishesPass: false) }
@@ -21,8 +27,6 @@ extension GRunLoop: ThreadOwned {
             if watchers > 0 { cgrun_beat_nudge(beat) }
             return takeRemainsLocked()
         }
-        // The executor may have been made meanwhile.
-        closeJobs()
         // Released after the access: the deinit of a target may call back into the loop.
         let forgotten = cancellables
         cancellables = Cancellables()

@@ -12,7 +12,7 @@ extension GRunLoop {
     /// thread with GIO completes there. The loop always has something to wait for, its ``GRunLoop/executor``'s jobs.
     ///
     /// The thread runs until ``stop()``, or ``GRunLoop/stop()`` of the outermost run; not because this object is let
-    /// go. What lives on its loop must end before it does, see ``Executor``.
+    /// go. In async code end it by ``stopAndWait()``. End the actors and tasks of its loop first, see ``Executor``.
     ///
     /// Threads: any. The corresponding Foundation class is `Thread`, with a run loop run in its main method.
     public final class Thread: Sendable {
@@ -77,6 +77,8 @@ extension GRunLoop {
         /// stack. A foreign loop that one of these callouts runs is not ended: the code that began it has to do that.
         /// The second time it does nothing.
         ///
+        /// It does not wait for the end. ``stopAndWait()`` does, in async code, and ``join()`` in other code.
+        ///
         /// Threads: any, the thread itself included. The corresponding Foundation method is `Thread.cancel()`, which
         /// only sets a flag.
         public func stop() {
@@ -107,13 +109,37 @@ extension GRunLoop {
         /// more but the destructors of what others have left in thread-specific data. Only the form that blocks waits
         /// for those.
         ///
-        /// Threads: any. A task that lives on the thread (an actor's, or one that prefers its loop's executor) cannot
-        /// be resumed there after the end: that stops the program, with a message, see ``Executor``.
+        /// Threads: any. If the task lives on the thread (an actor's, or one that prefers its loop's executor), it is
+        /// resumed by a late job on Swift's thread pool, which is logged, see ``Executor``.
         nonisolated(nonsending) public func waitUntilEnded() async {
             guard !Fork.refuses("Thread.waitUntilEnded") else { return }
-            await withCheckedContinuation { continuation in
-                body.whenEnded { continuation.resume() }
-            }
+            let ended = Suspension<Void>()
+            body.whenEnded { ended.resume(()) }
+            await ended.value()
+        }
+
+        /// Stops the thread as ``stop()`` does, and waits until it has ended as ``waitUntilEnded()`` does. No thread is
+        /// blocked meanwhile. This is how async code ends a thread:
+        ///
+        /// ```swift
+        /// task.cancel()
+        /// await worker.stopAndWait()
+        /// ```
+        ///
+        /// Tasks that await something from the thread's loop are resumed before the end: cancelled tasks with a
+        /// `CancellationError`, others with a ``LoopEndedError``, sequences with their end. Being cancelled does not
+        /// end the wait. If the thread has ended already, this returns immediately.
+        ///
+        /// It has a name of its own and is not an overload of ``stop()``. In async code the compiler prefers an async
+        /// overload, so that `stop()` would wait there, and would not wait in a closure inside the same function.
+        ///
+        /// Threads: any. A task that lives on the thread is resumed as after ``waitUntilEnded()``. There is no
+        /// corresponding Foundation method; SwiftNIO's is `EventLoopGroup.shutdownGracefully()`, beside
+        /// `syncShutdownGracefully()`.
+        nonisolated(nonsending) public func stopAndWait() async {
+            guard !Fork.refuses("Thread.stopAndWait") else { return }
+            stop()
+            await waitUntilEnded()
         }
     }
 

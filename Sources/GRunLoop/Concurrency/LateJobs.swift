@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// The jobs of a loop that ends, and of one that has ended: Swift's runtime has no way to refuse them.
+
+import Glibc
+import Synchronization
+
+extension JobQueue {
+    // MARK: On the ending thread
+
+    /// Runs the jobs that are left, and those that they enqueue.
+    func runRemaining() {
+        // Limited: a task that enqueues itself forever would keep its thread from ending.
+        var rounds = 0
+        while rounds < 10_000, runAll() { rounds += 1 }
+    }
+
+    /// The thread's last use of the queue. From here on the jobs are late: they run one at a time, in their order, on
+    /// Swift's thread pool. They must not begin earlier, because the ending thread may still be on their actors.
+    func handOver(_ loopName: String) {
+        let hasJobs = lock.withLock { () -> Bool in
+            guard formerLoop == nil else { return false }
+            formerLoop = loopName
+            isLate.store(true, ordering: .relaxed)
+            isScheduled = hasJobsLocked
+            return isScheduled
+        }
+        if hasJobs { startLateJobs() }
+    }
+
+    // MARK: After the end
+
+    /// To be called when `isScheduled` has become true: so only one task at a time runs late jobs.
+    func startLateJobs() {
+        Task.detached { [self] in
+            // The loops of a second copy never run. Its main loop's actors must not run beside the main thread, so that
+            // their tasks stay suspended.
+            if OneCopy.other != nil { return OneCopy.explain("Executor") }
+            logLateJobs()
+            while runLateJobs() { await Task.yield() }
+        }
+    }
+
+    private func runLateJobs() -> Bool {
+        lateThread.store(pthread_self(), ordering: .relaxed)
+        // Not if another thread has begun to run jobs that came since.
+        defer { _ = lateThread.compareExchange(expected: pthread_self(), desired: 0, ordering: .relaxed) }
+        return runAll()
+    }
+
+    /// Once for each loop, and not when the job is enqueued: the runtime may hold a lock there.
+    private func logLateJobs() {
+        let first = lock.withLock { () -> Entry? in
+            guard !hasLateJobs else { return nil }
+            hasLateJobs = true
+            return firstLocked
+        }
+        guard let first else { return }
+        let label = (first.executor as? GRunLoop.Executor)?.label.map { " for \($0)" } ?? ""
+        Log.warning(
+            "\(loopName) has ended with its thread, and a job\(label) came too late: this job and later ones run on "
+                + "Swift's thread pool, one at a time. End the actors and tasks of a loop before its thread, or end "
+                + "the thread by stopAndWait(). Logged once for each loop")
+    }
+}

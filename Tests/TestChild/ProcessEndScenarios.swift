@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// Misuse and shortages that end the process: each must print its message in every build. The scenario "ends" lists them
+// for `scripts/check-ends`, which runs them in a release build, and for the tests, which run them in a debug build.
+
+import CGLib
+import Dispatch
+import GRunLoop
+import Glibc
+import TestSupport
+
+/// The scenarios by name, with a part of the message that each must print.
+private let ends: [(name: String, message: String, body: @Sendable () throws -> Void)] = [
+    ("ends-mode", "GRunLoop.Mode: the name of a mode is empty", { say("\(GRunLoop.Mode(emptyName))") }),
+    (
+        "ends-data", "GRunLoop.MessageData: there is no byte at position 3 of 3",
+        { say("\(GRunLoop.MessageData([1, 2, 3])[3])") }
+    ),
+    (
+        "ends-data-before", "GRunLoop.MessageData: there is no byte at position -1 of 3",
+        { say("\(GRunLoop.MessageData([1, 2, 3])[-1])") }
+    ),
+    ("ends-perform", "GRunLoop.performAndWait: an empty list of modes", { try performNowhere() }),
+    ("ends-join", "GRunLoop.Thread.join: a thread cannot wait for its own end", { try joinItself() }),
+    ("ends-isolated", "GRunLoop.Executor \"Checked\": this is not the thread of", { checkIsolatedElsewhere() }),
+    ("ends-iterator", "GRunLoop: two tasks await the next element of one iterator", { twoTasksOneIterator() }),
+    (
+        "ends-item", "GRunLoop: the closure of this Timer belongs to an actor",
+        { try confinedScenarios["confined-timer-elsewhere"]?() }
+    ),
+    (
+        "ends-fire", "GRunLoop: a closure that belongs to an actor was called where that actor is not",
+        { try confinedScenarios["confined-fired-elsewhere"]?() }
+    ),
+    (
+        "ends-homeless", "GRunLoop: the actor that the closure of an item or a perform belongs to lives on no run loop",
+        { try confinedScenarios["confined-to-no-loop"]?() }
+    ),
+    (
+        "ends-main-actor", "GRunLoop: an item or a perform with a closure of the main actor was made on a thread",
+        { try makeAfterDispatchMain() }
+    ),
+    ("ends-keys", "GRunLoop: no key for thread-specific data is left", { loopWithoutKeys() }),
+    ("ends-keys-thread", "GRunLoop: no key for thread-specific data is left", { try threadWithoutKeys() }),
+    ("ends-closed", "GRunLoop: a descriptor of the run loop's own is gone", { closedInACallout() }),
+    ("ends-poll", "GRunLoop: the kernel refuses to wait for events", { pollRefused() }),
+]
+
+let processEndScenarios: [String: @Sendable () throws -> Void] = Dictionary(
+    uniqueKeysWithValues: ends.map { ($0.name, $0.body) } + [("ends", listEnds)])
+
+@Sendable private func listEnds() {
+    for end in ends { say("\(end.name)\t\(end.message)") }
+}
+
+/// Not a constant, which the compiler could refuse.
+private var emptyName: String { CommandLine.arguments.count > 2 ? "name" : "" }
+
+private func performNowhere() throws {
+    let worker = try GRunLoop.Thread()
+    try worker.loop.performAndWait(inModes: []) { say("performed") }
+}
+
+/// dispatch_main() has given the main queue to other threads when an actor elsewhere names the main actor's executor.
+private func makeAfterDispatchMain() throws {
+    let worker = try GRunLoop.Thread(name: "first")
+    let fickle = Fickle(on: worker.loop)
+    DispatchQueue.main.async {
+        // Here the main thread has given it up.
+        guard threadID != getpid() else { return say("on the main thread") }
+        Task { await fickle.make() }
+    }
+    dispatchMain()
+}
+
+/// Takes every key that the process may still have.
+private func useUpKeys() {
+    var key = pthread_key_t()
+    while pthread_key_create(&key, nil) == 0 {}
+}
+
+private func loopWithoutKeys() {
+    // GLib has keys of its own, and ends the process without them.
+    let context = TestContext()
+    g_main_context_push_thread_default(context.pointer)
+    useUpKeys()
+    say("\(GRunLoop.current.isCurrent)")
+}
+
+private func threadWithoutKeys() throws {
+    _ = GRunLoop.current
+    useUpKeys()
+    _ = try GRunLoop.Thread()
+    say("started")
+}
