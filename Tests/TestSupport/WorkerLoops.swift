@@ -10,12 +10,10 @@ public func withWorker<Result: Sendable>(
     let worker = try GRunLoop.Thread(name: function)
     do {
         let result = try await body(worker.loop)
-        worker.stop()
-        await worker.waitUntilEnded()
+        await worker.stopAndWait()
         return result
     } catch {
-        worker.stop()
-        await worker.waitUntilEnded()
+        await worker.stopAndWait()
         throw error
     }
 }

@@ -54,11 +54,10 @@ enum ActorOnALoop {
         let worker = try GRunLoop.Thread(name: "decoder")
         Task { @MainActor in
             await use(worker.loop, log)
+            await worker.stopAndWait()
             GRunLoop.main.stop()
         }
         GRunLoop.main.run(for: .patience)
-        worker.stop()
-        worker.join()
     }
 
     @MainActor private static func use(_ loop: GRunLoop, _ log: Recorder) async {
