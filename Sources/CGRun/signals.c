@@ -21,6 +21,10 @@
 // or a disposition holds the lock of the listeners, which is in Swift. The handler takes no lock: it may run on the
 // thread that has it.
 //
+// stale to free, by a handler, must not happen after stale to heard: the new listener would hear nothing. So a handler
+// looks at the listeners and changes the disposition while it is inside, and the first listener waits for the handlers
+// between its entry in the list and its look at the disposition.
+//
 // Not signalfd(2): a mask that is set late leaves threads in which the signal kills the process, and one that is set
 // early is inherited by every program that is started, which then ignores SIGTERM.
 
@@ -97,20 +101,28 @@ static bool is_called_by_kernel(void)
         && sigismember(&mask, SIGUSR2) && sigismember(&mask, SIGALRM);
 }
 
+// Puts the former disposition back in place of our handler. If somebody installs another disposition between the look
+// and the change, that one stays.
+static void put_back(int signal)
+{
+    struct sigaction found, before = *__atomic_load_n(&former[signal], __ATOMIC_SEQ_CST);
+    if (sigaction(signal, NULL, &found) != 0 || !is_ours(&found))
+        return;
+    if (sigaction(signal, &before, &found) == 0 && !is_ours(&found))
+        sigaction(signal, &found, NULL);
+}
+
 // Nobody listens. The former disposition takes its place again, whatever that is, and has the signal: it is sent to
 // this thread once more, as it came, and is pending until this handler has returned. On several threads at once the
-// first one puts it back, and each sends its own again.
+// first one puts it back, and each sends its own again. If somebody listens by now, the listener gets the signal.
 static void act_as_before(int signal, siginfo_t *info)
 {
-    struct sigaction found;
-    if (!is_called_by_kernel() || sigaction(signal, NULL, &found) != 0)
+    if (!is_called_by_kernel())
         return;
-    if (is_ours(&found)) {
-        unsigned row = enter();
-        struct sigaction before = *__atomic_load_n(&former[signal], __ATOMIC_SEQ_CST);
-        leave(row);
-        sigaction(signal, &before, NULL);
-    }
+    unsigned row = enter();
+    if (!__atomic_load_n(&listeners[signal], __ATOMIC_SEQ_CST))
+        put_back(signal);
+    leave(row);
     // A sandbox may know only the latter.
     if (syscall(SYS_rt_tgsigqueueinfo, getpid(), syscall(SYS_gettid), signal, info) != 0)
         raise(signal);
@@ -135,18 +147,55 @@ static bool is_foreign(const struct sigaction *action)
     return !is_ours(action) && action->sa_handler != SIG_DFL && action->sa_handler != SIG_IGN;
 }
 
-static void install(int signal)
+static bool must_stay(const struct sigaction *action, bool replacing)
+{
+    return !replacing && is_foreign(action);
+}
+
+// Makes our handler the disposition of the signal. Returns false if another handler in the process must stay.
+static bool install(int signal, bool replacing)
 {
     // SA_RESTART: code that knows of no signals must not fail with EINTR. SA_ONSTACK: threads of other languages, as
     // Go's, have small stacks and another one for handlers. All signals wait meanwhile, so that one frame is enough
     // there.
     struct sigaction ours = {.sa_sigaction = note_signal, .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
     sigfillset(&ours.sa_mask);
-    struct sigaction *found = g_new(struct sigaction, 1), *older = former[signal];
-    sigaction(signal, &ours, found);
-    __atomic_store_n(&former[signal], found, __ATOMIC_SEQ_CST);
+    struct sigaction found;
+    if (sigaction(signal, NULL, &found) == 0 && is_ours(&found))
+        return true;
+    sigaction(signal, &ours, &found);
+    if (is_ours(&found))
+        return true;
+    if (must_stay(&found, replacing)) {
+        // It was installed since the caller looked.
+        sigaction(signal, &found, NULL);
+        return false;
+    }
+    struct sigaction *older = former[signal], *newer = g_new(struct sigaction, 1);
+    *newer = found;
+    __atomic_store_n(&former[signal], newer, __ATOMIC_SEQ_CST);
     wait_for_handlers();
     g_free(older);
+    return true;
+}
+
+static void add(cgrun_listener *listener)
+{
+    cgrun_listener *next = listener->next;
+    if (next)
+        next->previous = listener;
+    __atomic_store_n(&listeners[listener->signal], listener, __ATOMIC_SEQ_CST);
+}
+
+static void remove_and_free(cgrun_listener *listener)
+{
+    cgrun_listener *previous = listener->previous, *next = listener->next;
+    if (next)
+        next->previous = previous;
+    __atomic_store_n(previous ? &previous->next : &listeners[listener->signal], next, __ATOMIC_SEQ_CST);
+    // A handler that has read the number writes to it; only then may it be closed, and be another file's.
+    wait_for_handlers();
+    g_free(listener);
 }
 
 cgrun_listener *cgrun_signal_listen(int signal, int event, bool replacing)
@@ -157,33 +206,29 @@ cgrun_listener *cgrun_signal_listen(int signal, int event, bool replacing)
         errno = EINVAL;
         return NULL;
     }
-    if (is_foreign(&found) && !replacing) {
+    if (must_stay(&found, replacing)) {
         errno = EBUSY;
         return NULL;
     }
     __atomic_store_n(&process, getpid(), __ATOMIC_RELAXED);
     cgrun_listener *listener = g_new(cgrun_listener, 1), *next = listeners[signal];
     *listener = (cgrun_listener){.next = next, .signal = signal, .event = event};
-    if (next)
-        next->previous = listener;
-    __atomic_store_n(&listeners[signal], listener, __ATOMIC_SEQ_CST);
-    if (!is_ours(&found))
-        install(signal);
+    add(listener);
+    // A handler that has found no listener may be about to put the former disposition back.
+    if (!next)
+        wait_for_handlers();
+    if (!install(signal, replacing)) {
+        remove_and_free(listener);
+        errno = EBUSY;
+        return NULL;
+    }
     return listener;
 }
 
 void cgrun_signal_stop(cgrun_listener *listener)
 {
-    int signal = listener->signal;
-    cgrun_listener *previous = listener->previous, *next = listener->next;
-    struct sigaction found;
     // First: what comes from now on is for whoever was there before, and is not swallowed.
-    if (!previous && !next && sigaction(signal, NULL, &found) == 0 && is_ours(&found))
-        sigaction(signal, former[signal], NULL);
-    if (next)
-        next->previous = previous;
-    __atomic_store_n(previous ? &previous->next : &listeners[signal], next, __ATOMIC_SEQ_CST);
-    // A handler that has read the number writes to it; only then may it be closed, and be another file's.
-    wait_for_handlers();
-    g_free(listener);
+    if (!listener->previous && !listener->next)
+        put_back(listener->signal);
+    remove_and_free(listener);
 }

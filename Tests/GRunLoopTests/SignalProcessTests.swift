@@ -47,6 +47,12 @@ import Testing
         #expect(child.signal == SIGTERM, "\(child.errors)")
     }
 
+    @Test(
+        "a source that is made while a handler finds no listener hears the next signal",
+        arguments: ["signals-made-before-the-handler-looks", "signals-made-while-the-handler-restores"]
+    )
+    func madeBesideAHandler(scenario: String) { #expect(lines(of: scenario) == ["heard"]) }
+
     @Test("where no descriptor is left that is said, and nothing has changed")
     func limit() { #expect(lines(of: "signals-without-descriptors") == ["limitReached", "default", "heard"]) }
 }

@@ -49,7 +49,8 @@ let scenarios: [String: () throws -> Void] = [
 ]
 
 let ofOtherFiles = [
-    confinedScenarios, endingScenarios, processEndScenarios, signalScenarios, childScenarios, messagePortScenarios,
+    confinedScenarios, endingScenarios, processEndScenarios, signalScenarios, signalRaceScenarios, childScenarios,
+    messagePortScenarios,
     messagePortKillScenarios,
 ]
 
