@@ -94,11 +94,12 @@ struct DescriptorBatch: ~Copyable {
         }
     }
 
-    /// Drops the events that no source waits for any more; returns whether there were any.
+    /// Drops the events that no source waits for any more, and those of files that have lost their number; returns
+    /// whether there were any.
     mutating func dropOrphans(of mode: ModeState) -> Bool {
         guard !isEmpty(in: mode) else { return false }
         var kept = 0
-        for index in 0..<count where mode.descriptors.receiver(of: slot(index).pointee) != nil {
+        for index in 0..<count where mode.descriptors.confirm(slot(index).pointee) {
             if kept != index { slot(kept).pointee = slot(index).pointee }
             kept += 1
         }

@@ -77,23 +77,14 @@ final class DescriptorSet {
         }
         let known = watch(of: descriptor)
         guard known.generation != 0 else {
-            generations = Swift.max(1, generations &+ 1)
-            try control(EPOLL_CTL_ADD, descriptor, source.conditionsLocked, generations)
+            let generation = try begin(descriptor, source.conditionsLocked)
             makeRoom(for: descriptor)
-            watches[Int(descriptor)] = Watch(source: .passRetained(source), generation: generations)
+            watches[Int(descriptor)] = Watch(source: .passRetained(source), generation: generation)
             count += 1
             return false
         }
         let sources = sources(of: descriptor) + [source]
-        var wasClosed = false
-        do throws(GRunLoop.DescriptorError) {
-            try control(EPOLL_CTL_MOD, descriptor, Self.union(sources), known.generation)
-        } catch {
-            guard error == .system(errno: ENOENT) else { throw error }
-            // The number belongs to another descriptor now: sources of the old one wait in vain.
-            try control(EPOLL_CTL_ADD, descriptor, Self.union(sources), known.generation)
-            wasClosed = true
-        }
+        let wasClosed = try change(descriptor, to: Self.union(sources))
         if known.isShared {
             shared[descriptor]?.add(source)
         } else {
@@ -123,7 +114,7 @@ final class DescriptorSet {
                 count -= 1
                 try control(EPOLL_CTL_DEL, descriptor, [], 0)
             } else {
-                try control(EPOLL_CTL_MOD, descriptor, Self.union(left), watch.generation)
+                return try change(descriptor, to: Self.union(left))
             }
         } catch {
             return true
@@ -140,12 +131,47 @@ final class DescriptorSet {
         let changed = former.symmetricDifference(source.conditionsLocked).subtracting(others.union([.hangUp, .error]))
         guard !changed.isEmpty else { return false }
         do throws(GRunLoop.DescriptorError) {
-            try control(
-                EPOLL_CTL_MOD, descriptor, others.union(source.conditionsLocked), watch(of: descriptor).generation)
+            return try change(descriptor, to: others.union(source.conditionsLocked))
         } catch {
             return true
         }
-        return false
+    }
+
+    /// Begins a watch. Its generation is new, so that no event of a file that had the number before reaches its
+    /// sources.
+    private func begin(
+        _ descriptor: Int32, _ conditions: GRunLoop.DescriptorSource.Conditions
+    ) throws(GRunLoop.DescriptorError) -> UInt32 {
+        let generation = nextGeneration()
+        do throws(GRunLoop.DescriptorError) {
+            try control(EPOLL_CTL_ADD, descriptor, conditions, generation)
+        } catch {
+            guard error == .system(errno: EEXIST) else { throw error }
+            // The number was closed when its last source was removed, so the kernel could not find the watch. A copy
+            // has brought the file back to the number.
+            try control(EPOLL_CTL_MOD, descriptor, conditions, generation)
+        }
+        return generation
+    }
+
+    private func nextGeneration() -> UInt32 {
+        generations = Swift.max(1, generations &+ 1)
+        return generations
+    }
+
+    /// Changes the conditions of a watch. Returns whether the number has become another file's meanwhile: then the
+    /// sources wait for that file, as they would in a `poll(2)`.
+    private func change(
+        _ descriptor: Int32, to conditions: GRunLoop.DescriptorSource.Conditions
+    ) throws(GRunLoop.DescriptorError) -> Bool {
+        do throws(GRunLoop.DescriptorError) {
+            try control(EPOLL_CTL_MOD, descriptor, conditions, watches[Int(descriptor)].generation)
+            return false
+        } catch {
+            guard error == .system(errno: ENOENT) else { throw error }
+            watches[Int(descriptor)].generation = try begin(descriptor, conditions)
+            return true
+        }
     }
 
     /// Ends all watches. Returns the epoll, to be closed by the caller.
@@ -182,8 +208,10 @@ final class DescriptorSet {
 
     private func watchAll() {
         for descriptor in watchedDescriptors {
-            try? control(
-                EPOLL_CTL_ADD, descriptor, Self.union(sources(of: descriptor)), watches[Int(descriptor)].generation)
+            // Also a number that is closed gets one: an event of its former file may be in a batch.
+            let generation = nextGeneration()
+            watches[Int(descriptor)].generation = generation
+            try? control(EPOLL_CTL_ADD, descriptor, Self.union(sources(of: descriptor)), generation)
         }
     }
 
@@ -194,6 +222,22 @@ final class DescriptorSet {
         guard !watch.isShared else { return receiverOfShared(event) }
         let ready = source._withUnsafeGuaranteedRef { $0.conditionsLocked.happened(in: event.events) }
         return ready.isEmpty ? nil : (source, ready, false)
+    }
+
+    /// Whether a source waits for the event, and its number still belongs to the file that is watched. It does not if
+    /// the program has closed the number, or replaced its file by `dup2(2)`, and the file lives on in a copy. The
+    /// kernel refuses to add a file under a number twice, so the usual case changes nothing. A file that has got the
+    /// number is watched from now on.
+    func confirm(_ event: DescriptorBatch.Event) -> Bool {
+        guard receiver(of: event) != nil else { return false }
+        guard !cgrun_has_forked(), epoll >= 0 else { return true }
+        let descriptor = event.descriptor
+        var added = epoll_event(events: 0, descriptor: descriptor, generation: 0)
+        guard epoll_ctl(epoll, EPOLL_CTL_ADD, descriptor, &added) == 0 || errno == EBADF else { return true }
+        let generation = nextGeneration()
+        watches[Int(descriptor)].generation = generation
+        try? control(EPOLL_CTL_MOD, descriptor, Self.union(sources(of: descriptor)), generation)
+        return false
     }
 
     private func receiverOfShared(_ event: DescriptorBatch.Event) -> Receiver? {

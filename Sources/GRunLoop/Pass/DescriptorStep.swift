@@ -97,14 +97,17 @@ extension GRunLoop {
         endFetchLocked(mode)
     }
 
-    /// An event without a source: its descriptor was closed while watched, but a copy of it is open. The kernel would
-    /// report it for ever, and no number is left to remove it by. A new epoll does not know it.
+    /// An event without a source, or of a file without its number: a descriptor was closed or replaced while watched,
+    /// but a copy of it is open. The kernel would report it for ever, and no number is left to remove it by. A new
+    /// epoll does not know it.
     private func endFetchLocked(_ mode: ModeState) {
         if batch.dropOrphans(of: mode) { replaceEpollLocked(of: mode) }
     }
 
     private func replaceEpollLocked(of mode: ModeState) {
         let isRebuilt = mode.descriptors.rebuild()
+        // Its other events are of watches that are no more. The new epoll reports them again.
+        batch.discard()
         hostPoll.forgetEpoll(of: mode)
         lock.unlock()
         Log.warning(

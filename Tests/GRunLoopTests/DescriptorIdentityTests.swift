@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+// A descriptor's number that outlives its file: what happens to the sources that watch the number.
+
+import GRunLoop
+import Glibc
+import TestSupport
+import Testing
+
+@Suite("Descriptors whose number gets another file") struct DescriptorIdentityTests {
+    /// A number, high enough that nothing else in the process gets it, whose file can be replaced.
+    private final class Number: Sendable {
+        let value: Int32
+        init(of descriptor: Int32) { value = copyWithHighNumber(descriptor) }
+        deinit { close(value) }
+
+        func become(_ descriptor: Int32) { #expect(dup2(descriptor, value) == value) }
+
+        var isReadable: Bool {
+            var record = pollfd(fd: value, events: Int16(POLLIN), revents: 0)
+            return poll(&record, 1, 0) == 1
+        }
+    }
+
+    private static let message = "a descriptor was closed while a DescriptorSource watched it, and lives on in a copy"
+
+    @Test(
+        "item 107: a number that gets another file in its source's callout, and a new source: no event of the old file",
+        arguments: [true, false]
+    )
+    func reconnected(isCopied: Bool) async throws {
+        try await onFreshThread { loop in
+            let trace = Recorder()
+            var (old, new): (SocketPair?, SocketPair) = (SocketPair(), SocketPair())
+            let number = Number(of: try #require(old).one)
+            // As a child has that was started meanwhile.
+            let copy = isCopied ? dup(number.value) : -1
+            let latest = GRunLoop.DescriptorSource(descriptor: number.value) { _, conditions in
+                trace(number.isReadable ? "new" : "nothing to read, \(conditions)")
+                var byte: UInt8 = 0
+                _ = read(number.value, &byte, 1)
+            }
+            let first = GRunLoop.DescriptorSource(descriptor: number.value) { [new] source, _ in
+                trace("end")
+                number.become(new.one)
+                try? loop.add(latest, forMode: .default)
+                source.invalidate()
+            }
+            try loop.add(first, forMode: .default)
+            // The connection ends.
+            shutdown(try #require(old).other, Int32(SHUT_RDWR))
+            old = nil
+            let messages = capturingLog {
+                loop.run(for: .milliseconds(20))
+                #expect(trace.lines == ["end"])
+                #expect(write(new.other, "x", 1) == 1)
+                loop.run(for: .milliseconds(20))
+            }.messages
+            #expect(trace.lines == ["end", "new"])
+            #expect(messages.contains { $0.contains("was closed while") }, "\(messages)")
+            latest.invalidate()
+            if isCopied { close(copy) }
+            withExtendedLifetime((old, new)) { new = SocketPair() }
+        }
+    }
+
+    @Test("item 107: an event that was found for the old file is not given to a source that was added for the new one")
+    func foundAlready() async throws {
+        try await onFreshThread { loop in
+            let trace = Recorder()
+            let events = [EventDescriptor(), EventDescriptor()]
+            let quiet = EventDescriptor()
+            let numbers = events.map { Number(of: $0.descriptor) }
+            let later = numbers.map { GRunLoop.DescriptorSource(descriptor: $0.value) { _, _ in trace("false call") } }
+            let sources = numbers.indices.map { index in
+                GRunLoop.DescriptorSource(descriptor: numbers[index].value) { _, _ in
+                    trace("performed")
+                    events[index].consume()
+                    // The other one stays in the mode, and its event is in the batch.
+                    numbers[1 - index].become(quiet.descriptor)
+                    try? loop.add(later[1 - index], forMode: .default)
+                }
+            }
+            for source in sources { try loop.add(source, forMode: .default) }
+            for event in events { event.makeReady() }
+            _ = capturingLog { loop.run(for: .milliseconds(20)) }
+            #expect(trace.lines == ["performed"])
+            for source in sources + later { source.invalidate() }
+        }
+    }
+
+    @Test("a file that lives on in a copy after dup2() onto its number is not reported; the number's new file is")
+    func replacedWithCopy() async throws {
+        try await onFreshThread { loop in
+            let trace = Recorder()
+            let (old, new) = (Pipe(), Pipe())
+            let number = Number(of: old.readEnd)
+            let source = GRunLoop.DescriptorSource(descriptor: number.value) { _, _ in
+                trace(number.isReadable ? "performed" : "a blocking read would block")
+                new.drain()
+            }
+            try loop.add(source, forMode: .default)
+            number.become(new.readEnd)
+            old.send()
+            let messages = capturingLog {
+                loop.run(for: .milliseconds(20))
+                #expect(trace.lines == [])
+                new.send()
+                #expect(loop.run(for: .seconds(5), returningAfterSourceHandled: true) == .handledSource)
+            }.messages
+            #expect(trace.lines == ["performed"])
+            #expect(messages.count == 1 && messages[0].contains(Self.message), "\(messages)")
+            source.invalidate()
+        }
+    }
+
+    @Test("after dup2() onto a number whose file is gone, a source that is added works, and the log says why")
+    func replacedAndAdded() async throws {
+        try await onFreshThread { loop in
+            let trace = Recorder()
+            let (quiet, new) = (Pipe(), Pipe())
+            var old: Pipe? = Pipe()
+            let number = Number(of: try #require(old).readEnd)
+            let first = GRunLoop.DescriptorSource(descriptor: number.value) { _, _ in trace("first") }
+            let other = GRunLoop.DescriptorSource(descriptor: quiet.readEnd) { _, _ in trace("quiet") }
+            for source in [first, other] { try loop.add(source, forMode: .default) }
+            old = nil
+            number.become(new.readEnd)
+            let second = GRunLoop.DescriptorSource(descriptor: number.value) { _, _ in
+                trace("second")
+                new.drain()
+            }
+            let messages = try capturingLog {
+                try loop.add(second, forMode: .default)
+                new.send()
+                #expect(loop.run(for: .seconds(5), returningAfterSourceHandled: true) == .handledSource)
+            }.messages
+            #expect(trace.lines == ["second"])
+            #expect(messages.count == 1 && messages[0].contains("descriptor \(number.value) was closed"), "\(messages)")
+            for source in [first, second, other] { source.invalidate() }
+        }
+    }
+
+    @Test("after dup2() a change of a source's conditions, or of who watches the number, finds the new file")
+    func replacedAndChanged() async throws {
+        try await onFreshThread { loop in
+            let trace = Recorder()
+            let (old, new) = (Pipe(), Pipe())
+            let quiet = EventDescriptor()
+            let number = Number(of: old.readEnd)
+            let sources = ["first", "second"].map { name in
+                GRunLoop.DescriptorSource(descriptor: number.value, conditions: []) { _, _ in
+                    trace(name)
+                    new.drain()
+                }
+            }
+            for source in sources { try loop.add(source, forMode: .default) }
+            new.send()
+            number.become(new.readEnd)
+            let messages = capturingLog {
+                sources[0].conditions = .readable
+                #expect(loop.run(for: .seconds(5), returningAfterSourceHandled: true) == .handledSource)
+                number.become(quiet.descriptor)
+                quiet.makeReady()
+                sources[1].invalidate()
+                #expect(loop.run(for: .seconds(5), returningAfterSourceHandled: true) == .handledSource)
+            }.messages
+            #expect(trace.lines == ["first", "first"])
+            #expect(messages.contains { $0.contains("descriptor \(number.value) was closed") }, "\(messages)")
+            sources[0].invalidate()
+        }
+    }
+
+    @Test("a file that comes back to its number, after the number was closed and its source removed, is watched again")
+    func cameBack() async throws {
+        try await onFreshThread { loop in
+            let trace = Recorder()
+            let pipe = Pipe()
+            let number = copyWithHighNumber(pipe.readEnd)
+            let first = GRunLoop.DescriptorSource(descriptor: number) { _, _ in trace("first") }
+            try loop.add(first, forMode: .default)
+            close(number)
+            _ = capturingLog { first.invalidate() }
+            #expect(dup2(pipe.readEnd, number) == number)
+            defer { close(number) }
+            let second = GRunLoop.DescriptorSource(descriptor: number) { _, _ in
+                trace("second")
+                pipe.drain()
+            }
+            let messages = try capturingLog {
+                try loop.add(second, forMode: .default)
+                pipe.send()
+                #expect(loop.run(for: .seconds(5), returningAfterSourceHandled: true) == .handledSource)
+            }.messages
+            #expect(trace.lines == ["second"])
+            #expect(messages == [])
+            second.invalidate()
+        }
+    }
+}
