@@ -196,4 +196,28 @@ import Testing
             second.invalidate()
         }
     }
+
+    @Test("item 109: whose turn it was is not remembered by number: a file that gets the number comes as it is listed")
+    func turnOfAnother() async throws {
+        try await onFreshThread { loop in
+            let trace = Recorder()
+            let events = [EventDescriptor(), EventDescriptor(), EventDescriptor()]
+            let number = Number(of: events[0].descriptor)
+            func source(_ name: String, _ descriptor: Int32) -> GRunLoop.DescriptorSource {
+                GRunLoop.DescriptorSource(descriptor: descriptor) { source, _ in
+                    trace(name)
+                    source.invalidate()
+                }
+            }
+            try loop.add(source("before", number.value), forMode: .default)
+            events[0].makeReady()
+            loop.run(for: .seconds(5), returningAfterSourceHandled: true)
+            number.become(events[1].descriptor)
+            try loop.add(source("first", number.value), forMode: .default)
+            try loop.add(source("second", events[2].descriptor), forMode: .default)
+            for event in events[1...] { event.makeReady() }
+            for _ in 0..<2 { loop.run(for: .seconds(5), returningAfterSourceHandled: true) }
+            #expect(trace.lines == ["before", "first", "second"])
+        }
+    }
 }

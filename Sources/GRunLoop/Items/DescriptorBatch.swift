@@ -73,7 +73,7 @@ struct DescriptorBatch: ~Copyable {
         let found = cgrun_epoll_look(mode.descriptors.epoll, events, room)
         count = Int(max(0, found))
         isFull = count == Self.size
-        guard count > 1, let last = (0..<count).first(where: { events[$0].descriptor == mode.lastDescriptor }) else {
+        guard count > 1, let last = (0..<count).first(where: { events[$0].data.u64 == mode.lastWatch }) else {
             return found >= 0
         }
         // Rotates the events up to the last serviced descriptor behind the rest. If that one is the last anyway, the
@@ -134,8 +134,9 @@ struct DescriptorBatch: ~Copyable {
         at index: Int, for receiver: DescriptorSet.Receiver, in mode: ModeState
     ) {
         // The next fetch begins behind it.
-        mode.lastDescriptor = slot(index).pointee.descriptor
-        mode.descriptors.noteTurn(of: receiver, on: mode.lastDescriptor)
+        let event = slot(index).pointee
+        mode.lastWatch = event.data.u64
+        mode.descriptors.noteTurn(of: receiver, on: event.descriptor)
         if index == 0 {
             dropHead()
         } else {

@@ -19,8 +19,9 @@ final class ModeState {
 
     /// Version-1 sources.
     let descriptors = DescriptorSet()
-    /// The descriptor that was serviced last: the next one that is ready comes after it.
-    var lastDescriptor: Int32 = -1
+    /// The watch of the descriptor that was serviced last: the next one that is ready comes after it. Not the number:
+    /// a file that gets the number later has not had its turn. 0 is no watch.
+    var lastWatch: UInt64 = 0
 
     /// The timers and delayed performs by deadline. What is firing is in the mode but not in the heap.
     @exclusivity(unchecked) var heap = TimerHeap()
