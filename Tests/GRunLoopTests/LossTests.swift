@@ -20,6 +20,14 @@ import Testing
         #expect(child.output == [])
     }
 
+    @Test("a mode's epoll that cannot be duplicated for a host is duplicated later, and no descriptor is left behind")
+    func modesAtTheLimit() {
+        let child = runChild("modes-under-a-host-at-the-limit")
+        #expect(child.output == ["called in [\"other\"], the same descriptors", "called in [\"other\", \"default\"]"])
+        #expect(child.errorCount(of: "no descriptor is left to watch timers and descriptors with") == 1)
+        #expect(child.status == 0, "\(child.errors)")
+    }
+
     @Test(
         "under a host the hub goes silent, says so once, and leaves alone what has the numbers now",
         arguments: ["closed-under-a-host", "closed-timer-under-a-host", "closed-idle-timer-under-a-host"])

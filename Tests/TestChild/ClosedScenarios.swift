@@ -90,6 +90,39 @@ func closedUnderAHost() {
     }
 }
 
+/// A host waits for the descriptors of one mode, then of another one, whose epoll cannot be duplicated for a while.
+func modesUnderAHostAtTheLimit() throws {
+    let loop = GRunLoop.main
+    let calls = Shared<[String]>([])
+    let pipes = ["default": Pipe(), "other": Pipe()]
+    for (mode, pipe) in pipes {
+        let source = GRunLoop.DescriptorSource(descriptor: pipe.readEnd) { _, _ in
+            pipe.drain()
+            calls.update { $0.append(mode) }
+        }
+        try loop.add(source, forMode: mode == "default" ? .default : "other")
+    }
+    settleHost()
+    let before = descriptors(of: "eventpoll")
+    guard let duplicate = before.max(), before.count == 3 else { return say("\(before)") }
+    // Nothing can be duplicated onto a number that is beyond the limit.
+    var limit = rlimit()
+    getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+    var lower = limit
+    lower.rlim_cur = rlim_t(duplicate)
+    setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &lower)
+    let token = try loop.push(ambientMode: "other")
+    settleHost()
+    setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+    for pipe in pipes.values { pipe.send() }
+    iterateHost { !calls.value.isEmpty }
+    settleHost()
+    say("called in \(calls.value), \(descriptors(of: "eventpoll") == before ? "the same" : "more") descriptors")
+    token.pop()
+    iterateHost { calls.value.count > 1 }
+    say("called in \(calls.value)")
+}
+
 func closedTimerUnderAHost() {
     closeUnderAHost("timerfd") { loop, _, calls in
         let timer = GRunLoop.Timer(interval: .milliseconds(1), repeats: true) { _ in calls.increment() }

@@ -18,6 +18,7 @@ let scenarios: [String: () throws -> Void] = [
     "closed-without-descriptors": closedWithoutDescriptors,
     "closed-main-queue": closedMainQueue,
     "closed-under-a-host": closedUnderAHost,
+    "modes-under-a-host-at-the-limit": modesUnderAHostAtTheLimit,
     "closed-timer-under-a-host": closedTimerUnderAHost,
     "closed-idle-timer-under-a-host": closedIdleTimerUnderAHost,
     "poll-refused": pollRefused,

@@ -266,9 +266,15 @@ struct HostPoll {
     /// Returns the duplicate of the mode's epoll, to be watched; -1 if none can be had.
     mutating func watch(_ original: Int32, of mode: AnyObject) -> Int32 {
         guard epollMode != ObjectIdentifier(mode) else { return epoll }
-        epoll = epoll < 0 ? cgrun_duplicate(original) : cgrun_duplicate_onto(original, epoll)
-        epollMode = epoll < 0 ? nil : ObjectIdentifier(mode)
-        if epoll < 0 { noteShortage() }
+        let duplicate = epoll < 0 ? cgrun_duplicate(original) : cgrun_duplicate_onto(original, epoll)
+        guard duplicate >= 0 else {
+            // A former duplicate stays open, and is used next time.
+            epollMode = nil
+            noteShortage()
+            return -1
+        }
+        epoll = duplicate
+        epollMode = ObjectIdentifier(mode)
         return epoll
     }
 
