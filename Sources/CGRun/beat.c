@@ -85,7 +85,7 @@ void cgrun_beat_answer(cgrun_beat *beat)
     if (wants & CGRUN_BEAT_UNKNOWN) {
         // GLib takes memory for its answer the first time: not in the handler of a signal.
         g_main_depth();
-        beat->handle = pthread_self();
+        beat->serial = cgrun_thread_serial();
         __atomic_store_n(&beat->thread, gettid(), __ATOMIC_RELEASE);
         cgrun_beat_forget(beat, CGRUN_BEAT_UNKNOWN);
     }
@@ -100,6 +100,18 @@ int32_t cgrun_thread_id(void)
         known = gettid();
     return known;
 }
+
+static __thread uint64_t serial __attribute__((tls_model("initial-exec")));
+
+uint64_t cgrun_thread_serial(void)
+{
+    static uint64_t last;
+    if (serial == 0)
+        serial = __atomic_add_fetch(&last, 1, __ATOMIC_RELAXED);
+    return serial;
+}
+
+uint64_t cgrun_thread_known_serial(void) { return serial; }
 
 int32_t cgrun_beat_thread(const cgrun_beat *beat) { return __atomic_load_n(&beat->thread, __ATOMIC_ACQUIRE); }
 
@@ -117,7 +129,7 @@ typedef struct {
 
 static bool is_elsewhere(const cgrun_beat *beat)
 {
-    return cgrun_beat_thread(beat) != 0 && !pthread_equal(beat->handle, pthread_self());
+    return cgrun_beat_thread(beat) != 0 && beat->serial != cgrun_thread_known_serial();
 }
 
 void cgrun_beat_note_poll(cgrun_beat *beat)

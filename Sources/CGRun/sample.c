@@ -31,8 +31,9 @@ static struct {
     cgrun_sample sample;
     sem_t answered;
 } asked;
-/// The thread that is asked, 0 for none. Whoever makes it 0, the handler there or the one that asks, has `asked`.
-static int32_t asked_thread;
+/// The serial number of the thread that is asked, 0 for none. Not its kernel's id: another thread may have that since.
+/// Whoever makes it 0, the handler there or the one that asks, has `asked`.
+static uint64_t asked_thread;
 static pthread_mutex_t asking = PTHREAD_MUTEX_INITIALIZER;
 
 static uintptr_t interrupted_at(const ucontext_t *context)
@@ -82,9 +83,9 @@ static void answer(int signal, siginfo_t *info, void *context)
 {
     (void)signal;
     int saved = errno;
-    int32_t thread = (int32_t)syscall(SYS_gettid);
+    uint64_t thread = cgrun_thread_known_serial();
     // Else it is another process's signal, or one that was raised or comes late: nobody asks.
-    if (info->si_code == SI_TKILL
+    if (info->si_code == SI_TKILL && thread != 0
         && __atomic_compare_exchange_n(&asked_thread, &thread, 0, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
         asked.sample.count = cgrun_beat_count(asked.beat);
         note_source(&asked.sample);
@@ -107,6 +108,11 @@ static bool is_answered_by_us(const struct sigaction *action)
     return (action->sa_flags & SA_SIGINFO) != 0 && action->sa_sigaction == answer;
 }
 
+static bool is_handled_by_another(const struct sigaction *action)
+{
+    return (action->sa_flags & SA_SIGINFO) != 0 || (action->sa_handler != SIG_DFL && action->sa_handler != SIG_IGN);
+}
+
 static int begin_answering(int signal)
 {
     struct sigaction former;
@@ -114,13 +120,18 @@ static int begin_answering(int signal)
         return errno;
     if (is_answered_by_us(&former))
         return 0;
-    if ((former.sa_flags & SA_SIGINFO) != 0 || (former.sa_handler != SIG_DFL && former.sa_handler != SIG_IGN))
+    if (is_handled_by_another(&former))
         return EBUSY;
     struct sigaction action = {.sa_sigaction = answer, .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
     // Another handler in ours could leave by siglongjmp(), and nobody would answer.
     sigfillset(&action.sa_mask);
-    if (sigaction(signal, &action, NULL) != 0)
+    if (sigaction(signal, &action, &former) != 0)
         return errno;
+    // Somebody has installed a handler since the look above.
+    if (is_handled_by_another(&former)) {
+        sigaction(signal, &former, NULL);
+        return EBUSY;
+    }
     uses[signal].former = former;
     return 0;
 }
@@ -149,10 +160,11 @@ void cgrun_sample_finish(int signal)
 {
     struct sigaction now;
     pthread_mutex_lock(&asking);
-    // Unless somebody has changed it meanwhile.
+    // Unless somebody has changed it meanwhile, also between the look and the change.
     bool is_free = --uses[signal].users == 0 && !uses[signal].is_pending;
-    if (is_free && sigaction(signal, NULL, &now) == 0 && is_answered_by_us(&now))
-        sigaction(signal, &uses[signal].former, NULL);
+    if (is_free && sigaction(signal, NULL, &now) == 0 && is_answered_by_us(&now)
+        && sigaction(signal, &uses[signal].former, &now) == 0 && !is_answered_by_us(&now))
+        sigaction(signal, &now, NULL);
     pthread_mutex_unlock(&asking);
 }
 
@@ -164,7 +176,7 @@ bool cgrun_sample_take(const cgrun_beat *beat, int signal, int64_t span, cgrun_s
     bool is_ours = sigaction(signal, NULL, &now) == 0 && is_answered_by_us(&now);
     asked.beat = beat;
     int32_t thread = cgrun_beat_thread(beat);
-    __atomic_store_n(&asked_thread, thread, __ATOMIC_RELEASE);
+    __atomic_store_n(&asked_thread, thread != 0 ? beat->serial : 0, __ATOMIC_RELEASE);
     bool is_sent = is_ours && thread != 0 && syscall(SYS_tgkill, getpid(), thread, signal) == 0;
     bool is_answered = is_sent && cgrun_semaphore_wait(&asked.answered, cgrun_now() + span);
     // Unless the handler has begun meanwhile: then its answer comes.

@@ -43,9 +43,9 @@ typedef struct {
     /// Counts what the watchers are to look at before their time. They sleep on this word, or on `wants`.
     uint32_t nudges;
     uint32_t references;
-    /// The loop's thread, as the kernel and as POSIX know it; 0 until it is known.
+    /// The loop's thread as the kernel knows it, and its serial number; 0 until it is known.
     int32_t thread;
-    pthread_t handle;
+    uint64_t serial;
     /// What a host's polls are recorded in; NULL while none is. The loop's thread alone has it.
     cgrun_ring *ring;
 } cgrun_beat;
@@ -88,6 +88,11 @@ uint32_t cgrun_beat_nudges(const cgrun_beat *beat);
 void cgrun_beat_wait(cgrun_beat *beat, uint32_t nudges, int64_t until);
 /// The calling thread as the kernel knows it.
 int32_t cgrun_thread_id(void);
+/// A number that no other thread of the process ever has: the kernel gives a thread's id to another thread when the
+/// first one has ended, and libc its handle.
+uint64_t cgrun_thread_serial(void);
+/// The same; 0 if nobody has asked for the calling thread's number yet. Also in the handler of a signal.
+uint64_t cgrun_thread_known_serial(void);
 /// The thread as the kernel knows it, 0 if that is not known yet.
 int32_t cgrun_beat_thread(const cgrun_beat *beat);
 bool cgrun_beat_host_polls(const cgrun_beat *beat);
