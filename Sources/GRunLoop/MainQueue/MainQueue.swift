@@ -24,8 +24,9 @@ enum MainQueue {
     private static func makeHandle() -> Int32 {
         guard cgrun_has_descriptors_left() else { return -1 }
         let made = cgrun_main_queue_handle()
-        known.store(made, ordering: .relaxed)
-        return made
+        // If another thread has forgotten the handle meanwhile, it stays forgotten.
+        let (isFirst, current) = known.compareExchange(expected: unknown, desired: made, ordering: .relaxed)
+        return isFirst ? made : current
     }
 
     /// The descriptor was closed: its number may belong to something else by now.
