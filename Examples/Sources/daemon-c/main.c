@@ -3,7 +3,10 @@
 // when there is nothing else to do, and stops on SIGTERM and SIGINT: what was accepted is delivered, the child is ended
 // and reaped, and the exit status is 0. The same in Swift is daemon; Examples/daemon.conf explains the configuration.
 
+#define _GNU_SOURCE
+
 #include <errno.h>
+#include <fcntl.h>
 #include <grun/grun.h>
 #include <signal.h>
 #include <spawn.h>
@@ -149,6 +152,12 @@ typedef struct {
     GRunTimer *statistics;
 
     GRunChildSource *child; // waits for the end of the child; NULL if there is none
+    GRunFdSource *output;   // reads what the child prints; NULL after the end of that
+    GString *line;          // the beginning of a line whose end has not come yet
+    char *report;           // how the child has ended, while its output is read to the end
+    gint pid;
+    long long lifetime;
+    GRunTimer *cut; // closes an output that does not end after its child
     Next next;
     gint64 start_date;
     long long delay;
@@ -260,15 +269,11 @@ static char *describe_end(gint status, const GError *error)
     return g_strdup_printf("ended by signal %d%s", WTERMSIG(status), WCOREDUMP(status) ? ", core dumped" : "");
 }
 
-static void child_has_ended(GRunChildSource *source, gint status, const GError *error, gpointer user_data)
+// The child has ended, and so has its output.
+static void go_on(Daemon *daemon)
 {
-    Daemon *daemon = user_data;
-    long long lifetime = (g_get_monotonic_time() - daemon->start_date) / 1000;
-    g_autofree char *how = describe_end(status, error);
-    g_autofree char *what = g_strdup_printf(
-        "child %d: %s, after %lld ms", grun_child_source_get_pid(source), how, lifetime);
-    g_clear_pointer(&daemon->child, grun_child_source_unref);
-    forget_timer(&daemon->kill);
+    forget_timer(&daemon->cut);
+    g_autofree char *what = g_steal_pointer(&daemon->report);
     switch (daemon->next) {
     case NEXT_NOTHING:
         g_print("%s\n", what);
@@ -278,25 +283,121 @@ static void child_has_ended(GRunChildSource *source, gint status, const GError *
         start_child(daemon);
         break;
     case NEXT_LATER:
-        if (lifetime >= daemon->configuration->longest_delay)
+        if (daemon->lifetime >= daemon->configuration->longest_delay)
             daemon->delay = daemon->configuration->first_delay;
         start_child_later(daemon, what);
     }
 }
 
-static gboolean watch_child(Daemon *daemon, pid_t pid, GError **error)
+static void say_line(Daemon *daemon, gsize length)
 {
-    GRunChildSource *source = grun_child_source_new(pid, child_has_ended, daemon, NULL, error);
+    g_print("child %d: says %.*s\n", daemon->pid, (int)length, daemon->line->str);
+    g_string_erase(daemon->line, 0, (gssize)MIN(length + 1, daemon->line->len));
+}
+
+// No further line comes.
+static void close_output(Daemon *daemon)
+{
+    gint fd = grun_fd_source_get_fd(daemon->output);
+    // The source goes first: another file may get the number.
+    grun_fd_source_invalidate(daemon->output);
+    g_clear_pointer(&daemon->output, grun_fd_source_unref);
+    close(fd);
+    g_string_truncate(daemon->line, 0);
+}
+
+static gboolean read_output(GRunFdSource *source, GIOCondition condition, gpointer user_data)
+{
+    (void)condition;
+    Daemon *daemon = user_data;
+    char buffer[4096], *newline;
+    ssize_t count = read(grun_fd_source_get_fd(source), buffer, sizeof buffer);
+    if (count < 0 && (errno == EAGAIN || errno == EINTR))
+        return G_SOURCE_CONTINUE;
+    g_string_append_len(daemon->line, buffer, MAX(0, count));
+    while ((newline = memchr(daemon->line->str, '\n', daemon->line->len)) != NULL)
+        say_line(daemon, (gsize)(newline - daemon->line->str));
+    if (count > 0)
+        return G_SOURCE_CONTINUE;
+    if (daemon->line->len > 0)
+        say_line(daemon, daemon->line->len);
+    close_output(daemon);
+    if (daemon->child == NULL)
+        go_on(daemon);
+    return G_SOURCE_REMOVE;
+}
+
+static gboolean output_is_late(GRunTimer *timer, gpointer user_data)
+{
+    (void)timer;
+    Daemon *daemon = user_data;
+    g_print("child %d: its output has not ended within %lld ms, and is closed\n", daemon->pid,
+        daemon->configuration->patience);
+    close_output(daemon);
+    go_on(daemon);
+    return G_SOURCE_REMOVE;
+}
+
+// The end of the child and the end of its output are two events, and either may come first: the output may wait in the
+// pipe when the child has ended, and a child may close its output and go on. What follows needs both.
+static void child_has_ended(GRunChildSource *source, gint status, const GError *error, gpointer user_data)
+{
+    (void)source;
+    Daemon *daemon = user_data;
+    daemon->lifetime = (g_get_monotonic_time() - daemon->start_date) / 1000;
+    g_autofree char *how = describe_end(status, error);
+    daemon->report = g_strdup_printf("child %d: %s, after %lld ms", daemon->pid, how, daemon->lifetime);
+    g_clear_pointer(&daemon->child, grun_child_source_unref);
+    forget_timer(&daemon->kill);
+    if (daemon->output == NULL) {
+        go_on(daemon);
+        return;
+    }
+    // Another process may have the output, too: one that the child has started.
+    daemon->cut = grun_timer_new(daemon->configuration->patience / 1e3, FALSE, output_is_late, daemon, NULL);
+    grun_loop_add_timer(daemon->loop, daemon->cut, GRUN_MODE_DEFAULT);
+    grun_loop_add_timer(daemon->loop, daemon->cut, MODE_STOPPING);
+}
+
+// The daemon closes `output` afterwards if this fails.
+static gboolean watch_child(Daemon *daemon, pid_t pid, gint output, GError **error)
+{
+    g_autoptr(GRunFdSource) reader = grun_fd_source_new(output, G_IO_IN, read_output, daemon, NULL);
+    g_autoptr(GRunChildSource) source = grun_child_source_new(pid, child_has_ended, daemon, NULL, error);
     if (source == NULL)
         return FALSE;
     if (grun_loop_add_child_source(daemon->loop, source, GRUN_MODE_DEFAULT, error)
-        && grun_loop_add_child_source(daemon->loop, source, MODE_STOPPING, error)) {
-        daemon->child = source;
+        && grun_loop_add_child_source(daemon->loop, source, MODE_STOPPING, error)
+        && grun_loop_add_fd_source(daemon->loop, reader, GRUN_MODE_DEFAULT, error)
+        && grun_loop_add_fd_source(daemon->loop, reader, MODE_STOPPING, error)) {
+        daemon->pid = pid;
+        daemon->child = g_steal_pointer(&source);
+        daemon->output = g_steal_pointer(&reader);
         return TRUE;
     }
+    grun_fd_source_invalidate(reader);
     grun_child_source_invalidate(source);
-    grun_child_source_unref(source);
     return FALSE;
+}
+
+// Starts a program that prints to a pipe. Returns an errno, 0 for none; the pipe's other end is in `output`.
+static int spawn(char **command, pid_t *pid, gint *output)
+{
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        return errno;
+    fcntl(ends[0], F_SETFL, O_NONBLOCK);
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+    int error = posix_spawnp(pid, command[0], &actions, NULL, command, environ);
+    posix_spawn_file_actions_destroy(&actions);
+    // The output would never end otherwise.
+    close(ends[1]);
+    if (error != 0)
+        close(ends[0]);
+    *output = ends[0];
+    return error;
 }
 
 static void start_child(Daemon *daemon)
@@ -310,10 +411,12 @@ static void start_child(Daemon *daemon)
     g_autofree char *reason = NULL;
     g_autoptr(GError) error = NULL;
     pid_t pid;
-    int refused = posix_spawnp(&pid, command[0], NULL, NULL, command, environ);
+    gint output = -1;
+    int refused = spawn(command, &pid, &output);
     if (refused != 0) {
         reason = g_strdup_printf("child %s: %s", command[0], g_strerror(refused));
-    } else if (!watch_child(daemon, pid, &error)) {
+    } else if (!watch_child(daemon, pid, output, &error)) {
+        close(output);
         // Nobody would learn of its end.
         kill(pid, SIGKILL);
         waitpid(pid, NULL, 0);
@@ -358,7 +461,7 @@ static void configure_child(Daemon *daemon, gboolean is_other)
     if (!is_other)
         return;
     daemon->delay = configuration->first_delay;
-    if (daemon->child == NULL) {
+    if (daemon->child == NULL && daemon->output == NULL) {
         start_child(daemon);
     } else {
         daemon->next = configuration->child[0] == NULL ? NEXT_NOTHING : NEXT_AT_ONCE;
@@ -461,6 +564,7 @@ static void run(Daemon *daemon)
     grun_loop_add_idle_queue(daemon->loop, daemon->idle, GRUN_MODE_DEFAULT);
     start_working(daemon);
     daemon->delay = daemon->configuration->first_delay;
+    daemon->line = g_string_new(NULL);
     start_child(daemon);
     grun_loop_run(daemon->loop);
 
@@ -472,7 +576,7 @@ static void run(Daemon *daemon)
     daemon->next = NEXT_NOTHING;
     forget_timer(&daemon->restart);
     end_child(daemon);
-    // The channel leaves the mode when all is delivered, the child when it was reaped.
+    // The channel leaves the mode when all is delivered, the child when it was reaped, the output when it was read.
     grun_loop_run_in_mode(daemon->loop, MODE_STOPPING, G_MAXDOUBLE, FALSE);
     g_print("stopped: %llu sent, %llu received, %llu dropped\n", atomic_load(&daemon->sent), daemon->received,
         atomic_load(&daemon->dropped));
@@ -482,6 +586,7 @@ static void run(Daemon *daemon)
     grun_channel_unref(daemon->channel);
     g_ptr_array_unref(daemon->workers);
     forget_timer(&daemon->statistics);
+    g_string_free(daemon->line, TRUE);
 }
 
 int main(int argc, char **argv)

@@ -105,7 +105,7 @@ import Glibc
         workers.stop()
         say("stopping: signal \(stopSignal), \(workers.sent - received) values to deliver")
         supervisor.stop()
-        // The channel leaves the mode when all is delivered, the child when it was reaped.
+        // The channel leaves the mode when all is delivered, the child when it was reaped, the output when it was read.
         loop.run(mode: Self.stopping)
         say("stopped: \(workers.sent) sent, \(received) received, \(workers.dropped) dropped")
     }

@@ -20,11 +20,18 @@ import Glibc
     private var next = Next.later
     /// Waits for the end of the child; nil if there is none.
     private var child: GRunLoop.ChildSource?
+    /// Reads what the child prints; nil after the end of that.
+    private var output: ChildOutput?
+    /// How the child has ended, while its output is read to the end.
+    private var report: String?
+    private var lifetime = 0
     private var startDate = GRunLoop.now
     /// Starts the next child.
     private var restart: GRunLoop.Timer?
     /// Kills a child that does not end by itself.
     private var kill: GRunLoop.Timer?
+    /// Closes an output that does not end after its child.
+    private var cut: GRunLoop.Timer?
 
     init(on loop: GRunLoop, inModes modes: [GRunLoop.Mode], _ configuration: Configuration) {
         self.loop = loop
@@ -41,19 +48,30 @@ import Glibc
         guard let program = configuration.child.first else { return }
         startDate = GRunLoop.now
         do {
-            let pid = try spawn(configuration.child)
+            let output = try ChildOutput()
             do {
-                try watch(pid)
+                let pid = try spawn(configuration.child, printingTo: output.writeEnd)
+                output.closeWriteEnd()
+                try watchOrKill(pid, output)
+                say("child \(pid): started")
             } catch {
-                // Nobody would learn of its end.
-                Glibc.kill(pid, SIGKILL)
-                waitpid(pid, nil, 0)
+                output.close()
                 throw error
             }
             startedChildren += 1
-            say("child \(pid): started")
         } catch {
             startLater("child \(program): \(error)")
+        }
+    }
+
+    private func watchOrKill(_ pid: pid_t, _ output: ChildOutput) throws {
+        do {
+            try watch(pid, output)
+        } catch {
+            // Nobody would learn of its end.
+            Glibc.kill(pid, SIGKILL)
+            waitpid(pid, nil, 0)
+            throw error
         }
     }
 
@@ -64,7 +82,7 @@ import Glibc
         delay = max(configuration.firstDelay, min(delay, configuration.longestDelay))
         guard isOther else { return }
         delay = configuration.firstDelay
-        if child == nil {
+        if child == nil, output == nil {
             start()
         } else {
             next = configuration.child.isEmpty ? .nothing : .atOnce
@@ -79,40 +97,71 @@ import Glibc
         endChild()
     }
 
-    private func spawn(_ command: [String]) throws(StartError) -> pid_t {
+    private func spawn(_ command: [String], printingTo descriptor: Int32) throws(StartError) -> pid_t {
         var arguments = command.map { (word: String) in strdup(word) } + [nil]
         defer { for argument in arguments { free(argument) } }
+        var actions = posix_spawn_file_actions_t()
+        posix_spawn_file_actions_init(&actions)
+        defer { posix_spawn_file_actions_destroy(&actions) }
+        posix_spawn_file_actions_adddup2(&actions, descriptor, STDOUT_FILENO)
         var pid = pid_t()
-        let error = posix_spawnp(&pid, command[0], nil, nil, &arguments, environ)
+        let error = posix_spawnp(&pid, command[0], &actions, nil, &arguments, environ)
         if error != 0 { throw StartError(errno: error) }
         return pid
     }
 
-    private func watch(_ pid: pid_t) throws {
+    private func watch(_ pid: pid_t, _ output: ChildOutput) throws {
         let source = try GRunLoop.ChildSource(pid: pid) { @MainActor source, outcome in
             self.childHasEnded(source.pid, outcome)
         }
-        child = source
         do {
             for mode in modes { try loop.add(source, forMode: mode) }
+            try output.read(
+                on: loop, inModes: modes, say: { say("child \(pid): says \($0)") }, end: { self.outputHasEnded() })
         } catch {
             source.invalidate()
-            child = nil
             throw error
         }
+        child = source
+        self.output = output
     }
 
+    /// The end of the child and the end of its output are two events, and either may come first: the output may wait in
+    /// the pipe when the child has ended, and a child may close its output and go on. What follows needs both.
     private func childHasEnded(_ pid: pid_t, _ outcome: GRunLoop.ChildSource.Outcome) {
         child = nil
         kill?.invalidate()
         kill = nil
-        let lifetime = Int((GRunLoop.now - startDate) / .milliseconds(1))
+        lifetime = Int((GRunLoop.now - startDate) / .milliseconds(1))
         let how =
             switch outcome {
             case .success(let status): "\(status)"
             case .failure(let error): "\(error)"
             }
-        let what = "child \(pid): \(how), after \(lifetime) ms"
+        report = "child \(pid): \(how), after \(lifetime) ms"
+        if output == nil { return goOn() }
+        // Another process may have the output, too: one that the child has started.
+        let patience = configuration.patience
+        let timer = GRunLoop.Timer(interval: .milliseconds(patience), repeats: false) { @MainActor _ in
+            say("child \(pid): its output has not ended within \(patience) ms, and is closed")
+            self.output?.close()
+            self.outputHasEnded()
+        }
+        for mode in modes { loop.add(timer, forMode: mode) }
+        cut = timer
+    }
+
+    private func outputHasEnded() {
+        output = nil
+        if child == nil { goOn() }
+    }
+
+    /// The child has ended, and so has its output.
+    private func goOn() {
+        cut?.invalidate()
+        cut = nil
+        guard let what = report else { return }
+        report = nil
         switch next {
         case .nothing: say(what)
         case .atOnce:
@@ -148,7 +197,7 @@ import Glibc
     }
 }
 
-private struct StartError: Error, CustomStringConvertible {
+struct StartError: Error, CustomStringConvertible {
     let errno: Int32
     var description: String { String(cString: strerror(errno)) }
 }

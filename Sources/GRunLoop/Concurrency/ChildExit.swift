@@ -5,7 +5,8 @@ extension GRunLoop {
     /// Suspends the task until a child process has ended, and reaps the child. The thread goes on.
     ///
     /// Cancelling the task does not end the child and does not reap it: its status is there for the next one who waits.
-    /// A child has one owner, see ``ChildSource``.
+    /// A child has one owner, see ``ChildSource``. Its output may not have been read to the end when this returns: wait
+    /// for the end of the pipe as well.
     ///
     /// - Parameters:
     ///   - pid: a child of this process that nobody has reaped yet. It may have ended: then nothing suspends.

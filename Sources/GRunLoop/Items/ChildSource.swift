@@ -16,6 +16,18 @@ extension GRunLoop {
     /// Invalidating or letting go of the source does not end the child, and does not reap it: another source can wait
     /// for it, also if it has ended meanwhile.
     ///
+    /// **The end of a child and the end of its output are two events.** The kernel reports them by two descriptors, and
+    /// either can come first. What the child printed may still be in the pipe when the child source is performed. A
+    /// child may close its output and go on. A process that the child has started may keep the output open after the
+    /// child has ended. So wait for both before you use the result:
+    ///
+    /// 1. Watch the pipe with a ``DescriptorSource``, and read until `read(2)` returns 0.
+    /// 2. In the handler of the child source, keep the outcome.
+    /// 3. Go on in whichever of the two handlers comes second. Set a timer in the child source's handler if other
+    ///    processes can have the pipe.
+    ///
+    /// `Examples/Sources/daemon` does this.
+    ///
     /// Threads: any. Core Foundation has nothing of the kind; the corresponding function of GLib is
     /// `g_child_watch_source_new`, libdispatch's `DISPATCH_SOURCE_TYPE_PROC` does not exist on Linux.
     public final class ChildSource: DescriptorSource, @unchecked Sendable {

@@ -42,6 +42,12 @@ typedef void (*GRunChildSourceFunc) (GRunChildSource *source,
  * of g_child_watch_add() is GLib's, which reports status 0 of one that ended otherwise if somebody else has reaped it.
  * To invalidate the source, or to let go of it, neither ends the child nor reaps it.
  *
+ * The end of a child and the end of its output are two events, and either can come first. What the child printed may
+ * still be in the pipe when @func is called. A child may close its output and go on. A process that the child has
+ * started may keep the output open. So watch the pipe with a #GRunFdSource, read until read(2) returns 0, and keep
+ * the wait status in @func. Go on in whichever of the two functions comes second. Set a timer in @func if other
+ * processes can have the pipe. Examples/Sources/daemon-c does this.
+ *
  * Threads: any. Core Foundation has nothing of the kind; the corresponding GLib function is g_child_watch_source_new().
  *
  * Returns: (transfer full) (nullable): the source; %NULL with %GRUN_ERROR_NOT_A_CHILD, %GRUN_ERROR_STATUS_LOST,

@@ -36,11 +36,12 @@ typedef gboolean (*GRunFdSourceFunc) (GRunFdSource *source,
  *
  * Makes a source that is performed when its descriptor is readable, writable, and so on.
  *
- * It is level-triggered: it is performed again in every pass in which the condition still holds. The loop does not read
- * from the descriptor. Remove or invalidate the source before closing the descriptor. Two sources may watch one
- * descriptor for different conditions; of two for the same condition the later one gets it. A function that drains
- * another source's descriptor may leave that one a spurious call: use descriptors that do not block. A source is in one
- * loop at a time, and in any number of its modes.
+ * It is level-triggered: it is performed again in every pass in which the condition still holds. The loop does not
+ * read from the descriptor. Remove or invalidate the source before closing the descriptor, or before dup2(2) gives the
+ * number another file: until a source of the number is added, changed or removed, the loop may not watch the new file.
+ * Two sources may watch one descriptor for different conditions; of two for the same condition the later one gets it.
+ * A function that drains another source's descriptor may leave that one a spurious call: use descriptors that do not
+ * block. A source is in one loop at a time, and in any number of its modes.
  *
  * Threads: any. The corresponding Core Foundation function is `CFRunLoopSourceCreate`, the GLib function
  * g_unix_fd_source_new().
