@@ -2,9 +2,13 @@
 // The C side of the hub without a run loop, for valgrind: hubs, sentinels, records and carriers in every order of
 // making, using and freeing them. scripts/hosted runs it.
 
+#define _GNU_SOURCE
+
+#include <cgrun-inspect.h>
 #include <cgrun.h>
 #include <glib-unix.h>
 #include <glib.h>
+#include <signal.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -442,6 +446,38 @@ static void check_silence(void)
     g_main_context_unref(context);
 }
 
+static void make_known(cgrun_beat *beat)
+{
+    cgrun_beat_want(beat, CGRUN_BEAT_UNKNOWN);
+    cgrun_beat_answer(beat);
+}
+
+static void *be_known(void *data)
+{
+    make_known(data);
+    return NULL;
+}
+
+static void *ask(void *data)
+{
+    static cgrun_sample sample;
+    return GINT_TO_POINTER(cgrun_sample_take(data, SIGURG, 200000000, &sample));
+}
+
+/// A thread says where it stands. One that has the kernel's id of a thread that has ended does not answer for that.
+static void check_asking(void)
+{
+    cgrun_beat *beat = cgrun_beat_new();
+    g_assert_cmpint(cgrun_sample_prepare(SIGURG), ==, 0);
+    make_known(beat);
+    g_assert_true(GPOINTER_TO_INT(g_thread_join(g_thread_new("asks", ask, beat))));
+    g_thread_join(g_thread_new("ends", be_known, beat));
+    beat->thread = gettid();
+    g_assert_false(GPOINTER_TO_INT(g_thread_join(g_thread_new("asks", ask, beat))));
+    cgrun_sample_finish(SIGURG);
+    cgrun_beat_unref(beat);
+}
+
 int main(void)
 {
     check_hub();
@@ -449,6 +485,7 @@ int main(void)
     check_wait();
     check_carrier();
     check_silence();
-    puts("hub-check: hubs, sentinels, records, carriers: passed");
+    check_asking();
+    puts("hub-check: hubs, sentinels, records, carriers, samples: passed");
     return 0;
 }
