@@ -11,10 +11,9 @@ extension GRunLoop {
     /// scope.
     ///
     /// Also remove or invalidate the source before `dup2(2)` gives the number another file, and add it again
-    /// afterwards. If you do not, no event of the old file reaches the source as the first event after a sleep. But the
-    /// loop watches the new file only after such an event, or after a source of the number was added, changed or
-    /// removed. Then it logs that the descriptor was closed. Until then a source whose old file has no copy gets no
-    /// call.
+    /// afterwards. Otherwise the loop goes on watching the old file. It notices the other file when an event of the old
+    /// one ends a sleep, or when a source of the number is added, changed or removed: then it logs a warning, drops the
+    /// event, and watches the new file. Until then a source whose old file has no copy is not called.
     ///
     /// A closure that runs a nested loop in one of the source's modes while the condition still holds is called again
     /// there, and again: read first, or remove the source for as long.
