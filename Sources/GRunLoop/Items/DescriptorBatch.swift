@@ -12,6 +12,9 @@ struct DescriptorBatch: ~Copyable {
 
     /// A power of two.
     static let size = 64
+    /// How many events a batch has at most whose descriptors are confirmed: each costs a system call, and a loop that
+    /// is busy with descriptors makes none.
+    private static let mostConfirmed = 4
 
     /// The mode of the batch. Only its identity: comparing references would count them.
     private var mode: ObjectIdentifier?
@@ -94,12 +97,17 @@ struct DescriptorBatch: ~Copyable {
         }
     }
 
-    /// Drops the events that no source waits for any more, and those of files that have lost their number; returns
-    /// whether there were any.
+    /// Drops the events that no source waits for any more. If the batch has few events, also drops those of files that
+    /// have lost their number. Returns whether there were any.
     mutating func dropOrphans(of mode: ModeState) -> Bool {
         guard !isEmpty(in: mode) else { return false }
+        let confirms = count <= Self.mostConfirmed
         var kept = 0
-        for index in 0..<count where mode.descriptors.confirm(slot(index).pointee) {
+        for index in 0..<count {
+            let event = slot(index).pointee
+            guard mode.descriptors.receiver(of: event) != nil, !confirms || mode.descriptors.confirm(event) else {
+                continue
+            }
             if kept != index { slot(kept).pointee = slot(index).pointee }
             kept += 1
         }

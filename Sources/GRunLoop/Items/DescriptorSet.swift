@@ -224,12 +224,11 @@ final class DescriptorSet {
         return ready.isEmpty ? nil : (source, ready, false)
     }
 
-    /// Whether a source waits for the event, and its number still belongs to the file that is watched. It does not if
-    /// the program has closed the number, or replaced its file by `dup2(2)`, and the file lives on in a copy. The
+    /// Whether the number of an event, for which a source waits, still belongs to the file that is watched. It does not
+    /// if the program has closed the number, or replaced its file by `dup2(2)`, and the file lives on in a copy. The
     /// kernel refuses to add a file under a number twice, so the usual case changes nothing. A file that has got the
     /// number is watched from now on.
     func confirm(_ event: DescriptorBatch.Event) -> Bool {
-        guard receiver(of: event) != nil else { return false }
         guard !cgrun_has_forked(), epoll >= 0 else { return true }
         let descriptor = event.descriptor
         var added = epoll_event(events: 0, descriptor: descriptor, generation: 0)
