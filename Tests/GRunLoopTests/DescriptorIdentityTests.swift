@@ -113,6 +113,25 @@ import Testing
         }
     }
 
+    @Test("a file that lives on in a copy after its number was closed is not reported, and the loop does not spin")
+    func closedWithCopy() async throws {
+        try await onFreshThread { loop in
+            let trace = Recorder()
+            let pipe = Pipe()
+            let number = copyWithHighNumber(pipe.readEnd)
+            let source = GRunLoop.DescriptorSource(descriptor: number) { _, _ in trace("performed") }
+            try loop.add(source, forMode: .default)
+            close(number)
+            pipe.send()
+            let messages = capturingLog {
+                #expect(loop.run(for: .milliseconds(50)) == .timedOut)
+                source.invalidate()
+            }.messages
+            #expect(trace.lines == [])
+            #expect(messages.first?.contains(Self.message) == true, "\(messages)")
+        }
+    }
+
     @Test("after dup2() onto a number whose file is gone, a source that is added works, and the log says why")
     func replacedAndAdded() async throws {
         try await onFreshThread { loop in

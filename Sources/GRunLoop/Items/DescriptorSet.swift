@@ -232,7 +232,10 @@ final class DescriptorSet {
         guard !cgrun_has_forked(), epoll >= 0 else { return true }
         let descriptor = event.descriptor
         var added = epoll_event(events: 0, descriptor: descriptor, generation: 0)
-        guard epoll_ctl(epoll, EPOLL_CTL_ADD, descriptor, &added) == 0 || errno == EBADF else { return true }
+        // EPERM may also come from a sandbox, which must not make the loop deaf.
+        guard epoll_ctl(epoll, EPOLL_CTL_ADD, descriptor, &added) == 0 || errno != EEXIST && errno != EPERM else {
+            return true
+        }
         let generation = nextGeneration()
         watches[Int(descriptor)].generation = generation
         try? control(EPOLL_CTL_MOD, descriptor, Self.union(sources(of: descriptor)), generation)
