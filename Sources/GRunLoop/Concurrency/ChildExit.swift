@@ -29,7 +29,7 @@ extension GRunLoop {
         // Closes the mailbox also if the task is cancelled before it first suspends.
         defer { mailbox.close(.done) }
         // Reaped by the task and not here: one that is cancelled just now would take the status with it.
-        let source = DescriptorSource(descriptor: child.descriptor) { source, _ in
+        let source = OwnDescriptorSource(descriptor: child.descriptor) { source, _ in
             guard child.hasEnded else { return source.waitForDebugger() }
             source.invalidate()
             mailbox.send(())

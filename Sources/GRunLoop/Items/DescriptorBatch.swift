@@ -105,9 +105,10 @@ struct DescriptorBatch: ~Copyable {
         var kept = 0
         for index in 0..<count {
             let event = slot(index).pointee
-            guard mode.descriptors.receiver(of: event) != nil, !confirms || mode.descriptors.confirm(event) else {
-                continue
-            }
+            guard let receiver = mode.descriptors.receiver(of: event) else { continue }
+            // Nobody else closes a descriptor of the library's own.
+            let isSure = !confirms || receiver.source._withUnsafeGuaranteedRef { $0.ownsDescriptor }
+            guard isSure || mode.descriptors.confirm(event) else { continue }
             if kept != index { slot(kept).pointee = slot(index).pointee }
             kept += 1
         }

@@ -180,6 +180,11 @@ extension GRunLoop {
     }
 }
 
+/// A source whose descriptor is the library's own: nobody else closes the number.
+final class OwnDescriptorSource: GRunLoop.DescriptorSource, @unchecked Sendable {
+    override var ownsDescriptor: Bool { true }
+}
+
 extension GRunLoop.DescriptorSource: ModeItem {
     static var kind: StaticString { "DescriptorSource" }
     var asItem: Item { .descriptor(self) }

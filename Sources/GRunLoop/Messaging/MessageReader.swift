@@ -34,7 +34,7 @@ final class MessageReader: @unchecked Sendable {
         state = State(isConnected: isConnected)
         retry = GRunLoop.Timer(interval: .milliseconds(2), repeats: true) { [weak port] _ in port?.send() }
         // The socket is not closed before the source is gone.
-        source = GRunLoop.DescriptorSource(descriptor: port.socket.descriptor) {
+        source = OwnDescriptorSource(descriptor: port.socket.descriptor) {
             [weak self, socket = port.socket] _, ready in
             withExtendedLifetime(socket) { self?.perform(ready) }
         }
