@@ -83,7 +83,7 @@ final class JobQueue: @unchecked Sendable {
     /// The loop, on its own thread, where virtual time may have another be the current one; nil elsewhere. After the
     /// loop's end another loop may have its address.
     var loopOfThisThread: GRunLoop? {
-        guard !isClosed.load(ordering: .relaxed) else { return nil }
+        guard !isLate.load(ordering: .relaxed) else { return nil }
         var found = ThreadLoops.peek
         while let loop = found, ObjectIdentifier(loop) != loopID { found = loop.virtualTime?.hidden }
         return found

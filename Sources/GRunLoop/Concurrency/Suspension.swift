@@ -44,7 +44,7 @@ actor Suspension<Value: Sendable>: SerialExecutor {
 
     /// Waits for the value. To be called once.
     func value() -> Value {
-        guard let result = lock.withLock({ result }) else { fatalError("a task was resumed without a value") }
+        guard let result = lock.withLock({ result }) else { Log.fatal("a task was resumed without a value") }
         return result
     }
 
