@@ -114,13 +114,15 @@ static void copy_record(cgrun_record *to, const cgrun_record *from)
     PUT(to->mode, GET(from->mode));
 }
 
-/// The ring is full, and may be larger. Without memory it stays as it is.
+/// The ring is full, and may be larger. Without memory the ring keeps its size forever.
 __attribute__((noinline)) static void grow(cgrun_ring *ring)
 {
     uint32_t size = ring->size * 2;
     cgrun_record *records = calloc(size, sizeof *records);
-    if (records == NULL)
+    if (records == NULL) {
+        PUT(ring->limit, ring->size);
         return;
+    }
     pthread_mutex_lock(&ring->memory);
     // It has not gone round yet.
     memcpy(records, ring->records, ring->size * sizeof *records);
@@ -216,9 +218,10 @@ cgrun_record *cgrun_ring_copy(cgrun_ring *ring, uint64_t *count, uint64_t *lost)
     uint64_t begin = end > ring->size ? end - ring->size : 0;
     for (uint64_t index = begin; copies != NULL && index < end; index++)
         copy_record(&copies[index - begin], &ring->records[index & (ring->size - 1)]);
-    // The one after `head` is being written, in the place of one that was copied.
+    // The writer may be writing the record after `head` now, in the place of a record that was copied. A ring that can
+    // still grow overwrites nothing: its writer grows it first, and waits for the lock.
     __atomic_thread_fence(__ATOMIC_ACQUIRE);
-    uint64_t now = GET(ring->head) + 1;
+    uint64_t now = GET(ring->head) + (ring->size < GET(ring->limit) ? 0 : 1);
     uint64_t first = now > ring->size ? now - ring->size : 0;
     pthread_mutex_unlock(&ring->memory);
     if (copies == NULL)

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// The ring of a timeline's records: what a copy of it holds, and what it says was lost.
+
+import CGRun
+import Glibc
+import Testing
+
+@Suite("The ring of records") struct RingTests {
+    /// What a copy says of a ring that has had so many records.
+    private func copy(_ ring: OpaquePointer) -> (numbers: [Int64], lost: UInt64) {
+        var (count, lost): (UInt64, UInt64) = (0, 0)
+        guard let records = cgrun_ring_copy(ring, &count, &lost) else { return ([], lost) }
+        defer { free(records) }
+        return ((0..<Int(count)).map { records[$0].extra }, lost)
+    }
+
+    @Test("a copy has every record of a ring that may grow, also when its memory is full")
+    func growing() throws {
+        let ring = try #require(cgrun_ring_new(1, 1024))
+        defer { cgrun_ring_free(ring) }
+        for number in 1..<1024 as Range<Int64> {
+            cgrun_ring_put(ring, CGRUN_RECORD_STAGE, 0, number)
+            let (numbers, lost) = copy(ring)
+            #expect(lost == 0 && numbers == Array(1...number))
+        }
+    }
+
+    @Test("a ring that may not grow leaves out the record that the next one would overwrite", arguments: [0, 1, 700])
+    func full(more: Int64) throws {
+        let ring = try #require(cgrun_ring_new(1, 512))
+        defer { cgrun_ring_free(ring) }
+        for number in 1...(512 + more) { cgrun_ring_put(ring, CGRUN_RECORD_STAGE, 0, number) }
+        let (numbers, lost) = copy(ring)
+        #expect(lost == UInt64(more + 1) && numbers == Array((more + 2)...(512 + more)))
+    }
+}
