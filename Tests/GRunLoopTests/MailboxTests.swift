@@ -26,6 +26,22 @@ import Testing
         }
     }
 
+    @Test("one that was closed before it is opened is kept by nobody, and its item is invalid")
+    func closedBefore() async throws {
+        try await withWorker { loop in
+            let seen = Weak<Mailbox<Int>>()
+            let timer = makeTimer()
+            func closeAndOpen() {
+                let mailbox = Mailbox<Int>(of: loop) { _, newer in newer }
+                seen.object = mailbox
+                mailbox.close(.done)
+                mailbox.open(for: timer)
+            }
+            closeAndOpen()
+            #expect(seen.object == nil && !timer.isValid)
+        }
+    }
+
     @Test("one that is closed is kept by nobody, and its item is invalid")
     func letGo() async throws {
         try await withWorker { loop in

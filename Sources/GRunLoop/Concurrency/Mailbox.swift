@@ -55,8 +55,15 @@ actor Mailbox<Element: Sendable>: SerialExecutor, AsyncWaiter {
 
     private nonisolated func open(_ watched: Watched) {
         guard !Fork.refuses("makeAsyncIterator") else { return lock.withLock { end = .loopEnded } }
-        lock.withLock { self.watched = watched }
-        if !loop.lock.withLock({ loop.waiters.add(self) }) { close(.loopEnded) }
+        // The mailbox joins the waiters first, because closing it removes it from them.
+        let isAwaited = loop.lock.withLock { loop.waiters.add(self) }
+        let isOpen = lock.withLock { () -> Bool in
+            guard end == nil else { return false }
+            self.watched = watched
+            return true
+        }
+        // Another thread has closed the mailbox already, and did not know the item.
+        if !isOpen { letGo(of: watched) } else if !isAwaited { close(.loopEnded) }
     }
 
     /// From the item's closure.
@@ -121,16 +128,16 @@ actor Mailbox<Element: Sendable>: SerialExecutor, AsyncWaiter {
             return (reader.take(), self.watched.take(), pending.take())
         }
         withExtendedLifetime(element) {}
-        switch watched {
-        case .item(let item): item.invalidate()
-        case .perform(let perform): loop.removePerform(perform)
-        case nil: break
-        }
-        if watched != nil { forget() }
+        if let watched { letGo(of: watched) }
         if reason == .cancelled { waiting?.enqueue(for: self) } else { waiting?.run(on: self) }
     }
 
-    private nonisolated func forget() {
+    /// Takes the item out of the loop, and the mailbox out of the loop's waiters.
+    private nonisolated func letGo(of watched: Watched) {
+        switch watched {
+        case .item(let item): item.invalidate()
+        case .perform(let perform): loop.removePerform(perform)
+        }
         _ = loop.lock.withLock { loop.waiters.remove(self) }
     }
 
