@@ -25,41 +25,6 @@ import Testing
         join(joiner)
     }
 
-    @Test("an idle queue whose closure leaves calls its others in another loop")
-    func leavesInIdleWork() async throws {
-        let worker = try GRunLoop.Thread(name: "leaves in idle work")
-        let (trace, queue) = (Recorder(), GRunLoop.IdleQueue())
-        queue.enqueue { pthread_exit(nil) }
-        queue.enqueue { trace("another") }
-        worker.loop.add(queue, forMode: .default)
-        await worker.waitUntilEnded()
-        #expect(trace.lines == [] && queue.count == 1)
-        try await onFreshThread { loop in
-            loop.add(queue, forMode: .default)
-            #expect(loop.run(mode: .default, for: .seconds(2)) == .finished)
-        }
-        #expect(trace.lines == ["another"])
-    }
-
-    @Test("a timer whose closure leaves fires in another loop, if it repeats", arguments: [true, false])
-    func leavesInATimer(repeats: Bool) async throws {
-        let worker = try GRunLoop.Thread(name: "leaves in a timer")
-        let fires = Counter()
-        let timer = GRunLoop.Timer(interval: .milliseconds(1), repeats: repeats) { timer in
-            fires.increment()
-            if fires.value == 1 { pthread_exit(nil) }
-            timer.invalidate()
-        }
-        worker.loop.add(timer, forMode: .default)
-        await worker.waitUntilEnded()
-        #expect(fires.value == 1 && timer.isValid == repeats)
-        try await onFreshThread { loop in
-            loop.add(timer, forMode: .default)
-            #expect(loop.run(mode: .default, for: .seconds(2)) == .finished)
-        }
-        #expect(fires.value == (repeats ? 2 : 1) && !timer.isValid)
-    }
-
     @Test("a delayed perform whose closure leaves is over, and the others of its loop are let go")
     func leavesInAPerform() async throws {
         let worker = try GRunLoop.Thread(name: "leaves in a perform")

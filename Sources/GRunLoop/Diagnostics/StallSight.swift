@@ -75,7 +75,7 @@ extension GRunLoop {
                 home: home?.context)
         }
         let mark = CalloutMark(bits: frame.callout.load(ordering: .relaxed))
-        let item = itemLocked(mark, in: frame.mode)
+        let item = itemLocked(mark, in: frame)
         return StallSight(
             callout: .init(mark.kind), label: item?.label, item: item?.text, mode: frame.mode.name,
             depth: runCountLocked, driver: frame.run.isHosted ? .host : .loop,
@@ -84,16 +84,17 @@ extension GRunLoop {
 
     /// The item is looked for where its mode has it: it may have gone already, and what goes here would go on the
     /// wrong thread. Its description would take the lock.
-    private func itemLocked(_ mark: CalloutMark, in mode: ModeState) -> (label: String?, text: String)? {
+    private func itemLocked(_ mark: CalloutMark, in frame: Frame) -> (label: String?, text: String)? {
+        let mode = frame.mode
         func isIt(_ item: AnyObject) -> Bool { CalloutMark(.none, item).item == mark.item }
         func facts(_ item: AnyObject?, _ text: String? = nil) -> (label: String?, text: String)? {
             item.map { (Labels.of($0), text ?? CalloutMark.detail(of: $0) ?? "") }
         }
         return switch mark.kind {
         case .none, .block, .mainQueue, .context: nil
-        case .idleWork: facts(idleCalls.last?.takeUnretainedValue(), "an idle queue")
+        case .idleWork: facts(frame.called.idleQueue?.takeUnretainedValue(), "an idle queue")
         case .source: facts(mode.sources.values.first { isIt($0.source) }?.source)
-        case .timer: facts(firing.map { $0.takeUnretainedValue() }.first(where: isIt))
+        case .timer: facts(frame.called.timer?.takeUnretainedValue())
         case .descriptor: facts(mode.descriptors.all.first(where: isIt))
         case .port: facts(mode.ports.all.first(where: isIt), "a port")
         case .entry, .beforeTimers, .beforeSources, .beforeWaiting, .afterWaiting, .exit:

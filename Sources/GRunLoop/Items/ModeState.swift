@@ -23,8 +23,11 @@ final class ModeState {
     /// a file that gets the number later has not had its turn. 0 is no watch.
     var lastWatch: UInt64 = 0
 
-    /// The timers and delayed performs by deadline. What is firing is in the mode but not in the heap.
+    /// The timers and delayed performs by deadline. A timer of the mode is either here or in `firing`.
     @exclusivity(unchecked) var heap = TimerHeap()
+    /// The timers of the mode whose closures are on a stack, perhaps on the stack of another loop's thread: a closure
+    /// can move its timer. The end of the loop finds them here.
+    @exclusivity(unchecked) var firing: [Unmanaged<GRunLoop.Timer>] = []
     /// How many timers and delayed performs are in the mode, those that are firing among them. It retains each timer.
     var timerCount = 0
 
@@ -65,6 +68,9 @@ final class ModeState {
     var hasItems: Bool {
         !sources.isEmpty || timerCount > 0 || !descriptors.isEmpty || !addedContexts.isEmpty || !ports.isEmpty
     }
+
+    /// Whether the mode holds no item at all, blocks apart.
+    var isEmpty: Bool { !hasItems && firing.isEmpty && observers.isEmpty && idleQueues.isEmpty }
 }
 
 /// The modes that an item is in; nearly all items are in one. They live as long as their loop, and are not retained.

@@ -135,7 +135,22 @@ extension GRunLoop.Timer: ModeItem {
 
     func leave(_ mode: ModeState, _ effects: inout Effects) { mode.remove(self) }
 
-    /// The timer begins to fire, or to move: a nested run does not see it.
+    /// The timer begins to fire: it stays in its modes, and a nested run does not see it.
+    func beginFiring() {
+        isFiring = true
+        forEachMode { mode in
+            mode.takeOut(self)
+            mode.noteFiring(self)
+        }
+    }
+
+    /// The timer has fired. It is still in no heap.
+    func stopFiring() {
+        isFiring = false
+        forEachMode { $0.noteFired(self) }
+    }
+
+    /// The timer begins to move.
     func leaveHeaps() { forEachMode { $0.takeOut(self) } }
 
     /// The timer has fired, or moved: it is behind those of the same deadline.
@@ -161,7 +176,7 @@ extension GRunLoop.Timer: ModeItem {
         isFirst(mode) || position(of: mode) != nil
     }
 
-    /// Its slot in the mode's heap. -1 while it is firing: it has left the heap but is still in the mode.
+    /// Its slot in the mode's heap. -1 while it is firing: then the mode's list of firing timers has it.
     func slot(in mode: ModeState) -> Int {
         Int(isFirst(mode) ? firstSlot : position(of: mode).flatMap { extras?.others[$0].slot } ?? -1)
     }
@@ -210,12 +225,13 @@ extension ModeState {
         timerCount += 1
         _ = Unmanaged.passRetained(timer)
         timer.note(self)
-        if !timer.isFiring { heap.insert(timer, in: self) }
+        if timer.isFiring { noteFiring(timer) } else { heap.insert(timer, in: self) }
     }
 
     func remove(_ timer: GRunLoop.Timer) {
         timerCount -= 1
         takeOut(timer)
+        if timer.isFiring { noteFired(timer) }
         timer.forget(self)
         Unmanaged.passUnretained(timer).release()
     }
@@ -223,6 +239,15 @@ extension ModeState {
     func takeOut(_ timer: GRunLoop.Timer) {
         let slot = timer.slot(in: self)
         if slot >= 0 { heap.remove(timer, from: slot, in: self) }
+    }
+
+    // Not inlined, because most timers are added and cancelled while they do not fire.
+
+    @inline(never) func noteFiring(_ timer: GRunLoop.Timer) { firing.append(.passUnretained(timer)) }
+
+    @inline(never) func noteFired(_ timer: GRunLoop.Timer) {
+        // The last one, unless another loop's thread calls it.
+        if firing.last === timer { firing.removeLast() } else { firing.removeAll { $0 === timer } }
     }
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tasks that await something from a loop.
+// The tasks, threads and senders that wait for something from a loop.
 
-/// Awaits something from a loop. Notified when the loop's thread ends, since nothing will come then.
+/// Waits for something from a loop. Notified when the loop's thread ends, since nothing will come then.
 protocol AsyncWaiter: AnyObject, Sendable {
     func loopHasEnded()
 }

@@ -47,12 +47,8 @@ public final class GRunLoop: @unchecked Sendable {
     /// The innermost frame. Not retained: its function owns it. A task that receives on the loop reads it without the
     /// lock, on the loop's thread.
     var innermost: Unmanaged<Frame>?
-    /// The timers whose closures are on the stack, outermost first. Their runs keep them.
-    @exclusivity(unchecked) var firing: [Unmanaged<Timer>] = []
-    /// The same of delayed performs.
+    /// The delayed performs whose closures are on the stack, outermost first.
     @exclusivity(unchecked) var performing: [Performing] = []
-    /// The idle queues whose closures are being called, the innermost last. Each is kept by its frame.
-    var idleCalls: [Unmanaged<IdleQueue>] = []
     @exclusivity(unchecked) var batch = DescriptorBatch()
     /// Kept across runs: else a program that runs the loop for one source at a time would serve the first kind only.
     var rotation = Rotation()
@@ -241,7 +237,9 @@ public final class GRunLoop: @unchecked Sendable {
         return lock.withLock { () -> Nanoseconds? in
             guard let mode = modes[name], mode.timerCount > 0 else { return nil }
             // A timer whose closure is running still counts, with its old date (item 142).
-            var dates = firingTimersLocked(in: mode).map { ($0.dates.deadline, $0.dates.requested) }
+            var dates = mode.firing.map {
+                $0._withUnsafeGuaranteedRef { ($0.dates.deadline, $0.dates.requested) }
+            }
             dates += performing.filter { $0.isIn(mode) }.map { ($0.due, $0.due) }
             switch mode.heap.first {
             case .timer(let timer): dates.append((timer.dates.deadline, timer.dates.requested))
@@ -250,11 +248,6 @@ public final class GRunLoop: @unchecked Sendable {
             }
             return dates.min { $0.0 < $1.0 }?.1
         }?.instant
-    }
-
-    /// With the lock held: the timers of the mode whose closures are on the stack; they have left its heap.
-    func firingTimersLocked(in mode: ModeState) -> [Timer] {
-        firing.map { $0.takeUnretainedValue() }.filter { $0.isIn(mode) }
     }
 }
 

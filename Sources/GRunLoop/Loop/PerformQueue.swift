@@ -4,9 +4,11 @@
 /// Guarded by the loop's lock.
 struct PerformQueue {
     /// One thing to perform, and who waits for it.
-    final class Request: Sendable {
+    final class Request: AsyncWaiter {
         private let body: @Sendable () -> Void
         private let done: Semaphore?
+        /// Whether a thread waits for the closure.
+        var isAwaited: Bool { done != nil }
 
         init(waits: Bool, _ body: @escaping @Sendable () -> Void) {
             self.body = body
@@ -18,8 +20,8 @@ struct PerformQueue {
             done?.signal()
         }
 
-        /// The loop has ended: a waiting thread is released.
-        func abandon() {
+        /// The loop has ended, perhaps in the closure: a waiting thread is released.
+        func loopHasEnded() {
             done?.signal()
         }
 

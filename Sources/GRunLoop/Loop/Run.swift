@@ -82,6 +82,7 @@ final class Frame {
     @exclusivity(unchecked) var takenBlocks: BlockQueue?
     @exclusivity(unchecked) var contexts = AcquiredContexts()
     @exclusivity(unchecked) var kept = Kept()
+    @exclusivity(unchecked) var called = Called()
     /// The last callout that has begun in it while the loop was inspected: a ``CalloutMark``.
     let callout = Atomic<UInt>(0)
 

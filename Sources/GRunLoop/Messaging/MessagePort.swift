@@ -77,7 +77,7 @@ extension GRunLoop {
         public convenience init(
             replying name: String?, handler: @escaping @Sendable (Message) -> MessageData?
         ) throws(MessagePortError) {
-            try self.init(name) { Self.reply($0, handler($0)) }
+            try self.init(name) { Self.reply(to: $0, by: handler) }
         }
 
         init(
@@ -105,7 +105,13 @@ extension GRunLoop {
             lock.withLock { state.handler = handler }
         }
 
-        static func reply(_ message: Message, _ data: MessageData?) {
+        /// Calls the handler, and sends the data that it returns. If the handler ends the thread, the sender is told that
+        /// there is no reply.
+        static func reply(to message: Message, by handler: (Message) -> MessageData?) {
+            let frame = ThreadLoops.peek?.frame
+            frame?.called.waiter = message.reply
+            let data = handler(message)
+            frame?.called.waiter = nil
             guard let reply = message.reply else { return }
             do throws(MessageRequestError) { try reply.send(data ?? []) } catch {
                 Log.warning("a message port's reply was not sent: \(error)")

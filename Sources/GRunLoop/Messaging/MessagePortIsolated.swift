@@ -47,7 +47,7 @@ extension GRunLoop.MessagePort {
         replying name: String?, isolation: isolated any Actor,
         handler: @escaping (Message) -> GRunLoop.MessageData?
     ) throws(GRunLoop.MessagePortError) {
-        let replying: (Message) -> Void = { Self.reply($0, handler($0)) }
+        let replying: (Message) -> Void = { Self.reply(to: $0, by: handler) }
         let confined = Confined(.descriptor { source, _ in Self.perform(source, replying) }, of: isolation)
         try self.init(name, confined: confined, confined.descriptorHandler)
     }
@@ -63,7 +63,7 @@ extension GRunLoop.MessagePort {
         handler: @escaping @MainActor (Message) -> GRunLoop.MessageData?
     ) throws(GRunLoop.MessagePortError) {
         let call = unsafeBitCast(handler, to: ((Message) -> GRunLoop.MessageData?).self)
-        let replying: (Message) -> Void = { Self.reply($0, call($0)) }
+        let replying: (Message) -> Void = { Self.reply(to: $0, by: call) }
         let confined = Confined(onMainActor: .descriptor { source, _ in Self.perform(source, replying) })
         try self.init(name, confined: confined, confined.descriptorHandler)
     }

@@ -51,8 +51,11 @@ extension GRunLoop.MessagePort {
             conversation = packet.conversation
         }
 
-        deinit {
-            guard !Fork.isChild, !isSent.load(ordering: .relaxed),
+        deinit { decline() }
+
+        /// Tells the sender that there is no reply, unless a reply was sent.
+        private func decline() {
+            guard !Fork.isChild, !isSent.exchange(true, ordering: .relaxed),
                 let packet = try? OutgoingPacket(.unanswered, id: id, conversation: conversation, [], [])
             else { return }
             _ = connection.reply(packet)
@@ -88,4 +91,9 @@ extension GRunLoop.MessagePort {
             return false
         }
     }
+}
+
+extension GRunLoop.MessagePort.Reply: AsyncWaiter {
+    /// The handler has ended its thread before it returned the reply.
+    func loopHasEnded() { decline() }
 }

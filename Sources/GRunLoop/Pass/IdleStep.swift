@@ -25,13 +25,12 @@ extension GRunLoop {
         var current = turn ?? IdleTurn(of: queue, at: time)
         var work = queue.takeLocked()
         let mayGoOn = current.noteCall()
-        idleCalls.append(.passUnretained(queue))
+        frame.called.idleQueue = .passUnretained(queue)
         unlock(toCall: .passUnretained(queue), in: frame)
         callOutToIdleWork(&work, of: self)
         queue.endCall()
         lock.lock()
-        // Nothing, if the thread has ended meanwhile.
-        _ = idleCalls.popLast()
+        frame.called.idleQueue = nil
         turn = mayGoOn && !current.isOver(at: time) ? current : nil
         return turn != nil
     }

@@ -16,10 +16,11 @@ extension GRunLoop {
     /// 150).
     @inline(never) private func callObserversLocked(_ activity: Activity, _ mode: ModeState) {
         let called = mode.observers.filter { $0.activities.contains(activity) && $0.canBeCalledLocked }
+        let frame = self.frame
         if !called.isEmpty {
             frame?.kept.keep(all: called)
             lock.unlock()
-            for observer in called { observer.deliver(activity, in: mode, of: self) }
+            for observer in called { observer.deliver(activity, in: frame, of: self) }
             lock.lock()
         }
         // A host looks again first, at what is ready of its own.
@@ -31,7 +32,7 @@ extension GRunLoop {
 
 extension GRunLoop.Observer {
     /// Without a lock: calls the closure unless the observer was invalidated since it was collected.
-    func deliver(_ activity: GRunLoop.Activity, in mode: ModeState, of loop: GRunLoop) {
+    func deliver(_ activity: GRunLoop.Activity, in frame: Frame?, of loop: GRunLoop) {
         var body = guardian.withLock { () -> (@Sendable (GRunLoop.Observer, GRunLoop.Activity) -> Void)? in
             // Firing: since it was collected it was moved to another loop, whose thread is calling it.
             guard canBeCalledLocked else { return nil }
@@ -39,7 +40,14 @@ extension GRunLoop.Observer {
             return handler
         }
         guard body != nil else { return }
+        frame?.called.observer = .passUnretained(self)
         callOutToObserver(&body, self, activity, of: loop)
+        endCall()
+        frame?.called.observer = nil
+    }
+
+    /// Without a lock: the closure has returned, or has ended its thread.
+    func endCall() {
         if !repeats { invalidate() }
         guardian.withLock { firing = false }
     }

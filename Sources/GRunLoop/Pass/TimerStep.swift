@@ -62,24 +62,22 @@ extension GRunLoop.Timer {
     /// With the lock held before and after: calls the closure without it, and computes the next date.
     func fireLocked(of loop: GRunLoop, in frame: Frame) {
         var body = handler?.body
-        isFiring = true
         let due = dates.deadline
         let isOneShot = dates.period == 0
-        leaveHeaps()
-        loop.firing.append(.passUnretained(self))
+        beginFiring()
+        frame.called.timer = .passUnretained(self)
+        frame.called.due = due
         loop.unlock(toCall: .passUnretained(self), in: frame)
 
         callOutToTimer(&body, self, of: loop)
 
         loop.lock.lock()
-        // Always the last one, unless the thread has ended meanwhile.
-        if loop.firing.last === self { loop.firing.removeLast() }
+        frame.called.timer = nil
         guard guardian.isBound(to: loop.lock) else {
             // Its own closure took it out of the loop, and may have added it to another one: our lock does not
             // guard it any more.
             loop.lock.unlock()
-            if isOneShot { invalidate() }
-            guardian.withLock { endFiringLocked(due) }?.send()
+            endFiring(due)
             return loop.lock.lock()
         }
         if isOneShot {
@@ -93,20 +91,22 @@ extension GRunLoop.Timer {
     /// Ends a timer that fires once. Releases the lock. A function of its own, so that what is taken out of the
     /// timer is released before the caller locks again.
     private func endOneShot(holding lock: Lock) {
-        isFiring = false
+        stopFiring()
         invalidate(holding: lock)
     }
 
     var isPerform: Bool { guardian.withLock { isPerformLocked } }
 
-    /// Its closure has ended the thread, and never returns.
-    func endFiring() {
+    /// Without a lock: the closure has returned, or has ended its thread. The timer is in any loop, or in none.
+    ///
+    /// - Parameter due: the date that it has fired for.
+    func endFiring(_ due: Nanoseconds) {
         if guardian.withLock({ dates.period == 0 }) { invalidate() }
-        guardian.withLock { endFiringLocked(dates.deadline) }?.send()
+        guardian.withLock { endFiringLocked(due) }?.send()
     }
 
     private func endFiringLocked(_ due: Nanoseconds) -> Kick? {
-        isFiring = false
+        stopFiring()
         guard isValidLocked else { return nil }
         if dates.deadline <= due { dates.advance(from: due, at: nowLocked) }
         return guardian.loop.flatMap { returnToHeaps(of: $0) }

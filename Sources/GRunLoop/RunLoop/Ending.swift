@@ -43,10 +43,8 @@ extension GRunLoop: ThreadOwned {
         remains.home?.close()
         remains.home = nil
         for descriptor in remains.descriptors { close(descriptor) }
-        for request in remains.performs { request.abandon() }
-        // A closure that ended the thread never returns: without this its item would wait for it in any other loop.
-        for queue in remains.idleCalls { queue.endCall() }
-        for timer in remains.fired { timer.endFiring() }
+        for request in remains.performs { request.loopHasEnded() }
+        for frame in remains.frames { frame.called.end() }
     }
 
     /// Calls all handlers, and those that they add, on the ending thread.
@@ -68,8 +66,6 @@ extension GRunLoop: ThreadOwned {
         var blocks: [BlockQueue.Entry] = []
         var contexts: [ServedContext] = []
         var items: [Item] = []
-        var idleCalls: [IdleQueue] = []
-        var fired: [Timer] = []
         var home: ServedContext?
         /// Innermost first.
         var frames: [Frame] = []
@@ -81,12 +77,8 @@ extension GRunLoop: ThreadOwned {
     private func takeRemainsLocked() -> Remains {
         var remains = Remains()
         remains.performs = performs.close()
-        remains.fired = firing.map { $0.takeUnretainedValue() }
-        firing = []
+        for call in performing { call.leave() }
         performing = []
-        for timer in remains.fired { removeEverywhereLocked(timer) }
-        remains.idleCalls = idleCalls.map { $0.takeUnretainedValue() }
-        idleCalls = []
         for mode in modes.values { emptyLocked(mode, into: &remains) }
         remains.blocks += commonBlocks.removeAll()
         remains.items = commonItems.removeAll()
@@ -102,6 +94,7 @@ extension GRunLoop: ThreadOwned {
             case .context: break
             }
         }
+        assert(modes.values.allSatisfy(\.isEmpty), "GRunLoop: an item has outlived its loop")
         // A callout that ended the thread left runs on the stack, and their frames are never returned to: their
         // references are released here.
         while let frame = innermost?.takeRetainedValue() {
@@ -125,7 +118,8 @@ extension GRunLoop: ThreadOwned {
 
     private func emptyLocked(_ mode: ModeState, into remains: inout Remains) {
         remains.sources += mode.sources.values.compactMap { leaveLocked($0.source, mode) }
-        let (members, observers, descriptors) = (mode.heap.all, mode.observers, mode.descriptors.all)
+        let members = mode.heap.all + mode.firing.map { .timer($0.takeUnretainedValue()) }
+        let (observers, descriptors) = (mode.observers, mode.descriptors.all)
         let (idleQueues, ports) = (mode.idleQueues.all, mode.ports.all)
         for member in members {
             switch member {
@@ -146,6 +140,17 @@ extension GRunLoop: ThreadOwned {
         if let own = mode.ownContext { remains.contexts.append(own) }
         mode.ownContext = nil
         mode.contextsVersion += 1
+    }
+}
+
+extension Called {
+    /// The closure has ended the thread. Otherwise no other loop would call the item, and a caller that waits for the
+    /// result would wait forever.
+    fileprivate func end() {
+        timer?._withUnsafeGuaranteedRef { $0.endFiring(due) }
+        idleQueue?._withUnsafeGuaranteedRef { $0.endCall() }
+        observer?._withUnsafeGuaranteedRef { $0.endCall() }
+        waiter?.loopHasEnded()
     }
 }
 

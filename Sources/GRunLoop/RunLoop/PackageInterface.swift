@@ -303,7 +303,7 @@ extension GRunLoop.MessagePort {
         replying name: String?,
         portHandler handler: @escaping @Sendable (GRunLoop.MessagePort, Message) -> GRunLoop.MessageData?
     ) throws(GRunLoop.MessagePortError) {
-        try self.init(name, portHandler: { port, message in Self.reply(message, handler(port, message)) })
+        try self.init(name, portHandler: { port, message in Self.reply(to: message) { handler(port, $0) } })
     }
 
     private final class Place: @unchecked Sendable {

@@ -79,7 +79,11 @@ extension GRunLoop {
 
     /// A function of its own, so that what a closure has captured is released before the next one is called.
     private func performNext(_ names: Set<Mode>) {
-        lock.withLock { performs.take(for: names) }?.perform()
+        guard let request = lock.withLock({ performs.take(for: names) }) else { return }
+        guard request.isAwaited, let frame else { return request.perform() }
+        frame.called.waiter = request
+        request.perform()
+        frame.called.waiter = nil
     }
 
     // MARK: Later
