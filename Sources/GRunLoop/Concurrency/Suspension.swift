@@ -42,9 +42,12 @@ actor Suspension<Value: Sendable>: SerialExecutor {
 
     nonisolated var unownedExecutor: UnownedSerialExecutor { asUnownedSerialExecutor() }
 
+    /// The value, if the task has been resumed already.
+    nonisolated var known: Value? { lock.withLock { result } }
+
     /// Waits for the value. To be called once.
     func value() -> Value {
-        guard let result = lock.withLock({ result }) else { Log.fatal("a task was resumed without a value") }
+        guard let result = known else { Log.fatal("a task was resumed without a value") }
         return result
     }
 

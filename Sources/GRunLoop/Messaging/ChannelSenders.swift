@@ -82,15 +82,19 @@ extension ChannelCore {
     /// Waits for room for the element at `element`, which is moved out if the channel takes it. A task that is
     /// cancelled does not wait.
     nonisolated(nonsending) func wait(toSend element: UnsafeMutableRawPointer) async -> GRunLoop.SendResult {
-        await wait(ChannelSender(element), isolation: #isolation)
+        let (sender, suspension) = (ChannelSender(element), Suspension<GRunLoop.SendResult>())
+        enqueue(sender, .task(suspension))
+        // There may be room already. Then the task goes on in the same job.
+        if let result = suspension.known { return result }
+        return await wait(for: suspension, of: sender, isolation: #isolation)
     }
 
-    private func wait(_ sender: ChannelSender, isolation: isolated (any Actor)?) async -> GRunLoop.SendResult {
-        let suspension = Suspension<GRunLoop.SendResult>()
-        return await withTaskCancellationHandler {
+    private func wait(
+        for suspension: Suspension<GRunLoop.SendResult>, of sender: ChannelSender, isolation: isolated (any Actor)?
+    ) async -> GRunLoop.SendResult {
+        await withTaskCancellationHandler {
             // Captured, so that the closure stays on the caller's executor.
             _ = isolation
-            enqueue(sender, .task(suspension))
             return await suspension.value()
         } onCancel: {
             cancel(sender)
