@@ -91,16 +91,9 @@ private func succeeds(_ place: ErrorPlace?, _ body: () throws -> Void) -> Bool {
     return false
 }
 
-/// What grun_loop_cancel_performs() finds by its function and data.
-private final class PerformClosure: Closure<GRunFunc>, @unchecked Sendable {
-    func isNamed(by function: GRunFunc?, _ data: gpointer?) -> Bool {
-        data == self.data && (function == nil || address(function) == address(self.function))
-    }
-
-    private func address(_ function: GRunFunc?) -> UnsafeRawPointer? {
-        unsafeBitCast(function, to: UnsafeRawPointer?.self)
-    }
-}
+// grun_loop_cancel_performs() finds them by their data and function.
+private func address(_ data: gpointer?) -> UInt { UInt(bitPattern: data) }
+private func address(_ function: GRunFunc) -> UInt { UInt(bitPattern: unsafeBitCast(function, to: Int.self)) }
 
 @c @implementation
 public func grun_loop_perform_after(
@@ -111,8 +104,8 @@ public func grun_loop_perform_after(
         guard let loop = call.loop(loop), let delay = call.seconds(seconds), let mode = call.mode(mode),
             let function = call.function(function)
         else { return }
-        let closure = PerformClosure(function, data, notify)
-        loop.perform(after: delay, inModes: [mode], target: closure) { closure.call() }
+        let closure = Closure(function, data, notify)
+        loop.perform(after: delay, inModes: [mode], data: address(data), function: address(function)) { closure.call() }
     }
 }
 
@@ -122,8 +115,10 @@ public func grun_loop_perform_with_order(
     _ notify: GDestroyNotify?
 ) {
     Call.of(loop, { $0.modes(mode) }, function, otherwise: ()) { loop, modes, function in
-        let closure = PerformClosure(function, data, notify)
-        loop.perform(order: Int(order), inModes: modes, target: closure) { closure.call() }
+        let closure = Closure(function, data, notify)
+        loop.perform(order: Int(order), inModes: modes, data: address(data), function: address(function)) {
+            closure.call()
+        }
     }
 }
 
@@ -131,6 +126,6 @@ public func grun_loop_perform_with_order(
 public func grun_loop_cancel_performs(_ loop: OpaquePointer?, _ function: GRunFunc?, _ data: gpointer?) {
     Call.of { call in
         guard let loop = call.loop(loop), call.isOwnThread(loop) else { return }
-        loop.cancelPerforms { ($0 as? PerformClosure)?.isNamed(by: function, data) ?? false }
+        loop.cancelPerforms(data: address(data), function: function.map(address))
     }
 }

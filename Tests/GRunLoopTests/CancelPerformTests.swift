@@ -55,6 +55,50 @@ import Testing
         }
     }
 
+    /// Keys of one hash.
+    private struct Key: Hashable {
+        let number: Int
+        func hash(into hasher: inout Hasher) { hasher.combine(0) }
+    }
+
+    @Test("item 227: a key cancels what has an equal key, and not what has only the same hash")
+    func keysOfOneHash() async throws {
+        try await onFreshThread { loop in
+            let trace = Recorder()
+            let (target, other) = (Witness {}, Witness {})
+            for number in 0..<3 {
+                loop.perform(after: .zero, target: target, key: Key(number: number)) { trace("\(number)") }
+                loop.perform(order: 0, inModes: [.default], target: target, key: Key(number: number)) {
+                    trace("ordered \(number)")
+                }
+            }
+            loop.perform(after: .zero, target: other, key: Key(number: 1)) { trace("other") }
+            loop.cancelPerforms(target: target, key: Key(number: 1))
+            loop.run(for: .zero)
+            #expect(trace.take() == ["ordered 0", "ordered 2", "0", "2", "other"])
+        }
+    }
+
+    @Test("item 227: of many performs of one target each key cancels its own, in the order of addition")
+    func manyOfOneTarget() async throws {
+        try await onFreshThread { loop in
+            let trace = Recorder()
+            let target = Witness {}
+            for number in 0..<100 {
+                let captured = Witness { trace("\(number)") }
+                loop.perform(after: .seconds(60), target: target, key: number % 50) {
+                    withExtendedLifetime(captured) {}
+                }
+            }
+            for key in (0..<50).reversed() where key % 10 != 0 {
+                loop.cancelPerforms(target: target, key: key)
+                #expect(trace.take() == ["\(key)", "\(key + 50)"])
+            }
+            loop.cancelPerforms(target: target)
+            #expect(trace.take() == stride(from: 0, to: 100, by: 10).map { "\($0)" })
+        }
+    }
+
     @Test("its target is let go at once, and so is what it has captured; cancelling by target leaves no name")
     func target() async throws {
         try await onFreshThread { loop in

@@ -1,65 +1,126 @@
 // SPDX-License-Identifier: Apache-2.0
 // The delayed performs that have a target, and the ordered performs, each of which ends its source.
 
-/// Own thread only.
+/// Own thread only. To cancel costs the same beside any number of other performs.
+///
+/// Keys are the program's: to compare or to hash one runs its code. So a key is hashed before it comes here. Which
+/// performs may have an equal key is known by the hash, and the caller compares those, one after the other.
 struct Cancellables {
-    enum Tag: Hashable {
-        /// It has a name already.
-        case delayed(GRunLoop.DelayedPerform)
-        case ordered(UInt64)
+    /// The number of an addition, from 1.
+    typealias Number = UInt64
+
+    /// What performs are cancelled by.
+    enum Target: Hashable {
+        case object(ObjectIdentifier)
+        /// The user data of a function of C.
+        case data(UInt)
+    }
+
+    /// A target, and perhaps a key with its hash.
+    struct Name {
+        let target: Target
+        let key: AnyHashable?
+        fileprivate let keyHash: Int
+
+        /// Calls the program's code.
+        init(_ target: Target, key: AnyHashable?) {
+            self.target = target
+            self.key = key
+            keyHash = key?.hashValue ?? 0
+        }
+
+        /// Whether what has the name is meant by another name, which without a key means all of its target. Calls the
+        /// program's code.
+        func isMeant(by wanted: Name) -> Bool { wanted.key == nil || wanted.key == key }
+
+        fileprivate var ofTarget: Line.Name { Line.Name(target: target, keyHash: nil) }
+        fileprivate var ofKey: Line.Name { Line.Name(target: target, keyHash: keyHash) }
     }
 
     /// The target's deinit may call back into the loop: a removed entry is released after the access to the others.
     struct Entry {
-        /// Alive as long as its holder is.
-        let target: Unmanaged<AnyObject>?
-        /// The target itself; its closure's if it belongs to an actor, which lets both go.
+        /// Nil: it cannot be cancelled.
+        let name: Name?
+        /// Keeps the target: it is the target itself, or the target's closure if that belongs to an actor.
         let holder: (any AnyObject & Sendable)?
-        let key: AnyHashable?
+        /// Of a delayed one.
+        let perform: GRunLoop.DelayedPerform?
         /// Of an ordered one.
         fileprivate(set) var source: GRunLoop.Source?
-        /// The order of addition.
-        fileprivate let number: UInt64
+    }
 
-        init(_ number: UInt64, _ target: AnyObject?, heldBy holder: (any AnyObject & Sendable)?, _ key: AnyHashable?) {
-            self.number = number
-            self.target = target.map(Unmanaged.passUnretained)
-            self.holder = holder
-            self.key = key
+    /// The performs of one target, or those of one target whose keys have one hash.
+    fileprivate struct Line {
+        struct Name: Hashable {
+            let target: Target
+            /// Nil: those of every key.
+            let keyHash: Int?
+        }
+
+        /// In the order of addition. The numbers of removed performs are still there.
+        var numbers: [Number]
+        var removed = 0
+    }
+
+    private var entries: [Number: Entry] = [:]
+    private var delayed: [GRunLoop.DelayedPerform: Number] = [:]
+    private var lines: [Line.Name: Line] = [:]
+    private var additions: Number = 0
+
+    var isEmpty: Bool { entries.isEmpty }
+
+    mutating func add(
+        _ perform: GRunLoop.DelayedPerform, _ name: Name, heldBy holder: (any AnyObject & Sendable)?
+    ) {
+        delayed[perform] = add(Entry(name: name, holder: holder, perform: perform, source: nil))
+    }
+
+    /// Returns the number of an ordered one, whose source is not made yet.
+    mutating func add(_ name: Name?, heldBy holder: (any AnyObject & Sendable)?) -> Number {
+        add(Entry(name: name, holder: holder, perform: nil, source: nil))
+    }
+
+    private mutating func add(_ entry: Entry) -> Number {
+        additions += 1
+        entries[additions] = entry
+        for name in Self.lineNames(of: entry) { lines[name, default: Line(numbers: [])].numbers.append(additions) }
+        return additions
+    }
+
+    mutating func setSource(_ source: GRunLoop.Source, of number: Number) {
+        entries[number]?.source = source
+    }
+
+    /// Those that a name may mean, in the order of addition. They may be removed meanwhile.
+    func candidates(for wanted: Name) -> [(number: Number, name: Name)] {
+        let line = lines[wanted.key == nil ? wanted.ofTarget : wanted.ofKey]
+        return (line?.numbers ?? []).compactMap { number in
+            entries[number].flatMap { $0.name }.map { (number, $0) }
         }
     }
 
-    private var entries: [Tag: Entry] = [:]
-    private var additions: UInt64 = 0
+    mutating func remove(_ perform: GRunLoop.DelayedPerform) -> Entry? { delayed[perform].flatMap { remove($0) } }
 
-    var isEmpty: Bool { entries.isEmpty }
-    var inOrderOfAddition: [(tag: Tag, entry: Entry)] {
-        entries.sorted { $0.value.number < $1.value.number }.map { ($0.key, $0.value) }
+    mutating func remove(_ number: Number) -> Entry? {
+        guard let entry = entries.removeValue(forKey: number) else { return nil }
+        if let perform = entry.perform { delayed[perform] = nil }
+        for name in Self.lineNames(of: entry) { noteRemoval(from: name) }
+        return entry
     }
 
-    mutating func add(
-        _ perform: GRunLoop.DelayedPerform, target: AnyObject, heldBy holder: (any AnyObject & Sendable)?,
-        key: (any Hashable & Sendable)?
-    ) {
-        additions += 1
-        entries[.delayed(perform)] = Entry(additions, target, heldBy: holder, key.map { AnyHashable($0) })
+    private static func lineNames(of entry: Entry) -> [Line.Name] {
+        guard let name = entry.name else { return [] }
+        return name.key == nil ? [name.ofTarget] : [name.ofTarget, name.ofKey]
     }
 
-    /// The tag of an ordered one, whose source is not made yet.
-    mutating func add(
-        target: AnyObject?, heldBy holder: (any AnyObject & Sendable)?, key: (any Hashable & Sendable)?
-    ) -> Tag {
-        additions += 1
-        let tag = Tag.ordered(additions)
-        entries[tag] = Entry(additions, target, heldBy: holder, key.map { AnyHashable($0) })
-        return tag
-    }
-
-    mutating func setSource(_ source: GRunLoop.Source, of tag: Tag) {
-        entries[tag]?.source = source
-    }
-
-    mutating func remove(_ tag: Tag) -> Entry? {
-        entries.removeValue(forKey: tag)
+    private mutating func noteRemoval(from name: Line.Name) {
+        guard var line = lines.removeValue(forKey: name) else { return }
+        line.removed += 1
+        // Not at each removal: to cancel all performs of a target would take the square of their number.
+        if line.removed * 2 > line.numbers.count {
+            line.numbers.removeAll { entries[$0] == nil }
+            line.removed = 0
+        }
+        if !line.numbers.isEmpty { lines[name] = line }
     }
 }

@@ -29,7 +29,7 @@ extension GRunLoop {
     /// Without the lock: calls the closure of a delayed perform, which cannot be cancelled any more. Its target goes
     /// after it.
     func callDelayed(_ perform: DelayedPerform, _ call: () -> Void) {
-        let entry = cancellables.isEmpty ? nil : cancellables.remove(.delayed(perform))
+        let entry = cancellables.isEmpty ? nil : cancellables.remove(perform)
         call()
         withExtendedLifetime(entry) {}
     }

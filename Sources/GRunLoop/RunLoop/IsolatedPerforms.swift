@@ -16,7 +16,7 @@ extension GRunLoop {
     ) -> DelayedPerform {
         let confined = Confined(.block { withExtendedLifetime(target, body) }, of: isolation)
         if !Fork.isChild { confined.home.require(self, for: "perform") }
-        return perform(after: delay, names, target, heldBy: confined, key, confined.block)
+        return perform(after: delay, names, cancelledBy: .init(target, key), heldBy: confined, confined.block)
     }
 
     /// The same as ``perform(after:inModes:target:key:_:)`` of the main loop, with a closure that belongs to the main
@@ -47,7 +47,7 @@ extension GRunLoop {
     ) {
         let confined = Confined(.block { withExtendedLifetime(target, body) }, of: isolation)
         if !Fork.isChild { confined.home.require(self, for: "perform") }
-        perform(order: order, names, target, heldBy: confined, key, confined.block)
+        perform(order: order, names, cancelledBy: .init(target, key), heldBy: confined, confined.block)
     }
 
     /// The same as ``perform(order:inModes:target:key:_:)`` of the main loop, with a closure that belongs to the main

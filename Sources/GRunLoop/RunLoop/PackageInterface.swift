@@ -127,9 +127,25 @@ extension GRunLoop {
         try Timeline.ofProcess.write(to: OutputFile(path))
     }
 
-    /// ``cancelPerforms(target:key:)`` of those whose target is one of these. The loop's own thread.
-    package func cancelPerforms(whereTarget isWanted: (AnyObject) -> Bool) {
-        takeBack { $0.target.map { isWanted($0.takeUnretainedValue()) } ?? false }
+    /// ``perform(after:inModes:target:key:_:)`` whose target is the user data of a function of C, and whose key is the
+    /// address of that function.
+    package func perform(
+        after delay: Duration, inModes names: [Mode], data: UInt, function: UInt, _ body: @escaping @Sendable () -> Void
+    ) {
+        _ = perform(
+            after: delay, names, cancelledBy: Cancellables.Name(.data(data), key: function), heldBy: nil, body)
+    }
+
+    /// The same of ``perform(order:inModes:target:key:_:)``.
+    package func perform(
+        order: Int, inModes names: [Mode], data: UInt, function: UInt, _ body: @escaping @Sendable () -> Void
+    ) {
+        perform(order: order, names, cancelledBy: Cancellables.Name(.data(data), key: function), heldBy: nil, body)
+    }
+
+    /// The same of ``cancelPerforms(target:key:)``. The loop's own thread.
+    package func cancelPerforms(data: UInt, function: UInt?) {
+        takeBack(Cancellables.Name(.data(data), key: function.map { AnyHashable($0) }))
     }
 
     /// What records the loop; nil while nothing does. The loop's own thread.

@@ -109,7 +109,7 @@ extension GRunLoop {
         after delay: Duration, inModes names: [Mode] = [.default], target: (any AnyObject & Sendable)? = nil,
         key: (any Hashable & Sendable)? = nil, _ body: @escaping @Sendable () -> Void
     ) -> DelayedPerform {
-        perform(after: delay, names, target, heldBy: target, key, body)
+        perform(after: delay, names, cancelledBy: .init(target, key), heldBy: target, body)
     }
 
     /// Has the closure performed once, after a delay, in the default mode: the quickest way to have something done
@@ -131,12 +131,14 @@ extension GRunLoop {
     }
 
     func perform(
-        after delay: Duration, _ names: [Mode], _ target: AnyObject?, heldBy holder: (any AnyObject & Sendable)?,
-        _ key: (any Hashable & Sendable)?, _ body: @escaping @Sendable () -> Void
+        after delay: Duration, _ names: [Mode], cancelledBy name: @autoclosure () -> Cancellables.Name?,
+        heldBy holder: (any AnyObject & Sendable)?, _ body: @escaping @Sendable () -> Void
     ) -> DelayedPerform {
         guard canPerformLater() else { return .none }
+        // First: it calls the program's code.
+        let name = name()
         let perform = addPerform(at: time.addingSaturating(Nanoseconds(ahead: delay)), inModes: names, body)
-        if let target, perform != .none { cancellables.add(perform, target: target, heldBy: holder, key: key) }
+        if perform != .none, let name { cancellables.add(perform, name, heldBy: holder) }
         return perform
     }
 
@@ -160,7 +162,7 @@ extension GRunLoop {
     }
 
     @inline(never) private func letGoOfTarget(of perform: DelayedPerform) {
-        _ = cancellables.remove(.delayed(perform))
+        _ = cancellables.remove(perform)
     }
 
     /// Has the closure performed once, at the start of the next pass in one of the modes. It does not wake the loop.
@@ -180,23 +182,25 @@ extension GRunLoop {
         order: Int, inModes names: [Mode], target: (any AnyObject & Sendable)? = nil,
         key: (any Hashable & Sendable)? = nil, _ body: @escaping @Sendable () -> Void
     ) {
-        perform(order: order, names, target, heldBy: target, key, body)
+        perform(order: order, names, cancelledBy: .init(target, key), heldBy: target, body)
     }
 
     func perform(
-        order: Int, _ names: [Mode], _ target: AnyObject?, heldBy holder: (any AnyObject & Sendable)?,
-        _ key: (any Hashable & Sendable)?, _ body: @escaping @Sendable () -> Void
+        order: Int, _ names: [Mode], cancelledBy name: @autoclosure () -> Cancellables.Name?,
+        heldBy holder: (any AnyObject & Sendable)?, _ body: @escaping @Sendable () -> Void
     ) {
         guard !Fork.refuses("perform(order:)"), requireOwnThread("perform(order:)"), !names.isEmpty, !isDead else {
             return
         }
-        let tag = cancellables.add(target: target, heldBy: holder, key: key)
+        // First: it calls the program's code.
+        let name = name()
+        let number = cancellables.add(name, heldBy: holder)
         let source = Source(order: order) { [unowned self] in
-            let entry = cancellables.remove(tag)
+            let entry = cancellables.remove(number)
             entry?.source?.invalidate()
             body()
         }
-        cancellables.setSource(source, of: tag)
+        cancellables.setSource(source, of: number)
         for name in Set(names) { add(source, forMode: name) }
         source.signal()
     }
@@ -212,18 +216,25 @@ extension GRunLoop {
     /// `cancelPreviousPerformRequests(withTarget:selector:object:)` and `RunLoop.cancelPerformSelectors(withTarget:)`.
     public func cancelPerforms(target: AnyObject, key: (any Hashable & Sendable)? = nil) {
         guard !Fork.refuses("cancelPerforms"), requireOwnThread("cancelPerforms") else { return }
-        let wanted = key.map { AnyHashable($0) }
-        takeBack { $0.target === target && (wanted == nil || $0.key == wanted) }
+        if let wanted = Cancellables.Name(target, key) { takeBack(wanted) }
     }
 
-    /// Cancels the wanted ones, in the order in which they were added.
-    func takeBack(where isWanted: (Cancellables.Entry) -> Bool) {
+    /// Cancels those that the name means, in the order in which they were added.
+    func takeBack(_ wanted: Cancellables.Name) {
         // Of a copy: comparing keys calls the user's code, which may add and cancel others.
-        for (tag, entry) in cancellables.inOrderOfAddition where isWanted(entry) {
-            guard let removed = cancellables.remove(tag) else { continue }
+        for (number, name) in cancellables.candidates(for: wanted) where name.isMeant(by: wanted) {
+            guard let removed = cancellables.remove(number) else { continue }
             removed.source?.invalidate()
-            if case .delayed(let perform) = tag { removePerform(perform) }
+            if let perform = removed.perform { removePerform(perform) }
         }
+    }
+}
+
+extension Cancellables.Name {
+    /// Nil without a target. Calls the program's code.
+    init?(_ target: AnyObject?, _ key: (any Hashable & Sendable)?) {
+        guard let target else { return nil }
+        self.init(.object(ObjectIdentifier(target)), key: key.map { AnyHashable($0) })
     }
 }
 
