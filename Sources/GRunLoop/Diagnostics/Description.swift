@@ -24,7 +24,7 @@ extension GRunLoop: CustomStringConvertible {
                     sources: mode.sources.values.map(\.source), descriptors: mode.descriptors.all,
                     // An array of its own: with shared storage, nothing orders the release of this copy before the next
                     // change (Swift's runtime checks the reference count alone).
-                    observers: mode.observers.map { $0 }, idleQueues: mode.idleQueues.all, ports: mode.ports.all,
+                    observers: mode.observers.all, idleQueues: mode.idleQueues.all, ports: mode.ports.all,
                     timers: mode.heap.due(by: .never) + mode.firing.map { .timer($0.takeUnretainedValue()) },
                     performing: performing.filter { $0.isIn(mode) }.map(\.due),
                     blocks: mode.blocks.live, softDeadline: mode.heap.earliest, hardDeadline: mode.heap.wakeUpTime()))

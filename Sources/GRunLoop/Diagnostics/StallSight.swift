@@ -98,7 +98,7 @@ extension GRunLoop {
         case .descriptor: facts(mode.descriptors.all.first(where: isIt))
         case .port: facts(mode.ports.all.first(where: isIt), "a port")
         case .entry, .beforeTimers, .beforeSources, .beforeWaiting, .afterWaiting, .exit:
-            facts(mode.observers.first(where: isIt))
+            facts(mode.observers.all.first(where: isIt))
         }
     }
 }

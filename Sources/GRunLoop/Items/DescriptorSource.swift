@@ -106,7 +106,7 @@ extension GRunLoop {
 
         /// Guards the flags and what follows.
         let guardian = Guardian()
-        private var places = Places()
+        private var places = Places<Unmanaged<ModeState>>()
         let handler: @Sendable (DescriptorSource, Conditions) -> Void
         /// What the handler holds, if that belongs to an actor.
         let confined: Confined?
@@ -150,7 +150,11 @@ extension GRunLoop {
         private func changeLocked(to bits: UInt8, _ effects: inout Effects) {
             let former = conditionsLocked
             conditionBits = bits
-            places.forEach { if $0.descriptors.noteChange(of: self, from: former) { effects.closed = descriptor } }
+            places.forEach {
+                $0._withUnsafeGuaranteedRef {
+                    if $0.descriptors.noteChange(of: self, from: former) { effects.closed = descriptor }
+                }
+            }
         }
 
         /// False from the call of ``invalidate()`` on.
@@ -196,7 +200,7 @@ extension GRunLoop.DescriptorSource: ModeItem {
     func join(_ mode: ModeState, of loop: GRunLoop, _ effects: inout Effects) throws(GRunLoop.DescriptorError) {
         let isFirst = mode.descriptors.isEmpty
         if try mode.descriptors.add(self) { effects.closed = descriptor }
-        places.add(mode)
+        places.add(.passUnretained(mode))
         if isFirst { loop.owner.watchAnewLocked(mode, &effects.kick) }
     }
 

@@ -35,7 +35,7 @@ extension GRunLoop {
 
         let guardian = Guardian()
         // Guarded by the guardian.
-        private var turns: [Turn<IdleQueue>] = []
+        private var turns = Places<TurnPlace<IdleQueue>>()
         var isCommonItem = false
         var isValidLocked = true
         /// One of its closures is being called.
@@ -131,7 +131,9 @@ extension GRunLoop {
         /// The queue has its turns where it has work, and only there.
         private func noteWorkLocked() {
             let isReady = isReadyLocked
-            for turn in turns { turn.mode._withUnsafeGuaranteedRef { $0.noteIdleWork(of: turn, isReady) } }
+            turns.forEach { place in
+                place.modeOfPlace._withUnsafeGuaranteedRef { $0.noteIdleWork(of: place.turn, isReady) }
+            }
         }
 
         private func takeAllLocked() -> [(@Sendable () -> Void)?] {
@@ -195,22 +197,22 @@ extension GRunLoop.IdleQueue: ModeItem {
     static var kind: StaticString { "IdleQueue" }
     var asItem: Item { .idleQueue(self) }
     var homeLocked: Home? { nil }
-    var firstMode: Unmanaged<ModeState>? { turns.first?.mode }
+    var firstMode: Unmanaged<ModeState>? { turns.first }
 
-    func isIn(_ mode: ModeState) -> Bool { turns.contains { $0.mode === mode } }
+    func isIn(_ mode: ModeState) -> Bool { turns.contains(mode) }
 
     func join(_ mode: ModeState, of loop: GRunLoop, _ effects: inout Effects) {
-        let turn = Turn(of: self, in: mode)
-        turns.append(turn)
+        let place = TurnPlace(of: self, in: mode)
+        turns.add(place)
         mode.idleQueues.insert(self)
-        mode.noteIdleWork(of: turn, isReadyLocked)
+        mode.noteIdleWork(of: place.turn, isReadyLocked)
         if isReadyLocked { effects.kick.merge(loop.owner.wakeUpForIdleWorkLocked()) }
     }
 
     func leave(_ mode: ModeState, _ effects: inout Effects) {
-        guard let index = turns.firstIndex(where: { $0.mode === mode }) else { return }
-        let turn = turns.remove(at: index)
-        mode.noteIdleWork(of: turn, false)
+        guard let place = turns.remove(mode) else { return }
+        mode.noteIdleWork(of: place.turn, false)
+        place.end()
         mode.idleQueues.remove(self)
     }
 }
@@ -228,9 +230,9 @@ extension ModeState {
     }
 
     /// Whether one of the queues has work may have changed.
-    func noteIdleWork(of turn: Turn<GRunLoop.IdleQueue>, _ hasWork: Bool) {
+    func noteIdleWork(of turn: Unmanaged<Turn<GRunLoop.IdleQueue>>, _ hasWork: Bool) {
         let had = hasIdleWork
-        idleQueues.note(.passUnretained(turn), hasWork)
+        idleQueues.note(turn, hasWork)
         if had != hasIdleWork { noteObserved() }
     }
 }

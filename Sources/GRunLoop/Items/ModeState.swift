@@ -31,8 +31,7 @@ final class ModeState {
     /// How many timers and delayed performs are in the mode, those that are firing among them. It retains each timer.
     var timerCount = 0
 
-    /// In calling order.
-    var observers: [GRunLoop.Observer] = []
+    var observers = ObserverList()
     /// The activities that any observer watches; with idle work beforeWaiting as well.
     var observed: GRunLoop.Activity = []
     /// Whether stages 7 or 9 have an observer.
@@ -71,29 +70,4 @@ final class ModeState {
 
     /// Whether the mode holds no item at all, blocks apart.
     var isEmpty: Bool { !hasItems && firing.isEmpty && observers.isEmpty && idleQueues.isEmpty }
-}
-
-/// The modes that an item is in; nearly all items are in one. They live as long as their loop, and are not retained.
-struct Places {
-    private(set) var first: Unmanaged<ModeState>?
-    private var others: [Unmanaged<ModeState>] = []
-
-    func contains(_ mode: ModeState) -> Bool { first === mode || others.contains { $0 === mode } }
-
-    func forEach(_ body: (ModeState) -> Void) {
-        first?._withUnsafeGuaranteedRef(body)
-        for mode in others { mode._withUnsafeGuaranteedRef(body) }
-    }
-
-    mutating func add(_ mode: ModeState) {
-        if first == nil { first = .passUnretained(mode) } else { others.append(.passUnretained(mode)) }
-    }
-
-    mutating func remove(_ mode: ModeState) {
-        if first === mode {
-            first = others.isEmpty ? nil : others.removeFirst()
-        } else {
-            others.removeAll { $0 === mode }
-        }
-    }
 }

@@ -26,7 +26,7 @@ extension GRunLoop {
         let homeLocked: Home?
         let guardian = Guardian()
         // Guarded by the guardian.
-        private var places = Places()
+        private var places = Places<ObserverPlace>()
         var isCommonItem = false
         var isValidLocked = true
         var firing = false
@@ -91,30 +91,20 @@ extension GRunLoop.Observer: ModeItem {
     func isIn(_ mode: ModeState) -> Bool { places.contains(mode) }
 
     func join(_ mode: ModeState, of loop: GRunLoop, _ effects: inout Effects) {
-        places.add(mode)
-        mode.insert(self)
+        places.add(ObserverPlace(modeOfPlace: .passUnretained(mode), number: mode.observers.insert(self)))
+        mode.noteObserved()
     }
 
     func leave(_ mode: ModeState, _ effects: inout Effects) {
-        places.remove(mode)
-        mode.remove(self)
+        guard let place = places.remove(mode) else { return }
+        mode.observers.remove(self, place.number)
+        mode.noteObserved()
     }
 }
 
 extension ModeState {
-    func insert(_ observer: GRunLoop.Observer) {
-        let index = observers.lastIndex { $0.order <= observer.order }.map { $0 + 1 } ?? 0
-        observers.insert(observer, at: index)
-        observed.formUnion(observer.activities)
-    }
-
-    func remove(_ observer: GRunLoop.Observer) {
-        observers.removeAll { $0 === observer }
-        noteObserved()
-    }
-
     func noteObserved() {
-        observed = observers.reduce(into: hasIdleWork ? .beforeWaiting : []) { $0.formUnion($1.activities) }
+        observed = hasIdleWork ? observers.activities.union(.beforeWaiting) : observers.activities
     }
 }
 

@@ -28,11 +28,7 @@ extension GRunLoop {
     public final class Port: @unchecked Sendable {
         let guardian = Guardian()
         // Guarded by the guardian.
-        private var turns: [Turn<Port>] = [] {
-            didSet { onlyTurn = turns.count == 1 ? .passUnretained(turns[0]) : nil }
-        }
-        /// The usual case: the port is in one mode.
-        private var onlyTurn: Unmanaged<Turn<Port>>?
+        private var turns = Places<TurnPlace<Port>>()
         var isCommonItem = false
         var isValidLocked = true
         /// Some have come, and were not all taken.
@@ -177,7 +173,7 @@ extension GRunLoop {
 
         /// A test has chosen it.
         func comeFirstLocked(in mode: ModeState) {
-            for turn in turns where turn.mode === mode { mode.ports.listFirst(.passUnretained(turn)) }
+            if let place = turns[mode] { mode.ports.listFirst(place.turn) }
         }
 
         /// A message can be delivered, or none can: its modes note it, and a sleep in one of them ends.
@@ -193,8 +189,7 @@ extension GRunLoop {
         }
 
         private func eachTurnLocked(_ body: (ModeState, Unmanaged<Turn<Port>>) -> Void) {
-            if let onlyTurn { return onlyTurn.inMode(body) }
-            for turn in turns { Unmanaged.passUnretained(turn).inMode(body) }
+            turns.forEach { $0.turn.inMode(body) }
         }
     }
 }
@@ -237,20 +232,20 @@ extension GRunLoop.Port: ModeItem {
     static var kind: StaticString { "Port" }
     var asItem: Item { .port(self) }
     var homeLocked: Home? { confined?.home }
-    var firstMode: Unmanaged<ModeState>? { turns.first?.mode }
+    var firstMode: Unmanaged<ModeState>? { turns.first }
 
-    func isIn(_ mode: ModeState) -> Bool { turns.contains { $0.mode === mode } }
+    func isIn(_ mode: ModeState) -> Bool { turns.contains(mode) }
 
     func join(_ mode: ModeState, of loop: GRunLoop, _ effects: inout Effects) {
-        turns.append(Turn(of: self, in: mode))
+        turns.add(TurnPlace(of: self, in: mode))
         mode.ports.insert(self)
         if hasMessages { effects.kick.merge(noteReadinessLocked()) }
     }
 
     func leave(_ mode: ModeState, _ effects: inout Effects) {
-        guard let index = turns.firstIndex(where: { $0.mode === mode }) else { return }
-        mode.ports.note(.passUnretained(turns[index]), false)
-        turns.remove(at: index)
+        guard let place = turns.remove(mode) else { return }
+        mode.ports.note(place.turn, false)
+        place.end()
         mode.ports.remove(self)
     }
 }

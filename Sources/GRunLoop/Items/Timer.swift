@@ -169,16 +169,16 @@ extension GRunLoop.Timer: ModeItem {
     /// Nearly all timers are in one mode, and need no array.
     private func forEachMode(_ body: (ModeState) -> Void) {
         if let firstMode { firstMode._withUnsafeGuaranteedRef(body) }
-        if let extras { for place in extras.others { place.mode._withUnsafeGuaranteedRef(body) } }
+        extras?.others?.forEach { $0.modeOfPlace._withUnsafeGuaranteedRef(body) }
     }
 
     func isIn(_ mode: ModeState) -> Bool {
-        isFirst(mode) || position(of: mode) != nil
+        isFirst(mode) || extras?.others?[mode] != nil
     }
 
     /// Its slot in the mode's heap. -1 while it is firing: then the mode's list of firing timers has it.
     func slot(in mode: ModeState) -> Int {
-        Int(isFirst(mode) ? firstSlot : position(of: mode).flatMap { extras?.others[$0].slot } ?? -1)
+        Int(isFirst(mode) ? firstSlot : extras?.others?[mode]?.slot ?? -1)
     }
 
     func setSlot(_ slot: Int, in mode: ModeState) {
@@ -190,16 +190,15 @@ extension GRunLoop.Timer: ModeItem {
         if firstMode == nil {
             firstMode = .passUnretained(mode)
         } else {
-            dates.needExtras().others.append(TimerExtras.Place(mode: .passUnretained(mode), slot: -1))
+            dates.needExtras().add(TimerExtras.Slot(modeOfPlace: .passUnretained(mode), slot: -1))
         }
     }
 
     func forget(_ mode: ModeState) {
         if !isFirst(mode) {
-            if let position = position(of: mode) { extras?.others.remove(at: position) }
-        } else if let extras, !extras.others.isEmpty {
-            let next = extras.others.removeFirst()
-            firstMode = next.mode
+            _ = extras?.others?.remove(mode)
+        } else if let next = extras?.others?.removeNext() {
+            firstMode = next.modeOfPlace
             firstSlot = next.slot
         } else {
             firstMode = nil
@@ -211,12 +210,8 @@ extension GRunLoop.Timer: ModeItem {
         firstMode === mode
     }
 
-    private func position(of mode: ModeState) -> Int? {
-        extras?.others.firstIndex { $0.mode === mode }
-    }
-
     private func setOther(_ slot: Int32, in mode: ModeState) {
-        if let position = position(of: mode) { extras?.others[position].slot = slot }
+        extras?.others?[mode] = TimerExtras.Slot(modeOfPlace: .passUnretained(mode), slot: slot)
     }
 }
 
@@ -254,9 +249,9 @@ extension ModeState {
 /// What few timers need: a grid, a fire date other than the deadline, several modes. Made when needed, so that other
 /// timers stay small. Guarded as the timer is.
 class TimerExtras {
-    struct Place {
-        let mode: Unmanaged<ModeState>
-        var slot: Int32
+    struct Slot: Place {
+        let modeOfPlace: Unmanaged<ModeState>
+        let slot: Int32
     }
 
     /// 0 in a timer that fires once.
@@ -269,12 +264,16 @@ class TimerExtras {
     /// It stands for a delayed perform: the program does not know it.
     var isPerform = false
     /// The modes but the first.
-    @exclusivity(unchecked) var others: [Place] = []
+    @exclusivity(unchecked) private(set) var others: OtherPlaces<Slot>?
 
     init(period: Nanoseconds = 0, slack: Nanoseconds, isConfined: Bool = false) {
         self.period = period
         self.slack = slack
         self.isConfined = isConfined
+    }
+
+    func add(_ slot: Slot) {
+        if let others { others.add(slot) } else { others = OtherPlaces(slot) }
     }
 }
 

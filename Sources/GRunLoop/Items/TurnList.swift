@@ -19,6 +19,18 @@ final class Turn<Member: AnyObject> {
     }
 }
 
+/// The turn of an item in one of its modes, which the item retains from the beginning until ``end()``. Not counted in
+/// between: a port is told of each message.
+struct TurnPlace<Member: AnyObject>: Place {
+    let turn: Unmanaged<Turn<Member>>
+
+    init(of member: Member, in mode: ModeState) { turn = .passRetained(Turn(of: member, in: mode)) }
+
+    var modeOfPlace: Unmanaged<ModeState> { turn._withUnsafeGuaranteedRef { $0.mode } }
+
+    func end() { turn.release() }
+}
+
 /// Guarded by the loop's lock. Those that have work are listed in the order of their turns: who comes to have some is
 /// the last. One that is being called has none meanwhile, so that all others come before its next turn.
 struct TurnList<Member: AnyObject> {

@@ -7,22 +7,22 @@ struct Performing {
     let due: Nanoseconds
     let isCommon: Bool
     /// Its own, and those that have become common meanwhile.
-    private var places = Places()
+    private var places = Places<Unmanaged<ModeState>>()
 
     init(due: Nanoseconds, isCommon: Bool, in mode: ModeState) {
         (self.due, self.isCommon) = (due, isCommon)
-        places.add(mode)
+        places.add(.passUnretained(mode))
     }
 
     func isIn(_ mode: ModeState) -> Bool { places.contains(mode) }
 
     mutating func join(_ mode: ModeState) {
         mode.timerCount += 1
-        places.add(mode)
+        places.add(.passUnretained(mode))
     }
 
     /// It has returned.
-    func leave() { places.forEach { $0.timerCount -= 1 } }
+    func leave() { places.forEach { $0._withUnsafeGuaranteedRef { $0.timerCount -= 1 } } }
 }
 
 extension GRunLoop {

@@ -15,7 +15,7 @@ extension GRunLoop {
     /// In order. An observer that was removed meanwhile is still called, one that was invalidated is not (items 149,
     /// 150).
     @inline(never) private func callObserversLocked(_ activity: Activity, _ mode: ModeState) {
-        let called = mode.observers.filter { $0.activities.contains(activity) && $0.canBeCalledLocked }
+        let called = mode.observers.toCall(at: activity)
         let frame = self.frame
         if !called.isEmpty {
             frame?.kept.keep(all: called)

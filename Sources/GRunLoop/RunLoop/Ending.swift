@@ -119,7 +119,7 @@ extension GRunLoop: ThreadOwned {
     private func emptyLocked(_ mode: ModeState, into remains: inout Remains) {
         remains.sources += mode.sources.values.compactMap { leaveLocked($0.source, mode) }
         let members = mode.heap.all + mode.firing.map { .timer($0.takeUnretainedValue()) }
-        let (observers, descriptors) = (mode.observers, mode.descriptors.all)
+        let (observers, descriptors) = (mode.observers.all, mode.descriptors.all)
         let (idleQueues, ports) = (mode.idleQueues.all, mode.ports.all)
         for member in members {
             switch member {
