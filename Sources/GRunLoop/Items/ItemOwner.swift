@@ -22,7 +22,8 @@ protocol ItemOwner: AnyObject {
     // Without a lock.
 
     func noteSignal(of membership: SourceMembership)
-    func removeEverywhere(_ source: GRunLoop.Source)
+    /// Takes an invalid source out of those modes, and out of the common items.
+    func remove(_ source: GRunLoop.Source, from modes: [ModeState])
 }
 
 extension GRunLoop {

@@ -27,9 +27,7 @@ extension GRunLoop {
         private var valid = true
         /// Its place in the order of first signals; 0 when it is not signalled.
         private var signalNumber: UInt64 = 0
-        /// Replaced, never changed in place: a signalling thread reads the array that it found without the lock, and
-        /// its release of that array is not ordered before a change in place.
-        private var memberships: [SourceMembership] = []
+        private var memberships = SourceMemberships.none
         /// The loops of which it is a common item.
         private var commonIn: [GRunLoop] = []
 
@@ -93,14 +91,13 @@ extension GRunLoop {
             if signalNumber == 0 { signalNumber = SignalOrder.next() }
             // Also if it was signalled already: the thread that did so may not have told the modes yet, and a wake-up
             // that follows this call must find the signal.
-            if memberships.count == 1 {
+            if let only = memberships.only {
                 // The usual case: no array is retained.
-                let only = memberships[0]
                 lock.unlock()
                 only.noteSignal()
                 return only
             }
-            let all = memberships
+            let all = memberships.all
             lock.unlock()
             for membership in all { membership.noteSignal() }
             return all.first
@@ -122,14 +119,16 @@ extension GRunLoop {
         /// Threads: any. The corresponding Core Foundation function is `CFRunLoopSourceInvalidate`.
         public func invalidate() {
             guard !Fork.isChild else { return }
-            let loops = lock.withLock { () -> [GRunLoop] in
-                guard valid else { return [] }
+            // No other mode comes to them: an invalid source joins none.
+            let (memberships, commonIn) = lock.withLock { () -> ([SourceMembership], [GRunLoop]) in
+                guard valid else { return ([], []) }
                 valid = false
                 signalNumber = 0
-                return memberships.map(\.loop) + commonIn
+                return (self.memberships.all, self.commonIn)
             }
-            // For a loop that is listed twice the second call does nothing.
-            for loop in loops { loop.owner.removeEverywhere(self) }
+            for (loop, modes) in SourceDepartures(memberships, commonIn: commonIn).loops {
+                loop.owner.remove(self, from: modes)
+            }
             confined?.letGo()
         }
 
@@ -148,7 +147,7 @@ extension GRunLoop {
             lock.withLock {
                 guard signalNumber != 0 else { return nil }
                 signalNumber = 0
-                return memberships.count > 1 ? memberships : []
+                return memberships.only == nil ? memberships.all : []
             }
         }
 
@@ -156,7 +155,7 @@ extension GRunLoop {
         func join(_ membership: SourceMembership) -> Bool? {
             lock.withLock {
                 guard valid else { return nil }
-                memberships = memberships + [membership]
+                memberships.add(membership)
                 return signalNumber != 0
             }
         }
@@ -178,7 +177,7 @@ extension GRunLoop {
         /// The caller releases the membership after the loop's lock: it may hold the last references to the loop and to
         /// the source.
         func leave(_ membership: SourceMembership) {
-            lock.withLock { memberships = memberships.filter { $0 !== membership } }
+            lock.withLock { memberships.remove(membership) }
         }
     }
 }

@@ -55,13 +55,12 @@ extension GRunLoop {
         }
     }
 
-    /// Takes an invalid source out of all modes and common items of this loop.
-    func removeEverywhere(_ source: Source) {
+    func remove(_ source: Source, from modes: [ModeState]) {
         let (left, _) = lock.withLock { () -> ([ModeState], [Any]) in
             var released: [Any] = []
             if let item = commonItems.remove(source) { released.append(item) }
             if let loop = source.ceaseCommon(in: self) { released.append(loop) }
-            let left = modes.values.filter { mode in
+            let left = modes.filter { mode in
                 guard let known = leaveLocked(source, mode) else { return false }
                 released.append(known)
                 return true
