@@ -315,6 +315,15 @@ struct TimerHeap: ~Copyable {
         return due.map { member($0) }
     }
 
+    /// Those of the timers that are in the heap, in firing order.
+    func inFiringOrder(_ timers: [GRunLoop.Timer], in mode: ModeState) -> [GRunLoop.Timer] {
+        timers.compactMap { timer -> (entry: Entry, timer: GRunLoop.Timer)? in
+            let slot = timer.slot(in: mode)
+            return slot < 0 ? nil : (entries[slots[place: slot]], timer)
+        }
+        .sorted { $0.entry.precedes($1.entry) }.map(\.timer)
+    }
+
     /// Everything, in no order.
     var all: [Member] { (0..<count).map { member(entries[$0]) } }
 

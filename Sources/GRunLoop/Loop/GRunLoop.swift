@@ -31,7 +31,11 @@ public final class GRunLoop: @unchecked Sendable {
 
     /// Every mode that an item, a block or a context has named. None is ever removed.
     @exclusivity(unchecked) var modes: [Mode: ModeState] = [:]
-    var commonModes: Set<Mode> = [.default]
+    /// The same by ``ModeState/number``.
+    @exclusivity(unchecked) private(set) var modesByNumber: [UInt64: ModeState] = [:]
+    var commonModes: Set<Mode> = [.default] { didSet { sortedCommonModes = nil } }
+    /// The names of the common modes in ascending order, once an item has asked for them.
+    var sortedCommonModes: [Mode]?
     var commonItems = CommonItems()
     let commonBlocks = BlockQueue()
     /// The one mode that always exists.
@@ -197,6 +201,7 @@ public final class GRunLoop: @unchecked Sendable {
         if let mode = knownModeLocked(name) { return mode }
         let mode = ModeState(name: name, isCommon: commonModes.contains(name))
         modes[name] = mode
+        modesByNumber[mode.number] = mode
         return mode
     }
 

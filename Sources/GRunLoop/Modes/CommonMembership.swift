@@ -9,13 +9,20 @@ extension GRunLoop {
     /// With the lock held: the modes that an item joins that is added to `name`.
     func modesToJoinLocked(_ name: Mode) -> [ModeState] {
         guard name == .common else { return [modeLocked(name)] }
-        return commonModes.sorted { $0.rawValue < $1.rawValue }.map(modeLocked)
+        return commonModesInOrderLocked.map(modeLocked)
     }
 
     /// With the lock held: the modes that an item leaves that is removed from `name`. Unlike adding, it makes none.
     func modesToLeaveLocked(_ name: Mode) -> [ModeState] {
         guard name == .common else { return modes[name].map { [$0] } ?? [] }
-        return commonModes.sorted { $0.rawValue < $1.rawValue }.compactMap { modes[$0] }
+        return commonModesInOrderLocked.compactMap { modes[$0] }
+    }
+
+    private var commonModesInOrderLocked: [Mode] {
+        if let known = sortedCommonModes { return known }
+        let names = commonModes.sorted { $0.rawValue < $1.rawValue }
+        sortedCommonModes = names
+        return names
     }
 
     func refuseOtherLoop(_ kind: StaticString, home: Home?) {
@@ -59,7 +66,8 @@ extension GRunLoop {
             }
             // In the order in which they fire in the default mode: the new one orders those of one date as they join.
             // Below they are there already.
-            for case .timer(let timer) in defaultMode.heap.due(by: .never) where timer.isCommonItem {
+            let timers = items.compactMap { if case .timer(let timer) = $0 { timer } else { nil } }
+            for timer in defaultMode.heap.inFiringOrder(timers, in: defaultMode) {
                 _ = joinLocked(timer, modeLocked(name), &effects)
             }
             for item in items {

@@ -27,10 +27,7 @@ extension GRunLoop {
         }
         defer { lock.unlock() }
         fixHomeLocked()
-        var modes: [ModeState] = []
-        for mode in names.flatMap(modesToJoinLocked) where !modes.contains(where: { $0 === mode }) {
-            modes.append(mode)
-        }
+        let modes = names.count == 1 ? modesToJoinLocked(names[0]) : distinctModesToJoinLocked(names)
         let isCommon = names.contains(.common)
         let perform = modes[0].insert(body, at: deadline, isCommon: isCommon)
         if modes.count > 1 || tolerance > .zero {
@@ -39,6 +36,11 @@ extension GRunLoop {
         }
         effects.kick.merge(rearmLocked(modes[0]))
         return perform
+    }
+
+    private func distinctModesToJoinLocked(_ names: [Mode]) -> [ModeState] {
+        var known: Set<ObjectIdentifier> = []
+        return names.flatMap(modesToJoinLocked).filter { known.insert(ObjectIdentifier($0)).inserted }
     }
 
     /// In the default mode.
@@ -66,7 +68,7 @@ extension GRunLoop {
         let occupant =
             perform.mode == defaultMode.number
             ? defaultMode.remove(perform.name)
-            : modes.values.first { $0.number == perform.mode }?.remove(perform.name)
+            : modesByNumber[perform.mode]?.remove(perform.name)
         lock.unlock()
         switch consume occupant {
         case .perform: return true
@@ -80,6 +82,7 @@ extension GRunLoop {
     /// With the lock held: a mode becomes common, and so common performs are in several modes.
     func makeTimersOfCommonPerformsLocked() {
         // Only while the default mode is the only common one are common performs in slots.
+        guard commonModes.count == 1 else { return }
         for name in defaultMode.heap.commonPerforms {
             let perform = DelayedPerform(mode: defaultMode.number, name: name)
             _ = makeTimerLocked(of: perform, in: defaultMode, .zero, isCommon: true)
