@@ -30,9 +30,9 @@ final class MessageExchange: @unchecked Sendable {
 /// What a remote port has under way. Guarded by its lock; what is taken out is let go of after it.
 struct MessageExchanges {
     /// In the order in which they are to be sent.
-    private var sending: [MessageExchange] = []
-    /// In the order in which they were sent, which is as a rule that of their replies.
-    private var waiting: [MessageExchange] = []
+    private var sending = ExchangeLine()
+    /// In the order in which they were sent.
+    private var waiting = ExchangeLine()
 
     /// Whether some wait until there is room.
     var isBlocked: Bool { !sending.isEmpty }
@@ -51,15 +51,11 @@ struct MessageExchanges {
     /// Sends what can be sent. Those that have got on are to be told.
     mutating func send(by socket: MessageSocket) -> (moved: [MessageExchange], isGone: Bool) {
         var moved: [MessageExchange] = []
-        while moved.count < sending.count {
-            let result = send(sending[moved.count], by: socket)
-            guard result == .moved else {
-                sending.removeFirst(moved.count)
-                return (moved, result == .isGone)
-            }
-            moved.append(sending[moved.count])
+        while let next = sending.first {
+            let result = send(next, by: socket)
+            guard result == .moved else { return (moved, result == .isGone) }
+            if let sent = sending.remove(next.conversation) { moved.append(sent) }
         }
-        sending = []
         return (moved, false)
     }
 
@@ -80,14 +76,13 @@ struct MessageExchanges {
 
     /// Nil if nobody waits for it: it is late.
     mutating func reply(_ conversation: UInt32, _ outcome: MessageExchange.Outcome) -> MessageExchange? {
-        guard let index = waiting.firstIndex(where: { $0.conversation == conversation }) else { return nil }
-        let exchange = waiting.remove(at: index)
+        guard let exchange = waiting.remove(conversation) else { return nil }
         exchange.stage = .done(outcome)
         return exchange
     }
 
     func underWay(_ conversation: UInt32) -> MessageExchange? {
-        sending.first { $0.conversation == conversation } ?? waiting.first { $0.conversation == conversation }
+        sending[conversation] ?? waiting[conversation]
     }
 
     /// It is given up, unless it is done.
@@ -96,17 +91,54 @@ struct MessageExchanges {
         case .done: return
         // It was sent just now.
         case .waiting where error == .sendTimeout: return
-        case .sending: sending.removeAll { $0 === exchange }
-        case .waiting: waiting.removeAll { $0 === exchange }
+        case .sending: _ = sending.remove(exchange.conversation)
+        case .waiting: _ = waiting.remove(exchange.conversation)
         }
         exchange.stage = .done(.failure(error))
     }
 
     /// All of them are given up. They are to be told.
     mutating func giveUpAll(_ error: GRunLoop.MessageRequestError) -> [MessageExchange] {
-        let all = sending + waiting
+        let all = sending.all + waiting.all
         for exchange in all { exchange.stage = .done(.failure(error)) }
         self = MessageExchanges()
         return all
+    }
+}
+
+/// Exchanges in their order, found by their conversations.
+private struct ExchangeLine {
+    private var exchanges: [UInt32: MessageExchange] = [:]
+    /// From `next` on. Those that have left are still there, until they are the greater part.
+    private var order: [UInt32] = []
+    private var next = 0
+
+    var isEmpty: Bool { exchanges.isEmpty }
+    var all: [MessageExchange] { order[next...].compactMap { exchanges[$0] } }
+
+    subscript(_ conversation: UInt32) -> MessageExchange? { exchanges[conversation] }
+
+    var first: MessageExchange? {
+        mutating get {
+            while next < order.count {
+                if let exchange = exchanges[order[next]] { return exchange }
+                next += 1
+            }
+            return nil
+        }
+    }
+
+    mutating func append(_ exchange: MessageExchange) {
+        exchanges[exchange.conversation] = exchange
+        order.append(exchange.conversation)
+    }
+
+    mutating func remove(_ conversation: UInt32) -> MessageExchange? {
+        let removed = exchanges.removeValue(forKey: conversation)
+        if order.count > 2 * exchanges.count + 16 {
+            order = order[next...].filter { exchanges[$0] != nil }
+            next = 0
+        }
+        return removed
     }
 }

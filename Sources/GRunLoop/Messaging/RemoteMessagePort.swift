@@ -179,7 +179,10 @@ extension GRunLoop {
             progress: @escaping @Sendable () -> Void
         ) throws(MessageRequestError) -> MessageExchange {
             let (isValid, conversation) = lock.withLock { () -> (Bool, UInt32) in
-                state.lastConversation = max(1, state.lastConversation &+ 1)
+                // A request without a limit may have waited since the numbers began from 1.
+                repeat {
+                    state.lastConversation = max(1, state.lastConversation &+ 1)
+                } while state.exchanges.underWay(state.lastConversation) != nil
                 return (state.isValid, state.lastConversation)
             }
             guard isValid else { throw .isInvalid }
