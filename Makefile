@@ -31,8 +31,8 @@ define install
 endef
 
 .PHONY: demo test build install uninstall c-reference format lint glib-api items items-bite oracle turns idle hosted \
-	stalls records inspect-pictures trace-cost stable soak docs fuzz kill-ports test-tsan test-asan test-sanitizers \
-	test-gtk test-c test-foundation test-debian \
+	growth stalls records inspect-pictures trace-cost stable soak docs fuzz kill-ports test-tsan test-asan \
+	test-sanitizers test-gtk test-c test-foundation test-debian \
 	counts bench bench-quick bench-build deps check-deps gtk-deps c-deps clean
 
 ## Builds and runs the tour of self-checking scenarios.
@@ -52,6 +52,7 @@ test: check-deps lint glib-api
 	$(SWIFT) run -c release --skip-build grun-oracle --seed 1 --programs 300
 	$(SWIFT) build -c release --product grun-turns
 	$(SWIFT) run -c release --skip-build grun-turns
+	$(MAKE) growth
 	scripts/check-ends
 	scripts/idle
 	scripts/stalls 5
@@ -114,6 +115,11 @@ oracle: deps
 ## minutes; writes docs/turns.md.
 turns: deps
 	$(SWIFT) run -c release grun-turns --whole --page docs/turns.md
+
+## How operations grow: N things of each kind and 4 N. KINDS: only those whose names contain one of these words.
+growth: deps
+	$(SWIFT) build -c release --product grun-growth
+	$(SWIFT) run -c release --skip-build grun-growth $(KINDS)
 
 ## An idle loop makes no wake-up, whoever drives.
 idle: check-deps

@@ -73,6 +73,11 @@ let package = Package(
             name: "grun-turns", dependencies: ["GRunLoop", "TestSupport", "CGLib", argumentParser], path: "Tests/Turns",
             swiftSettings: strict),
 
+        // How the operations on each kind of thing grow with the number of things: make growth.
+        .executableTarget(
+            name: "grun-growth", dependencies: ["GRunLoop", "GRunLoopC", "TestSupport", "CGLib", "CGRun"],
+            path: "Tests/Growth", swiftSettings: strict),
+
         // What the tests share: loops on threads, recorders, watchdogs.
         .target(
             name: "TestSupport", dependencies: ["GRunLoop", "CGio"], path: "Tests/TestSupport", swiftSettings: strict),

@@ -32,6 +32,8 @@ struct ObserverList {
     /// What any of them watches.
     var activities: GRunLoop.Activity { counts.activities }
 
+    var isEmpty: Bool { sorted.count + fresh.count == gaps }
+
     /// In calling order.
     var all: [GRunLoop.Observer] { merged().compactMap(\.observer) }
 

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// What may grow faster than logarithmically, and why.
+
+struct Exception {
+    /// All kinds of that name.
+    let kinds: [String]
+    /// Nil: each operation of the kinds.
+    let operation: String?
+    let reason: String
+
+    var id: String { (kinds + [operation].compactMap(\.self)).joined(separator: ", ") }
+
+    func covers(_ row: Row) -> Bool { kinds.contains(row.kind) && (operation ?? row.operation) == row.operation }
+
+    static let all = [
+        Exception(
+            kinds: watched.flatMap { ["\($0) a mode", "modes of a \($0)"] }, operation: "add",
+            reason: """
+                each mode that watches a descriptor has an epoll and a table as long as the descriptor's number; the \
+                kernel provides both, and its share grows until each table is in new memory
+                """),
+        Exception(
+            kinds: watched.map { "common modes of a \($0)" }, operation: "make common",
+            reason: "the same epoll and table for each mode"),
+        Exception(
+            kinds: ["source of one descriptor"], operation: nil,
+            reason: """
+                the kernel watches a descriptor once, for what any of its sources waits for, and an event is offered \
+                to each of them; a descriptor has one source as a rule, and two if one reads and one writes
+                """),
+        Exception(
+            kinds: ["context"], operation: nil,
+            reason: """
+                each pass prepares, queries and checks every context of its mode, so that a mode has few; a list of \
+                them is what a pass can read without a search
+                """),
+    ]
+
+    /// What the kernel watches for.
+    private static let watched = ["descriptor source", "signal source", "child source"]
+}
+
+extension Row {
+    var exception: Exception? { Exception.all.first { $0.covers(self) } }
+
+    /// Whether there is nothing to measure again for.
+    var isExpected: Bool { isLogarithmic || exception != nil }
+}

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// A kind of thing, and how its operations grow from N to 4 N things.
+
+import GRunLoop
+import Glibc
+import TestSupport
+
+struct Kind: Sendable {
+    let name: String
+    /// N.
+    let count: Int
+    var orders = Order.allCases
+    let body: @Sendable (Trial) throws -> Void
+}
+
+/// What was measured of one operation.
+struct Row {
+    let kind: String
+    let operation: String
+    let order: Order
+    let count: Int
+    /// Nanoseconds an item beside N and 4 N.
+    let few: Double
+    let many: Double
+
+    var ratio: Double { many / max(few, 1) }
+    /// A logarithmic cost an item grows by log(4 N) / log(N). The margin is for caches, which 4 N things fill.
+    var limit: Double { Self.margin * log(4 * Double(count)) / log(Double(count)) }
+    var isLogarithmic: Bool { ratio <= limit }
+
+    private static let margin = 2.0
+}
+
+extension Kind {
+    private static let rounds = 3
+    /// How often a kind is measured again before the test fails: another process may have had the caches.
+    private static let furtherRounds = 12
+
+    func measure(_ order: Order) -> [Row] {
+        var (few, many): ([String: Double], [String: Double]) = ([:], [:])
+        var operations: [String] = []
+        for round in 0..<(Self.rounds + Self.furtherRounds) {
+            if round >= Self.rounds, isDecided(rows(operations, order, few, many)) { break }
+            let first = trial(count, order, mostNanoseconds: [:])
+            few.merge(first.costs, uniquingKeysWith: min)
+            operations = first.operations
+            // Far beyond the limit, where the growth is known.
+            let most = few.mapValues { Int64(20 * $0 * Double(4 * count)) + 100_000_000 }
+            many.merge(trial(4 * count, order, mostNanoseconds: most).costs, uniquingKeysWith: min)
+        }
+        return rows(operations, order, few, many)
+    }
+
+    /// Whether measuring again would change nothing.
+    private func isDecided(_ rows: [Row]) -> Bool {
+        rows.allSatisfy { $0.isExpected } || rows.contains { !$0.isExpected && $0.ratio > 2 * $0.limit }
+    }
+
+    private func rows(
+        _ operations: [String], _ order: Order, _ few: [String: Double], _ many: [String: Double]
+    ) -> [Row] {
+        operations.compactMap { operation in
+            guard let few = few[operation], let many = many[operation] else { return nil }
+            return Row(kind: name, operation: operation, order: order, count: count, few: few, many: many)
+        }
+    }
+
+    private func trial(_ count: Int, _ order: Order, mostNanoseconds: [String: Int64]) -> Trial {
+        let result = Shared<Trial?>(nil)
+        onPlainThread {
+            let loop = GRunLoop.current
+            loop.timeSlice = endlessTimeSlice
+            let trial = Trial(count, order, on: loop, mostNanoseconds: mostNanoseconds)
+            do {
+                try body(trial)
+            } catch is TooSlow {
+                // Its row tells.
+            } catch {
+                fatalError("\(name): \(error)")
+            }
+            result.value = trial
+        }
+        return result.value.unsafelyUnwrapped
+    }
+}

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the operations on each kind of thing grow: N things and 4 N are made, added, cancelled, invalidated and removed,
+// in order, in reverse and at random. An operation that grows faster than logarithmically fails, unless the list of
+// exceptions (Exceptions.swift) names it. Words on the command line choose the kinds whose names contain one of them.
+
+import GRunLoop
+import Glibc
+import TestSupport
+
+Descriptors.allowMany()
+_ = RuntimeDirectory.path
+
+let wanted = CommandLine.arguments.dropFirst()
+let kinds =
+    ItemKind.all.flatMap { [$0.inOneMode, $0.oneAMode, $0.inManyModes, $0.common, $0.inCommonModes] } + Calls.all
+    + Messages.all + Others.all
+let chosen = kinds.filter { kind in wanted.isEmpty || wanted.contains { kind.name.contains($0) } }
+
+var table = Table()
+for kind in chosen {
+    for order in kind.orders { table.add(kind.measure(order)) }
+}
+if wanted.isEmpty { table.lookForUnusedExceptions() }
+Children.end()
+exit(table.end())
