@@ -29,6 +29,12 @@ struct Exception {
                 to each of them; a descriptor has one source as a rule, and two if one reads and one writes
                 """),
         Exception(
+            kinds: ["ambient mode"], operation: "pop",
+            reason: """
+                a host pushes a mode for each modal callback that is under way, which are few, and pops the last one; \
+                the list is searched from its end
+                """),
+        Exception(
             kinds: ["context"], operation: nil,
             reason: """
                 each pass prepares, queries and checks every context of its mode, so that a mode has few; a list of \

@@ -114,9 +114,9 @@ enum Others {
         },
         Kind(name: "ambient mode", count: 1000) { trial in
             let modes = trial.make { GRunLoop.Mode("mode \($0)") }
-            var pushed: [GRunLoop.PushedMode?] = []
+            var pushed: [GRunLoop.PushedMode] = []
             try trial.eachAsMade("push") { pushed.append(try trial.loop.push(ambientMode: modes[$0])) }
-            try trial.each("pop") { pushed[$0] = nil }
+            try trial.each("pop") { pushed[$0].pop() }
         },
         Kind(name: "timer beside a new common mode", count: 4000, orders: [.inOrder]) { trial in
             let timers = trial.make { _ in GRunLoop.Timer(fireAt: .now + .seconds(1000)) { _ in } }

@@ -44,7 +44,7 @@ struct HostState {
 
     /// Returns whether it was pushed.
     mutating func pop(_ token: GRunLoop.PushedMode) -> Bool {
-        guard let index = pushed.firstIndex(where: { $0.token === token }) else { return false }
+        guard let index = pushed.lastIndex(where: { $0.token === token }) else { return false }
         pushed.remove(at: index)
         return true
     }

@@ -57,6 +57,6 @@ extension GRunLoop {
 
     /// The pushed mode of that id, if it is still pushed.
     func pushedAmbientMode(_ id: UInt32) -> PushedMode? {
-        lock.withLock { host.pushed.first { $0.token.id == id }?.token }
+        lock.withLock { host.pushed.last { $0.token.id == id }?.token }
     }
 }
