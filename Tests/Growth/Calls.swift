@@ -218,7 +218,7 @@ enum Calls {
         },
         Kind(name: "child's end", count: 50) { trial in
             let tally = Tally()
-            let children = trial.make { _ in startSleeper() }
+            let children = trial.make { _ in Children.start() }
             let sources = try trial.make {
                 try GRunLoop.ChildSource(pid: children[$0]) { _, _ in trial.noteCall(tally) }
             }
