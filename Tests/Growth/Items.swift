@@ -97,7 +97,7 @@ struct ItemKind: Sendable {
 
     /// One of them in many modes.
     var inManyModes: Kind {
-        Kind(name: "modes of a \(name)", count: min(count, 1000)) { trial in
+        Kind(name: "modes of a \(name)", count: min(count, 500)) { trial in
             let item = try make(0)
             let modes = trial.make { GRunLoop.Mode("mode \($0)") }
             try trial.each("add") { try item.join(trial.loop, modes[$0]) }
@@ -122,7 +122,7 @@ struct ItemKind: Sendable {
 
     /// Many of them in a few common modes.
     var common: Kind {
-        Kind(name: "common \(name)", count: min(count, 2000)) { trial in
+        Kind(name: "common \(name)", count: min(count, 1000)) { trial in
             for number in 0..<4 { try trial.loop.addCommonMode(GRunLoop.Mode("common \(number)")) }
             let items = try trial.make(make)
             try trial.each("add") { try items[$0].join(trial.loop, .common) }

@@ -28,7 +28,7 @@ struct Row {
     var limit: Double { Self.margin * log(4 * Double(count)) / log(Double(count)) }
     var isLogarithmic: Bool { ratio <= limit }
 
-    private static let margin = 2.0
+    private static let margin = 2.25
 }
 
 extension Kind {
