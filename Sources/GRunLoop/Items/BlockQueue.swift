@@ -38,7 +38,7 @@ struct BlockQueue {
 
     private struct State {
         /// A power of two.
-        var capacity = 8
+        var capacity: Int
         var entries: UnsafeMutablePointer<Entry>
         var head = 0
         var count = 0
@@ -60,9 +60,10 @@ struct BlockQueue {
 
     private let state: UnsafeMutablePointer<State>
 
-    init() {
+    /// - Parameter capacity: for tests: how many blocks fit before the ring grows. A power of two.
+    init(capacity: Int = 8) {
         state = .allocate(capacity: 1)
-        state.initialize(to: State(entries: .allocate(capacity: 8)))
+        state.initialize(to: State(capacity: capacity, entries: .allocate(capacity: capacity)))
     }
 
     func deallocate() {
@@ -100,6 +101,7 @@ struct BlockQueue {
         (entries + slot(count)).initialize(to: entry)
         count += 1
         live += 1
+        checkInvariants()
     }
 
     /// The sequence number of the first block that is numbered `start` or later and has not been taken.
@@ -125,6 +127,7 @@ struct BlockQueue {
             live -= 1
         }
         dropTakenAtEnds()
+        checkInvariants()
         return body
     }
 
@@ -140,6 +143,7 @@ struct BlockQueue {
         head = (head &+ 1) & (capacity &- 1)
         count &-= 1
         live &-= 1
+        checkInvariants()
         return body
     }
 
@@ -157,6 +161,7 @@ struct BlockQueue {
             if !entry.isTaken { append(entry) }
         }
         other.state.pointee.forget()
+        checkInvariants()
     }
 
     /// The bodies that were never run, to be released after the lock.
@@ -224,5 +229,21 @@ struct BlockQueue {
         capacity = larger
         count = kept
         head = 0
+    }
+
+    /// In debug builds: the counts agree with the entries.
+    @inline(__always) private func checkInvariants() {
+        #if DEBUG
+            invariant(capacity > 0 && capacity & (capacity - 1) == 0, "the capacity of a ring is a power of two")
+            invariant(0..<capacity ~= head && 0...capacity ~= count && 0...count ~= live, "a ring's counts fit in it")
+            guard count <= Invariant.few else { return }
+            let all = (0..<count).map { (entries + slot($0)).pointee }
+            invariant(all.count(where: { !$0.isTaken }) == live, "blocks that were not taken are counted")
+            invariant(
+                all.count(where: { $0.token != nil }) == state.pointee.shared, "blocks for several modes are counted")
+            invariant(
+                zip(all, all.dropFirst()).allSatisfy { $0.sequence < $1.sequence },
+                "blocks are in the order in which they were enqueued")
+        #endif
     }
 }

@@ -15,7 +15,10 @@ enum Item {
 /// Guarded by the loop's lock. In the order of addition.
 struct CommonItems {
     private var items: [UInt: (order: UInt64, item: Item)] = [:]
-    private var additions: UInt64 = 0
+    private var additions: UInt64
+
+    /// - Parameter additions: for tests: how many items were added before.
+    init(additions: UInt64 = 0) { self.additions = additions }
 
     var ordered: [Item] { items.values.sorted { $0.order < $1.order }.map(\.item) }
 

@@ -57,6 +57,7 @@ struct DescriptorBatch: ~Copyable {
     private mutating func dropHead() {
         head &+= 1
         count &-= 1
+        invariant(0...Self.size ~= count, "a batch holds no more than it has room for")
     }
 
     /// Drops the rest: the kernel reports again what is still ready.

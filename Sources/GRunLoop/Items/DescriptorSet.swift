@@ -28,7 +28,10 @@ final class DescriptorSet {
     private var watches = UnsafeMutableBufferPointer<Watch>(start: nil, count: 0)
     private var shared: [Int32: SharedDescriptor] = [:]
     private var count = 0
-    private var generations: UInt32 = 0
+    private var generations: UInt32
+
+    /// - Parameter generations: for tests: the generation of the last watch before.
+    init(generations: UInt32 = 0) { self.generations = generations }
 
     deinit {
         for descriptor in watchedDescriptors {
@@ -69,6 +72,7 @@ final class DescriptorSet {
     func add(_ source: GRunLoop.DescriptorSource) throws(GRunLoop.DescriptorError) -> Bool {
         let descriptor = source.descriptor
         guard descriptor >= 0 else { throw .invalid(descriptor: descriptor) }
+        defer { checkInvariants(of: descriptor) }
         if epoll < 0 {
             epoll = epoll_create1(Int32(EPOLL_CLOEXEC))
             guard epoll >= 0 else { throw .init(errno: errno, descriptor: descriptor) }
@@ -97,6 +101,7 @@ final class DescriptorSet {
     /// Returns whether the number had been closed while it was watched: the caller says so, without the lock.
     func remove(_ source: GRunLoop.DescriptorSource) -> Bool {
         let descriptor = source.descriptor
+        defer { checkInvariants(of: descriptor) }
         let watch = watch(of: descriptor)
         let left = watch.isShared ? sources(of: descriptor).filter { $0 !== source } : []
         if left.first.map({ watch.source === $0 }) != true {
@@ -253,6 +258,20 @@ final class DescriptorSet {
 
     private func noteSharedTurn(of receiver: Receiver, on descriptor: Int32) {
         receiver.source._withUnsafeGuaranteedRef { shared[descriptor]?.noteTurn(of: $0) }
+    }
+
+    /// In debug builds: a watch has a source, and it is shared if and only if the table of shared ones says so.
+    @inline(__always) private func checkInvariants(of descriptor: Int32) {
+        #if DEBUG
+            let watch = watch(of: descriptor)
+            let shared = shared[descriptor]?.sources
+            invariant((watch.generation != 0) == (watch.source != nil), "a watch has a source")
+            invariant(watch.isShared == (shared != nil), "shared descriptors are in the table")
+            invariant(
+                shared.map { $0.first === watch.source?.takeUnretainedValue() } ?? true, "the first has the watch")
+            guard watches.count <= Invariant.few else { return }
+            invariant(watches.count(where: { $0.generation != 0 }) == count, "watches are counted")
+        #endif
     }
 
     private static func union(_ sources: [GRunLoop.DescriptorSource]) -> GRunLoop.DescriptorSource.Conditions {

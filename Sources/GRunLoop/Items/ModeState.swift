@@ -18,7 +18,7 @@ final class ModeState {
     @exclusivity(unchecked) var signalled = SignalledSources()
 
     /// Version-1 sources.
-    let descriptors = DescriptorSet()
+    let descriptors: DescriptorSet
     /// The watch of the descriptor that was serviced last: the next one that is ready comes after it. Not the number:
     /// a file that gets the number later has not had its turn. 0 is no watch.
     var lastWatch: UInt64 = 0
@@ -54,9 +54,10 @@ final class ModeState {
     /// All contexts of the mode, cached once they were asked for.
     var contexts: [ServedContext]?
 
-    init(name: GRunLoop.Mode, isCommon: Bool) {
+    init(name: GRunLoop.Mode, isCommon: Bool, descriptors: DescriptorSet = DescriptorSet()) {
         self.name = name
         self.isCommon = isCommon
+        self.descriptors = descriptors
     }
 
     deinit {

@@ -32,6 +32,8 @@ struct Places<Content: Place> {
 
     /// The item is not in that mode yet.
     mutating func add(_ place: Content) {
+        invariant(
+            !contains(place.modeOfPlace.takeUnretainedValue()), "an item joins a mode that it is not in")
         if only == nil {
             only = place
         } else if let others {

@@ -75,6 +75,7 @@ struct SignalledSources {
         membership.place = .fresh(fresh.count)
         fresh.append(.passUnretained(membership))
         count += 1
+        checkInvariants()
     }
 
     @inline(__always) mutating func remove(_ membership: SourceMembership) {
@@ -91,6 +92,7 @@ struct SignalledSources {
         }
         membership.place = .nowhere
         count -= 1
+        checkInvariants()
     }
 
     /// Takes the only signalled source, the usual case: nothing is sorted.
@@ -115,6 +117,7 @@ struct SignalledSources {
         listBatch()
         let outer = batch
         sortFresh()
+        checkInvariants()
         batch = Batch(isUnderWay: true)
         return outer
     }
@@ -207,5 +210,24 @@ struct SignalledSources {
     private mutating func place(_ entry: Entry, at index: Int) {
         sorted[index] = entry
         entry.membership?._withUnsafeGuaranteedRef { $0.place = .sorted(index) }
+    }
+
+    /// In debug builds: each membership knows its place, and what no cut batch has left is in order.
+    @inline(__always) private func checkInvariants() {
+        #if DEBUG
+            invariant(0...sorted.count ~= next && 0...sorted.count ~= settled, "a list's positions are in it")
+            guard fresh.count + sorted.count <= Invariant.few else { return }
+            let listed = sorted.compactMap(\.membership)
+            invariant(fresh.count + listed.count == count, "signalled sources are counted")
+            for index in fresh.indices {
+                invariant(fresh[index].takeUnretainedValue().place == .fresh(index), "a source knows its place")
+            }
+            for index in sorted.indices {
+                let place = sorted[index].membership?.takeUnretainedValue().place
+                invariant(place == nil || place == .sorted(index), "a sorted source knows its place")
+            }
+            let rest = sorted.dropFirst(max(next, settled))
+            invariant(zip(rest, rest.dropFirst()).allSatisfy { !$1.precedes($0) }, "sources are sorted")
+        #endif
     }
 }

@@ -30,7 +30,7 @@ struct TimerHeap: ~Copyable {
 
     private var capacity = 1
     private var entries: UnsafeMutablePointer<Entry>
-    private var slots = TimerSlots()
+    private var slots: TimerSlots
     /// Read by tests only.
     private(set) var count = 0
     /// How many were ever added. An entry's order is the number of its addition, counted from `base`.
@@ -44,9 +44,11 @@ struct TimerHeap: ~Copyable {
     private var tolerant = 0
     private var batch = Batch()
 
-    /// - Parameter greatestOrder: for tests. After so many additions they are numbered anew.
-    init(greatestOrder: UInt32 = .max) {
+    /// For tests: after `greatestOrder` additions they are numbered again, and after `greatestUse` uses the slot of a
+    /// closure is left alone.
+    init(greatestOrder: UInt32 = .max, greatestUse: UInt32 = TimerSlots.greatestUse) {
         self.greatestOrder = greatestOrder
+        slots = TimerSlots(greatestUse: greatestUse)
         entries = Table.memory(nil, for: capacity)
     }
 
@@ -132,6 +134,7 @@ struct TimerHeap: ~Copyable {
         timer.setSlot(slot, in: mode)
         if timer.dates.slack > 0 { tolerant += 1 }
         window = nil
+        checkInvariants()
         return timer
     }
 
@@ -150,12 +153,14 @@ struct TimerHeap: ~Copyable {
         count += 1
         window = nil
         siftUp(Entry(deadline: deadline, order: lastOrder, slot: slot), at: count - 1)
+        checkInvariants()
     }
 
     private mutating func takeOut(at index: Int) {
         slots.giveBack(entries[index].slot)
         count -= 1
         window = nil
+        defer { checkInvariants() }
         guard index < count else { return }
         let last = entries[count]
         if index > 0, last.precedes(entries[(index - 1) >> 2]) {
@@ -400,5 +405,19 @@ struct TimerHeap: ~Copyable {
         var least = first
         for child in (first + 1)..<count where entries[child].precedes(entries[least]) { least = child }
         return least
+    }
+
+    /// In debug builds: each entry stands behind its parent, and its slot knows where.
+    @inline(__always) private func checkInvariants() {
+        #if DEBUG
+            invariant(0...capacity ~= count && 0...count ~= tolerant, "a heap's counts fit in it")
+            guard count <= Invariant.few else { return }
+            for index in 0..<count {
+                invariant(slots[place: entries[index].slot] == index, "a slot knows its place in the heap")
+                invariant(entries[index].order <= lastOrder, "an entry was numbered before")
+                invariant(index == 0 || entries[(index - 1) >> 2].precedes(entries[index]), "a heap is in order")
+            }
+            invariant((0..<count).count { slack(of: entries[$0]) > 0 } == tolerant, "tolerant timers are counted")
+        #endif
     }
 }

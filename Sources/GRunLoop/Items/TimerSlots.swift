@@ -18,21 +18,29 @@ struct TimerSlots: ~Copyable {
 
     /// A timer keeps its slot as an `Int32`, and has a closure's where it took its place.
     private static let firstBody = 1 << 30
+    static let greatestUse = BodyTable.greatestUse
 
     private var timers = TimerTable()
     private var bodies: BodyTable
 
     /// - Parameter greatestUse: for tests. After so many uses a closure's slot is left alone, so that its first name,
     ///   which somebody may still have, does not become that of another one.
-    init(greatestUse: UInt32 = BodyTable.greatestUse) { bodies = BodyTable(greatestUse: greatestUse) }
+    /// - Parameter firstUse: for tests. The use that a new slot of a closure begins with.
+    init(greatestUse: UInt32 = Self.greatestUse, firstUse: UInt32 = 0) {
+        bodies = BodyTable(greatestUse: greatestUse, firstUse: firstUse)
+    }
 
     // MARK: In and out
 
     /// It is not retained: the mode does that.
-    mutating func add(_ timer: Unmanaged<GRunLoop.Timer>) -> Int { timers.add(timer) }
+    mutating func add(_ timer: Unmanaged<GRunLoop.Timer>) -> Int {
+        defer { timers.checkInvariants() }
+        return timers.add(timer)
+    }
 
     mutating func add(_ body: consuming @escaping Body, isCommon: Bool) -> Int {
-        Self.firstBody + bodies.add(body, isCommon: isCommon)
+        defer { bodies.checkInvariants() }
+        return Self.firstBody + bodies.add(body, isCommon: isCommon)
     }
 
     /// A closure leaves its slot, which is to be given back, or goes to a timer with its name.
@@ -44,6 +52,8 @@ struct TimerSlots: ~Copyable {
 
     mutating func giveBack(_ slot: Int) {
         if slot < Self.firstBody { timers.giveBack(slot) } else { bodies.giveBack(slot - Self.firstBody) }
+        timers.checkInvariants()
+        bodies.checkInvariants()
     }
 
     // MARK: Who and where
@@ -87,6 +97,20 @@ private struct FreeList {
     /// How many were ever used.
     var used = 0
     var capacity = 0
+
+    /// In debug builds: every free number was used before, and none is free twice.
+    @inline(__always) func checkInvariants(_ next: (Int32) -> Int32) {
+        #if DEBUG
+            invariant(0...capacity ~= used, "a table has room for the slots that were used")
+            guard used <= Invariant.few else { return }
+            var slot = first
+            var seen: Set<Int32> = []
+            while slot != -1 {
+                invariant(0..<Int32(used) ~= slot && seen.insert(slot).inserted, "free slots are in one list")
+                slot = next(slot)
+            }
+        #endif
+    }
 }
 
 private struct TimerTable: ~Copyable {
@@ -118,6 +142,8 @@ private struct TimerTable: ~Copyable {
     }
 
     func timer(at slot: Int) -> Unmanaged<GRunLoop.Timer> { timers[slot] }
+
+    @inline(__always) func checkInvariants() { free.checkInvariants { places[Int($0)] } }
 
     private mutating func take() -> Int {
         let slot = Int(free.first)
@@ -157,7 +183,7 @@ private struct BodyTable: ~Copyable {
         var place: Int32 = 0
         private var useAndKind: UInt32
 
-        init(_ kind: UInt32) { useAndKind = kind }
+        init(_ kind: UInt32, use: UInt32) { useAndKind = use << 2 | kind }
 
         /// How often the slot was used before.
         var use: UInt32 {
@@ -179,8 +205,12 @@ private struct BodyTable: ~Copyable {
     private var slots: UnsafeMutableRawPointer?
     private var free = FreeList()
     private let greatestUse: UInt32
+    private let firstUse: UInt32
 
-    init(greatestUse: UInt32) { self.greatestUse = greatestUse }
+    init(greatestUse: UInt32, firstUse: UInt32) {
+        self.greatestUse = greatestUse
+        self.firstUse = firstUse
+    }
 
     deinit { Glibc.free(slots) }
 
@@ -214,6 +244,8 @@ private struct BodyTable: ~Copyable {
         occupant(of: slot).assumingMemoryBound(to: Unmanaged<GRunLoop.Timer>.self).pointee
     }
 
+    @inline(__always) func checkInvariants() { free.checkInvariants { mark(of: Int($0)).pointee.place } }
+
     func use(of slot: Int) -> UInt32 { mark(of: slot).pointee.use }
 
     func isUsed(_ slot: Int, _ use: UInt32) -> Bool {
@@ -234,7 +266,8 @@ private struct BodyTable: ~Copyable {
         }
         if free.used == free.capacity { grow() }
         free.used += 1
-        (occupant(of: free.used - 1) + Self.markOffset).initializeMemory(as: Mark.self, to: Mark(kind))
+        (occupant(of: free.used - 1) + Self.markOffset).initializeMemory(
+            as: Mark.self, to: Mark(kind, use: firstUse))
         return free.used - 1
     }
 

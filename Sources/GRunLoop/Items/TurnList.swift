@@ -73,6 +73,7 @@ struct TurnList<Member: AnyObject> {
             $0.isListed = hasWork
             if hasWork { list(turn, $0) } else { unlist($0) }
         }
+        checkInvariants()
     }
 
     /// One that has work has the next turn.
@@ -83,6 +84,7 @@ struct TurnList<Member: AnyObject> {
             if let first { first._withUnsafeGuaranteedRef { $0.previous = turn } } else { last = turn }
             first = turn
         }
+        checkInvariants()
     }
 
     private mutating func list(_ turn: Unmanaged<Turn<Member>>, _ content: Turn<Member>) {
@@ -96,6 +98,23 @@ struct TurnList<Member: AnyObject> {
         if let previous { previous._withUnsafeGuaranteedRef { $0.next = next } } else { first = next }
         if let next { next._withUnsafeGuaranteedRef { $0.previous = previous } } else { last = previous }
         (turn.previous, turn.next) = (nil, nil)
+    }
+
+    /// In debug builds: the list is the same from both ends.
+    @inline(__always) private func checkInvariants() {
+        #if DEBUG
+            guard members.count <= Invariant.few else { return }
+            var (before, at) = (nil as Turn<Member>?, first?.takeUnretainedValue())
+            var count = 0
+            while let turn = at, count <= members.count {
+                invariant(turn.isListed, "a turn in the list knows so")
+                invariant(turn.previous?.takeUnretainedValue() === before, "a turn knows the one before")
+                (before, at) = (turn, turn.next?.takeUnretainedValue())
+                count += 1
+            }
+            invariant(at == nil, "a list of turns ends")
+            invariant(last?.takeUnretainedValue() === before, "the list knows its last turn")
+        #endif
     }
 }
 

@@ -65,7 +65,10 @@ struct Cancellables {
     private var entries: [Number: Entry] = [:]
     private var delayed: [GRunLoop.DelayedPerform: Number] = [:]
     private var lines: [Line.Name: Line] = [:]
-    private var additions: Number = 0
+    private var additions: Number
+
+    /// - Parameter additions: for tests: how many performs were added before.
+    init(additions: Number = 0) { self.additions = additions }
 
     var isEmpty: Bool { entries.isEmpty }
 

@@ -16,8 +16,11 @@ struct EndHandlers {
     /// In the order of their ids, without a gap at the end.
     private var entries: [Entry] = []
     private var gaps = 0
-    private var lastID: UInt64 = 0
+    private var lastID: UInt64
     private var isClosed = false
+
+    /// - Parameter lastID: for tests: the id of the last handler that was added before.
+    init(lastID: UInt64 = 0) { self.lastID = lastID }
 
     /// Nil if handlers are not called any more.
     mutating func add(_ body: @escaping Body) -> UInt64? {
@@ -51,10 +54,21 @@ struct EndHandlers {
             entries.removeLast()
             gaps -= 1
         }
+        defer { checkInvariants() }
         // Not at each removal: of many operations in flight, the first to begin is often the first to end.
         guard gaps > entries.count / 2 else { return }
         entries.removeAll { $0.body == nil }
         gaps = 0
+    }
+
+    /// In debug builds: the gaps are counted, and none is at the end.
+    @inline(__always) private func checkInvariants() {
+        #if DEBUG
+            invariant(entries.last.map { $0.body != nil } ?? true, "handlers end without a gap")
+            guard entries.count <= Invariant.few else { return }
+            invariant(entries.count(where: { $0.body == nil }) == gaps, "gaps are counted")
+            invariant(zip(entries, entries.dropFirst()).allSatisfy { $0.id < $1.id }, "handlers are in order")
+        #endif
     }
 
     private func index(of id: UInt64) -> Int? {

@@ -55,6 +55,7 @@ struct PerformQueue {
                 requests.removeFirst(next)
                 next = 0
             }
+            invariant(next < requests.count || requests.isEmpty, "taken requests are dropped with the last one")
             return request
         }
     }

@@ -84,6 +84,7 @@ struct ChannelPieces {
         if let last { last.next = piece } else { first = piece }
         last = piece
         count += 1
+        checkInvariants()
     }
 
     mutating func removeFirst() -> ChannelPiece? {
@@ -91,7 +92,19 @@ struct ChannelPieces {
         first = piece.next
         if first == nil { last = nil }
         count -= 1
+        checkInvariants()
         return piece
+    }
+
+    /// In debug builds: the row has as many pieces as are counted.
+    @inline(__always) private func checkInvariants() {
+        #if DEBUG
+            invariant((first == nil) == (count == 0) && (last == nil) == (count == 0), "a row has its ends")
+            guard count <= Invariant.few else { return }
+            invariant(
+                sequence(first: first, next: { $0?.next }).prefix { $0 != nil }.count { _ in true } == count,
+                "pieces are counted")
+        #endif
     }
 }
 
@@ -114,6 +127,7 @@ struct ChannelSent {
         slot = slot.unsafelyUnwrapped + type.size
         room &-= 1
         count &+= 1
+        invariant(room >= 0, "an element was put where there was room")
     }
 
     /// Adds a piece: there is no room left in the others.
@@ -122,6 +136,7 @@ struct ChannelSent {
         pieces.append(piece)
         slot = piece.elements(type)
         room = min(piece.room, capacity - count)
+        checkInvariants(type)
     }
 
     /// The last piece was not full, only the channel. Returns whether there is room in it now.
@@ -142,6 +157,7 @@ struct ChannelSent {
         taken = 0
         slot = larger.elements(type) + count * type.size
         room = min(larger.room, capacity) - count
+        checkInvariants(type)
     }
 
     mutating func takeAll(_ type: ChannelElementType) -> ChannelPieces {
@@ -156,6 +172,7 @@ struct ChannelSent {
         to memory: UnsafeMutableRawPointer, upTo capacity: Int, _ type: ChannelElementType
     ) -> ChannelPiece? {
         guard count > 0, let piece = pieces.first else { return nil }
+        defer { checkInvariants(type) }
         type.move(piece.elements(type) + taken * type.size, memory, 1)
         taken += 1
         count -= 1
@@ -174,6 +191,16 @@ struct ChannelSent {
 
     /// Nothing more is accepted.
     mutating func end() { room = 0 }
+
+    /// In debug builds: the pieces hold as many elements as are counted.
+    @inline(__always) private func checkInvariants(_ type: ChannelElementType) {
+        #if DEBUG
+            guard let last = pieces.last else { return }
+            invariant(room >= 0 && filled(last, type) + room <= last.room, "there is no more room than in a piece")
+            guard pieces.count == 1 else { return }
+            invariant(filled(last, type) - taken == count, "elements of the only piece are counted")
+        #endif
+    }
 
     private func endPiece(_ type: ChannelElementType) {
         if let last = pieces.last { last.count = filled(last, type) }

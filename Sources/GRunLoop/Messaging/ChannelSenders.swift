@@ -54,6 +54,7 @@ struct ChannelSenders {
         sender.previous = last
         if let last { last.next = sender } else { first = sender }
         last = sender
+        checkInvariants()
     }
 
     mutating func removeFirst() -> ChannelSender? {
@@ -69,6 +70,21 @@ struct ChannelSenders {
         if next == nil { last = sender.previous }
         if let previous = sender.previous { previous.next = next } else { first = next }
         sender.previous = nil
+        checkInvariants()
+    }
+
+    /// In debug builds: the first senders know each other, and a list of few is the same from both ends.
+    @inline(__always) private func checkInvariants() {
+        #if DEBUG
+            invariant((first == nil) == (last == nil), "a list has both ends or none")
+            var (before, at) = (nil as ChannelSender?, first)
+            for _ in 0..<Invariant.few {
+                guard let sender = at else { break }
+                invariant(sender.isListed && sender.previous === before, "a sender knows the one before")
+                (before, at) = (sender, sender.next)
+            }
+            invariant(at != nil || last === before, "the list knows its last sender")
+        #endif
     }
 
     mutating func removeAll() -> [ChannelSender] {

@@ -58,14 +58,20 @@ struct NotificationLines {
     }
 
     /// The number of what came last; 0 at first.
-    private(set) var last: UInt64 = 0
+    private(set) var last: UInt64
     private var entries: [UInt64: Entry] = [:]
     private var alikes: [Likeness: Set<UInt64>] = [:]
     private var lines: [Line: Waiting] = [:]
     /// In which nothing waits, unless something has come since.
     private var emptied: Set<Line> = []
-    private var lastTurn: UInt64 = 0
+    private var lastTurn: UInt64
     private var changes = Changes()
+
+    /// - Parameter last: for tests: the number of what came before.
+    init(last: UInt64 = 0) {
+        self.last = last
+        lastTurn = last
+    }
 
     var turns: [NotificationTurn] { lines.values.compactMap(\.turn) }
 
@@ -92,6 +98,7 @@ struct NotificationLines {
             let line = Line(mode: mode, style: style)
             lines[line, default: Waiting()].numbers.append(last)
             lines[line]?.count += 1
+            checkInvariants(of: line)
             seeToTurn(of: line, of: server)
         }
         return last
@@ -121,6 +128,17 @@ struct NotificationLines {
             waiting.next = 0
         }
         lines[line] = waiting
+        checkInvariants(of: line)
+    }
+
+    /// In debug builds: those that wait are counted, and in order.
+    @inline(__always) private func checkInvariants(of line: Line) {
+        #if DEBUG
+            guard let waiting = lines[line], waiting.numbers.count <= Invariant.few else { return }
+            let numbers = waiting.numbers[waiting.next...]
+            invariant(numbers.count { entries[$0] != nil } == waiting.count, "those that wait in a line are counted")
+            invariant(zip(numbers, numbers.dropFirst()).allSatisfy { $0 < $1 }, "a line is in order")
+        #endif
     }
 
     /// Which of those that came after `first` may be the same: of the same hash, of the same sender.
