@@ -96,6 +96,10 @@ let package = Package(
         .executableTarget(
             name: "grun-wire-fuzz", dependencies: ["CWire", "CGRun", "GRunLoop", "TestSupport"],
             path: "Tests/WireFuzz/Fuzz", swiftSettings: strict),
+        // Random operations on each unsafe container, beside a plain model of it: make models.
+        .executableTarget(
+            name: "grun-models", dependencies: ["GRunLoop", "CGRun", "CGLib"], path: "Tests/Models",
+            swiftSettings: strict),
         // Producers, loops, and an exact account of what went between them: make soak.
         .executableTarget(
             name: "grun-soak", dependencies: ["GRunLoop", "TestSupport", "CGLib"], path: "Tests/Soak",

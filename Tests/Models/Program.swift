@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// A program: the operations that one seed makes of one model.
+
+import Glibc
+
+struct Program {
+    let model: any Model.Type
+    let seed: UInt64
+
+    /// Runs the given operations, whose numbers are below the model's length.
+    func run(_ operations: some Sequence<Int>) throws {
+        // A container that never returns ends the process.
+        alarm(10)
+        var random = Random(seed: seed)
+        let model = model.init(&random)
+        for operation in operations {
+            var random = Random(seed: seed, operation: operation)
+            try model.step(&random)
+        }
+        try model.finish()
+        alarm(0)
+    }
+}
+
+/// What a child process runs: the parent process survives a crash of it.
+enum Child {
+    /// The parent reads there which program failed.
+    static let seedDescriptor: Int32 = 3
+
+    /// Runs programs of one model until they have had so many operations.
+    static func run(_ model: any Model.Type, from firstSeed: UInt64, operations: Int) -> Int32 {
+        var seed = firstSeed
+        var left = operations
+        while left > 0 {
+            withUnsafeBytes(of: seed) { _ = pwrite(seedDescriptor, $0.baseAddress, $0.count, 0) }
+            let length = Swift.min(left, model.length)
+            do { try Program(model: model, seed: seed).run(0..<length) } catch { return tell(error) }
+            left -= length
+            seed += 1
+        }
+        return 0
+    }
+
+    /// Runs some operations of one program, and prints them if asked to.
+    static func replay(_ model: any Model.Type, _ seed: UInt64, _ operations: [Int], tells: Bool) -> Int32 {
+        Journal.isOpen = tells
+        do { try Program(model: model, seed: seed).run(operations) } catch { return tells ? tell(error) : 1 }
+        return 0
+    }
+
+    private static func tell(_ error: any Error) -> Int32 {
+        say("    \((error as? Mismatch)?.text ?? "\(error)")")
+        return 1
+    }
+}
