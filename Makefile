@@ -31,7 +31,7 @@ define install
 endef
 
 .PHONY: demo test build install uninstall c-reference format lint glib-api items items-bite oracle turns idle hosted \
-	growth stalls records inspect-pictures trace-cost stable soak docs fuzz kill-ports test-tsan test-asan \
+	growth models stalls records inspect-pictures trace-cost stable soak docs fuzz kill-ports test-tsan test-asan \
 	test-sanitizers test-gtk test-c test-foundation test-debian \
 	counts bench bench-quick bench-build deps check-deps gtk-deps c-deps clean
 
@@ -150,6 +150,11 @@ stable: deps
 ## SEED, DRIVER=own|host|both.
 soak: deps
 	scripts/soak
+
+## Random operations on each hand-written container, beside a plain model of it, under the address sanitizer:
+## OPERATIONS=100000000 is the long run, SEED, MODEL.
+models: c-deps
+	scripts/models address
 
 ## The tests, and 20 s each of soak and fuzz, under the compiler's sanitizers: data races; memory errors and leaks.
 test-tsan: c-deps
