@@ -75,16 +75,24 @@ final class EndHandlersModel: Model {
 final class CancellablesModel: Model {
     static let name = "Cancellables"
 
+    /// How a perform is removed.
+    private enum Tag: Hashable {
+        case delayed(GRunLoop.DelayedPerform)
+        case ordered(Cancellables.Number)
+    }
+
     private struct Entry {
-        let tag: Cancellables.Tag
+        let tag: Tag
         let target: Counted?
         let key: Int?
         var source: GRunLoop.Source?
+
+        var name: Cancellables.Name? { target.map { CancellablesModel.name(of: $0, key) } }
     }
 
     private var list: Cancellables
     private var waiting: [Entry] = []
-    private var former: [Cancellables.Tag] = []
+    private var former: Set<Tag> = []
     private var made: UInt32 = 0
 
     init(_ random: inout Random) {
@@ -96,10 +104,10 @@ final class CancellablesModel: Model {
         let key = random.once(in: 2) ? nil : random.below(3)
         switch random.below(10) {
         case 0...2: addDelayed(target ?? Counted(Int(made)), key)
-        case 3, 4: addOrdered(target, key)
+        case 3, 4: try addOrdered(target, key)
         case 5: setSource(&random)
         case 6...8: try remove(random.element(of: waiting)?.tag)
-        default: try remove(random.element(of: former))
+        default: try remove(former.randomElement(using: &random))
         }
         try check()
     }
@@ -110,55 +118,69 @@ final class CancellablesModel: Model {
         try expect(Counted.count, is: 0, "targets that nobody has released")
     }
 
+    private static func name(of target: Counted, _ key: Int?) -> Cancellables.Name {
+        Cancellables.Name(.object(ObjectIdentifier(target)), key: key.map { AnyHashable($0) })
+    }
+
     private func addDelayed(_ target: Counted, _ key: Int?) {
         made += 1
         Journal.note("add delayed perform \(made)")
         let perform = GRunLoop.DelayedPerform(mode: 1, name: TimerSlots.Name(slot: made, use: 0))
-        list.add(perform, target: target, heldBy: target, key: key)
+        list.add(perform, Self.name(of: target, key), heldBy: target)
         waiting.append(Entry(tag: .delayed(perform), target: target, key: key))
     }
 
-    private func addOrdered(_ target: Counted?, _ key: Int?) {
-        let tag = list.add(target: target, heldBy: target, key: key)
-        Journal.note("add \(tag)")
-        waiting.append(Entry(tag: tag, target: target, key: key))
+    private func addOrdered(_ target: Counted?, _ key: Int?) throws {
+        let number = list.add(target.map { Self.name(of: $0, key) }, heldBy: target)
+        Journal.note("add ordered perform \(number)")
+        try expect(!former.contains(.ordered(number)), "a number was given twice")
+        waiting.append(Entry(tag: .ordered(number), target: target, key: key))
     }
 
     private func setSource(_ random: inout Random) {
-        guard !waiting.isEmpty else { return }
-        let index = random.below(waiting.count)
-        Journal.note("set the source of \(waiting[index].tag)")
+        let ordered = waiting.indices.filter { if case .ordered = waiting[$0].tag { true } else { false } }
+        guard let index = random.element(of: ordered), case .ordered(let number) = waiting[index].tag else { return }
+        Journal.note("set the source of \(number)")
         let source = GRunLoop.Source {}
-        list.setSource(source, of: waiting[index].tag)
+        list.setSource(source, of: number)
         waiting[index].source = source
     }
 
-    private func remove(_ tag: Cancellables.Tag?) throws {
+    private func remove(_ tag: Tag?) throws {
         guard let tag else { return }
         Journal.note("remove \(tag)")
         let index = waiting.firstIndex { $0.tag == tag }
-        let removed = list.remove(tag)
+        let removed =
+            switch tag {
+            case .delayed(let perform): list.remove(perform)
+            case .ordered(let number): list.remove(number)
+            }
         try expect(removed != nil, is: index != nil, "whether there was an entry")
         guard let index, let removed else { return }
         try compare(removed, waiting[index])
         waiting.remove(at: index)
-        former.append(tag)
+        former.insert(tag)
     }
 
     private func check() throws {
-        let found = list.inOrderOfAddition
-        try expect(found.map(\.tag), is: waiting.map(\.tag), "the order of addition")
-        try expect(Set(found.map(\.tag)).isDisjoint(with: former), "a tag was given twice")
-        for (found, wanted) in zip(found, waiting) { try compare(found.entry, wanted) }
         try expect(list.isEmpty, is: waiting.isEmpty, "whether the list is empty")
+        for entry in waiting {
+            guard let target = entry.target, let name = entry.name else { continue }
+            let found = list.candidates(for: name)
+            let wanted = waiting.filter { $0.target === target && (entry.key == nil || $0.key == entry.key) }
+            try expect(found.map(\.name.key), is: wanted.map { $0.key.map { AnyHashable($0) } }, "the candidates")
+            try expect(found.map(\.number), is: found.map(\.number).sorted(), "the order of addition")
+            for (found, wanted) in zip(found, wanted) {
+                guard case .ordered(let number) = wanted.tag else { continue }
+                try expect(found.number, is: number, "the number")
+            }
+        }
     }
 
     private func compare(_ found: Cancellables.Entry, _ wanted: Entry) throws {
-        try expect(
-            found.target?.toOpaque(), is: wanted.target.map { Unmanaged<AnyObject>.passUnretained($0).toOpaque() },
-            "the target")
+        try expect(found.name?.target, is: wanted.name?.target, "the target")
         try expect(found.holder === wanted.target, "the holder")
-        try expect(found.key, is: wanted.key.map { AnyHashable($0) }, "the key")
+        try expect(found.name?.key, is: wanted.key.flatMap { wanted.target == nil ? nil : AnyHashable($0) }, "the key")
         try expect(found.source === wanted.source, "the source")
     }
 }

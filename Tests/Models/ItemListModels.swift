@@ -7,7 +7,7 @@ final class PlacesModel: Model {
     static let name = "Places"
 
     private let modes = (0..<4).map { ModeState(name: GRunLoop.Mode("model \($0)"), isCommon: false) }
-    private var places = Places()
+    private var places = Places<Unmanaged<ModeState>>()
     /// The numbers of the modes, in the order of addition.
     private var order: [Int] = []
 
@@ -17,7 +17,7 @@ final class PlacesModel: Model {
         let number = random.below(modes.count)
         if !order.contains(number) {
             Journal.note("add \(number)")
-            places.add(modes[number])
+            places.add(.passUnretained(modes[number]))
             order.append(number)
         } else {
             Journal.note("remove \(number)")
@@ -25,7 +25,7 @@ final class PlacesModel: Model {
             order.removeAll { $0 == number }
         }
         var found: [Int] = []
-        places.forEach { mode in found += modes.indices.filter { modes[$0] === mode } }
+        places.forEach { mode in found += modes.indices.filter { mode === modes[$0] } }
         try expect(found, is: order, "the modes")
         try expect(
             modes.indices.filter { places.contains(modes[$0]) }, is: order.sorted(), "the modes that are contained")
