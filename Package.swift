@@ -4,6 +4,10 @@ import PackageDescription
 /// Every Swift target of the package: a warning is an error.
 let strict: [SwiftSetting] = [.treatAllWarnings(as: .error)]
 
+/// A debug build perturbs its own timing if it is told to: see cgrun-perturb.h. A release build cannot.
+let perturbedInC: [CSetting] = [.define("GRUN_PERTURB", .when(configuration: .debug))]
+let perturbed: [SwiftSetting] = [.define("GRUN_PERTURB", .when(configuration: .debug))]
+
 let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
 
 let package = Package(
@@ -30,11 +34,11 @@ let package = Package(
         .systemLibrary(name: "CGio", pkgConfig: "gio-unix-2.0", providers: [.apt(["libglib2.0-dev"])]),
         .target(
             name: "CGRun", dependencies: ["CGLib"], exclude: ["timeline.html"],
-            cSettings: [.treatAllWarnings(as: .error), .enableWarning("all"), .enableWarning("extra")],
+            cSettings: [.treatAllWarnings(as: .error), .enableWarning("all"), .enableWarning("extra")] + perturbedInC,
             linkerSettings: [.linkedLibrary("dispatch")]),
         .target(
             name: "GRunLoop", dependencies: ["CGLib", "CGRun"],
-            swiftSettings: strict + [.enableUpcomingFeature("InternalImportsByDefault")]),
+            swiftSettings: strict + perturbed + [.enableUpcomingFeature("InternalImportsByDefault")]),
         // Apart from it, so that no program in Swift has the functions of C in it.
         .target(name: "GRunLoopC", dependencies: ["GRunLoop", "CGRun"], swiftSettings: strict),
 

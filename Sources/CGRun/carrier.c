@@ -8,6 +8,7 @@
 // silently lose one that is closed and opened again.
 
 #include "hub.h"
+#include "perturbed.h"
 
 typedef struct {
     GSource source;
@@ -71,6 +72,12 @@ static gboolean carrier_prepare(GSource *source, gint *timeout)
     if (cgrun_hub_steps_back(carrier->hub) ||
         !(carrier->is_owner || (carrier->is_owner = g_main_context_acquire(carrier->polled.context)))) {
         watch_nothing(carrier);
+        return FALSE;
+    }
+    if (PERTURBS(CGRUN_SITE_ACQUIRE)) {
+        watch_nothing(carrier);
+        // The host looks again instead of sleeping.
+        *timeout = 0;
         return FALSE;
     }
     if (look(carrier, timeout)) {

@@ -10,6 +10,7 @@
 // the host is about to sleep is found out in sentinels.c.
 
 #include "hub.h"
+#include "perturbed.h"
 
 /// Counts an iteration that the hub yields, and returns whether it yields this one too. It stops after a number of
 /// iterations or a span, whichever comes first: each iteration may draw a frame for 25 ms.
@@ -47,7 +48,7 @@ static gboolean hub_prepare(GSource *source, gint *timeout)
         hub->records[i].revents = 0;
         hub->records[i].events = watched & (1u << i) ? G_IO_IN : 0;
     }
-    return has_work;
+    return has_work || (!cgrun_hub_steps_back(hub) && PERTURBS(CGRUN_SITE_READY));
 }
 
 // GLib reads the clock again after a poll that was allowed to sleep; one that found something at once took less.
@@ -58,7 +59,7 @@ static gboolean hub_check(GSource *source)
     Hub *hub = (Hub *)source;
     unsigned found = 0;
     hub->saw_check = true;
-    if (cgrun_hub_steps_back(hub))
+    if (cgrun_hub_steps_back(hub) || (hub->first == NULL && PERTURBS(CGRUN_SITE_CHECK)))
         return FALSE;
     for (unsigned i = 0; i < CGRUN_HUB_RECORDS; i++) {
         if (hub->records[i].revents == 0)
@@ -139,6 +140,8 @@ void cgrun_hub_set_dormant(GSource *source, bool dormant)
 void cgrun_hub_yield(GSource *source, unsigned iterations, gint64 span)
 {
     Hub *hub = (Hub *)source;
+    if (PERTURBS(CGRUN_SITE_YIELD))
+        iterations = PERTURBED(iterations);
     hub->yields = iterations + 1; // with what is left of this one
     hub->yield_span = span;
     hub->yield_end = 0;

@@ -10,12 +10,13 @@
 // pass.
 
 #include "cgrun.h"
+#include "perturbed.h"
 
 #include <errno.h>
 
 static __attribute__((noinline)) void grow(cgrun_poller *poller, unsigned needed)
 {
-    poller->capacity = MAX(MAX(poller->capacity * 2, needed), 32);
+    poller->capacity = PERTURBS(CGRUN_SITE_CAPACITY) ? needed : MAX(MAX(poller->capacity * 2, needed), 32);
     poller->records = g_renew(GPollFD, poller->records, poller->capacity);
 }
 
@@ -103,6 +104,13 @@ static bool wait_for(cgrun_poller *poller, unsigned count, gint milliseconds, in
 {
     bool is_endless = deadline == INT64_MAX && milliseconds < 0;
     int64_t span = deadline == INT64_MIN ? 0 : is_endless ? -1 : span_until(deadline, milliseconds);
+    // What query() has left in the records says that nothing is ready.
+    if (span != 0 && PERTURBS(CGRUN_SITE_INTERRUPT))
+        return false;
+    if (span != 0 && PERTURBS(CGRUN_SITE_SLEEP)) {
+        int64_t shorter = PERTURBED(200000);
+        span = span < 0 ? shorter : MIN(span, shorter);
+    }
     if (G_UNLIKELY(foreign != NULL)) {
         wait_by(foreign, poller, count, span);
         return false;

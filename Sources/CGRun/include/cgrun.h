@@ -5,6 +5,7 @@
 #define CGRUN_H
 
 #include "cgrun-inspect.h"
+#include "cgrun-perturb.h"
 
 #include <glib.h>
 #include <pthread.h>

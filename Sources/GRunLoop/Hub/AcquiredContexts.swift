@@ -2,6 +2,7 @@
 // The contexts that a run owns while it lasts.
 
 import CGLib
+import CGRun
 
 /// The contexts that one run has acquired, for as long as it lasts: between its passes no other thread may iterate
 /// them, or take itself for their owner in `g_main_context_invoke()`.
@@ -30,7 +31,7 @@ struct AcquiredContexts {
         self.version = version
         if list.isEmpty {
             // The usual case: a run begins, and acquires all of them.
-            let refusing = wanted.firstIndex { g_main_context_acquire($0.context) == 0 }
+            let refusing = wanted.firstIndex { !acquires($0, of: wanted) }
             isComplete = refusing == nil
             guard let refusing else {
                 list = wanted
@@ -40,9 +41,18 @@ struct AcquiredContexts {
         }
         for served in list where !wanted.contains(where: { $0 === served }) { g_main_context_release(served.context) }
         list = wanted.filter { served in
-            list.contains { $0 === served } || g_main_context_acquire(served.context) != 0
+            list.contains { $0 === served } || acquires(served, of: wanted)
         }
         isComplete = list.count == wanted.count
+    }
+
+    private mutating func acquires(_ served: ServedContext, of wanted: [ServedContext]) -> Bool {
+        if served !== wanted.first, perturbs(CGRUN_SITE_ACQUIRE) {
+            // No other thread owns it, so nothing would end the sleep: it is tried again before that.
+            version = -1
+            return false
+        }
+        return g_main_context_acquire(served.context) != 0
     }
 
     /// GIO operations that this thread starts from now on complete in the first of the contexts.

@@ -101,6 +101,7 @@ struct Kick: ~Copyable {
     }
 
     consuming func send() {
+        if perturbs(CGRUN_SITE_KICK) { loseProcessor(for: Nanoseconds(perturbed(below: 300_000))) }
         switch waker {
         case .context(let context):
             g_main_context_wakeup(context)

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The blocks that wait in one mode, or in the common modes: a ring, in the order of a loop-wide sequence number.
 
+import CGRun
+
 /// A block for several modes: each of their queues holds the same token, and the first mode to run takes the body.
 final class BlockToken {
     @exclusivity(unchecked) var body: (@Sendable () -> Void)?
@@ -61,7 +63,7 @@ struct BlockQueue {
     private let state: UnsafeMutablePointer<State>
 
     /// - Parameter capacity: for tests: how many blocks fit before the ring grows. A power of two.
-    init(capacity: Int = 8) {
+    init(capacity: Int = perturbs(CGRUN_SITE_CAPACITY) ? 1 : 8) {
         state = .allocate(capacity: 1)
         state.initialize(to: State(capacity: capacity, entries: .allocate(capacity: capacity)))
     }
@@ -148,7 +150,7 @@ struct BlockQueue {
     }
 
     /// Whether its memory is worth keeping.
-    var isSmall: Bool { capacity <= 1024 }
+    var isSmall: Bool { capacity <= 1024 && !perturbs(CGRUN_SITE_CAPACITY) }
 
     func exchange(with other: BlockQueue) {
         swap(&state.pointee, &other.state.pointee)

@@ -74,9 +74,10 @@ struct DescriptorBatch: ~Copyable {
         if self.mode != nil { room = Int32(Self.size) }
         self.mode = ObjectIdentifier(mode)
         head = 0
-        let found = cgrun_epoll_look(mode.descriptors.epoll, events, room)
+        let most = perturbs(CGRUN_SITE_BATCH) ? 1 + perturbed(below: 3) : Self.size
+        let found = cgrun_epoll_look(mode.descriptors.epoll, events, most < Self.size ? min(room, Int32(most)) : room)
         count = Int(max(0, found))
-        isFull = count == Self.size
+        isFull = count == most
         guard count > 1, let last = (0..<count).first(where: { events[$0].data.u64 == mode.lastWatch }) else {
             return found >= 0
         }

@@ -31,7 +31,7 @@ final class DescriptorSet {
     private var generations: UInt32
 
     /// - Parameter generations: for tests: the generation of the last watch before.
-    init(generations: UInt32 = 0) { self.generations = generations }
+    init(generations: UInt32 = perturbs(CGRUN_SITE_COUNTER) ? .max - 2 : 0) { self.generations = generations }
 
     deinit {
         for descriptor in watchedDescriptors {

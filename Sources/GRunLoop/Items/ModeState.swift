@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The state of one mode of one loop: its items and its contexts. It lives as long as the loop.
 
+import CGRun
 import Synchronization
 
 /// Guarded by the loop's lock.
@@ -24,7 +25,7 @@ final class ModeState {
     var lastWatch: UInt64 = 0
 
     /// The timers and delayed performs by deadline. A timer of the mode is either here or in `firing`.
-    @exclusivity(unchecked) var heap = TimerHeap()
+    @exclusivity(unchecked) var heap = TimerHeap(greatestOrder: perturbs(CGRUN_SITE_COUNTER) ? 3 : .max)
     /// The timers of the mode whose closures are on a stack, perhaps on the stack of another loop's thread: a closure
     /// can move its timer. The end of the loop finds them here.
     @exclusivity(unchecked) var firing: [Unmanaged<GRunLoop.Timer>] = []

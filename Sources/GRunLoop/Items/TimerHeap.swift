@@ -46,7 +46,10 @@ struct TimerHeap: ~Copyable {
 
     /// For tests: after `greatestOrder` additions they are numbered again, and after `greatestUse` uses the slot of a
     /// closure is left alone.
-    init(greatestOrder: UInt32 = .max, greatestUse: UInt32 = TimerSlots.greatestUse) {
+    init(
+        greatestOrder: UInt32 = .max,
+        greatestUse: UInt32 = perturbs(CGRUN_SITE_COUNTER) ? 2 : TimerSlots.greatestUse
+    ) {
         self.greatestOrder = greatestOrder
         slots = TimerSlots(greatestUse: greatestUse)
         entries = Table.memory(nil, for: capacity)

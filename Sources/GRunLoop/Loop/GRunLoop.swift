@@ -41,7 +41,7 @@ public final class GRunLoop: @unchecked Sendable {
     /// The one mode that always exists.
     let defaultMode: ModeState
     /// The next block's number.
-    var blockSequence: UInt64 = 1
+    var blockSequence: UInt64 = perturbs(CGRUN_SITE_COUNTER) ? .max >> 1 : 1
     /// Blocks with a smaller number belong to a block step under way: a nested run does not see them.
     var hiddenBlocks: UInt64 = 0
 

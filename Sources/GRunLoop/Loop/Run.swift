@@ -171,7 +171,8 @@ extension GRunLoop {
 
     /// With the lock held: puts a run of ours on the stack.
     @inline(__always) func makeFrame(in mode: Unmanaged<ModeState>, returningAfterSource: Bool) -> Frame {
-        let frame = spareFrame.take() ?? Frame(of: Run(isHosted: false), in: defaultMode)
+        let spare = perturbs(CGRUN_SITE_CAPACITY) ? nil : spareFrame.take()
+        let frame = spare ?? Frame(of: Run(isHosted: false), in: defaultMode)
         frame.run.begin(returningAfterSource: returningAfterSource)
         frame.begin(mode, above: innermost)
         return frame

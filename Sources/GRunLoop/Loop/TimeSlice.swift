@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // How long the loop serves its own items in a row before others have their turn.
 
+import CGRun
+
 /// A row of our own items, and how long it has lasted since its first item. What lies between two items counts: under a
 /// host that serves one short timer in each iteration, sources of a lower priority wait for the iterations as well. A
 /// row ends when nothing of ours is left to do, as in a sleep, or when the others have had their turn. Own thread only.
@@ -105,6 +107,7 @@ struct TimeSlice {
 
     /// After each item: whether a slice of `length` is used up.
     @inline(__always) mutating func isSpent(_ length: Nanoseconds, after kind: Kinds) -> Bool {
+        if row == .underWay, perturbs(CGRUN_SITE_SLICE) { isOver = true }
         if untilLook[kind] > 1 {
             untilLook.decrease(kind)
             return isOver

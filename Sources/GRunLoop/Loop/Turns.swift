@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who was served, and who is to be served next.
 
+import CGRun
+
 /// The kinds of work that a pass does. Each has its turn: see ``GRunLoop/isCutLocked(_:after:)``.
 struct Kinds: OptionSet {
     let rawValue: UInt8
@@ -20,6 +22,11 @@ struct Kinds: OptionSet {
 
     init(rawValue: UInt8) {
         self.rawValue = rawValue
+    }
+
+    /// Those of our kinds that the bits of a number stand for.
+    static func some(_ number: Int) -> Kinds {
+        Kinds(rawValue: UInt8(truncatingIfNeeded: number)).subtracting(.host)
     }
 
     /// For a wake-up nothing is called.
@@ -135,7 +142,9 @@ struct Turns {
     var mayServeFromMemory: Bool { passesFromMemory > 0 && remaining.isEmpty && !slice.isOver }
     mutating func noteFromMemory(_ passes: Int) { passesFromMemory -= passes }
     /// All that may be ready is looked at.
-    mutating func noteLook() { passesFromMemory = Self.longestRowFromMemory }
+    mutating func noteLook() {
+        passesFromMemory = perturbs(CGRUN_SITE_ROW) ? 1 + perturbed(below: 5) : Self.longestRowFromMemory
+    }
 
     var hasAsked: Bool { asked == .thisPass }
     mutating func noteAsked() { asked = .thisPass }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whose turn it is once a slice of time is used up: what is ready now, and what waits.
 
+import CGRun
+
 extension GRunLoop {
     /// With the lock held, after each item of a step: whether the rest of the step waits, because the slice is used up
     /// and other kinds have their turn. Where we drive this is so only if other kinds are ready: otherwise the order of
@@ -21,7 +23,7 @@ extension GRunLoop {
         // The kinds that are owed a turn share one slice. Once that is used up, each gets one item.
         guard run.turns.remaining.isEmpty else { return true }
         // Virtual time must not depend on a real clock.
-        run.turns.giveTurns(to: virtualTime == nil ? readyKindsLocked(frame).subtracting(kind) : [])
+        run.turns.giveTurns(to: virtualTime == nil ? kindsForTurnsLocked(frame).subtracting(kind) : [])
         return !run.turns.remaining.isEmpty
     }
 
@@ -31,7 +33,7 @@ extension GRunLoop {
         guard !run.turns.isHostsTurn else { return }
         var next = run.turns.remaining.subtracting(kind)
         if next.isEmpty {
-            let ready = readyKindsLocked(frame)
+            let ready = kindsForTurnsLocked(frame)
             let others = ready.subtracting(kind)
             // If no other kind is ready, the next dispatch goes on with the same kind at once.
             next = others.isEmpty ? ready.intersection(.found) : others
@@ -60,6 +62,14 @@ extension GRunLoop {
         return ready
     }
 
+    /// The same, to decide whose turn it is: only a hint, since any of them may come or go the next moment.
+    private func kindsForTurnsLocked(_ frame: Frame) -> Kinds {
+        var ready = readyKindsLocked(frame)
+        if perturbs(CGRUN_SITE_TURN) { ready.subtract(.some(perturbed(below: 256))) }
+        if perturbs(CGRUN_SITE_STALE_TURN) { ready.formUnion(.some(perturbed(below: 256))) }
+        return ready
+    }
+
     /// With the lock held: these kinds have had their turn. When all that were owed one have, a new slice begins.
     @inline(__always) func endTurnLocked(_ frame: Frame, of kinds: Kinds) {
         if !frame.run.turns.remaining.isEmpty { endOwedTurnLocked(frame, of: kinds) }
@@ -72,7 +82,7 @@ extension GRunLoop {
         guard !run.turns.isHostsTurn else { return }
         run.turns.endTurn(of: kinds)
         guard run.turns.remaining.isEmpty, !run.isHosted else { return }
-        run.turns.giveTurns(to: run.turns.slice.isOver ? readyKindsLocked(frame).subtracting(kinds) : [])
+        run.turns.giveTurns(to: run.turns.slice.isOver ? kindsForTurnsLocked(frame).subtracting(kinds) : [])
     }
 
     /// The same for what a wait has found. A kind that it has not found is not ready any more, and its turn is over.

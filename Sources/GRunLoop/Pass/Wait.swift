@@ -185,7 +185,7 @@ extension GRunLoop {
     }
 
     @inline(__always) func servesFromMemoryLocked(_ run: Run) -> Bool {
-        run.turns.mayServeFromMemory && itemChooser == nil && virtualTime == nil
+        run.turns.mayServeFromMemory && itemChooser == nil && virtualTime == nil && !perturbs(CGRUN_SITE_MEMORY)
     }
 
     /// 8, where we drive, without waiting.
@@ -202,7 +202,7 @@ extension GRunLoop {
         let run = frame.run
         while true {
             // The lock was given up, perhaps: whoever added a context meanwhile found no sleep to end.
-            if frame.contexts.isOutdated(mode.contextsVersion) { acquireContextsLocked(frame, mode) }
+            while frame.contexts.isOutdated(mode.contextsVersion) { acquireContextsLocked(frame, mode) }
             var until = wakeUpTimeLocked(frame, mode)
             if until == .min {
                 let found = lookAroundLocked(frame, mode)

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the Swift files say at a site where a debug build perturbs its own timing: see cgrun-perturb.h, which says what
+// each site does, and why that is allowed.
+
+import CGRun
+import Glibc
+
+/// Whether the site deviates this time. False in a release build.
+@inline(__always) func perturbs(_ site: cgrun_site) -> Bool {
+    #if GRUN_PERTURB
+        return cgrun_perturbs(site)
+    #else
+        return false
+    #endif
+}
+
+/// Not by a sleep, which is a cancellation point.
+func loseProcessor(for span: Nanoseconds) {
+    let end = Nanoseconds.now().addingSaturating(span)
+    while Nanoseconds.now() < end { sched_yield() }
+}
+
+/// A number from zero that the seed decides, for the extent of a deviation.
+@inline(__always) func perturbed(below limit: Int) -> Int {
+    #if GRUN_PERTURB
+        return Int(cgrun_perturbed(UInt32(limit)))
+    #else
+        return 0
+    #endif
+}
