@@ -108,6 +108,11 @@ let package = Package(
         .executableTarget(
             name: "grun-soak", dependencies: ["GRunLoop", "TestSupport", "CGLib"], path: "Tests/Soak",
             swiftSettings: strict),
+        // Random programs, whose account must balance: make perturb. Nothing of it is there in a release build.
+        .executableTarget(
+            name: "grun-conserve",
+            dependencies: ["GRunLoop", "LoopScript", "TestSupport", "CGLib", "CGRun", argumentParser],
+            path: "Tests/Conservation", swiftSettings: strict + perturbed),
         .testTarget(
             name: "GRunLoopTests",
             dependencies: [

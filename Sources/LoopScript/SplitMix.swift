@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // A small seeded random number generator: the same seed gives the same program on every machine.
 
-struct SplitMix: RandomNumberGenerator {
+public struct SplitMix: RandomNumberGenerator {
     private var state: UInt64
 
-    init(seed: UInt64) { state = seed }
+    public init(seed: UInt64) { state = seed }
 
-    mutating func next() -> UInt64 {
+    public mutating func next() -> UInt64 {
         state &+= 0x9E37_79B9_7F4A_7C15
         var mixed = state
         mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
@@ -15,16 +15,16 @@ struct SplitMix: RandomNumberGenerator {
     }
 
     /// A number in `range`, every one as likely as another (as far as it matters for so small ranges).
-    mutating func number(_ range: ClosedRange<Int>) -> Int {
+    public mutating func number(_ range: ClosedRange<Int>) -> Int {
         range.lowerBound + Int(next() % UInt64(range.count))
     }
 
-    mutating func chance(_ percent: Int) -> Bool { number(0...99) < percent }
+    public mutating func chance(_ percent: Int) -> Bool { number(0...99) < percent }
 
-    mutating func pick<Element>(_ choices: [Element]) -> Element { choices[number(0...choices.count - 1)] }
+    public mutating func pick<Element>(_ choices: [Element]) -> Element { choices[number(0...choices.count - 1)] }
 
     /// One of several, each as often as its weight says.
-    mutating func pick<Element>(weighted choices: [(weight: Int, value: Element)]) -> Element {
+    public mutating func pick<Element>(weighted choices: [(weight: Int, value: Element)]) -> Element {
         var left = number(0...choices.reduce(0) { $0 + $1.weight } - 1)
         for choice in choices {
             if left < choice.weight { return choice.value }
