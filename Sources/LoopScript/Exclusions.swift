@@ -17,6 +17,7 @@ public enum Rule: String, CaseIterable, Sendable {
     case ghostCommonItem
     case commonItemOrder
     case pseudoModeObject
+    case timeSlice
 
     /// Which bug or difference it is, and why the rule hides nothing else.
     public var reason: String {
@@ -97,6 +98,13 @@ public enum Rule: String, CaseIterable, Sendable {
             Item 176: performing a block in the common modes has CF create a mode object that is literally named \
             kCFRunLoopCommonModes, which it then lists among all modes. Item 166: for GRunLoop that name is the \
             pseudo mode and nothing else. The answer about all modes leaves that one name out.
+            """
+        case .timeSlice:
+            """
+            Our rule (docs/turns.md): CF has no time slices. With --long-callouts, callouts are longer than a slice of \
+            GRunLoop. If other kinds are ready then, the rest of a step waits for their turn, and GRunLoop counts a \
+            cut. The traces are compared up to the first cut. A program in which no other kind is ready has no cut, \
+            and is compared to its end.
             """
         }
     }

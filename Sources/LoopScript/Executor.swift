@@ -33,11 +33,16 @@ public struct ExecutorOptions: Sendable {
     /// What the oracle did in a pass that left no line though more than a wake-up was ready: it consumed the wake-up,
     /// or it chose what an afterWaiting observer then took away.
     public var silentPassesWake = true
+    /// The slices of the loop under test; nil: it has none.
+    public var timeSlice: Duration?
     /// How much longer than its actions take a program may last before it counts as one that hangs, and how long it is
     /// then given to end when it is stopped; in nanoseconds.
     public var grace: UInt64
 
-    public init(slot: UInt64, reference: [TraceLine]? = nil, marksPasses: Bool, grace: UInt64) {
+    public init(
+        slot: UInt64, reference: [TraceLine]? = nil, marksPasses: Bool, grace: UInt64, timeSlice: Duration? = nil
+    ) {
+        self.timeSlice = timeSlice
         self.slot = slot
         self.reference = reference
         self.marksPasses = marksPasses
@@ -67,6 +72,7 @@ public final class Executor {
     var referencePosition = 0
     var passesSinceLine = 0
     var isEnding = false
+    private var isCut = false
     /// Set by the watchdog.
     let isOverdue = Atomic(false)
 
@@ -93,6 +99,7 @@ public final class Executor {
     }
 
     func begin() {
+        face.timeSlice = options.timeSlice
         face.begin(program, grid: grid, callouts: self)
         face.marksPasses = options.marksPasses
         for step in program.steps { perform(step) }
@@ -111,6 +118,7 @@ public final class Executor {
 
     func record(_ text: String, kind: TraceLine.Kind = .other) {
         guard !isExhausted else { return }
+        noteCut()
         let line = TraceLine(text, depth: activations.count, callouts: callouts.count, kind: kind)
         entries.append(line)
         lineCount += 1
@@ -126,6 +134,14 @@ public final class Executor {
         guard !isExhausted, !isEnding else { return }
         passesSinceLine += 1
         note(.pass)
+    }
+
+    /// Since the last line: only the first cut counts.
+    private func noteCut() {
+        guard !isCut, !isEnding, face.cutCount > 0 else { return }
+        isCut = true
+        count(.timeSlice)
+        note(.cut)
     }
 
     func note(_ kind: TraceLine.Kind) {

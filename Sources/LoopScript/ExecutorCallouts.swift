@@ -57,7 +57,7 @@ extension Executor: ScriptCallouts {
                 guard passes == 0 || !options.marksPasses else { return wake }
             case .timer: return ready.firstIndex(of: .timers) ?? wake
             case .port(let port): return ready.firstIndex(of: .port(port)) ?? wake
-            case .taking, .other: return silent
+            case .taking, .cut, .other: return silent
             }
         }
         return wake

@@ -47,6 +47,11 @@ public protocol LoopFace: AnyObject {
     /// Whether it calls `passBegins`. Set before the first run.
     var marksPasses: Bool { get set }
 
+    /// How long the loop serves one kind in a row before others have their turn; nil: without a limit.
+    var timeSlice: Duration? { get set }
+    /// How often a slice was used up, and others had their turn.
+    var cutCount: Int { get }
+
     /// Makes the items of a program, on the thread whose loop it is.
     func begin(_ program: Program, grid: Grid, callouts: any ScriptCallouts)
     /// Releases the items; the thread may have ended.
@@ -72,4 +77,13 @@ public protocol LoopFace: AnyObject {
     var isWaiting: Bool { get }
     var currentMode: ModeName? { get }
     var allModes: [ModeName] { get }
+}
+
+/// Of a loop that has no slices: each step goes to its end.
+extension LoopFace {
+    public var timeSlice: Duration? {
+        get { nil }
+        set { _ = newValue }
+    }
+    public var cutCount: Int { 0 }
 }

@@ -12,6 +12,8 @@ public struct TraceLine: Equatable, Sendable {
         case pass
         /// An afterWaiting observer takes something away, perhaps what the pass was to service. Noted like `pass`.
         case taking
+        /// A slice was used up, and what follows comes in another order than without slices. Noted like `pass`.
+        case cut
         case other
     }
 
@@ -30,7 +32,7 @@ public struct TraceLine: Equatable, Sendable {
     }
 
     /// Whether it is for the chooser only.
-    var isNote: Bool { kind == .pass || kind == .taking }
+    var isNote: Bool { kind == .pass || kind == .taking || kind == .cut }
 
     /// The line as it is compared and printed: indented by the depth of the runs.
     public var rendered: String { String(repeating: "    ", count: depth) + text }
@@ -47,6 +49,11 @@ public struct Outcome: Sendable {
 
     /// The trace that is compared.
     public var trace: [TraceLine] { entries.filter { !$0.isNote } }
+
+    /// How many lines of the trace come before a slice was used up; nil if none was (`Rule.timeSlice`).
+    public var linesBeforeCut: Int? {
+        entries.firstIndex { $0.kind == .cut }.map { entries[..<$0].count { !$0.isNote } }
+    }
 
     /// The trace as text.
     public var lines: [String] { trace.map(\.rendered) }

@@ -29,6 +29,13 @@ struct GRunOracle: ParsableCommand {
     @Option(help: "How many divergences to shrink and print.")
     var show = 5
 
+    @Flag(
+        help: """
+            Callouts are busy for longer than a time slice of 4 ms, and GRunLoop has such slices: see the exclusion \
+            timeSlice.
+            """)
+    var longCallouts = false
+
     @Flag(help: "Print the exclusions that applied and what the programs reached.")
     var verbose = false
 
@@ -79,8 +86,9 @@ struct GRunOracle: ParsableCommand {
         if hosted {
             let scripts =
                 Scenario.all.map { ($0.name, $0.program) }
-                + makeSeeds().map { ("seed \($0)", Generator.program(seed: $0, steps: steps)) }
-            let run = HostedRun(slots: Slots(first: UInt64(slot) * 1000), jobs: jobs, isVerbose: verbose)
+                + makeSeeds().map { ("seed \($0)", makeProgram($0)) }
+            let run = HostedRun(
+                slots: Slots(first: UInt64(slot) * 1000), timeSlice: timeSlice, jobs: jobs, isVerbose: verbose)
             guard run.run(scripts: scripts) else { throw ExitCode(1) }
             return
         }
@@ -89,7 +97,7 @@ struct GRunOracle: ParsableCommand {
             ? makeOracleFace : served ? makeServedFace : cInterface ? makeCInterfaceFace : makeOtherFace
         let comparer = Comparer(
             makeFace: makeFace, slots: Slots(first: UInt64(slot) * 1000),
-            makeReference: served ? makeLookingFace : makeOracleFace)
+            makeReference: served ? makeLookingFace : makeOracleFace, timeSlice: timeSlice)
         if scenarios {
             guard ScenarioRun(comparer: comparer, isVerbose: verbose).run() else { throw ExitCode(1) }
             return
@@ -99,7 +107,8 @@ struct GRunOracle: ParsableCommand {
             for seed in seeds { show(seed, comparer) }
             return
         }
-        let runner = Runner(comparer: comparer, jobs: jobs, steps: steps, tell: tellOnStandardError)
+        let runner = Runner(
+            comparer: comparer, jobs: jobs, makeProgram: { [self] in makeProgram($0) }, tell: tellOnStandardError)
         let started = Grid.now
         let count = seeds.count
         let isVerbose = verbose
@@ -119,6 +128,12 @@ struct GRunOracle: ParsableCommand {
         if !summary.divergences.isEmpty { throw ExitCode(1) }
     }
 
+    private func makeProgram(_ seed: UInt64) -> Program {
+        Generator.program(seed: seed, steps: steps, hasLongCallouts: longCallouts)
+    }
+
+    private var timeSlice: Duration? { longCallouts ? .milliseconds(4) : nil }
+
     private func makeSeeds() -> [UInt64] {
         if exact { return (0..<UInt64(programs)).map { seed &+ $0 } }
         var random = SplitMix(seed: seed)
@@ -126,7 +141,7 @@ struct GRunOracle: ParsableCommand {
     }
 
     private func show(_ seed: UInt64, _ comparer: Comparer) {
-        let program = Generator.program(seed: seed, steps: steps)
+        let program = makeProgram(seed)
         print("seed \(seed)\n\(program)\n")
         let comparison = comparer.compare(program, slot: comparer.slots.first)
         print(sideBySide(comparison))

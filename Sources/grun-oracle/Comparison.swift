@@ -8,7 +8,12 @@ struct Comparison {
     let oracle: Outcome
     let other: Outcome
 
-    var agrees: Bool { !hangs && oracle.trace == other.trace }
+    var agrees: Bool { !hangs && compared(oracle.trace) == compared(other.trace) }
+
+    /// As far as it is compared: up to the first cut of either (`Rule.timeSlice`).
+    func compared<Line>(_ lines: [Line]) -> ArraySlice<Line> {
+        lines.prefix(min(oracle.linesBeforeCut ?? .max, other.linesBeforeCut ?? .max))
+    }
 
     /// Whether one of them, or both, did not end by itself.
     var hangs: Bool { !oracle.hasEnded || !other.hasEnded }
@@ -16,8 +21,8 @@ struct Comparison {
     /// The first lines that differ, without numbers: divergences of one cause mostly share it.
     var signature: String {
         if hangs { return "\(ending(of: oracle)) | \(ending(of: other))" }
-        let left = oracle.lines
-        let right = other.lines
+        let left = Array(compared(oracle.lines))
+        let right = Array(compared(other.lines))
         guard let index = (0..<max(left.count, right.count)).first(where: { at(left, $0) != at(right, $0) }) else {
             return ""
         }
@@ -48,14 +53,18 @@ struct Comparer: Sendable {
     var makeReference: FaceMaker = makeOracleFace
     /// How long after its last date a program counts as one that hangs, in nanoseconds.
     var grace: UInt64 = 10_000_000_000
+    /// The slices of GRunLoop; nil: none.
+    var timeSlice: Duration?
 
     /// Runs a program once on each loop. If they differ where several items were ready, GRunLoop tries again with
     /// its passes marked, so that it can tell which of them the oracle spent on something that left no line: a wake-up,
     /// or, at the third try, an item that was taken away before its turn.
     func compare(_ program: Program, slot: UInt64) -> Comparison {
         let oracle = Executor.run(
-            program, options: ExecutorOptions(slot: slot, marksPasses: true, grace: grace), makeFace: makeReference)
-        var options = ExecutorOptions(slot: slot, reference: oracle.entries, marksPasses: false, grace: grace)
+            program, options: ExecutorOptions(slot: slot, marksPasses: true, grace: grace, timeSlice: timeSlice),
+            makeFace: makeReference)
+        var options = ExecutorOptions(
+            slot: slot, reference: oracle.entries, marksPasses: false, grace: grace, timeSlice: timeSlice)
         let first = Comparison(oracle: oracle, other: Executor.run(program, options: options, makeFace: makeFace))
         guard !first.agrees, !first.hangs,
             first.other.statistics.counts.keys.contains(where: { $0.hasPrefix("choices") })

@@ -18,14 +18,20 @@ struct Generator {
     private var mixture: [(weight: Int, value: Kind)] = []
     private var calloutMixture: [(weight: Int, value: Kind)] = []
 
-    private init(seed: UInt64) {
+    private let hasLongCallouts: Bool
+
+    private init(seed: UInt64, hasLongCallouts: Bool) {
+        self.hasLongCallouts = hasLongCallouts
         random = SplitMix(seed: seed)
         modes = random.pick([["default"], ["default", "A"], ["default", "A"], ["default", "A", "B"]])
     }
 
     /// The program of a seed, with so many top-level steps.
-    static func program(seed: UInt64, steps: Int) -> Program {
-        var generator = Generator(seed: seed)
+    ///
+    /// - Parameter hasLongCallouts: many callouts are busy until the next gap, for 5 to 8 ms. The runs have no deadline
+    ///   or a far one, because a script is not busy across a deadline (`Rule.busyDeadline`).
+    static func program(seed: UInt64, steps: Int, hasLongCallouts: Bool = false) -> Program {
+        var generator = Generator(seed: seed, hasLongCallouts: hasLongCallouts)
         generator.makeMixtures()
         generator.makeItems()
         generator.makeSteps(steps)
@@ -44,6 +50,7 @@ struct Generator {
             mixture.append((weight: weight * factor + 1, value: kind))
             calloutMixture.append((weight: weight * random.pick([0, 1, 1, 2, 3]) + 1, value: kind))
         }
+        if hasLongCallouts { calloutMixture.append((weight: 50, value: .busy)) }
         let total = mixture.reduce(0) { $0 + $1.weight }
         mixture.append((weight: total * random.pick([20, 30, 50]) / 100, value: .run))
         let calloutTotal = calloutMixture.reduce(0) { $0 + $1.weight }
@@ -127,13 +134,15 @@ struct Generator {
         case .move: return makeMove()
         case .addCommonMode: return .addCommonMode(random.pick(modes))
         case .query: return .query(makeQuery())
-        case .busy: return .busy(random.number(1...3))
+        case .busy: return .busy(hasLongCallouts ? 1 : random.number(1...3))
         }
     }
 
     private mutating func makeRun(nested: Bool) -> Action {
+        let far = hasLongCallouts ? 60 : 0
         let limits: [(weight: Int, value: RunLimit)] = [
-            (nested ? 40 : 25, .poll), (2, .negative), (45, .gaps(1)), (20, .gaps(2)), (nested ? 3 : 10, .gaps(4)),
+            (far, .poll), (far, .gaps(4)), (nested ? 40 : 25, .poll), (2, .negative), (45, .gaps(1)), (20, .gaps(2)),
+            (nested ? 3 : 10, .gaps(4)),
             (nested ? 0 : 3, .forever),
         ]
         let mode = random.chance(1) ? "common" : random.pick(modes)

@@ -13,8 +13,10 @@ struct HostedRun {
     let jobs: Int
     let isVerbose: Bool
 
-    init(slots: Slots, jobs: Int, isVerbose: Bool) {
-        comparer = Comparer(makeFace: { GRunLoopFace(isHosted: true) }, slots: slots, makeReference: { GRunLoopFace() })
+    init(slots: Slots, timeSlice: Duration?, jobs: Int, isVerbose: Bool) {
+        comparer = Comparer(
+            makeFace: { GRunLoopFace(isHosted: true) }, slots: slots, makeReference: { GRunLoopFace() },
+            timeSlice: timeSlice)
         self.jobs = jobs
         self.isVerbose = isVerbose
     }

@@ -26,6 +26,7 @@ struct Summary: Sendable {
             statistics.count(name, count)
         }
         exclusions.merge(comparison.oracle.exclusions, uniquingKeysWith: +)
+        if let cut = comparison.other.exclusions[.timeSlice] { exclusions[.timeSlice, default: 0] += cut }
         lines += comparison.oracle.trace.count
     }
 }
@@ -33,7 +34,7 @@ struct Summary: Sendable {
 struct Runner: Sendable {
     let comparer: Comparer
     let jobs: Int
-    let steps: Int
+    let makeProgram: @Sendable (_ seed: UInt64) -> Program
     /// Gets a line for each look at programs that differ, which may take minutes.
     let tell: @Sendable (String) -> Void
 
@@ -63,7 +64,7 @@ struct Runner: Sendable {
     }
 
     private func compare(_ seed: UInt64, slot: UInt64) -> Summary.Divergence {
-        let program = Generator.program(seed: seed, steps: steps)
+        let program = makeProgram(seed)
         return Summary.Divergence(seed: seed, program: program, comparison: comparer.compare(program, slot: slot))
     }
 

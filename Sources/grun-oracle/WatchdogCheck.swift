@@ -38,10 +38,9 @@ struct WatchdogCheck {
             print("watchdog: \(what)")
         }
         let ours = makeComparer(makeOracleFace, { HangingFace() })
-        let runner = Runner(comparer: ours, jobs: 4, steps: 12, tell: { _ in })
-        let seeds = (UInt64(1)...1000).lazy.filter { seed in
-            Generator.program(seed: seed, steps: 12).steps.contains { $0.hasDeadline }
-        }
+        let makeProgram: @Sendable (UInt64) -> Program = { Generator.program(seed: $0, steps: 12) }
+        let runner = Runner(comparer: ours, jobs: 4, makeProgram: makeProgram, tell: { _ in })
+        let seeds = (UInt64(1)...1000).lazy.filter { makeProgram($0).steps.contains { $0.hasDeadline } }
         let found = runner.run(seeds: Array(seeds.prefix(4))) { _ in }.divergences
         expect(found.count == 4, "\(found.count) of 4 programs that hang are found")
         expect(found.allSatisfy { $0.comparison.signature == "ends | hangs" }, "which loop hangs is not told")

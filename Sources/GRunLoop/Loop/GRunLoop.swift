@@ -70,6 +70,8 @@ public final class GRunLoop: @unchecked Sendable {
     @exclusivity(unchecked) var host: HostState
     @exclusivity(unchecked) var hostPoll = HostPoll()
     var sliceLength = TimeSlice.standard
+    /// How often the rest of a step has waited because a slice was used up: see ``cutCount``.
+    var cuts = 0
     @exclusivity(unchecked) var performs = PerformQueue()
     /// Made when an executor is first asked for. ``Executor`` stands above.
     var sharedExecutor: (any TaskExecutor)?

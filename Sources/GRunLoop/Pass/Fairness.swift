@@ -24,13 +24,16 @@ extension GRunLoop {
         guard run.turns.remaining.isEmpty else { return true }
         // Virtual time must not depend on a real clock.
         run.turns.giveTurns(to: virtualTime == nil ? kindsForTurnsLocked(frame).subtracting(kind) : [])
-        return !run.turns.remaining.isEmpty
+        guard !run.turns.remaining.isEmpty else { return false }
+        cuts += 1
+        return true
     }
 
     /// The dispatch ends, in whatever stage. The next one begins with the kinds that are owed a turn then.
     private func yieldToHostLocked(_ frame: Frame, after kind: Kinds) {
         let run = frame.run
         guard !run.turns.isHostsTurn else { return }
+        cuts += 1
         var next = run.turns.remaining.subtracting(kind)
         if next.isEmpty {
             let ready = kindsForTurnsLocked(frame)

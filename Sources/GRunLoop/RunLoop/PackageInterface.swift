@@ -35,6 +35,10 @@ extension GRunLoop {
     /// How many sources of whatever kind the loop has handled. The loop's own thread.
     package var handledCount: UInt64 { handledSources }
 
+    /// How often the rest of a step has waited because a slice was used up and other kinds had their turn. The loop's
+    /// own thread.
+    package var cutCount: Int { lock.withLock { cuts } }
+
     /// ``wakeUp()`` for every run on the stack, and not the innermost one alone. Any thread.
     package func wakeUpAllRuns() { wakeUpEveryRun() }
 
