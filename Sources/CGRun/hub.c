@@ -141,7 +141,7 @@ void cgrun_hub_yield(GSource *source, unsigned iterations, gint64 span)
 {
     Hub *hub = (Hub *)source;
     if (PERTURBS(CGRUN_SITE_YIELD))
-        iterations = PERTURBED(iterations);
+        iterations = 1 + PERTURBED(iterations);
     hub->yields = iterations + 1; // with what is left of this one
     hub->yield_span = span;
     hub->yield_end = 0;

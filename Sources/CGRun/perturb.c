@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #define STEP UINT64_C(0x9E3779B97F4A7C15)
-enum { STANDARD_PERMILLE = 20, OFTEN = 500 };
+enum { STANDARD_PERMILLE = 20, OFTEN = 500, ALL_SITES = (1u << CGRUN_SITES) - 1 };
 
 static const struct {
     const char *name;
@@ -87,7 +87,7 @@ static void write_report(void)
         close(file);
 }
 
-static unsigned bit_named(const char *name)
+static unsigned bits_named(const char *name)
 {
     unsigned bits = 0;
     for (unsigned site = 0; site < CGRUN_SITES; site++)
@@ -101,7 +101,7 @@ static bool parse(const char *text)
     char *end;
     seed = strtoull(text, &end, 10);
     permille = STANDARD_PERMILLE;
-    active = (1u << CGRUN_SITES) - 1;
+    active = ALL_SITES;
     if (end == text)
         return false;
     if (*end == ',')
@@ -110,15 +110,17 @@ static bool parse(const char *text)
         return permille <= 1000;
     if (*end != ',')
         return false;
-    active = 0;
-    gchar **names = g_strsplit(end + 1, "+", -1);
+    bool leaves_out = end[1] == '-';
+    gchar **names = g_strsplit(end + 1 + leaves_out, "+", -1);
     bool is_known = true;
+    unsigned named = 0;
     for (gchar **name = names; *name != NULL; name++) {
-        unsigned bits = bit_named(*name);
+        unsigned bits = bits_named(*name);
         is_known = is_known && bits != 0;
-        active |= bits;
+        named |= bits;
     }
     g_strfreev(names);
+    active = leaves_out ? ALL_SITES & ~named : named;
     return is_known && permille <= 1000;
 }
 

@@ -2,9 +2,9 @@
 // The sites at which a debug build perturbs its own timing: a seed decides what otherwise only a busy machine does.
 //
 // GRUN_PERTURB=seed[,permille[,sites]] in the environment switches it on, for every thread of the process. Each site
-// then deviates in so many of 1,000 cases, 20 unless the variable says otherwise. `sites` are names joined by `+`;
-// `quiet` stands for all sites that no trace of a run loop shows. A release build has none of this: GRUN_PERTURB is
-// then not defined, and each site is the constant false.
+// then deviates in so many of 1,000 cases, 20 unless the variable says otherwise. `sites` are names joined by `+`, and
+// behind a `-` those that do not deviate; `quiet` stands for all sites that no trace of a run loop shows. A release
+// build has none of this: GRUN_PERTURB is then not defined, and each site is the constant false.
 //
 // A site may do only what the machine, the kernel, GLib or another thread may do at that place anyway. So no site
 // loses an event, and no site changes an order that the documentation promises.
@@ -17,6 +17,7 @@
 /// Each case says what happens there, and why it is allowed.
 typedef enum {
     /// The time slice is used up after an item. Allowed, because the processor may be taken away for 4 ms in any item.
+    /// Not if the slice is longer than 4 ms: who sets it so wants no cuts.
     CGRUN_SITE_SLICE,
     /// A query of an epoll fetches 1 to 3 events. Allowed, because the others may become ready after it. The kernel
     /// keeps the events that it has not reported.
@@ -44,7 +45,7 @@ typedef enum {
     /// The hub is not checked after a poll. Allowed, because GLib leaves out the check when another thread has changed
     /// the poll set. Not while there are sentinels: GLib then leaves out theirs, too.
     CGRUN_SITE_CHECK,
-    /// A host gets fewer iterations for itself than the hub yields. Allowed, because they may take as long as a slice.
+    /// A host gets one or two iterations for itself, not three. Allowed, because one may take as long as a slice.
     CGRUN_SITE_YIELD,
     /// A kick is sent up to 0.3 ms late. Allowed, because the sender may lose the processor after it has released the
     /// lock.

@@ -107,7 +107,7 @@ struct TimeSlice {
 
     /// After each item: whether a slice of `length` is used up.
     @inline(__always) mutating func isSpent(_ length: Nanoseconds, after kind: Kinds) -> Bool {
-        if row == .underWay, perturbs(CGRUN_SITE_SLICE) { isOver = true }
+        if row == .underWay, length <= Self.standard, perturbs(CGRUN_SITE_SLICE) { isOver = true }
         if untilLook[kind] > 1 {
             untilLook.decrease(kind)
             return isOver
