@@ -51,8 +51,7 @@ let scenarios: [String: () throws -> Void] = [
 
 let ofOtherFiles = [
     confinedScenarios, endingScenarios, processEndScenarios, signalScenarios, signalRaceScenarios, childScenarios,
-    messagePortScenarios,
-    messagePortKillScenarios,
+    messagePortScenarios, messagePortKillScenarios, perturbScenarios,
 ]
 
 if CommandLine.arguments.count == 2,
