@@ -32,7 +32,7 @@ endef
 
 .PHONY: demo test build install uninstall c-reference format lint glib-api items items-bite oracle turns idle hosted \
 	growth models stalls records inspect-pictures trace-cost stable soak docs fuzz kill-ports test-tsan test-asan \
-	test-sanitizers test-gtk test-c test-foundation test-debian \
+	test-sanitizers test-gtk test-c test-foundation test-debian perturb \
 	counts bench bench-quick bench-build deps check-deps gtk-deps c-deps clean
 
 ## Builds and runs the tour of self-checking scenarios.
@@ -155,6 +155,11 @@ soak: deps
 ## OPERATIONS=100000000 is the long run, SEED, MODEL.
 models: c-deps
 	scripts/models address
+
+## Random programs, the oracle, the soak and the tests in debug builds that perturb their own timing: SEED, SEEDS=1000;
+## SECONDS=60 for a part of it.
+perturb: deps
+	scripts/perturb
 
 ## The tests, and 20 s each of soak and fuzz, under the compiler's sanitizers: data races; memory errors and leaks.
 test-tsan: c-deps
