@@ -42,13 +42,14 @@ static gboolean hub_prepare(GSource *source, gint *timeout)
         if (takes_yield(hub))
             *timeout = 0;
         else
-            has_work = hub->funcs.prepare(hub->loop, hub->dispatched == FOREIGN, &watched);
+            has_work = hub->funcs.prepare(hub->loop, hub->dispatched == FOREIGN, &watched) ||
+                       PERTURBS(CGRUN_SITE_READY);
     }
     for (unsigned i = 0; i < CGRUN_HUB_RECORDS; i++) {
         hub->records[i].revents = 0;
         hub->records[i].events = watched & (1u << i) ? G_IO_IN : 0;
     }
-    return has_work || (!cgrun_hub_steps_back(hub) && PERTURBS(CGRUN_SITE_READY));
+    return has_work;
 }
 
 // GLib reads the clock again after a poll that was allowed to sleep; one that found something at once took less.
