@@ -18,22 +18,15 @@ public func iterateHost(for span: Duration) {
     timeout.destroy()
 }
 
-/// Iterates a context until nothing in it is ready; answers how many iterations found something. One that finds nothing
-/// does not prove it: GLib may have left out the check (hub.c).
+/// Iterates a context until nothing in it is ready; answers how many iterations found something.
 ///
 /// These iterations may not sleep. Whether the host has slept can only be told from the clock (hub.c): to the loop, a
 /// host that loses the processor in such an iteration's poll has slept, so that `afterWaiting` and another pass follow.
 /// ``hostDisturbances`` counts that.
 @discardableResult public func settleHost(_ context: OpaquePointer? = nil, atMost limit: Int = 10_000) -> Int {
     let clock = PollClock(context)
-    var (count, fruitless) = (0, 0)
-    while count < limit, fruitless < 3 {
-        if g_main_context_iteration(context, 0) != 0 {
-            (count, fruitless) = (count + 1, 0)
-        } else {
-            fruitless += 1
-        }
-    }
+    var count = 0
+    while count < limit, g_main_context_iteration(context, 0) != 0 { count += 1 }
     clock.end()
     return count
 }
