@@ -65,7 +65,7 @@ import Testing
                 record("a1 begins")
                 loop.perform {
                     record("b begins")
-                    // The run inside this block takes some of these from behind the other blocks b, which it must not see.
+                    // The run inside this block takes some of these from behind the other blocks b, which are hidden.
                     for index in 0..<blocksBehind { loop.perform { record("c\(index)") } }
                     loop.run(for: .zero)
                     record("b ends")

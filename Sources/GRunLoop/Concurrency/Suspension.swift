@@ -47,7 +47,7 @@ actor Suspension<Value: Sendable>: SerialExecutor {
 
     /// Waits for the value. To be called once.
     func value() -> Value {
-        guard let result = known else { Log.fatal("a task was resumed without a value") }
+        guard let result = known else { Log.fatal("a task was resumed, and nobody has given it a value") }
         return result
     }
 

@@ -105,8 +105,8 @@ extension GRunLoop {
             lock.withLock { state.handler = handler }
         }
 
-        /// Calls the handler, and sends the data that it returns. If the handler ends the thread, the sender is told that
-        /// there is no reply.
+        /// Calls the handler, and sends the data that it returns. If the handler ends the thread, the sender is told
+        /// that there is no reply.
         static func reply(to message: Message, by handler: (Message) -> MessageData?) {
             let frame = ThreadLoops.peek?.frame
             frame?.called.waiter = message.reply
