@@ -106,7 +106,7 @@ extension GRunLoop {
 
         /// Guards the flags and what follows.
         let guardian = Guardian()
-        private var places = Places<Unmanaged<ModeState>>()
+        @exclusivity(unchecked) private var places = Places<Unmanaged<ModeState>>()
         let handler: @Sendable (DescriptorSource, Conditions) -> Void
         /// What the handler holds, if that belongs to an actor.
         let confined: Confined?

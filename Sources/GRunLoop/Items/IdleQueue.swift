@@ -35,7 +35,7 @@ extension GRunLoop {
 
         let guardian = Guardian()
         // Guarded by the guardian.
-        private var turns = Places<TurnPlace<IdleQueue>>()
+        @exclusivity(unchecked) private var turns = Places<TurnPlace<IdleQueue>>()
         var isCommonItem = false
         var isValidLocked = true
         /// One of its closures is being called.

@@ -32,7 +32,7 @@ final class ModeState {
     /// How many timers and delayed performs are in the mode, those that are firing among them. It retains each timer.
     var timerCount = 0
 
-    var observers = ObserverList()
+    @exclusivity(unchecked) var observers = ObserverList()
     /// The activities that any observer watches; with idle work beforeWaiting as well.
     var observed: GRunLoop.Activity = []
     /// Whether stages 7 or 9 have an observer.

@@ -26,7 +26,7 @@ extension GRunLoop {
         let homeLocked: Home?
         let guardian = Guardian()
         // Guarded by the guardian.
-        private var places = Places<ObserverPlace>()
+        @exclusivity(unchecked) private var places = Places<ObserverPlace>()
         var isCommonItem = false
         var isValidLocked = true
         var firing = false

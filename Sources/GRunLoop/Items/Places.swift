@@ -12,9 +12,9 @@ struct Places<Content: Place> {
     private var only: Content?
     private var others: OtherPlaces<Content>?
 
-    var first: Unmanaged<ModeState>? { only?.modeOfPlace }
+    @inline(__always) var first: Unmanaged<ModeState>? { only?.modeOfPlace }
     /// Nil if there are several.
-    var single: Content? { others == nil ? only : nil }
+    @inline(__always) var single: Content? { others == nil ? only : nil }
     var hasSeveral: Bool { others != nil }
 
     /// The item's place in a mode; nil if the item is not there.
@@ -60,9 +60,9 @@ struct Places<Content: Place> {
 
 /// The places of an item in the modes but the first.
 final class OtherPlaces<Content: Place> {
-    private var places: [Content]
+    @exclusivity(unchecked) private var places: [Content]
     /// Where the place of each mode stands; nil while the places are so few that a search is quicker.
-    private var indexes: [UnsafeMutableRawPointer: Int]?
+    @exclusivity(unchecked) private var indexes: [UnsafeMutableRawPointer: Int]?
     private static var most: Int { 8 }
 
     init(_ place: Content) { places = [place] }

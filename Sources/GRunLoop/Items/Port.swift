@@ -28,7 +28,7 @@ extension GRunLoop {
     public final class Port: @unchecked Sendable {
         let guardian = Guardian()
         // Guarded by the guardian.
-        private var turns = Places<TurnPlace<Port>>()
+        @exclusivity(unchecked) private var turns = Places<TurnPlace<Port>>()
         var isCommonItem = false
         var isValidLocked = true
         /// Some have come, and were not all taken.
@@ -189,6 +189,7 @@ extension GRunLoop {
         }
 
         private func eachTurnLocked(_ body: (ModeState, Unmanaged<Turn<Port>>) -> Void) {
+            if let place = turns.single { return place.turn.inMode(body) }
             turns.forEach { $0.turn.inMode(body) }
         }
     }

@@ -27,7 +27,7 @@ extension GRunLoop {
         private var valid = true
         /// Its place in the order of first signals; 0 when it is not signalled.
         private var signalNumber: UInt64 = 0
-        private var memberships = SourceMemberships.none
+        @exclusivity(unchecked) private var memberships = SourceMemberships.none
         /// The loops of which it is a common item.
         private var commonIn: [GRunLoop] = []
 

@@ -43,7 +43,7 @@ enum SourceMemberships {
 }
 
 final class SeveralMemberships {
-    private var places = Places<SourceMembership>()
+    @exclusivity(unchecked) private var places = Places<SourceMembership>()
     /// Nil after a change. Replaced, never changed in place: a signalling thread reads the array that it found without
     /// the lock, and its release of that array is not ordered before a change in place.
     private var list: [SourceMembership]?

@@ -177,13 +177,15 @@ extension GRunLoop.Timer: ModeItem {
     }
 
     /// Its slot in the mode's heap. -1 while it is firing: then the mode's list of firing timers has it.
-    func slot(in mode: ModeState) -> Int {
-        Int(isFirst(mode) ? firstSlot : extras?.others?[mode]?.slot ?? -1)
+    @inline(__always) func slot(in mode: ModeState) -> Int {
+        Int(isFirst(mode) ? firstSlot : otherSlot(in: mode))
     }
 
-    func setSlot(_ slot: Int, in mode: ModeState) {
+    @inline(never) private func otherSlot(in mode: ModeState) -> Int32 { extras?.others?[mode]?.slot ?? -1 }
+
+    @inline(__always) func setSlot(_ slot: Int, in mode: ModeState) {
         let slot = Int32(truncatingIfNeeded: slot)
-        if extras == nil || isFirst(mode) { firstSlot = slot } else { setOther(slot, in: mode) }
+        if isFirst(mode) { firstSlot = slot } else { setOther(slot, in: mode) }
     }
 
     func note(_ mode: ModeState) {
@@ -194,23 +196,27 @@ extension GRunLoop.Timer: ModeItem {
         }
     }
 
-    func forget(_ mode: ModeState) {
+    @inline(__always) func forget(_ mode: ModeState) {
+        if extras != nil { return forgetOneOfSeveral(mode) }
+        firstMode = nil
+        firstSlot = -1
+    }
+
+    @inline(never) private func forgetOneOfSeveral(_ mode: ModeState) {
         if !isFirst(mode) {
             _ = extras?.others?.remove(mode)
-        } else if let next = extras?.others?.removeNext() {
-            firstMode = next.modeOfPlace
-            firstSlot = next.slot
         } else {
-            firstMode = nil
-            firstSlot = -1
+            let next = extras?.others?.removeNext()
+            firstMode = next?.modeOfPlace
+            firstSlot = next?.slot ?? -1
         }
     }
 
-    private func isFirst(_ mode: ModeState) -> Bool {
+    @inline(__always) private func isFirst(_ mode: ModeState) -> Bool {
         firstMode === mode
     }
 
-    private func setOther(_ slot: Int32, in mode: ModeState) {
+    @inline(never) private func setOther(_ slot: Int32, in mode: ModeState) {
         extras?.others?[mode] = TimerExtras.Slot(modeOfPlace: .passUnretained(mode), slot: slot)
     }
 }
@@ -231,7 +237,7 @@ extension ModeState {
         Unmanaged.passUnretained(timer).release()
     }
 
-    func takeOut(_ timer: GRunLoop.Timer) {
+    @inline(__always) func takeOut(_ timer: GRunLoop.Timer) {
         let slot = timer.slot(in: self)
         if slot >= 0 { heap.remove(timer, from: slot, in: self) }
     }

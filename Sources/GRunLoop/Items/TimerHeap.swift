@@ -159,7 +159,7 @@ struct TimerHeap: ~Copyable {
         checkInvariants()
     }
 
-    private mutating func takeOut(at index: Int) {
+    @inline(__always) private mutating func takeOut(at index: Int) {
         slots.giveBack(entries[index].slot)
         count -= 1
         window = nil

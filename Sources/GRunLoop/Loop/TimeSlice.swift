@@ -93,14 +93,14 @@ struct TimeSlice {
         var word: UInt64
 
         subscript(kind: Kinds) -> UInt64 {
-            get { word >> shift(kind) & 0xFF }
-            set { word = word & ~(0xFF << shift(kind)) | newValue << shift(kind) }
+            @inline(__always) get { word >> shift(kind) & 0xFF }
+            @inline(__always) set { word = word & ~(0xFF << shift(kind)) | newValue << shift(kind) }
         }
 
         /// It is not zero.
         mutating func decrease(_ kind: Kinds) { word &-= 1 << shift(kind) }
 
-        private func shift(_ kind: Kinds) -> UInt64 {
+        @inline(__always) private func shift(_ kind: Kinds) -> UInt64 {
             UInt64(kind.rawValue.trailingZeroBitCount & 7) * 8
         }
     }
