@@ -8,7 +8,6 @@
     private var waiter: Waiter?
     /// For a thread.
     fileprivate private(set) var result = GRunLoop.SendResult.full
-    fileprivate var isCancelled = false
 
     fileprivate var next: ChannelSender?
     /// The one behind which it stands holds it.
@@ -132,10 +131,9 @@ extension ChannelCore {
     private func enqueue(_ sender: ChannelSender, _ waiter: ChannelSender.Waiter) {
         lock.lock()
         sender.wait(waiter)
-        guard guarded.state == .open, !sender.isCancelled else {
-            let result: GRunLoop.SendResult = guarded.state == .open ? .full : .closed
+        guard guarded.state == .open else {
             lock.unlock()
-            return sender.resume(result)
+            return sender.resume(.closed)
         }
         guarded.senders.append(sender)
         // The receiver may have made room since the task looked.
@@ -147,10 +145,9 @@ extension ChannelCore {
         for sender in admitted { sender.resume(.enqueued) }
     }
 
-    /// Any thread, also before the sender waits.
+    /// Any thread, after ``enqueue(_:_:)``.
     private func cancel(_ sender: ChannelSender) {
         let wasListed = lock.withLock { () -> Bool in
-            sender.isCancelled = true
             guard sender.isListed else { return false }
             guarded.senders.remove(sender)
             return true
