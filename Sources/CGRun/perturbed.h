@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the C files say at a site: see cgrun-perturb.h.
+// The macros by which the C files ask whether a site deviates: see cgrun-perturb.h.
 #ifndef PERTURBED_H
 #define PERTURBED_H
 

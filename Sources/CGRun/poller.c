@@ -104,7 +104,7 @@ static bool wait_for(cgrun_poller *poller, unsigned count, gint milliseconds, in
 {
     bool is_endless = deadline == INT64_MAX && milliseconds < 0;
     int64_t span = deadline == INT64_MIN ? 0 : is_endless ? -1 : span_until(deadline, milliseconds);
-    // What query() has left in the records says that nothing is ready.
+    // query() has set each record to "not ready".
     if (span != 0 && PERTURBS(CGRUN_SITE_INTERRUPT))
         return false;
     if (span != 0 && PERTURBS(CGRUN_SITE_SLEEP)) {

@@ -31,8 +31,8 @@ static struct {
     cgrun_sample sample;
     sem_t answered;
 } asked;
-/// The serial number of the thread that is asked, 0 for none. Not its kernel's id: another thread may have that since.
-/// Whoever makes it 0, the handler there or the one that asks, has `asked`.
+/// The serial number of the thread that is asked; 0 if no thread is asked. The kernel's id is not used, because another
+/// thread may have it by now. Either the handler or the asking thread sets it to 0, and may use `asked` then.
 static uint64_t asked_thread;
 static pthread_mutex_t asking = PTHREAD_MUTEX_INITIALIZER;
 
@@ -127,7 +127,7 @@ static int begin_answering(int signal)
     sigfillset(&action.sa_mask);
     if (sigaction(signal, &action, &former) != 0)
         return errno;
-    // Somebody has installed a handler since the look above.
+    // Another thread has installed a handler since the look above.
     if (is_handled_by_another(&former)) {
         sigaction(signal, &former, NULL);
         return EBUSY;
@@ -160,7 +160,7 @@ void cgrun_sample_finish(int signal)
 {
     struct sigaction now;
     pthread_mutex_lock(&asking);
-    // Unless somebody has changed it meanwhile, also between the look and the change.
+    // A handler that another thread has installed stays, also if it came between the look and the change.
     bool is_free = --uses[signal].users == 0 && !uses[signal].is_pending;
     if (is_free && sigaction(signal, NULL, &now) == 0 && is_answered_by_us(&now)
         && sigaction(signal, &uses[signal].former, &now) == 0 && !is_answered_by_us(&now))

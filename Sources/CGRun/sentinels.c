@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The sentinels: two GSources beside the hub that tell when a host which iterates the context is about to sleep, and
-// when it has slept. They exist only while that is observed.
+// when it has slept. They exist only while that is observed, and until the first pass if the mode has observers.
 //
 // One comes before every other source of the context and never becomes ready; one comes after every other and becomes
 // ready when nothing else is. GLib checks the last one only in an iteration that found nothing else to do. So

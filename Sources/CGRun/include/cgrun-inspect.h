@@ -88,10 +88,10 @@ uint32_t cgrun_beat_nudges(const cgrun_beat *beat);
 void cgrun_beat_wait(cgrun_beat *beat, uint32_t nudges, int64_t until);
 /// The calling thread as the kernel knows it.
 int32_t cgrun_thread_id(void);
-/// A number that no other thread of the process ever has: the kernel gives a thread's id to another thread when the
-/// first one has ended, and libc its handle.
+/// A number that no other thread of the process ever has. A thread's id and its pthread_t do not suffice: when the
+/// thread has ended, another thread may get them.
 uint64_t cgrun_thread_serial(void);
-/// The same; 0 if nobody has asked for the calling thread's number yet. Also in the handler of a signal.
+/// The calling thread's number; 0 if cgrun_thread_serial() was not called on it yet. May be called in a signal handler.
 uint64_t cgrun_thread_known_serial(void);
 /// The thread as the kernel knows it, 0 if that is not known yet.
 int32_t cgrun_beat_thread(const cgrun_beat *beat);

@@ -17,7 +17,7 @@
 /// Each case says what happens there, and why it is allowed.
 typedef enum {
     /// The time slice is used up after an item. Allowed, because the processor may be taken away for 4 ms in any item.
-    /// Not if the slice is longer than 4 ms: who sets it so wants no cuts.
+    /// A slice of more than 4 ms is not cut, because the program wants no cuts then.
     CGRUN_SITE_SLICE,
     /// A query of an epoll fetches 1 to 3 events. Allowed, because the others may become ready after it. The kernel
     /// keeps the events that it has not reported.
@@ -25,7 +25,7 @@ typedef enum {
     /// The look that decides whose turn it is finds fewer kinds than are ready. Allowed, because they may become ready
     /// after it. Every kind is found by the next look.
     CGRUN_SITE_TURN,
-    /// The same look finds kinds that are not ready. Allowed, because a thread may take back what was ready.
+    /// The same look finds kinds that are not ready. Allowed, because another thread may remove what was ready.
     CGRUN_SITE_STALE_TURN,
     /// A sleep ends after 0.2 ms or less, and nothing is ready. Allowed, because a kick may arrive late, in the next
     /// sleep.

@@ -79,7 +79,7 @@ enum Log {
     /// `precondition`. Calls no log handler, so that a lock may be held.
     static func fatal(_ message: String) -> Never { cgrun_end_process("GRunLoop: \(message)") }
 
-    /// The same for a call that is an error of the program's, and that cannot do nothing. `call` names the function.
+    /// Ends the process because of a wrong call that cannot be ignored. `call` names the function.
     static func fatal(_ call: String, _ problem: String) -> Never { cgrun_end_process("GRunLoop.\(call): \(problem)") }
 
     /// A call did only what it could.

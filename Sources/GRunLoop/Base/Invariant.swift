@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a container promises itself, looked at in debug builds only.
+// Checks of a container's invariants, in debug builds only.
 
-/// Ends the process if a container is not as its own operations have to leave it. A release build does not contain
-/// the check.
+/// Ends the process if an invariant of a container does not hold. A release build does not contain the check.
 ///
 /// A container calls it from its `checkInvariants()` after each change. Checks that look at every element are made
 /// only while there are at most ``Invariant/few``, so that debug builds stay fast.
@@ -13,6 +12,6 @@
 }
 
 enum Invariant {
-    /// Up to how many elements a container looks at each of them.
+    /// A container with more elements does not check each of them.
     static let few = 16
 }

@@ -67,7 +67,7 @@ extension GRunLoop {
 
         /// The byte at a position. A position outside of `indices` ends the process, with a message. Threads: any.
         public subscript(position: Int) -> UInt8 {
-            // An array ends the process without a word in a release build, and raw memory is not checked there.
+            // In a release build an array would end the process without a message, and raw memory is not checked.
             if position < 0 || position >= endIndex { refuse(position) }
             return switch storage {
             case .array(let bytes): bytes[position]

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the Swift files say at a site where a debug build perturbs its own timing: see cgrun-perturb.h, which says what
-// each site does, and why that is allowed.
+// The functions by which the Swift files ask whether a site deviates. cgrun-perturb.h says what each site does, and why
+// that is allowed.
 
 import CGRun
 import Glibc
@@ -14,7 +14,7 @@ import Glibc
     #endif
 }
 
-/// Not by a sleep, which is a cancellation point.
+/// Delays the calling thread. It does not sleep, because a sleep is a cancellation point.
 func loseProcessor(for span: Nanoseconds) {
     let end = Nanoseconds.now().addingSaturating(span)
     while Nanoseconds.now() < end { sched_yield() }

@@ -154,8 +154,8 @@ final class JobQueue: @unchecked Sendable {
         return batch.count - next
     }
 
-    /// Runs the jobs that are queued now, whatever the time. Returns false if there were none: then the next job that
-    /// is enqueued has to see to it that the queue is looked at.
+    /// Runs the jobs that are queued now, without a look at the time slice. Returns false if there were none; then the
+    /// next ``append(_:_:for:)`` wakes the loop or starts the late jobs.
     func runAll() -> Bool {
         dropDone()
         let hasJobs = lock.withLock {

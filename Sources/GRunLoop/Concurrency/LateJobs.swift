@@ -42,12 +42,13 @@ extension JobQueue {
 
     private func runLateJobs() -> Bool {
         lateThread.store(pthread_self(), ordering: .relaxed)
-        // Not if another thread has begun to run jobs that came since.
+        // Another thread may have stored its own id, because it has begun to run jobs that came since.
         defer { _ = lateThread.compareExchange(expected: pthread_self(), desired: 0, ordering: .relaxed) }
         return runAll()
     }
 
-    /// Once for each loop, and not when the job is enqueued: the runtime may hold a lock there.
+    /// Logs the first late job of the loop. ``append(_:_:for:)`` cannot do that, because the runtime may hold a lock
+    /// there.
     private func logLateJobs() {
         let first = lock.withLock { () -> Entry? in
             guard !hasLateJobs else { return nil }

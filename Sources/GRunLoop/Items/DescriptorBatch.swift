@@ -12,8 +12,8 @@ struct DescriptorBatch: ~Copyable {
 
     /// A power of two.
     static let size = 64
-    /// How many events a batch has at most whose descriptors are confirmed: each costs a system call, and a loop that
-    /// is busy with descriptors makes none.
+    /// The descriptors of larger batches are not confirmed. A confirmation is a system call, which a loop with many
+    /// active descriptors cannot afford for each event.
     private static let mostConfirmed = 4
 
     /// The mode of the batch. Only its identity: comparing references would count them.
@@ -108,7 +108,7 @@ struct DescriptorBatch: ~Copyable {
         for index in 0..<count {
             let event = slot(index).pointee
             guard let receiver = mode.descriptors.receiver(of: event) else { continue }
-            // Nobody else closes a descriptor of the library's own.
+            // The program does not know a descriptor of the library's own, and does not close it.
             let isSure = !confirms || receiver.source._withUnsafeGuaranteedRef { $0.ownsDescriptor }
             guard isSure || mode.descriptors.confirm(event) else { continue }
             if kept != index { slot(kept).pointee = slot(index).pointee }

@@ -213,7 +213,7 @@ final class DescriptorSet {
 
     private func watchAll() {
         for descriptor in watchedDescriptors {
-            // Also a number that is closed gets one: an event of its former file may be in a batch.
+            // A closed number gets a new generation, too, because an event of its former file may be in a batch.
             let generation = nextGeneration()
             watches[Int(descriptor)].generation = generation
             try? control(EPOLL_CTL_ADD, descriptor, Self.union(sources(of: descriptor)), generation)
@@ -229,10 +229,10 @@ final class DescriptorSet {
         return ready.isEmpty ? nil : (source, ready, false)
     }
 
-    /// Whether the number of an event, for which a source waits, still belongs to the file that is watched. It does not
-    /// if the program has closed the number, or replaced its file by `dup2(2)`, and the file lives on in a copy. The
-    /// kernel refuses to add a file under a number twice, so the usual case changes nothing. A file that has got the
-    /// number is watched from now on.
+    /// Returns whether the event's number still belongs to the watched file. It does not if the program has closed the
+    /// number or called `dup2(2)` onto it, and a copy of the watched file is open. The kernel refuses to add a pair of
+    /// number and file twice, so the usual case changes nothing. If the number has another file, that file is watched
+    /// from now on.
     func confirm(_ event: DescriptorBatch.Event) -> Bool {
         guard !cgrun_has_forked(), epoll >= 0 else { return true }
         let descriptor = event.descriptor

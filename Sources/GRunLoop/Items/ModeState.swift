@@ -20,8 +20,8 @@ final class ModeState {
 
     /// Version-1 sources.
     let descriptors: DescriptorSet
-    /// The watch of the descriptor that was serviced last: the next one that is ready comes after it. Not the number:
-    /// a file that gets the number later has not had its turn. 0 is no watch.
+    /// The watch of the descriptor that was serviced last; 0 if there is none. Service goes on with the ready
+    /// descriptor after it. The number is not enough, because a file that gets the number later has not had its turn.
     var lastWatch: UInt64 = 0
 
     /// The timers and delayed performs by deadline. A timer of the mode is either here or in `firing`.
@@ -70,6 +70,6 @@ final class ModeState {
         !sources.isEmpty || timerCount > 0 || !descriptors.isEmpty || !addedContexts.isEmpty || !ports.isEmpty
     }
 
-    /// Whether the mode holds no item at all, blocks apart.
+    /// Whether the mode holds no item. Blocks are not counted.
     var isEmpty: Bool { !hasItems && firing.isEmpty && observers.isEmpty && idleQueues.isEmpty }
 }

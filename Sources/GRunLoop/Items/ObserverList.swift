@@ -8,9 +8,10 @@ struct ObserverPlace: Place {
     let number: UInt64
 }
 
-/// Guarded by the loop's lock. To add and to remove an observer costs a search in a sorted list, and nothing is moved
-/// for each: those that have come with a lower order than the last one are merged when a stage is next called, which
-/// looks at every observer in any case; those that have left stay as gaps until they are the greater part.
+/// Guarded by the loop's lock. Adding and removing an observer costs a search in a sorted list, and moves no entry. An
+/// added observer whose order is lower than the last one's waits in `fresh`. The next call of a stage, which visits
+/// every observer anyway, merges it. A removed observer leaves a gap. The gaps are dropped when they are more than half
+/// of the entries.
 struct ObserverList {
     private struct Entry {
         let order: Int
@@ -29,7 +30,7 @@ struct ObserverList {
     private var additions: UInt64 = 0
     private var counts = ActivityCounts()
 
-    /// What any of them watches.
+    /// The activities that at least one observer watches.
     var activities: GRunLoop.Activity { counts.activities }
 
     var isEmpty: Bool { sorted.count + fresh.count == gaps }
@@ -57,7 +58,7 @@ struct ObserverList {
         if gaps * 2 > sorted.count + fresh.count { dropGaps() }
     }
 
-    /// Those that a stage calls, in calling order.
+    /// The observers that a stage calls, in calling order.
     mutating func toCall(at activity: GRunLoop.Activity) -> [GRunLoop.Observer] {
         if !fresh.isEmpty { merge() }
         var found: [GRunLoop.Observer] = []
@@ -68,7 +69,8 @@ struct ObserverList {
         return found
     }
 
-    /// Makes a gap of the entry of that number, which stands behind those that precede it. Returns whether it is there.
+    /// Makes a gap of the entry with that number. `precedes` returns whether an entry stands before it. Returns whether
+    /// the entry was found.
     private static func clear(
         _ entries: inout [Entry], where precedes: (Entry) -> Bool, _ number: UInt64
     ) -> Bool {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The modes that an item is in, and what the item keeps for each of them.
+// The modes that an item is in, and the item's data for each mode.
 
-/// What an item keeps for a mode.
+/// An item's data for one mode.
 protocol Place {
     /// It lives as long as its loop, and is not retained.
     var modeOfPlace: Unmanaged<ModeState> { get }
@@ -103,7 +103,7 @@ final class OtherPlaces<Content: Place> {
         return places[index]
     }
 
-    /// The place of whichever mode costs least to remove.
+    /// Removes the place that costs least to remove, and returns it.
     func removeNext() -> Content? {
         guard indexes != nil else { return places.isEmpty ? nil : places.removeFirst() }
         guard let last = places.popLast() else { return nil }

@@ -119,7 +119,7 @@ extension GRunLoop {
         /// Threads: any. The corresponding Core Foundation function is `CFRunLoopSourceInvalidate`.
         public func invalidate() {
             guard !Fork.isChild else { return }
-            // No other mode comes to them: an invalid source joins none.
+            // The list is complete, because an invalid source joins no mode.
             let (memberships, commonIn) = lock.withLock { () -> ([SourceMembership], [GRunLoop]) in
                 guard valid else { return ([], []) }
                 valid = false

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The modes that a version-0 source is in, of whatever loops: as a rule one.
+// The modes that a version-0 source is in. They can belong to several loops, but usually there is one mode.
 
 /// Guarded by the source's lock. One word, so that a source stays in malloc's class of 128 bytes.
 enum SourceMemberships {

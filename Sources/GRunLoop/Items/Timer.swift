@@ -144,7 +144,7 @@ extension GRunLoop.Timer: ModeItem {
         }
     }
 
-    /// The timer has fired. It is still in no heap.
+    /// The timer has fired. The caller returns it to its heaps if it is valid.
     func stopFiring() {
         isFiring = false
         forEachMode { $0.noteFired(self) }

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // The delayed performs that have a target, and the ordered performs, each of which ends its source.
 
-/// Own thread only. To cancel costs the same beside any number of other performs.
+/// Own thread only. Cancelling costs the same beside any number of other performs.
 ///
-/// Keys are the program's: to compare or to hash one runs its code. So a key is hashed before it comes here. Which
-/// performs may have an equal key is known by the hash, and the caller compares those, one after the other.
+/// Comparing or hashing a key runs code of the program. So the caller hashes the key before it uses this table. The
+/// table finds the performs whose keys have the same hash, and the caller compares their keys one after the other.
 struct Cancellables {
     /// The number of an addition, from 1.
     typealias Number = UInt64
 
-    /// What performs are cancelled by.
+    /// The object or the pointer by which the program cancels performs.
     enum Target: Hashable {
         case object(ObjectIdentifier)
         /// The user data of a function of C.
@@ -29,8 +29,8 @@ struct Cancellables {
             keyHash = key?.hashValue ?? 0
         }
 
-        /// Whether what has the name is meant by another name, which without a key means all of its target. Calls the
-        /// program's code.
+        /// Whether cancelling by `wanted` cancels a perform of this name. Without a key, `wanted` means every perform
+        /// of its target. Calls code of the program.
         func isMeant(by wanted: Name) -> Bool { wanted.key == nil || wanted.key == key }
 
         fileprivate var ofTarget: Line.Name { Line.Name(target: target, keyHash: nil) }
@@ -94,7 +94,8 @@ struct Cancellables {
         entries[number]?.source = source
     }
 
-    /// Those that a name may mean, in the order of addition. They may be removed meanwhile.
+    /// The performs that a name may mean, in the order of addition. Some may be removed while the caller compares
+    /// their keys.
     func candidates(for wanted: Name) -> [(number: Number, name: Name)] {
         let line = lines[wanted.key == nil ? wanted.ofTarget : wanted.ofKey]
         return (line?.numbers ?? []).compactMap { number in

@@ -24,7 +24,7 @@ enum MainQueue {
     private static func makeHandle() -> Int32 {
         guard cgrun_has_descriptors_left() else { return -1 }
         let made = cgrun_main_queue_handle()
-        // If another thread has forgotten the handle meanwhile, it stays forgotten.
+        // If another thread has stored meanwhile that the handle is closed, that stays.
         let (isFirst, current) = known.compareExchange(expected: unknown, desired: made, ordering: .relaxed)
         return isFirst ? made : current
     }

@@ -71,8 +71,8 @@ import Synchronization
         var isSignalled = false
         /// The loop's time slice when a task took the batch.
         var slice = TimeSlice.standard
-        /// The task has taken an element since others last had their turn. So it takes one in each of its turns, also
-        /// where the slice was used up before.
+        /// Whether the task has taken an element in this turn. Only then does a used-up slice end the turn, so that
+        /// each turn delivers at least one element.
         var hasTaken = false
 
         /// Elements are left.

@@ -46,7 +46,7 @@ extension GRunLoop.Observer {
         frame?.called.observer = nil
     }
 
-    /// Without a lock: the closure has returned, or has ended its thread.
+    /// Called without a lock when the closure has returned, or has ended its thread.
     func endCall() {
         if !repeats { invalidate() }
         guardian.withLock { firing = false }

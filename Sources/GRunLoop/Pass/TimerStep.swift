@@ -97,7 +97,8 @@ extension GRunLoop.Timer {
 
     var isPerform: Bool { guardian.withLock { isPerformLocked } }
 
-    /// Without a lock: the closure has returned, or has ended its thread. The timer is in any loop, or in none.
+    /// Called without a lock when the closure has returned, or has ended its thread. The closure may have moved the
+    /// timer to another loop, or removed it.
     ///
     /// - Parameter due: the date that it has fired for.
     func endFiring(_ due: Nanoseconds) {

@@ -135,7 +135,7 @@ extension GRunLoop {
         heldBy holder: (any AnyObject & Sendable)?, _ body: @escaping @Sendable () -> Void
     ) -> DelayedPerform {
         guard canPerformLater() else { return .none }
-        // First: it calls the program's code.
+        // Before anything is added, because it calls code of the program.
         let name = name()
         let perform = addPerform(at: time.addingSaturating(Nanoseconds(ahead: delay)), inModes: names, body)
         if perform != .none, let name { cancellables.add(perform, name, heldBy: holder) }
@@ -192,7 +192,7 @@ extension GRunLoop {
         guard !Fork.refuses("perform(order:)"), requireOwnThread("perform(order:)"), !names.isEmpty, !isDead else {
             return
         }
-        // First: it calls the program's code.
+        // Before anything is added, because it calls code of the program.
         let name = name()
         let number = cancellables.add(name, heldBy: holder)
         let source = Source(order: order) { [unowned self] in
