@@ -14,7 +14,8 @@
 #include <unistd.h>
 
 #define STEP UINT64_C(0x9E3779B97F4A7C15)
-enum { STANDARD_PERMILLE = 20, OFTEN = 500, ALL_SITES = (1u << CGRUN_SITES) - 1 };
+// More than MOST_PERMILLE is refused, because what is tried again has to succeed in the end.
+enum { STANDARD_PERMILLE = 20, OFTEN = 500, MOST_PERMILLE = 900, ALL_SITES = (1u << CGRUN_SITES) - 1 };
 
 static const struct {
     const char *name;
@@ -107,7 +108,7 @@ static bool parse(const char *text)
     if (*end == ',')
         permille = strtoul(end + 1, &end, 10);
     if (*end == 0)
-        return permille <= 1000;
+        return permille <= MOST_PERMILLE;
     if (*end != ',')
         return false;
     bool leaves_out = end[1] == '-';
@@ -121,7 +122,7 @@ static bool parse(const char *text)
     }
     g_strfreev(names);
     active = leaves_out ? ALL_SITES & ~named : named;
-    return is_known && permille <= 1000;
+    return is_known && permille <= MOST_PERMILLE;
 }
 
 static void begin(void)

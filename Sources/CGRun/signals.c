@@ -101,11 +101,14 @@ static bool is_called_by_kernel(void)
         && sigismember(&mask, SIGUSR2) && sigismember(&mask, SIGALRM);
 }
 
-// Puts the former disposition back in place of our handler. If somebody installs another disposition between the look
-// and the change, that one stays.
+// Puts the former disposition back in place of our handler. If another thread installs a disposition between the look
+// and the change, that one stays. Without a former one the program has copied our handler from another signal.
 static void put_back(int signal)
 {
-    struct sigaction found, before = *__atomic_load_n(&former[signal], __ATOMIC_SEQ_CST);
+    const struct sigaction *known = __atomic_load_n(&former[signal], __ATOMIC_SEQ_CST);
+    struct sigaction found, before = {.sa_handler = SIG_DFL};
+    if (known != NULL)
+        before = *known;
     if (sigaction(signal, NULL, &found) != 0 || !is_ours(&found))
         return;
     if (sigaction(signal, &before, &found) == 0 && !is_ours(&found))

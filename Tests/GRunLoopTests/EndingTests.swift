@@ -74,6 +74,29 @@ import Testing
         #expect(record.lines == ["cancelled: true", "job: true"])
     }
 
+    @Test("an executor that is made while the loop ends runs its jobs on the ending thread, each once")
+    func executorMadeAtTheEnd() {
+        let (ran, elsewhere) = (Counter(), Counter())
+        for _ in 0..<50 {
+            let thread = startThread {
+                let id = threadID
+                let source = GRunLoop.Source(
+                    cancel: { loop, _ in
+                        for _ in 0..<20 {
+                            Task(executorPreference: loop.executor) {
+                                ran.increment()
+                                if threadID != id { elsewhere.increment() }
+                            }
+                        }
+                    }, perform: {})
+                GRunLoop.current.add(source, forMode: .default)
+            }
+            pthread_join(thread, nil)
+        }
+        #expect(ran.value == 1000)
+        #expect(elsewhere.value == 0)
+    }
+
     @Test("a task of another loop that is cancelled in its wait is resumed on its own loop")
     func cancelledElsewhere() async throws {
         let (awaited, home) = (try GRunLoop.Thread(name: "awaited"), try GRunLoop.Thread(name: "home"))

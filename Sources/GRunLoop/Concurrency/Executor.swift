@@ -115,7 +115,7 @@ extension GRunLoop {
             let queue = JobQueue(of: self)
             let executor = Executor(queue)
             sharedExecutor = executor
-            if isDead { queue.handOver(nameForMessages) }
+            if areJobsLate { queue.handOver(nameForMessages) }
             return (executor, isDead ? nil : queue.makeSource())
         }
         if let made {
@@ -133,8 +133,12 @@ extension GRunLoop {
 
     /// On the ending thread, in its last act for the loop.
     func handOverJobs() {
-        guard let jobQueue else { return }
-        jobQueue.runRemaining()
-        jobQueue.handOver(nameForMessages)
+        jobQueue?.runRemaining()
+        // Another thread, or a cancel closure, may have asked for the executor since the loop is dead.
+        let queue = lock.withLock {
+            areJobsLate = true
+            return executorLocked?.queue
+        }
+        queue?.handOver(nameForMessages)
     }
 }

@@ -15,7 +15,7 @@ extension Home: Belonging {
             // An actor that names several executors in turn may have been called on another.
             cgrun_is_main_thread() || MainQueue.isGivenAway
         {
-            // The runtime's own check ends a release build without a word.
+            // The runtime's own check ends a release build without a message.
             if !MainQueue.isCurrent {
                 Log.fatal(
                     "an item or a perform with a closure of the main actor was made on a thread that is not the main "

@@ -87,14 +87,18 @@ extension GRunLoop {
     private func itemLocked(_ mark: CalloutMark, in frame: Frame) -> (label: String?, text: String)? {
         let mode = frame.mode
         func isIt(_ item: AnyObject) -> Bool { CalloutMark(.none, item).item == mark.item }
+        // The frame may know the next item already, while a closure of the marked one is still being released.
+        func marked(_ item: Unmanaged<some AnyObject>?) -> AnyObject? {
+            item.map { $0.takeUnretainedValue() }.flatMap { isIt($0) ? $0 : nil }
+        }
         func facts(_ item: AnyObject?, _ text: String? = nil) -> (label: String?, text: String)? {
             item.map { (Labels.of($0), text ?? CalloutMark.detail(of: $0) ?? "") }
         }
         return switch mark.kind {
         case .none, .block, .mainQueue, .context: nil
-        case .idleWork: facts(frame.called.idleQueue?.takeUnretainedValue(), "an idle queue")
+        case .idleWork: facts(marked(frame.called.idleQueue), "an idle queue")
         case .source: facts(mode.sources.values.first { isIt($0.source) }?.source)
-        case .timer: facts(frame.called.timer?.takeUnretainedValue())
+        case .timer: facts(marked(frame.called.timer))
         case .descriptor: facts(mode.descriptors.all.first(where: isIt))
         case .port: facts(mode.ports.all.first(where: isIt), "a port")
         case .entry, .beforeTimers, .beforeSources, .beforeWaiting, .afterWaiting, .exit:

@@ -90,10 +90,10 @@ struct SourceDepartures {
     }
 
     private mutating func index(of loop: GRunLoop) -> Int {
-        // The usual case.
+        // The usual case: one loop, which needs no table.
         if loops.first?.loop === loop { return 0 }
         if let known = indexes[ObjectIdentifier(loop)] { return known }
-        indexes[ObjectIdentifier(loop)] = loops.count
+        if !loops.isEmpty { indexes[ObjectIdentifier(loop)] = loops.count }
         loops.append((loop, []))
         return loops.count - 1
     }

@@ -84,6 +84,8 @@ public final class GRunLoop: @unchecked Sendable {
     /// The loop's thread has ended. Set with the lock held; read without it where an outdated value does no harm.
     let dead = Atomic(false)
     private let saidDead = Atomic(false)
+    /// The ending thread has run its last job. Guarded by the lock.
+    var areJobsLate = false
 
     // MARK: Own thread only
 
@@ -121,6 +123,7 @@ public final class GRunLoop: @unchecked Sendable {
     /// Marks a loop that never runs as ended, so that no caller waits for it.
     private func beDead() {
         dead.store(true, ordering: .relaxed)
+        areJobsLate = true
         _ = performs.close()
         _ = waiters.close()
         _ = endHandlers.closeIfEmpty()

@@ -110,9 +110,10 @@ extension GRunLoop.Channel {
     /// Asked after each element, as any receiver does, and not before the first one. Off the loop's thread no slice
     /// counts. In virtual time none does either: there it must not depend on a real clock when the next pass comes.
     private var isOthersTurn: Bool {
-        guard core.own.hasTaken, loop.isCurrent, let frame = loop.innermost else { return false }
+        guard core.own.hasTaken, loop.isCurrent, loop.virtualTime == nil, let frame = loop.innermost else {
+            return false
+        }
         return frame._withUnsafeGuaranteedRef { $0.run.turns.slice.isSpent(core.own.slice, after: .sources) }
-            && loop.virtualTime == nil
     }
 
     /// Whether there may be an element now; false at the end.
