@@ -14,8 +14,7 @@
 #include <unistd.h>
 
 #define STEP UINT64_C(0x9E3779B97F4A7C15)
-// More than MOST_PERMILLE is refused, because what is tried again has to succeed in the end.
-enum { STANDARD_PERMILLE = 20, OFTEN = 500, MOST_PERMILLE = 900, ALL_SITES = (1u << CGRUN_SITES) - 1 };
+enum { STANDARD_PERMILLE = 20, OFTEN = 500, ALL_SITES = (1u << CGRUN_SITES) - 1 };
 
 static const struct {
     const char *name;
@@ -108,7 +107,7 @@ static bool parse(const char *text)
     if (*end == ',')
         permille = strtoul(end + 1, &end, 10);
     if (*end == 0)
-        return permille <= MOST_PERMILLE;
+        return permille <= 1000;
     if (*end != ',')
         return false;
     bool leaves_out = end[1] == '-';
@@ -122,7 +121,7 @@ static bool parse(const char *text)
     }
     g_strfreev(names);
     active = leaves_out ? ALL_SITES & ~named : named;
-    return is_known && permille <= MOST_PERMILLE;
+    return is_known && permille <= 1000;
 }
 
 static void begin(void)

@@ -8,8 +8,11 @@ import Testing
 
 @Suite("The end of a loop and the tasks on it") struct EndingTests {
     @Test("each form of await ends with its task or its loop, in every order, on the living loop's thread")
-    func endings() {
-        let child = runChild("endings", timeout: Patience.normal * 10)
+    func endings() async throws {
+        // Not on a thread of the pool, which has few: the other tests' tasks need them.
+        let child = try await onFreshThread(timeout: Patience.normal * 10) { _ in
+            runChild("endings", timeout: Patience.normal * 10)
+        }
         #expect(child.output == ["each task has ended"])
         #expect(child.status == 0 && child.signal == nil, "\(child.errors.suffix(500))")
     }

@@ -7,14 +7,17 @@ import Testing
 
 @Suite("What ends the process") struct ProcessEndTests {
     @Test("each end of the process prints its message once, and aborts")
-    func messages() {
-        let ends = runChild("ends").output.map { $0.split(separator: "\t").map(String.init) }
-        #expect(ends.count > 10)
-        for end in ends {
-            let child = runChild(end[0])
-            #expect(child.signal == SIGABRT, "\(end[0]): \(child.status ?? -1), \(child.output)")
-            #expect(child.errorCount(of: end[1]) == 1, "\(end[0]): \(child.errors)")
-            #expect(child.output.allSatisfy { harmless.contains($0) }, "\(end[0]): \(child.output)")
+    func messages() async throws {
+        // Not on a thread of the pool, which has few: the other tests' tasks need them.
+        try await onFreshThread(timeout: Patience.normal * 10) { _ in
+            let ends = runChild("ends").output.map { $0.split(separator: "\t").map(String.init) }
+            #expect(ends.count > 10)
+            for end in ends {
+                let child = runChild(end[0])
+                #expect(child.signal == SIGABRT, "\(end[0]): \(child.status ?? -1), \(child.output)")
+                #expect(child.errorCount(of: end[1]) == 1, "\(end[0]): \(child.errors)")
+                #expect(child.output.allSatisfy { harmless.contains($0) }, "\(end[0]): \(child.output)")
+            }
         }
     }
 }

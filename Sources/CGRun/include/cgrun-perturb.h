@@ -34,6 +34,7 @@ typedef enum {
     CGRUN_SITE_INTERRUPT,
     /// A further context cannot be acquired for a moment. Allowed, because another thread may own it. The loop tries
     /// again before it sleeps. The first context is never refused: a run completes GIO's operations there.
+    /// At a rate of 1,000 a run with two contexts would try forever.
     CGRUN_SITE_ACQUIRE,
     /// A pass does not serve from memory, but looks. Allowed, because the memory only spares a system call.
     CGRUN_SITE_MEMORY,
