@@ -232,6 +232,26 @@ import Testing
         }
     }
 
+    @Test("item 123: a date in the present or the past, set in the timer's own closure, comes in the next pass")
+    func dateThatHasCome() {
+        for past: Duration in [.zero, .milliseconds(1), .seconds(3600)] {
+            GRunLoop.withVirtualTime { time in
+                let fires = Shared<[GRunLoop.Instant]>([])
+                let begin = time.now
+                let timer = GRunLoop.Timer(interval: .seconds(1), repeats: true) { timer in
+                    let now = GRunLoop.current.clock.now
+                    fires.update { $0.append(now) }
+                    if fires.value.count == 1 { timer.fireDate = now.advanced(by: .zero - past) }
+                }
+                time.loop.add(timer, forMode: .default)
+                time.advance(by: .milliseconds(1500))
+                #expect(fires.value.count == 2, "\(past)")
+                #expect(fires.value.map { begin.duration(to: $0) / .seconds(1) }.allSatisfy { $0 < 1.1 }, "\(past)")
+                timer.invalidate()
+            }
+        }
+    }
+
     @Test("a late callback skips the dates that it missed, by the loop's clock")
     func grid() {
         GRunLoop.withVirtualTime { time in

@@ -24,11 +24,12 @@ struct Row {
     let many: Double
 
     var ratio: Double { many / max(few, 1) }
-    /// A logarithmic cost an item grows by log(4 N) / log(N). The margin is for caches, which 4 N things fill.
+    /// A logarithmic cost an item grows by log(4 N) / log(N). An operation that looks
+    /// at every thing grows by 4. The margin is for caches, which 4 N things fill.
     var limit: Double { Self.margin * log(4 * Double(count)) / log(Double(count)) }
     var isLogarithmic: Bool { ratio <= limit }
 
-    private static let margin = 2.25
+    private static let margin = 2.6
 }
 
 extension Kind {

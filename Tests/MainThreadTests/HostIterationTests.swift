@@ -53,6 +53,31 @@ final class HostIterationTests: MainThreadTestCase {
         }
     }
 
+    /// An observer of beforeWaiting that iterates the host's context may leave a nested loop in its sleep. Each wait that
+    /// was announced is over before an item is called.
+    func testEachWaitEnds() {
+        for way in Self.ways {
+            freshHostedRun()
+            let trace = Recorder()
+            let (open, ticks) = (Shared<[Int]>([]), Counter())
+            let iterating = GRunLoop.Observer(activities: .beforeWaiting) { _, _ in for _ in 0..<5 { way.run() } }
+            let counting = GRunLoop.Observer(activities: [.beforeWaiting, .afterWaiting], order: 1) { _, activity in
+                trace(activity.description)
+            }
+            let timer = GRunLoop.Timer(interval: .milliseconds(10), repeats: true) { _ in
+                open.update { $0.append(trace.count(of: "beforeWaiting") - trace.count(of: "afterWaiting")) }
+                ticks.increment()
+            }
+            for observer in [iterating, counting] { loop.add(observer, forMode: .common) }
+            loop.add(timer, forMode: .common)
+            iterateHost { ticks.value >= 5 }
+            timer.invalidate()
+            for observer in [iterating, counting] { observer.invalidate() }
+            XCTAssertLessThanOrEqual(open.value.max() ?? 0, 1, "\(way.name): \(open.value)")
+            XCTAssertEqual(open.value.last, 0, "\(way.name): \(open.value)")
+        }
+    }
+
     /// The first pass comes before the host's first sleep, and not before the host's own sources.
     func testObserversDelayNothing() {
         for activities: GRunLoop.Activity in [

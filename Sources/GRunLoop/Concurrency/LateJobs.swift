@@ -40,7 +40,9 @@ extension JobQueue {
         }
     }
 
-    private func runLateJobs() -> Bool {
+    /// Never inlined: libc promises that `pthread_self()` is constant, so in an async function the compiler would use
+    /// the thread from before a suspension.
+    @inline(never) private func runLateJobs() -> Bool {
         lateThread.store(pthread_self(), ordering: .relaxed)
         // Another thread may have stored its own id, because it has begun to run jobs that came since.
         defer { _ = lateThread.compareExchange(expected: pthread_self(), desired: 0, ordering: .relaxed) }

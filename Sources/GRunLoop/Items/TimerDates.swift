@@ -157,8 +157,10 @@ extension GRunLoop.Timer {
         guard !Fork.refuses("Timer.fireDate") else { return }
         let kick = guardian.withLock { () -> Kick? in
             guard isValidLocked else { return nil }
-            let now = nowLocked
-            var kick = changeLocked { $0.move(to: date, at: now) }
+            // A firing timer takes its next date from the grid unless its closure has set a later one. In virtual time
+            // it is still the moment for which the timer fires.
+            let earliest = isFiring ? nowLocked.addingSaturating(1) : nowLocked
+            var kick = changeLocked { $0.move(to: date, at: earliest) }
             // Set by another thread, it also wakes the loop (item 77).
             if let loop = guardian.loop { kick.merge(loop.owner.wakeUpIfElsewhereLocked()) }
             return kick

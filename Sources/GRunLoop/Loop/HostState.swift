@@ -16,6 +16,9 @@ struct HostState {
     /// The mode whose observers were told beforeWaiting, and not yet afterWaiting. Not the stage's: a foreign
     /// loop in a callout may return between the two, and the callout's pass goes on.
     private(set) var toldMode: Unmanaged<ModeState>?
+    /// The same of earlier waits that are not over: a nested loop in an observer of beforeWaiting was left in its sleep,
+    /// and the host's own wait was told of afterwards. The first one first.
+    private var earlierToldModes: [Unmanaged<ModeState>] = []
     /// A turn of idle work that goes on when the host has looked again.
     var idleTurn: IdleTurn?
     /// The hub was taken out of this context, which is the home context still.
@@ -56,9 +59,15 @@ struct HostState {
     }
 
     mutating func noteTold(_ mode: ModeState) {
+        if let toldMode { earlierToldModes.append(toldMode) }
         toldMode = .passUnretained(mode)
         idleTurn = nil
     }
 
-    mutating func takeTold() -> ModeState? { toldMode.take()?.takeUnretainedValue() }
+    /// The last wait, and before it the earlier ones. Nil if no wait was told of.
+    mutating func takeTold() -> (mode: ModeState, earlier: [Unmanaged<ModeState>])? {
+        guard let mode = toldMode.take() else { return nil }
+        defer { if !earlierToldModes.isEmpty { earlierToldModes = [] } }
+        return (mode.takeUnretainedValue(), earlierToldModes)
+    }
 }

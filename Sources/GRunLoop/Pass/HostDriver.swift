@@ -116,11 +116,13 @@ extension GRunLoop {
     /// Since beforeWaiting the host has slept, or dispatched a foreign source: afterWaiting comes before anything else
     /// of ours. The tail stays pending.
     func endHostWaitLocked() {
-        guard let mode = host.takeTold() else { return }
+        guard let told = host.takeTold() else { return }
         if let hub = hostPoll.hub { cgrun_hub_note_wait_ended(hub) }
         // As after any wait: a pass comes before the next one (item 70).
         frame?.run.stage.beginWaking()
-        notifyLocked(.afterWaiting, mode)
+        notifyLocked(.afterWaiting, told.mode)
+        // Each beforeWaiting has its afterWaiting, the innermost wait first.
+        for mode in told.earlier.reversed() { notifyLocked(.afterWaiting, mode.takeUnretainedValue()) }
     }
 
     /// The same where a callback of the host begins a run. The closures of observers are kept by a frame, as in every
