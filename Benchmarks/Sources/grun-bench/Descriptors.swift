@@ -47,6 +47,29 @@ extension Bench {
         report(measure(drive), "tokens:\(tokens)")
     }
 
+    /// Two loops, each with a pipe that the other writes to.
+    func descriptorsPingPong() {
+        let (here, there) = (pipe(), pipe())
+        watch(here.reader) { _, _ in
+            _ = bench_get(here.reader)
+            count += 1
+            if count >= n { stop() }
+            bench_put(there.writer)
+        }
+        onOtherThread { bench in
+            let loop = GRunLoop.current
+            let source = GRunLoop.DescriptorSource(descriptor: there.reader) { _, _ in
+                _ = bench_get(there.reader)
+                if count >= bench.n { loop.stop() } else { bench_put(here.writer) }
+            }
+            do { try loop.add(source, forMode: .default) } catch { fatalError("\(error)") }
+            loop.runUntilStopped()
+        }
+        bench_put(here.writer)
+        report(measure(drive))
+        bench_join()
+    }
+
     func descriptorsMemory() {
         let descriptors = (0..<n).map { _ in bench_event() }
         let (heap, resident) = (bench_heap(), bench_resident())

@@ -40,6 +40,7 @@ import CGLib
         case "fds-idle-tax": bench.descriptorsIdleTax()
         case "fds-active": bench.descriptorsActive(tokens: 100)
         case "fds-active-1": bench.descriptorsActive(tokens: 1)
+        case "fds-pingpong": bench.descriptorsPingPong()
         case "mem-fds": bench.descriptorsMemory()
         case "loops": bench.ringOfLoops()
         case "port-local": bench.portLocal()
