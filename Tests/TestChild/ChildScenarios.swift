@@ -126,36 +126,6 @@ private func childrenSandboxed(_ code: Int32) throws {
     say("reaped: \(reap(child))")
 }
 
-/// From now on the system call with this number fails: a filter of seccomp's.
-private func forbidSystemCall(_ number: UInt32, error: Int32) {
-    struct Instruction {
-        var code: UInt16
-        var jumpIfTrue: UInt8 = 0
-        var jumpIfFalse: UInt8 = 0
-        var operand: UInt32
-    }
-    struct Program {
-        var count: UInt16
-        var instructions: UnsafeMutablePointer<Instruction>?
-    }
-    typealias Control = @convention(c) (Int32, Int, Int, Int, Int) -> Int32
-    guard let symbol = dlsym(nil, "prctl") else { return say("no prctl") }
-    let control = unsafeBitCast(symbol, to: Control.self)
-    var filter = [
-        Instruction(code: 0x20, operand: 0),  // load the number
-        Instruction(code: 0x15, jumpIfTrue: 0, jumpIfFalse: 1, operand: number),
-        Instruction(code: 0x06, operand: 0x0005_0000 | UInt32(error)),  // SECCOMP_RET_ERRNO
-        Instruction(code: 0x06, operand: 0x7FFF_0000),  // SECCOMP_RET_ALLOW
-    ]
-    filter.withUnsafeMutableBufferPointer { instructions in
-        var program = Program(count: UInt16(instructions.count), instructions: instructions.baseAddress)
-        withUnsafeMutablePointer(to: &program) { program in
-            let isDone = control(38, 1, 0, 0, 0) == 0 && control(22, 2, Int(bitPattern: program), 0, 0) == 0
-            if !isDone { say("seccomp failed with \(errno)") }
-        }
-    }
-}
-
 /// A child that has ended while another process debugs it: it is not reaped before that has looked at it.
 private func childrenDebugged() throws {
     try withDebuggedChild { child, letGo in

@@ -37,6 +37,8 @@ let scenarios: [String: () throws -> Void] = [
     "host-inside-main-queue-block": hostInsideMainQueueBlock,
     "descriptor-limit": descriptorLimit,
     "descriptor-limit-under-a-host": descriptorLimitUnderAHost,
+    "descriptors-sandboxed-EPERM": { try descriptorsSandboxed(EPERM) },
+    "descriptors-sandboxed-ENOSYS": { try descriptorsSandboxed(ENOSYS) },
     "check-isolated-elsewhere": checkIsolatedElsewhere,
     "two-tasks-one-iterator": twoTasksOneIterator,
     "join-itself": joinItself,

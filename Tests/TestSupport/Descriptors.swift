@@ -105,3 +105,27 @@ public func copyWithHighNumber(_ descriptor: Int32) -> Int32 {
     precondition(number >= 0, "fcntl failed with \(errno)")
     return number
 }
+
+/// A number, high enough that nothing else in the process gets it, whose file can be replaced.
+public final class Number: Sendable {
+    public let value: Int32
+    private let isOpen = Shared(true)
+
+    public init(of descriptor: Int32) { value = copyWithHighNumber(descriptor) }
+    deinit { if isOpen.value { Glibc.close(value) } }
+
+    public func become(_ descriptor: Int32) { precondition(dup2(descriptor, value) == value) }
+
+    /// Gets a file that `epoll(7)` refuses.
+    public func become(fileAt path: String) {
+        let file = open(path, O_RDONLY)
+        precondition(file >= 0, "\(path) cannot be opened")
+        become(file)
+        Glibc.close(file)
+    }
+
+    public func close() {
+        isOpen.value = false
+        Glibc.close(value)
+    }
+}

@@ -81,7 +81,8 @@ final class DescriptorSet {
         }
         let known = watch(of: descriptor)
         guard known.generation != 0 else {
-            let generation = try begin(descriptor, source.conditionsLocked)
+            let generation = nextGeneration()
+            try begin(descriptor, source.conditionsLocked, generation)
             makeRoom(for: descriptor)
             watches[Int(descriptor)] = Watch(source: .passRetained(source), generation: generation)
             count += 1
@@ -142,12 +143,10 @@ final class DescriptorSet {
         }
     }
 
-    /// Begins a watch. Its generation is new, so that no event of a file that had the number before reaches its
-    /// sources.
+    /// Begins a watch. `generation` is new: no event of a file that had the number before reaches its sources.
     private func begin(
-        _ descriptor: Int32, _ conditions: GRunLoop.DescriptorSource.Conditions
-    ) throws(GRunLoop.DescriptorError) -> UInt32 {
-        let generation = nextGeneration()
+        _ descriptor: Int32, _ conditions: GRunLoop.DescriptorSource.Conditions, _ generation: UInt32
+    ) throws(GRunLoop.DescriptorError) {
         do throws(GRunLoop.DescriptorError) {
             try control(EPOLL_CTL_ADD, descriptor, conditions, generation)
         } catch {
@@ -156,7 +155,6 @@ final class DescriptorSet {
             // has brought the file back to the number.
             try control(EPOLL_CTL_MOD, descriptor, conditions, generation)
         }
-        return generation
     }
 
     private func nextGeneration() -> UInt32 {
@@ -173,8 +171,12 @@ final class DescriptorSet {
             try control(EPOLL_CTL_MOD, descriptor, conditions, watches[Int(descriptor)].generation)
             return false
         } catch {
+            guard !isSandboxed else { throw error }
+            // The number has another file, or none. If its old file lives on, no source gets an event of it.
+            let generation = nextGeneration()
+            watches[Int(descriptor)].generation = generation
             guard error == .system(errno: ENOENT) else { throw error }
-            watches[Int(descriptor)].generation = try begin(descriptor, conditions)
+            try begin(descriptor, conditions, generation)
             return true
         }
     }
@@ -237,14 +239,20 @@ final class DescriptorSet {
         guard !cgrun_has_forked(), epoll >= 0 else { return true }
         let descriptor = event.descriptor
         var added = epoll_event(events: 0, descriptor: descriptor, generation: 0)
-        // EPERM may also come from a sandbox, which must not make the loop deaf.
-        guard epoll_ctl(epoll, EPOLL_CTL_ADD, descriptor, &added) == 0 || errno != EEXIST && errno != EPERM else {
-            return true
-        }
+        let isAdded = epoll_ctl(epoll, EPOLL_CTL_ADD, descriptor, &added) == 0
+        // Any other refusal says that the number has no file, or one that cannot be watched.
+        guard isAdded || errno != EEXIST && !isSandboxed else { return true }
         let generation = nextGeneration()
         watches[Int(descriptor)].generation = generation
         try? control(EPOLL_CTL_MOD, descriptor, Self.union(sources(of: descriptor)), generation)
         return false
+    }
+
+    /// Whether a sandbox forbids `epoll_ctl(2)`: its refusal says nothing about a number, and must not make the loop
+    /// deaf. The kernel itself refuses an epoll that is added to itself with EINVAL.
+    private var isSandboxed: Bool {
+        var event = epoll_event()
+        return epoll_ctl(epoll, EPOLL_CTL_ADD, epoll, &event) != 0 && errno != EINVAL
     }
 
     private func receiverOfShared(_ event: DescriptorBatch.Event) -> Receiver? {
