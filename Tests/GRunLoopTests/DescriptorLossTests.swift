@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A watched number whose new file cannot be watched: what the loop notices.
+// A watched number whose new file cannot be watched, and one of many that are ready: what the loop notices.
 
 import GRunLoop
 import Glibc
@@ -10,7 +10,7 @@ import Testing
     private typealias Source = GRunLoop.DescriptorSource
 
     @Test(
-        "a number that gets a file that cannot be polled: no event of the old file, no spinning",
+        "a number that gets a file that cannot be polled: no event of the old file, no spin, and the log names both",
         arguments: ["/proc/self/exe", "/", "/dev/null"]
     )
     func cannotBePolled(path: String) async throws {
@@ -19,6 +19,7 @@ import Testing
             let (old, new) = (Pipe(), Pipe())
             let number = Number(of: old.readEnd)
             let source = Source(descriptor: number.value) { _, _ in trace("performed") }
+            source.label = "input"
             try loop.add(source, forMode: .default)
             let passes = Counter()
             loop.add(GRunLoop.Observer(activities: .beforeSources) { _, _ in passes.increment() }, forMode: .default)
@@ -29,7 +30,10 @@ import Testing
             }.messages
             #expect(trace.lines == [])
             #expect(passes.value < 10, "it must not spin")
-            #expect(messages.count == 1, "\(messages)")
+            #expect(
+                messages.map { $0.contains("descriptor \(number.value) was closed while a DescriptorSource \"input\"") }
+                    == [true], "\(messages)")
+            #expect(messages.allSatisfy { $0.contains("dup2()") })
             // The source waits in vain, until the number has a file that can be polled.
             number.become(new.readEnd)
             let later = Source(descriptor: number.value) { _, _ in
@@ -89,6 +93,51 @@ import Testing
                 try loop.add(Source(descriptor: number.value) { _, _ in }, forMode: .default)
             }
             _ = capturingLog { first.invalidate() }
+        }
+    }
+
+    enum Drive: CaseIterable {
+        /// Without the passes between two sources: the loop looks between them.
+        case row
+        case passes
+        case runs
+    }
+
+    @Test(
+        "one of many that are ready in every look is noticed, too, when its number gets another file",
+        arguments: Drive.allCases, [2, 5, 12, 70])
+    func oneOfMany(drive: Drive, count: Int) async throws {
+        for lost in [0, count / 2, count - 1] {
+            try await onFreshThread { loop in
+                let quiet = EventDescriptor()
+                let events = (0..<count).map { _ in EventDescriptor() }
+                let number = Number(of: events[lost].descriptor)
+                // Each number has its turn within eight looks for each descriptor.
+                let limit = 8 * count * Swift.min(count, 64)
+                let (calls, callsAfterwards) = (Counter(), Counter())
+                let sources = events.indices.map { index in
+                    Source(descriptor: index == lost ? number.value : events[index].descriptor) { _, _ in
+                        if calls.increment() == limit { loop.stop() }
+                        if index == lost, calls.value > limit { callsAfterwards.increment() }
+                    }
+                }
+                for source in sources { try loop.add(source, forMode: .default) }
+                for event in events { event.makeReady() }
+                number.become(quiet.descriptor)
+                let messages = capturingLog {
+                    switch drive {
+                    case .row: loop.runUntilStopped()
+                    case .passes: loop.run(for: .seconds(3600))
+                    case .runs:
+                        while calls.value < limit { loop.run(for: .seconds(3600), returningAfterSourceHandled: true) }
+                    }
+                }.messages
+                #expect(messages.count == 1, "\(lost): \(messages)")
+                #expect(messages.allSatisfy { $0.contains("descriptor \(number.value) was closed while") })
+                for _ in 0..<count { loop.run(for: .zero, returningAfterSourceHandled: true) }
+                #expect(callsAfterwards.value == 0, "an event of the old file")
+                for source in sources { source.invalidate() }
+            }
         }
     }
 

@@ -157,7 +157,11 @@ final class DescriptorSetModel: Model {
         try expect(batch.fetch(from: mode), "the epoll cannot be asked")
         let count = batch.pending(in: mode).count
         // As a pass does: else the epoll would stay ready for nobody.
-        if batch.dropOrphans(of: mode) { try rebuild() }
+        if batch.dropOrphans(of: mode) {
+            try expect(!batch.takeLost().isEmpty, "a number was lost, and nobody knows which")
+            try rebuild()
+            batch.discard()
+        }
         let events = batch.pending(in: mode)
         var found: Set<Int32> = []
         for event in events {

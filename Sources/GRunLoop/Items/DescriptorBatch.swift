@@ -12,9 +12,8 @@ struct DescriptorBatch: ~Copyable {
 
     /// A power of two.
     static let size = 64
-    /// The descriptors of larger batches are not confirmed. A confirmation is a system call, which a loop with many
-    /// active descriptors cannot afford for each event.
-    private static let mostConfirmed = 4
+    /// A batch of as many events at most is small: the numbers of all are confirmed, at a system call each.
+    private static let few = 4
 
     /// The mode of the batch. Only its identity: comparing references would count them.
     private var mode: ObjectIdentifier?
@@ -27,6 +26,9 @@ struct DescriptorBatch: ~Copyable {
     /// were dropped again and again with events left in them, the same few descriptors would be serviced for ever. So
     /// after a dropped batch this is one, until a batch is serviced to its end.
     private var room = Int32(size)
+    /// Chooses the number of a larger batch that is confirmed, as a fraction of its events in 32 bits.
+    private var turn: UInt32 = 0
+    private var lost: [LostNumber] = []
 
     deinit {
         events.deallocate()
@@ -99,23 +101,53 @@ struct DescriptorBatch: ~Copyable {
         }
     }
 
-    /// Drops the events that no source waits for any more. If the batch has few events, also drops those of files that
-    /// have lost their number. Returns whether there were any.
+    /// Drops the events that no source waits for any more. Confirms all numbers of a small batch, and one of a larger
+    /// batch, so that this costs as much as the fetch at most. Returns whether a number was lost.
     mutating func dropOrphans(of mode: ModeState) -> Bool {
         guard !isEmpty(in: mode) else { return false }
-        let confirms = count <= Self.mostConfirmed
+        let confirmsAll = !isLarge
         var kept = 0
         for index in 0..<count {
-            let event = slot(index).pointee
-            guard let receiver = mode.descriptors.receiver(of: event) else { continue }
-            // The program does not know a descriptor of the library's own, and does not close it.
-            let isSure = !confirms || receiver.source._withUnsafeGuaranteedRef { $0.ownsDescriptor }
-            guard isSure || mode.descriptors.confirm(event) else { continue }
+            guard isSound(index, in: mode, confirms: confirmsAll) else { continue }
             if kept != index { slot(kept).pointee = slot(index).pointee }
             kept += 1
         }
+        if kept == count, isLarge { return !confirmOne(in: mode) }
         defer { count = kept }
         return kept < count
+    }
+
+    /// Whether only one of the numbers is confirmed.
+    var isLarge: Bool { count > Self.few }
+
+    /// Asks the kernel whether one of the numbers still belongs to the file that is ready. If not, no source waits for
+    /// its event any more.
+    mutating func confirmOne(in mode: ModeState) -> Bool {
+        // Steps of the golden ratio meet every number sooner or later, also if each batch begins a few events later
+        // than the one before.
+        turn &+= 0x9E37_79B9
+        return isSound(Int((UInt64(turn) * UInt64(count)) >> 32), in: mode, confirms: true)
+    }
+
+    /// Whether a source waits for an event, and its number still belongs to the file.
+    private mutating func isSound(_ index: Int, in mode: ModeState, confirms: Bool) -> Bool {
+        let event = slot(index).pointee
+        guard let source = mode.descriptors.receiver(of: event)?.source else {
+            lost.append(LostNumber(descriptor: event.descriptor, label: ""))
+            return false
+        }
+        return source._withUnsafeGuaranteedRef {
+            // The program does not know a descriptor of the library's own, and does not close it.
+            guard confirms, !$0.ownsDescriptor, !mode.descriptors.confirm(event) else { return true }
+            lost.append(LostNumber(descriptor: event.descriptor, label: Labels.suffix(of: $0)))
+            return false
+        }
+    }
+
+    /// The numbers that were lost since the last call.
+    mutating func takeLost() -> [LostNumber] {
+        defer { lost = [] }
+        return lost
     }
 
     /// Takes a source's event out of the batch: the first event, unless a test has chosen. Nil if the event is not
@@ -155,6 +187,14 @@ struct DescriptorBatch: ~Copyable {
             count -= 1
         }
     }
+}
+
+/// A number that was closed while a source watched it, or that `dup2(2)` has given another file, while the old file
+/// lives on in a copy.
+struct LostNumber {
+    let descriptor: Int32
+    /// Behind the kind of the source, if it is known which one was to be called.
+    let label: String
 }
 
 extension epoll_event {

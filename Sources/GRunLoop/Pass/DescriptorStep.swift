@@ -67,7 +67,10 @@ extension GRunLoop {
         guard !owed.contains(.wakeUp), mode.heap.earliest > timeForTimersLocked(mode), servesFromMemoryLocked(run)
         else { return nil }
         let hasFetched = fetchIfUsedUpLocked(mode)
-        if hasFetched { run.turns.noteAsked() }
+        if hasFetched {
+            run.turns.noteAsked()
+            if batch.isLarge, !batch.confirmOne(in: mode) { replaceEpollLocked(of: mode) }
+        }
         guard let receiver = batch.takeFirst(in: mode) else {
             if hasFetched { endFetchLocked(mode) }
             return nil
@@ -97,24 +100,30 @@ extension GRunLoop {
         endFetchLocked(mode)
     }
 
-    /// An event without a source, or of a file without its number: a descriptor was closed or replaced while watched,
-    /// but a copy of it is open. The kernel would report it for ever, and no number is left to remove it by. A new
-    /// epoll does not know it.
     private func endFetchLocked(_ mode: ModeState) {
         if batch.dropOrphans(of: mode) { replaceEpollLocked(of: mode) }
     }
 
+    /// A number was closed or given another file while it was watched, but a copy of its old file is open. The kernel
+    /// would report that file for ever, and no number is left to remove it by. A new epoll does not know it.
     private func replaceEpollLocked(of mode: ModeState) {
+        let lost = batch.takeLost()
         let isRebuilt = mode.descriptors.rebuild()
         // Its other events are of watches that are no more. The new epoll reports them again.
         batch.discard()
         hostPoll.forgetEpoll(of: mode)
         lock.unlock()
-        Log.warning(
-            "a descriptor was closed while a DescriptorSource watched it, and lives on in a copy; remove or invalidate "
-                + "the source before closing its descriptor"
-                + (isRebuilt
-                    ? "" : ". No descriptor is left to watch the mode's others with; add one again when there is"))
+        for number in lost {
+            Log.warning(
+                "descriptor \(number.descriptor) was closed while a DescriptorSource\(number.label) watched it, or "
+                    + "dup2() gave the number another file, and the old file lives on in a copy; remove or invalidate "
+                    + "the source first")
+        }
+        if !isRebuilt {
+            Log.warning(
+                "no descriptor is left to watch the descriptors of mode \(mode.name) with; close some or raise the "
+                    + "limit, and add one to the mode again")
+        }
         lock.lock()
     }
 }

@@ -345,7 +345,6 @@ extension GRunLoop {
         if owed.contains(.wakeUp) { ready.append(.item(.wakeUp)) }
         if mainQueue { ready.append(.item(.mainQueue)) }
         if hasTimers { ready.append(.item(.timers)) }
-        _ = batch.dropOrphans(of: mode)
         ready += batch.pending(in: mode).compactMap {
             mode.descriptors.receiver(of: $0).map { .item(.descriptor($0.source)) }
         }
