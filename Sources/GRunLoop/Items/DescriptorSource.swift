@@ -11,9 +11,10 @@ extension GRunLoop {
     /// scope.
     ///
     /// Also remove or invalidate the source before `dup2(2)` gives the number another file, and add it again
-    /// afterwards. Otherwise the loop goes on watching the old file. It notices the other file when an event of the old
-    /// one ends a sleep, or when a source of the number is added, changed or removed: then it logs a warning, drops the
-    /// event, and watches the new file. Until then a source whose old file has no copy is not called.
+    /// afterwards. Otherwise the loop goes on watching the old file. The loop usually notices the new file when an
+    /// event of the old file comes, and always when a source of the number is added, changed or removed: it logs a
+    /// warning, drops the event, and watches the new file. If no copy of the old file is open, no such event comes. If
+    /// the new file cannot be polled, as a regular file or `/dev/null`, the closure is not called for the new file.
     ///
     /// A closure that runs a nested loop in one of the source's modes while the condition still holds is called again
     /// there, and again: read first, or remove the source for as long.
