@@ -53,8 +53,8 @@ final class HostIterationTests: MainThreadTestCase {
         }
     }
 
-    /// An observer of beforeWaiting that iterates the host's context may leave a nested loop in its sleep. Each wait that
-    /// was announced is over before an item is called.
+    /// An observer of beforeWaiting that iterates the host's context may leave a nested loop in its sleep. Each
+    /// announced wait is over before an item is called.
     func testEachWaitEnds() {
         for way in Self.ways {
             freshHostedRun()

@@ -16,8 +16,8 @@ struct HostState {
     /// The mode whose observers were told beforeWaiting, and not yet afterWaiting. Not the stage's: a foreign
     /// loop in a callout may return between the two, and the callout's pass goes on.
     private(set) var toldMode: Unmanaged<ModeState>?
-    /// The same of earlier waits that are not over: a nested loop in an observer of beforeWaiting was left in its sleep,
-    /// and the host's own wait was told of afterwards. The first one first.
+    /// The modes of earlier waits that are not over, the first one first. A nested loop in an observer of beforeWaiting
+    /// was left in its sleep, and the host's own wait was announced afterwards.
     private var earlierToldModes: [Unmanaged<ModeState>] = []
     /// A turn of idle work that goes on when the host has looked again.
     var idleTurn: IdleTurn?
