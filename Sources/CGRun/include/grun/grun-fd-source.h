@@ -41,7 +41,8 @@ typedef gboolean (*GRunFdSourceFunc) (GRunFdSource *source,
  * number another file, and add it again afterwards. Otherwise the loop goes on watching the old file. The loop usually
  * notices the new file when an event of the old file comes, and always when a source of the number is added to the
  * same mode, changed or removed: it logs a warning, drops the event, and watches the new file. If no copy of the old
- * file is open, no such event comes. If the new file cannot be polled, as a regular file or /dev/null, @func is not called for the new file.
+ * file is open, no such event comes. If the new file cannot be polled, as a regular file or /dev/null, @func is not
+ * called for the new file.
  *
  * Two sources may watch one descriptor for different conditions; of two for the same condition the later one gets it.
  * A function that drains another source's descriptor may leave that one a spurious call: use descriptors that do not
