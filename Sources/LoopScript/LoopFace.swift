@@ -79,7 +79,7 @@ public protocol LoopFace: AnyObject {
     var allModes: [ModeName] { get }
 }
 
-/// Of a loop that has no slices: each step goes to its end.
+/// The count for a loop without slices, which runs each step to its end.
 extension LoopFace {
     public var timeSlice: Duration? {
         get { nil }

@@ -17,9 +17,9 @@ class Account: @unchecked Sendable {
     func act() {}
     /// Invalidates, removes, moves or cancels something that the loop has.
     func change() {}
-    /// What the loop has accepted and not done yet; nil if there is nothing.
+    /// The things that the loop has accepted and not done yet; nil if there are none.
     var open: String? { nil }
-    /// All is done. What would keep the loop busy ends.
+    /// Everything is done. Ends the items that would keep the loop busy.
     func quiet() {}
     /// Leaves something behind, which the end of the loop must release without a call.
     func leave() {}
@@ -27,7 +27,7 @@ class Account: @unchecked Sendable {
     func close() {}
 }
 
-/// Several at once, as one line.
+/// Joins several accounts into one line.
 func joined(_ lines: [String?]) -> String? {
     let found = lines.compactMap(\.self)
     return found.isEmpty ? nil : found.joined(separator: ", ")

@@ -42,7 +42,7 @@ struct Conserve: ParsableCommand {
     }
 
     func run() throws {
-        // The main loop belongs to the main thread, whoever asks for it later.
+        // Touched here, so that the main loop belongs to the main thread.
         _ = GRunLoop.main
         Findings.arguments = (main ? ["--main"] : []) + without.flatMap { ["--without", $0] }
         let end = seconds.map { ContinuousClock.now.advanced(by: .seconds($0)) }

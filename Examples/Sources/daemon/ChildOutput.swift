@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the daemon's child prints.
+// Reads the output of the daemon's child.
 
 import GRunLoop
 import Glibc

@@ -12,7 +12,7 @@ final class JobQueue: @unchecked Sendable {
     enum Kind {
         /// Isolated to its executor.
         case actor
-        /// Of a task that prefers the executor, which is a ``GRunLoop/Executor``. It is isolated to nothing.
+        /// The job of a task that prefers the executor, which is a ``GRunLoop/Executor``. The job is not isolated.
         case task
     }
 

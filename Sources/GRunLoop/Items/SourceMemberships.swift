@@ -83,7 +83,7 @@ struct SourceDepartures {
     private(set) var loops: [(loop: GRunLoop, modes: [ModeState])] = []
     private var indexes: [ObjectIdentifier: Int] = [:]
 
-    /// - Parameter commonIn: the loops of which it is a common item, perhaps without being in a mode.
+    /// - Parameter commonIn: the loops that have the source among their common items, perhaps in no mode.
     init(_ memberships: [SourceMembership], commonIn: [GRunLoop]) {
         for membership in memberships { loops[index(of: membership.loop)].modes.append(membership.mode) }
         for loop in commonIn { _ = index(of: loop) }

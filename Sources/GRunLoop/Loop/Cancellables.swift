@@ -43,9 +43,9 @@ struct Cancellables {
         let name: Name?
         /// Keeps the target: it is the target itself, or the target's closure if that belongs to an actor.
         let holder: (any AnyObject & Sendable)?
-        /// Of a delayed one.
+        /// The delayed perform; nil for an ordered one.
         let perform: GRunLoop.DelayedPerform?
-        /// Of an ordered one.
+        /// The source of an ordered perform; nil for a delayed one.
         fileprivate(set) var source: GRunLoop.Source?
     }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a worker thread does from its beginning to its end.
+// The body of a worker thread, from its beginning to its end.
 
 import CGRun
 import Glibc
 
-/// What the thread and its owner share.
+/// The state that the thread and its owner share.
 final class ThreadBody: @unchecked Sendable {
     typealias Started = Result<(pthread_t, GRunLoop), GRunLoop.Thread.StartError>
 
