@@ -79,7 +79,7 @@ public protocol LoopFace: AnyObject {
     var allModes: [ModeName] { get }
 }
 
-/// The count for a loop without slices, which runs each step to its end.
+/// The defaults for a loop without time slices, which runs each step to its end.
 extension LoopFace {
     public var timeSlice: Duration? {
         get { nil }
