@@ -85,7 +85,7 @@ void cgrun_beat_answer(cgrun_beat *beat)
     if (wants & CGRUN_BEAT_UNKNOWN) {
         // GLib takes memory for its answer the first time: not in the handler of a signal.
         g_main_depth();
-        beat->serial = cgrun_thread_serial();
+        __atomic_store_n(&beat->serial, cgrun_thread_serial(), __ATOMIC_RELAXED);
         __atomic_store_n(&beat->thread, gettid(), __ATOMIC_RELEASE);
         cgrun_beat_forget(beat, CGRUN_BEAT_UNKNOWN);
     }
@@ -129,7 +129,8 @@ typedef struct {
 
 static bool is_elsewhere(const cgrun_beat *beat)
 {
-    return cgrun_beat_thread(beat) != 0 && beat->serial != cgrun_thread_known_serial();
+    return cgrun_beat_thread(beat) != 0
+        && __atomic_load_n(&beat->serial, __ATOMIC_RELAXED) != cgrun_thread_known_serial();
 }
 
 void cgrun_beat_note_poll(cgrun_beat *beat)
