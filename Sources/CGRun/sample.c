@@ -176,7 +176,8 @@ bool cgrun_sample_take(const cgrun_beat *beat, int signal, int64_t span, cgrun_s
     bool is_ours = sigaction(signal, NULL, &now) == 0 && is_answered_by_us(&now);
     asked.beat = beat;
     int32_t thread = cgrun_beat_thread(beat);
-    __atomic_store_n(&asked_thread, thread != 0 ? __atomic_load_n(&beat->serial, __ATOMIC_RELAXED) : 0, __ATOMIC_RELEASE);
+    uint64_t serial = __atomic_load_n(&beat->serial, __ATOMIC_RELAXED);
+    __atomic_store_n(&asked_thread, thread != 0 ? serial : 0, __ATOMIC_RELEASE);
     bool is_sent = is_ours && thread != 0 && syscall(SYS_tgkill, getpid(), thread, signal) == 0;
     bool is_answered = is_sent && cgrun_semaphore_wait(&asked.answered, cgrun_now() + span);
     // Unless the handler has begun meanwhile: then its answer comes.
