@@ -4,8 +4,10 @@
 /// Guarded by the source's lock. One word, so that a source stays in malloc's class of 128 bytes.
 enum SourceMemberships {
     case none
-    case one(SourceMembership)
+    /// First, because Swift tags the pointer of the later case, and a leak sanitizer does not find it then. The mode
+    /// has a plain pointer to the membership of `one`.
     case several(SeveralMemberships)
+    case one(SourceMembership)
 
     /// The usual case.
     @inline(__always) var only: SourceMembership? {
