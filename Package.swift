@@ -21,23 +21,25 @@ let package = Package(
         // Foundation's run loop as a guest: RunLoop.main lives on GRunLoop.main.
         .library(name: "GRunLoopFoundation", targets: ["GRunLoopFoundation"]),
         // GLib's C interface, for programs that hand contexts to the loop, and GIO's.
-        .library(name: "CGLib", targets: ["CGLib"]),
-        .library(name: "CGio", targets: ["CGio"]),
+        .library(name: "CGRunGLib", targets: ["CGRunGLib"]),
+        .library(name: "CGRunGIO", targets: ["CGRunGIO"]),
         .executable(name: "gloop-demo", targets: ["gloop-demo"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.5.0")
     ],
     targets: [
-        .systemLibrary(name: "CGLib", pkgConfig: "gobject-2.0", providers: [.apt(["libglib2.0-dev"])]),
+        .systemLibrary(
+            name: "CGRunGLib", path: "Sources/CGLib", pkgConfig: "gobject-2.0", providers: [.apt(["libglib2.0-dev"])]),
         // Apart from it, so that whoever does not use GIO does not load it.
-        .systemLibrary(name: "CGio", pkgConfig: "gio-unix-2.0", providers: [.apt(["libglib2.0-dev"])]),
+        .systemLibrary(
+            name: "CGRunGIO", path: "Sources/CGio", pkgConfig: "gio-unix-2.0", providers: [.apt(["libglib2.0-dev"])]),
         .target(
-            name: "CGRun", dependencies: ["CGLib"], exclude: ["timeline.html"],
+            name: "CGRun", dependencies: ["CGRunGLib"], exclude: ["timeline.html"],
             cSettings: [.treatAllWarnings(as: .error), .enableWarning("all"), .enableWarning("extra")] + perturbedInC,
             linkerSettings: [.linkedLibrary("dispatch")]),
         .target(
-            name: "GRunLoop", dependencies: ["CGLib", "CGRun"],
+            name: "GRunLoop", dependencies: ["CGRunGLib", "CGRun"],
             swiftSettings: strict + perturbed + [.enableUpcomingFeature("InternalImportsByDefault")]),
         // Apart from it, so that no program in Swift has the functions of C in it.
         .target(name: "GRunLoopC", dependencies: ["GRunLoop", "CGRun"], swiftSettings: strict),
@@ -50,17 +52,18 @@ let package = Package(
             name: "GRunLoopFoundation", dependencies: ["GRunLoop", "CGRunFoundation"],
             swiftSettings: strict + [.enableUpcomingFeature("InternalImportsByDefault")]),
         .executableTarget(
-            name: "grun-foundation-check", dependencies: ["GRunLoop", "GRunLoopFoundation", "CGio"],
+            name: "grun-foundation-check", dependencies: ["GRunLoop", "GRunLoopFoundation", "CGRunGIO"],
             path: "Tests/FoundationCheck", swiftSettings: strict),
 
         // The demonstration: self-checking scenarios.
         .executableTarget(
-            name: "gloop-demo", dependencies: ["GRunLoop", "CGio", argumentParser], swiftSettings: strict),
+            name: "gloop-demo", dependencies: ["GRunLoop", "CGRunGIO", argumentParser], swiftSettings: strict),
 
         // The oracle: one script, two loops. LoopScript is the script face; grun-oracle runs it on the real CFRunLoop
         // as well.
         .target(
-            name: "LoopScript", dependencies: ["GRunLoop", "GRunLoopC", "CGLib", "CGRun"], path: "Sources/LoopScript",
+            name: "LoopScript", dependencies: ["GRunLoop", "GRunLoopC", "CGRunGLib", "CGRun"],
+            path: "Sources/LoopScript",
             swiftSettings: strict),
         .executableTarget(
             name: "grun-oracle", dependencies: ["GRunLoop", "GRunLoopFoundation", "LoopScript", argumentParser],
@@ -68,29 +71,31 @@ let package = Package(
 
         // What the measuring scripts run.
         .executableTarget(
-            name: "grun-probe", dependencies: ["GRunLoop", "CGLib"], path: "Tests/Probe", swiftSettings: strict),
+            name: "grun-probe", dependencies: ["GRunLoop", "CGRunGLib"], path: "Tests/Probe", swiftSettings: strict),
         .executableTarget(name: "grun-hub-check", dependencies: ["CGRun"], path: "Tests/HubCheck"),
         .executableTarget(name: "grun-lock-check", dependencies: ["CGRun"], path: "Tests/LockCheck"),
 
         // The matrix of turns: each kind of item beside each other, and the real CFRunLoop beside both.
         .executableTarget(
-            name: "grun-turns", dependencies: ["GRunLoop", "TestSupport", "CGLib", argumentParser], path: "Tests/Turns",
+            name: "grun-turns", dependencies: ["GRunLoop", "TestSupport", "CGRunGLib", argumentParser],
+            path: "Tests/Turns",
             swiftSettings: strict),
 
         // How the operations on each kind of thing grow with the number of things: make growth.
         .executableTarget(
-            name: "grun-growth", dependencies: ["GRunLoop", "GRunLoopC", "TestSupport", "CGLib", "CGRun"],
+            name: "grun-growth", dependencies: ["GRunLoop", "GRunLoopC", "TestSupport", "CGRunGLib", "CGRun"],
             path: "Tests/Growth", swiftSettings: strict),
 
         // What the tests share: loops on threads, recorders, watchdogs.
         .target(
-            name: "TestSupport", dependencies: ["GRunLoop", "CGio"], path: "Tests/TestSupport", swiftSettings: strict),
+            name: "TestSupport", dependencies: ["GRunLoop", "CGRunGIO"], path: "Tests/TestSupport",
+            swiftSettings: strict),
         // Facts about a process: its main thread, its descriptors, its forks. Beside the tests, which start it.
         .executableTarget(
-            name: "grun-test-child", dependencies: ["GRunLoop", "TestSupport", "CGLib"], path: "Tests/TestChild",
+            name: "grun-test-child", dependencies: ["GRunLoop", "TestSupport", "CGRunGLib"], path: "Tests/TestChild",
             swiftSettings: strict),
         .executableTarget(
-            name: "grun-async-main-child", dependencies: ["GRunLoop", "TestSupport", "CGLib"],
+            name: "grun-async-main-child", dependencies: ["GRunLoop", "TestSupport", "CGRunGLib"],
             path: "Tests/AsyncMainChild",
             swiftSettings: strict),
         // What comes over the wire of message ports: make fuzz.
@@ -102,27 +107,27 @@ let package = Package(
             path: "Tests/WireFuzz/Fuzz", swiftSettings: strict),
         // Random operations on each unsafe container, beside a plain model of it: make models.
         .executableTarget(
-            name: "grun-models", dependencies: ["GRunLoop", "CGRun", "CGLib"], path: "Tests/Models",
+            name: "grun-models", dependencies: ["GRunLoop", "CGRun", "CGRunGLib"], path: "Tests/Models",
             swiftSettings: strict),
         // Producers, loops, and an exact account of what went between them: make soak.
         .executableTarget(
-            name: "grun-soak", dependencies: ["GRunLoop", "TestSupport", "CGLib"], path: "Tests/Soak",
+            name: "grun-soak", dependencies: ["GRunLoop", "TestSupport", "CGRunGLib"], path: "Tests/Soak",
             swiftSettings: strict),
         // Random programs, whose account must balance: make perturb. Nothing of it is there in a release build.
         .executableTarget(
             name: "grun-conserve",
-            dependencies: ["GRunLoop", "LoopScript", "TestSupport", "CGLib", "CGRun", argumentParser],
+            dependencies: ["GRunLoop", "LoopScript", "TestSupport", "CGRunGLib", "CGRun", argumentParser],
             path: "Tests/Conservation", swiftSettings: strict + perturbed),
         .testTarget(
             name: "GRunLoopTests",
             dependencies: [
-                "GRunLoop", "GRunLoopC", "TestSupport", "CGLib", "grun-test-child", "grun-async-main-child",
+                "GRunLoop", "GRunLoopC", "TestSupport", "CGRunGLib", "grun-test-child", "grun-async-main-child",
                 "grun-lock-check",
             ],
             swiftSettings: strict),
         // XCTest, because its tests run on the process's real main thread.
         .testTarget(
-            name: "MainThreadTests", dependencies: ["GRunLoop", "TestSupport", "CGLib", "grun-test-child"],
+            name: "MainThreadTests", dependencies: ["GRunLoop", "TestSupport", "CGRunGLib", "grun-test-child"],
             swiftSettings: strict),
     ],
     swiftLanguageModes: [.v6]

@@ -8,7 +8,7 @@ let strictC: [CSetting] = [.treatAllWarnings(as: .error), .enableWarning("all"),
 
 let loop = Target.Dependency.product(name: "GRunLoop", package: "GRunLoop")
 let cInterface = Target.Dependency.product(name: "GRunLoopC", package: "GRunLoop")
-let glib = Target.Dependency.product(name: "CGLib", package: "GRunLoop")
+let glib = Target.Dependency.product(name: "CGRunGLib", package: "GRunLoop")
 
 let package = Package(
     name: "GRunLoopBenchmarks",

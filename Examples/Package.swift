@@ -10,8 +10,8 @@ let strictC: [CSetting] = [.treatAllWarnings(as: .error), .enableWarning("all"),
 let loop = Target.Dependency.product(name: "GRunLoop", package: "GRunLoop")
 let foundation = Target.Dependency.product(name: "GRunLoopFoundation", package: "GRunLoop")
 let cInterface = Target.Dependency.product(name: "GRunLoopC", package: "GRunLoop")
-let glib = Target.Dependency.product(name: "CGLib", package: "GRunLoop")
-let gio = Target.Dependency.product(name: "CGio", package: "GRunLoop")
+let glib = Target.Dependency.product(name: "CGRunGLib", package: "GRunLoop")
+let gio = Target.Dependency.product(name: "CGRunGIO", package: "GRunLoop")
 let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
 
 let package = Package(

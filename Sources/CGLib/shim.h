@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // GLib and GObject as Swift sees them.
-#ifndef CGLIB_SHIM_H
-#define CGLIB_SHIM_H
+#ifndef CGRUN_GLIB_SHIM_H
+#define CGRUN_GLIB_SHIM_H
 
 #include <glib-object.h>
 #include <glib-unix.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // GIO as Swift sees it, and all of GLib.
-#ifndef CGIO_SHIM_H
-#define CGIO_SHIM_H
+#ifndef CGRUN_GIO_SHIM_H
+#define CGRUN_GIO_SHIM_H
 
 #include "../CGLib/shim.h"
 #include <gio/gio.h>

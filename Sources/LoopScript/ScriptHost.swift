@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A host in the place of a script's outermost run: it iterates the loop's home context until a date.
 
-import CGLib
 import CGRun
+import CGRunGLib
 import GRunLoop
 
 enum ScriptHost {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A program whose entry point is async: what becomes of its main thread. Started by the tests with a scenario's name.
 
-import CGLib
+import CGRunGLib
 import Dispatch
 import GRunLoop
 import Glibc

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sources of GLib, notifications, observers, and calls that control the loop.
 
-import CGLib
+import CGRunGLib
 import GRunLoop
 import TestSupport
 

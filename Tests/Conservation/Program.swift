@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One random program: its loop, its mixture of work, and what happens in its callouts.
 
-import CGLib
+import CGRunGLib
 import GRunLoop
 import Glibc
 import LoopScript

@@ -2,7 +2,7 @@
 // How a program is driven: turns until its budget is used up, turns until all is done, a look whether the idle loop
 // sleeps, and the end.
 
-import CGLib
+import CGRunGLib
 import GRunLoop
 import TestSupport
 

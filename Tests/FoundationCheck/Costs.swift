@@ -2,7 +2,7 @@
 // What it costs that Foundation's run loop is served: while it has nothing to do, for callgrind; and what one of its
 // blocks costs beside a plain run of it.
 
-import CGio
+import CGRunGIO
 import CoreFoundation
 import Foundation
 import GRunLoop

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who drives the main thread.
 
-import CGio
+import CGRunGIO
 import Foundation
 import GRunLoop
 import Glibc

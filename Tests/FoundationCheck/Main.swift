@@ -2,7 +2,7 @@
 // Each kind of work that Foundation's run loop of the main thread can have, beside each driver of that thread. The rows
 // run on a thread of their own, and ask the main one.
 
-import CGio
+import CGRunGIO
 import CoreFoundation
 import Foundation
 import GRunLoop

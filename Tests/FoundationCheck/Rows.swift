@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What has to arrive.
 
-import CGio
+import CGRunGIO
 import Foundation
 import GRunLoop
 import GRunLoopFoundation

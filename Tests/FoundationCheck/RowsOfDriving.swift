@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What has to arrive while one loop drives inside another, whoever is asked and whoever ends.
 
-import CGio
+import CGRunGIO
 import CoreFoundation
 import Foundation
 import GRunLoop

@@ -2,7 +2,7 @@
 // What has to hold of runs: those that begin before they are served or go on afterwards, nest, end, or are forked; and
 // that nothing turns for nothing.
 
-import CGio
+import CGRunGIO
 import CoreFoundation
 import Foundation
 import GRunLoop

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // No lock is held in a callout: part 1.14, item 196.
 
-import CGLib
+import CGRunGLib
 import GRunLoop
 import TestSupport
 import Testing

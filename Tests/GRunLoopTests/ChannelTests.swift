@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Channels: what is sent arrives, once and in order, in the modes in which it is received.
 
-import CGLib
+import CGRunGLib
 import Glibc
 import TestSupport
 import Testing

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A task that receives from a channel takes an element in each of its turns, whatever the time slice.
 
-import CGLib
+import CGRunGLib
 import GRunLoop
 import TestSupport
 import Testing

@@ -2,7 +2,7 @@
 // The end of children, as an item and for await. What is about the process's own dispositions is in a process of its
 // own.
 
-import CGLib
+import CGRunGLib
 import GRunLoop
 import Glibc
 import TestSupport

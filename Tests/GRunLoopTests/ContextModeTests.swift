@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Modes as sets of contexts: what is served while which mode runs.
 
-import CGLib
+import CGRunGLib
 import GRunLoop
 import TestSupport
 import Testing

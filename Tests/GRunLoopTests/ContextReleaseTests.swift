@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The loop has the last reference to a context: its sources go with it, and their GDestroyNotify is user code.
 
-import CGLib
+import CGRunGLib
 import GRunLoop
 import TestSupport
 import Testing

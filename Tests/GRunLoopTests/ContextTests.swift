@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Contexts in a pass: how a run serves GLib's sources with its own items (items 16 to 18, 26 and 237).
 
-import CGLib
+import CGRunGLib
 import GRunLoop
 import TestSupport
 import Testing

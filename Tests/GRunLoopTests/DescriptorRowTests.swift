@@ -2,7 +2,7 @@
 // Descriptors that are serviced in a row, without the passes between them, against the same calls with every pass: a
 // traced loop makes each.
 
-import CGLib
+import CGRunGLib
 import GRunLoop
 import TestSupport
 import Testing

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is called when a loop's thread ends, and what waits outside the loop's own items is told by it.
 
-import CGLib
+import CGRunGLib
 import GRunLoop
 import Glibc
 import TestSupport

@@ -2,7 +2,7 @@
 // An operation of GIO's that a task awaits, and the end of the loop's thread: exactly one of the two goes on with the
 // task.
 
-import CGLib
+import CGRunGLib
 import GRunLoop
 import Glibc
 import TestSupport

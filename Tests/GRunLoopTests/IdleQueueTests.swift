@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Idle work: when it is called, when it is not, and what else has its turn.
 
-import CGLib
+import CGRunGLib
 import GRunLoop
 import Glibc
 import TestSupport

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a sleep is ended by others: decided once, and sent.
 
-import CGLib
+import CGRunGLib
 import Testing
 
 @testable import GRunLoop

@@ -2,7 +2,7 @@
 // GLib leaves the check out when what a context polls has changed since it was queried. A source may keep something
 // from prepare to check, as GDK's keeps Wayland's read lock: user code that is called in between deadlocks.
 
-import CGLib
+import CGRunGLib
 import GRunLoop
 import TestSupport
 import Testing

@@ -2,7 +2,7 @@
 // A random program of notification queues: the same for the same seed. Whatever is called does a few things more, until
 // they are used up; then what waits is posted, and nothing may be left.
 
-import CGLib
+import CGRunGLib
 import GRunLoop
 
 /// Used by one thread.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A loop sleeps with a descriptor of its own where other threads own every context that it serves.
 
-import CGLib
+import CGRunGLib
 import Glibc
 import TestSupport
 import Testing

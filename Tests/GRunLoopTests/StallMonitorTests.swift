@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stalls: what is told, and what is none.
 
-import CGLib
 import CGRun
+import CGRunGLib
 import Glibc
 import TestSupport
 import Testing

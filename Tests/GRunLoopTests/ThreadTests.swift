@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Threads that run their loop: begin, stop, join, and nothing left of them.
 
-import CGLib
+import CGRunGLib
 import GRunLoop
 import Glibc
 import TestSupport

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Timelines: what is recorded of a loop, and what is written of it.
 
-import CGLib
 import CGRun
+import CGRunGLib
 import Foundation
 import TestSupport
 import Testing

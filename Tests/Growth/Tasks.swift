@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tasks that wait for something, and what else a loop keeps: jobs, threads, contexts, end handlers, labels, modes.
 
-import CGLib
+import CGRunGLib
 import Dispatch
 import GRunLoop
 import TestSupport

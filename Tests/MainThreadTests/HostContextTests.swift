@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Further contexts of a mode while a host drives: the host sleeps for them as well, and the loop dispatches them.
 
-import CGLib
+import CGRunGLib
 import Dispatch
 import GRunLoop
 import Glibc

@@ -2,7 +2,7 @@
 // The host's endless run begins with entry and ends with exit: at detach(), or with the loop's thread. And the loops
 // that must end.
 
-import CGLib
+import CGRunGLib
 import GRunLoop
 import TestSupport
 import XCTest

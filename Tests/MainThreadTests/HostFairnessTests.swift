@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The time slice: work of ours without end leaves everybody else their turn, whoever drives.
 
-import CGLib
+import CGRunGLib
 import Dispatch
 import GRunLoop
 import Glibc

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Idle work while a host drives: it comes when nothing is ready, neither of ours nor of the host's.
 
-import CGLib
+import CGRunGLib
 import Dispatch
 import GRunLoop
 import Glibc

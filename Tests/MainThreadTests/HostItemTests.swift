@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Items of the behaviour list that are about the wait, while the wait is a host's.
 
-import CGLib
+import CGRunGLib
 import GRunLoop
 import TestSupport
 import XCTest

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Observers beside the host's own sources: an observer may iterate the host's context, and delays none of its sources.
 
-import CGLib
+import CGRunGLib
 import GRunLoop
 import TestSupport
 import XCTest

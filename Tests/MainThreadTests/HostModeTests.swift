@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The host's endless run: its mode, and what current mode, stop and wake-up mean in it.
 
-import CGLib
+import CGRunGLib
 import GRunLoop
 import TestSupport
 import XCTest

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Notification queues while a host drives.
 
-import CGLib
+import CGRunGLib
 import GRunLoop
 import TestSupport
 import XCTest

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Observers while a host drives: beforeWaiting and afterWaiting bracket its sleeps, heads of passes come before them.
 
-import CGLib
+import CGRunGLib
 import Dispatch
 import GRunLoop
 import Glibc

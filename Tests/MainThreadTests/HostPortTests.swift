@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ports while a host drives: a message ends the host's sleep, and is delivered one a pass.
 
-import CGLib
+import CGRunGLib
 import GRunLoop
 import Glibc
 import TestSupport

@@ -2,7 +2,7 @@
 // Every sleep of a host lies between beforeWaiting and afterWaiting: counted by a poll function that only these tests
 // install.
 
-import CGLib
+import CGRunGLib
 import Dispatch
 import GRunLoop
 import Glibc

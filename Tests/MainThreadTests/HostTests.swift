@@ -2,7 +2,7 @@
 // A host iterates the default context: the hub serves the main loop's items inside its iterations, also in a loop
 // nested in a callout.
 
-import CGLib
+import CGRunGLib
 import Dispatch
 import GRunLoop
 import Glibc

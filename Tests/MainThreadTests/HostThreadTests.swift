@@ -2,7 +2,7 @@
 // Other threads around a host: they change what it polls, post to the loop in its sleep, or iterate its context
 // themselves.
 
-import CGLib
+import CGRunGLib
 import Dispatch
 import GRunLoop
 import Glibc

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // GLib's default context is the main loop's home: what lies there is served in the common modes.
 
-import CGLib
+import CGRunGLib
 import Dispatch
 import GRunLoop
 import TestSupport

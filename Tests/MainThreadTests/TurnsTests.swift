@@ -2,7 +2,7 @@
 // Whose turn it is when one kind of work never ends: after a slice and one item each other kind is served, whoever
 // drives.
 
-import CGLib
+import CGRunGLib
 import Dispatch
 import GRunLoop
 import TestSupport

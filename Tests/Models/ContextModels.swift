@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The contexts that a run acquires, and those that a host carries, beside a thread that owns some of them at times.
 
-import CGLib
 import CGRun
+import CGRunGLib
 import Glibc
 
 @testable import GRunLoop

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Threads for models: several at the same time, and one that owns contexts when it is told to.
 
-import CGLib
+import CGRunGLib
 import Glibc
 
 /// Runs each body on a thread of its own, and returns when all have returned.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the measuring scripts run: loops that idle, and loops that pass, driven by us or by a host.
 
-import CGLib
+import CGRunGLib
 import GRunLoop
 import Glibc
 

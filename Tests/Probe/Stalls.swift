@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stalls of 300 ms, one after the other, and what a monitor with a threshold of 200 ms says of them.
 
-import CGLib
+import CGRunGLib
 import GRunLoop
 import Glibc
 import Synchronization

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sources of GLib's whose closure is called until it returns false, and whose notify is called once.
 
-import CGLib
+import CGRunGLib
 import GRunLoop
 import TestSupport
 

@@ -2,7 +2,7 @@
 // What is done on a loop's own thread, inside its callouts: nested runs, ambient modes, removals, delayed performs,
 // iterations of a host's, detaching.
 
-import CGLib
+import CGRunGLib
 import Dispatch
 import GRunLoop
 import Glibc

@@ -2,7 +2,7 @@
 // Idle work: what a queue has accepted is called once, or let go of, never both; in order, one closure at a time, on
 // the thread of the loop that the queue is in, and only when nothing else is ready.
 
-import CGLib
+import CGRunGLib
 import GRunLoop
 import Glibc
 import TestSupport

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The library's messages: none but those that are provoked. Whoever logs holds no lock.
 
-import CGLib
+import CGRunGLib
 import GRunLoop
 import TestSupport
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The main thread: whoever drives the main loop, and in which way at the moment.
 
-import CGLib
+import CGRunGLib
 import Dispatch
 import GRunLoop
 import TestSupport

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One event at a time for a loop that sleeps: what is lost on the way is not hidden by what comes next.
 
-import CGLib
+import CGRunGLib
 import Dispatch
 import GRunLoop
 import Glibc

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is called once: in order blocks, performs, jobs and the main queue; callbacks of GLib's in any.
 
-import CGLib
+import CGRunGLib
 import Dispatch
 import GRunLoop
 import TestSupport

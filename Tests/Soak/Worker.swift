@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loops that are made and ended all the time, each on a thread of its own.
 
-import CGLib
+import CGRunGLib
 import GRunLoop
 import Glibc
 import TestSupport

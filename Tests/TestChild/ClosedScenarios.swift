@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Somebody closes what is not his: the loop's own descriptors.
 
-import CGLib
+import CGRunGLib
 import Dispatch
 import GRunLoop
 import Glibc

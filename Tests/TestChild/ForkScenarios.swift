@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every public call in a forked child, while another thread of the parent had the loop's lock.
 
-import CGLib
+import CGRunGLib
 import GRunLoop
 import Glibc
 import Synchronization

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What happens when the process may open no further descriptor.
 
-import CGLib
+import CGRunGLib
 import Dispatch
 import GRunLoop
 import Glibc

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What needs the real main thread of a process, or its end.
 
-import CGLib
+import CGRunGLib
 import GRunLoop
 import Glibc
 import TestSupport

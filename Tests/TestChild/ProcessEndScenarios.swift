@@ -2,7 +2,7 @@
 // Misuse and shortages that end the process: each must print its message in every build. The scenario "ends" lists them
 // for `scripts/check-ends`, which runs them in a release build, and for the tests, which run them in a debug build.
 
-import CGLib
+import CGRunGLib
 import Dispatch
 import GRunLoop
 import Glibc

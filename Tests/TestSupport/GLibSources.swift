@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // GLib's own sources with Swift closures, for tests of contexts.
 
-import CGLib
+import CGRunGLib
 import GRunLoop
 import Glibc
 

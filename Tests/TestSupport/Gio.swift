@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // GIO objects with Swift closures: sockets, tasks, and D-Bus between two ends of one socket.
 
-import CGio
+import CGRunGIO
 import Glibc
 
 private final class ReadyCallback {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A host: whoever iterates a context without knowing of run loops.
 
-import CGLib
+import CGRunGLib
 import GRunLoop
 import Glibc
 

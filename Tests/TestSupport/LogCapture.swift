@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the library logs to GLib's log, as the test that provoked it reads it.
 
-import CGLib
+import CGRunGLib
 import Glibc
 
 /// The messages of the domain "GRunLoop" that this thread logs while `body` runs. They are not printed.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who drives, and in which way.
 
-import CGLib
+import CGRunGLib
 import GRunLoop
 import TestSupport
 

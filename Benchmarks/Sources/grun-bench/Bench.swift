@@ -2,7 +2,7 @@
 // What every case has: a loop, whoever drives it, and how many operations are measured.
 
 import BenchSupport
-import CGLib
+import CGRunGLib
 import GRunLoop
 
 /// One run of one case. Its state is the loop's thread's own, but for what says otherwise.

@@ -2,7 +2,7 @@
 // Requests to a message port: of another process, and of this thread; and messages beside connections that are idle.
 
 import BenchSupport
-import CGLib
+import CGRunGLib
 import GRunLoop
 import Glibc
 

@@ -2,7 +2,7 @@
 // usage: grun-bench CASE N     prints a line, as the peers do: peer=... case=... n=... ns_per_op=... extra=...
 
 import BenchSupport
-import CGLib
+import CGRunGLib
 
 @main enum Program {
     static func main() {

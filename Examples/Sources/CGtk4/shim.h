@@ -8,7 +8,7 @@
 #include <gdk/wayland/gdkwayland.h>
 #endif
 
-// As in the library's CGLib: a name that Swift knows whether GLib marks its flags as such or not.
+// As in the library's CGRunGLib: a name that Swift knows whether GLib marks its flags as such or not.
 static const GApplicationFlags cgtk4_application_non_unique = G_APPLICATION_NON_UNIQUE;
 
 #endif

@@ -2,7 +2,7 @@
 // Checks: loops that drain the context end, and every kind of callout may talk to the display server and run the host's
 // loop.
 
-import CGLib
+import CGRunGLib
 import Dispatch
 import GRunLoop
 import Glibc

@@ -2,7 +2,7 @@
 // Checks: no flood of ours keeps the toolkit from drawing, nor does its drawing, or a flood of the host's, keep our
 // timers from firing.
 
-import CGLib
+import CGRunGLib
 import Dispatch
 import GRunLoop
 import Glibc

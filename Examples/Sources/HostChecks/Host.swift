@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The host: GLib's default context, iterated by nobody but GLib's own functions.
 
-import CGLib
+import CGRunGLib
 import GRunLoop
 import Glibc
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What must hold while a toolkit drives: the list.
 
-import CGLib
+import CGRunGLib
 import Dispatch
 import GRunLoop
 

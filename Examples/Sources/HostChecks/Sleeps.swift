@@ -2,7 +2,7 @@
 // Check: beforeWaiting and afterWaiting bracket every sleep of the host. A poll function that only this check installs
 // counts the sleeps.
 
-import CGLib
+import CGRunGLib
 import Dispatch
 import GRunLoop
 import Glibc

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checks: what stalls a window is told of by its name and by the function at fault, and what is merely busy is not.
 
-import CGLib
+import CGRunGLib
 import GRunLoop
 import Glibc
 

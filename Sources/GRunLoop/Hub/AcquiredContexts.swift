@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The contexts that a run owns while it lasts.
 
-import CGLib
 import CGRun
+import CGRunGLib
 
 /// The contexts that one run has acquired, for as long as it lasts: between its passes no other thread may iterate
 /// them, or take itself for their owner in `g_main_context_invoke()`.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The Swift side of a GSource by which a host's iterations beat while a loop is watched.
 
-import CGLib
 import CGRun
+import CGRunGLib
 
 struct BeatSource {
     private let source: UnsafeMutablePointer<GSource>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The further contexts of the ambient mode, which a host that iterates the home context serves as well.
 
-import CGLib
 import CGRun
+import CGRunGLib
 
 /// The contexts that are carried into the home context now. Loop's thread only, except at the end of that thread.
 struct CarriedContexts {

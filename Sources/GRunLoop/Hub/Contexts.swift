@@ -4,8 +4,8 @@
 // What a context must provide: it can be acquired by one thread at a time, prepared, queried, checked and dispatched by
 // its owner, and woken from any thread.
 
-import CGLib
 import CGRun
+import CGRunGLib
 import Glibc
 
 enum Contexts {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A context that a loop serves, and the hub that the loop has on it.
 
-import CGLib
 import CGRun
+import CGRunGLib
 
 /// What GLib asks of the hub's loop, which stands above: GLib knows the GSource only.
 protocol HubOwner: AnyObject {

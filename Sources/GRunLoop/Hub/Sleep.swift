@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A sleep of the thread in poll(): what ends it, and what it waits for, in our own poll and in that of a host.
 
-import CGLib
 import CGRun
+import CGRunGLib
 import Glibc
 
 /// What ends a sleep.

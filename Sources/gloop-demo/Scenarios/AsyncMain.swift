@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Scenario async-main: an async main keeps the main thread.
 
-import CGio
+import CGRunGIO
 import Dispatch
 import GRunLoop
 import Glibc

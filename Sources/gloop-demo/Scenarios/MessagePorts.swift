@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Scenario message-port: a service in a process of its own, which is found by a name, asked, and killed.
 
-import CGLib
+import CGRunGLib
 import GRunLoop
 import Glibc
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A GApplication without windows: what drives a GTK program, as far as a loop can tell.
 
-import CGio
+import CGRunGIO
 
 /// On the main thread.
 enum Application {

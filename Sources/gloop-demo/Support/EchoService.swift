@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A GSocketService that sends back what it receives, and a client for it. Everything is GIO's: no run loop in here.
 
-import CGio
+import CGRunGIO
 import Glibc
 
 /// Listens on a free port of 127.0.0.1, in the thread-default context of the thread that makes it: it accepts, reads

@@ -2,7 +2,7 @@
 // GLib sources with Swift closures. The C callbacks are nonisolated functions of this file: a closure that is written
 // in a main-actor scope would check for the main thread, and end the program on another one.
 
-import CGio
+import CGRunGIO
 import Glibc
 
 /// A closure on its way through a `gpointer`.

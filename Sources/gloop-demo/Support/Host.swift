@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // GLib's default context as a host sees it: who iterates it, which GSources are in it, and what they have it poll.
 
-import CGLib
+import CGRunGLib
 import GRunLoop
 
 /// On the main thread. What a `g_main_loop_run`, a `gtk_main` or a `g_application_run` does, one iteration at a time.

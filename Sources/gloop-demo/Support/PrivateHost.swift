@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A host whose context is not the default one: it knows nothing of the main run loop.
 
-import CGLib
+import CGRunGLib
 
 /// On the main thread.
 final class PrivateHost {
