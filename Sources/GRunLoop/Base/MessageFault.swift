@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an error of a system call means to message ports. docs/message-errors.md is the same as a table.
+
+import Glibc
+
+/// The system calls of message ports, in groups whose errors mean the same.
+enum MessageCall: String, CaseIterable {
+    case socket, connect, accept, send, receive, memory, map, watch, duplicate, name, credentials, queue
+}
+
+/// What an error means, and so what is done about it.
+enum MessageFault: String, CaseIterable {
+    /// It passes, and an event tells when: wait for the event.
+    case room
+    /// It passes, and nothing tells when: try again after a while.
+    case shortage
+    /// It stays: the caller is told, and everything else goes on.
+    case permanent
+    /// The other end has gone, or breaks the rules: the connection is ended.
+    case gone
+    /// The library has made a mistake. It is treated as ``permanent``, so that somebody hears of it.
+    case defect
+
+    static func of(_ error: Int32, in call: MessageCall) -> MessageFault {
+        switch error {
+        case EMFILE, ENFILE, ENOMEM, ENOBUFS: .shortage
+        case EFAULT: .defect
+        case ENOTSOCK where call != .connect: .defect
+        default: ofCall(error, call)
+        }
+    }
+
+    /// Whether a message that was not sent because of this error may be sent later.
+    static func isShortage(_ error: Int32) -> Bool {
+        of(error, in: .send) == .shortage || of(error, in: .memory) == .shortage
+    }
+
+    private static func ofCall(_ error: Int32, _ call: MessageCall) -> MessageFault {
+        switch (call, error) {
+        case (.send, EAGAIN), (.receive, EAGAIN), (.accept, EAGAIN): .room
+        // Descriptors that are on their way count for the user, whichever process has sent them.
+        case (.send, ETOOMANYREFS): .shortage
+        case (.send, EPIPE), (.send, ECONNRESET), (.send, ENOTCONN), (.send, ECONNREFUSED): .gone
+        case (.send, EISCONN), (.send, EOPNOTSUPP), (.send, EDESTADDRREQ): .defect
+        case (.receive, EBADF), (.receive, EINVAL): .defect
+        case (.receive, _): .gone
+        // Too many wait to be let in, and nothing tells when fewer do.
+        case (.connect, EAGAIN): .shortage
+        case (.connect, ENOENT), (.connect, ECONNREFUSED), (.connect, ENOTSOCK), (.connect, EPROTOTYPE): .gone
+        case (.connect, EBADF), (.connect, EINVAL), (.connect, EAFNOSUPPORT), (.connect, EALREADY): .defect
+        // EPERM is also the library's own number for another user's process.
+        case (.accept, ECONNABORTED), (.accept, EPERM): .gone
+        case (.accept, EBADF), (.accept, EINVAL), (.accept, EOPNOTSUPP): .defect
+        case (.memory, ENOSPC), (.memory, EDQUOT): .shortage
+        case (.memory, EBADF), (.memory, EINVAL), (.memory, EBUSY): .defect
+        // EAGAIN: mlockall() holds what is mapped in memory, of which RLIMIT_MEMLOCK allows no more.
+        case (.map, EAGAIN): .shortage
+        // The library's own number for memory that could change, or is not there.
+        case (.map, EBADMSG): .gone
+        // The kernel's limit of what a user's epolls watch.
+        case (.watch, ENOSPC): .shortage
+        case (.watch, EBADF), (.watch, EINVAL), (.watch, EEXIST), (.watch, ENOENT), (.watch, ELOOP): .defect
+        case (.credentials, EBADF), (.credentials, ENOPROTOOPT), (.credentials, EINVAL): .defect
+        case (.queue, EBADF), (.queue, EINVAL), (.queue, ENOTTY): .defect
+        default: .permanent
+        }
+    }
+}
