@@ -334,6 +334,10 @@ int cgrun_packet_send(
 ssize_t cgrun_packet_receive(int socket, void *bytes, size_t size, int *descriptors, unsigned *count);
 /// Whether the other end is there. What it has sent may be received also if it is not.
 bool cgrun_packet_is_connected(int socket);
+/// Whether the other end has taken all that was sent to it.
+bool cgrun_packet_all_taken(int socket);
+/// The process that has connected, or was connected to; 0 if it is in another namespace of processes.
+int cgrun_packet_peer(int socket);
 /// No more packets, in either direction: also for those who wait for some in a poll.
 void cgrun_packet_shut(int socket);
 /// Without a lock: waits until a packet may find room, until the eventfd is signalled, and at most for that time. Of

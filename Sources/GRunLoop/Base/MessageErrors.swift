@@ -71,10 +71,8 @@ extension GRunLoop {
 
         init(errno: Int32, path: String) {
             self =
-                switch errno {
-                case EMFILE, ENFILE, ENOMEM, ENOBUFS: .limitReached(errno: errno)
-                default: .system(errno: errno, path: path)
-                }
+                MessageFault.of(errno, in: .name) == .shortage
+                ? .limitReached(errno: errno) : .system(errno: errno, path: path)
         }
     }
 
@@ -82,15 +80,16 @@ extension GRunLoop {
     ///
     /// The corresponding results of Core Foundation are those of `CFMessagePortSendRequest`.
     public enum MessageRequestError: Error, Hashable, Sendable, CustomStringConvertible {
-        /// The kernel's queue was full until the limit. The message was not sent.
+        /// The port's queue was full until the limit. The message was not sent.
         case sendTimeout
         /// There was no reply until the limit. One that comes later is dropped.
         case receiveTimeout
         /// The port was invalid already.
         case isInvalid
-        /// The message cannot be sent: it has more than 1,610,612,736 bytes or more than 16 descriptors (`EMSGSIZE`),
-        /// one of them is not open (`EBADF`), memory or descriptors are used up; or the reply mode cannot run
-        /// (`EINVAL`). It was not sent, nor is a request for whose reply no descriptor is left to wait with (`EMFILE`).
+        /// The message was not sent. It has more than 1,610,612,736 bytes or more than 16 descriptors (`EMSGSIZE`), or
+        /// one of the descriptors is not open (`EBADF`). Memory or descriptors were short until the limit for sending,
+        /// of this process (`EMFILE`), of the system (`ENFILE`, `ENOMEM`, `ENOBUFS`, `ENOSPC`) or on their way for the
+        /// user (`ETOOMANYREFS`). The reply mode cannot run (`EINVAL`), or has no descriptor to wait with (`EMFILE`).
         case transportError(errno: Int32)
         /// The port has become invalid since, as when its process has ended. Whether the message was handled before
         /// is not known: what must not be done twice needs a number of its own by which the other side knows it again.
@@ -131,9 +130,9 @@ extension GRunLoop {
                 "a message has at most 1,610,612,736 bytes and 16 descriptors; send several, or a descriptor of a file"
             case .transportError(EBADF): "a descriptor of the message is not open; keep it open until this returns"
             case .transportError(EINVAL): "the reply mode cannot be run; give one mode, and not .common"
-            case .transportError(let errno) where [EMFILE, ENFILE, ENOMEM, ENOBUFS, ETOOMANYREFS].contains(errno):
-                "no descriptor or memory is left for the message (\(errorMessage(errno))); close some or raise the "
-                    + "limit"
+            case .transportError(let errno) where MessageFault.isShortage(errno):
+                "no descriptor or memory is left for the message (\(errorMessage(errno))); close some, raise the "
+                    + "limit or wait longer"
             case .transportError(let errno):
                 "the message cannot be sent or received (\(errorMessage(errno)))"
             case .becameInvalid:

@@ -26,21 +26,33 @@ final class MessageSocket: Sendable {
     }
 
     enum Sent {
-        case sent, full
+        case sent
+        /// There is no room for it until the other end has taken some.
+        case full
+        /// Something is used up for now: no event tells when that is over.
+        case short(errno: Int32)
         /// The other end is not there any more.
         case gone
         /// This message cannot be sent.
         case failed(errno: Int32)
-    }
 
-    func send(_ packet: OutgoingPacket) -> Sent {
-        switch packet.send(by: descriptor) {
-        case 0: .sent
-        case EAGAIN: .full
-        case EPIPE, ECONNRESET, ENOTCONN, ECONNREFUSED: .gone
-        case let error: .failed(errno: error)
+        /// 0 is no error.
+        init(_ error: Int32, of call: MessageCall) {
+            guard error != 0 else {
+                self = .sent
+                return
+            }
+            self =
+                switch MessageFault.of(error, in: call) {
+                case .room: .full
+                case .shortage: .short(errno: error)
+                case .gone: .gone
+                case .permanent, .defect: .failed(errno: error)
+                }
         }
     }
+
+    func send(_ packet: OutgoingPacket) -> Sent { packet.send(by: descriptor) }
 
     enum Received {
         case packet(IncomingPacket)
@@ -60,10 +72,10 @@ final class MessageSocket: Sendable {
                 let size = cgrun_packet_receive(
                     descriptor, buffer.baseAddress, buffer.count, numbers.baseAddress, &count)
                 guard size >= 0 else {
-                    switch errno {
-                    case EAGAIN: return .nothing
-                    case EMFILE, ENOMEM, ENOBUFS: return .lost(errno: errno)
-                    default: return .end
+                    switch MessageFault.of(errno, in: .receive) {
+                    case .room: return .nothing
+                    case .shortage: return .lost(errno: errno)
+                    case .permanent, .gone, .defect: return .end
                     }
                 }
                 return parse(
@@ -117,6 +129,12 @@ final class MessageSocket: Sendable {
 
     /// Whether the other end is there, or something that it has sent.
     var isConnected: Bool { cgrun_packet_is_connected(descriptor) }
+
+    /// Whether the other end has taken all that was sent.
+    var isAllTaken: Bool { cgrun_packet_all_taken(descriptor) }
+
+    /// The process at the other end, when it connected; 0 if it is in another namespace of processes.
+    var peer: pid_t { cgrun_packet_peer(descriptor) }
 
     /// No more packets. The other end is told.
     func end() { cgrun_packet_shut(descriptor) }

@@ -17,8 +17,9 @@ final class OutgoingPacket: @unchecked Sendable {
     private let data: GRunLoop.MessageData
     /// The caller's, or copies that are ours.
     @exclusivity(unchecked) private var descriptors: [Int32]
-    private var ownsDescriptors = false
-    /// Where the bytes are, if there are too many for a packet.
+    @exclusivity(unchecked) private var ownsDescriptors = false
+    /// Where the bytes are, if there are too many for a packet: -1 until it is about to be sent, so that a message that
+    /// waits behind others has no descriptor.
     @exclusivity(unchecked) private var memory: Int32 = -1
 
     init(
@@ -30,24 +31,26 @@ final class OutgoingPacket: @unchecked Sendable {
         self.data = data
         self.descriptors = descriptors
         header = cgrun_packet(
-            magic: UInt32(CGRUN_PACKET_MAGIC), version: UInt8(CGRUN_PACKET_VERSION), kind: kind.rawValue, flags: 0,
-            id: id, conversation: conversation, length: UInt64(data.count))
-        if data.count > CGRUN_PACKET_INLINE { try moveToMemory() }
+            magic: UInt32(CGRUN_PACKET_MAGIC), version: UInt8(CGRUN_PACKET_VERSION), kind: kind.rawValue,
+            flags: data.count > CGRUN_PACKET_INLINE ? UInt16(CGRUN_PACKET_IN_MEMORY) : 0, id: id,
+            conversation: conversation, length: UInt64(data.count))
     }
 
-    deinit {
-        if memory >= 0 { cgrun_close(memory) }
-        if ownsDescriptors { for descriptor in descriptors { cgrun_close(descriptor) } }
-    }
+    deinit { close() }
 
     /// How much of the sender's memory it holds, and how many of its descriptors.
     var size: Int { data.count }
-    var descriptorCount: Int { descriptors.count + (memory >= 0 ? 1 : 0) }
+    var descriptorCount: Int { descriptors.count }
 
-    private func moveToMemory() throws(GRunLoop.MessageRequestError) {
+    /// Whether its bytes go as memory of their own.
+    var isInMemory: Bool { header.flags & UInt16(CGRUN_PACKET_IN_MEMORY) != 0 }
+
+    /// Copies the bytes of one that ``isInMemory`` to its memory, which takes as long as there are bytes. Returns 0 or
+    /// errno.
+    func makeMemory() -> Int32 {
+        guard isInMemory, memory < 0 else { return 0 }
         memory = data.withUnsafeBytes { cgrun_memory_new($0.baseAddress, $0.count) }
-        guard memory >= 0 else { throw .transportError(errno: errno) }
-        header.flags = UInt16(CGRUN_PACKET_IN_MEMORY)
+        return memory >= 0 ? 0 : errno
     }
 
     /// Copies the descriptors, which the caller may close from now on.
@@ -67,20 +70,40 @@ final class OutgoingPacket: @unchecked Sendable {
         ownsDescriptors = true
     }
 
-    /// Returns 0 or errno.
-    func send(by socket: Int32) -> Int32 {
+    /// It was sent, or never will be: closes what is ours.
+    func close() {
         if memory >= 0 {
-            return cgrun_packet_send(socket, &header, nil, 0, [memory] + descriptors, UInt32(descriptors.count + 1))
+            cgrun_close(memory)
+            memory = -1
+        }
+        if ownsDescriptors {
+            for descriptor in descriptors { cgrun_close(descriptor) }
+            ownsDescriptors = false
+        }
+    }
+
+    /// A reply that cannot be sent: from now on it says that there is none.
+    func decline() {
+        header.kind = PacketKind.unanswered.rawValue
+        (header.flags, header.length) = (0, 0)
+    }
+
+    func send(by socket: Int32) -> MessageSocket.Sent {
+        if header.kind == PacketKind.unanswered.rawValue {
+            return .init(cgrun_packet_send(socket, &header, nil, 0, nil, 0), of: .send)
+        }
+        if isInMemory {
+            let error = makeMemory()
+            guard error == 0 else { return .init(error, of: .memory) }
+            let all = [memory] + descriptors
+            return .init(cgrun_packet_send(socket, &header, nil, 0, all, UInt32(all.count)), of: .send)
         }
         let error = data.withUnsafeBytes {
             cgrun_packet_send(socket, &header, $0.baseAddress, $0.count, descriptors, UInt32(descriptors.count))
         }
         // Somebody has made the system's queues shorter than a packet.
-        guard error == EMSGSIZE, data.count > 0 else { return error }
-        do throws(GRunLoop.MessageRequestError) { try moveToMemory() } catch {
-            if case .transportError(let errno) = error { return errno }
-            return EMSGSIZE
-        }
+        guard error == EMSGSIZE, data.count > 0 else { return .init(error, of: .send) }
+        header.flags = UInt16(CGRUN_PACKET_IN_MEMORY)
         return send(by: socket)
     }
 }

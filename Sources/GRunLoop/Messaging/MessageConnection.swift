@@ -4,156 +4,234 @@
 import CGRun
 import Glibc
 
-/// What a message port waits for: an epoll of its own, so that a pass sees one descriptor whatever the number of peers.
-/// Closed with the object.
-final class MessageWatch: Sendable {
-    let epoll: Int32
-    /// Made with the watch: when it is needed no descriptor is left. In the epoll, so that it is where the port is.
-    private let timer: Int32
-    /// The timer is ``timerDue``.
-    static let timerDue = UInt64.max
-    private static let pause: Nanoseconds = 50_000_000
-
-    init() throws(GRunLoop.MessagePortError) {
-        epoll = epoll_create1(Int32(EPOLL_CLOEXEC))
-        guard epoll >= 0 else { throw .limitReached(errno: errno) }
-        timer = cgrun_timer_new()
-        // What is thrown from here on closes both.
-        guard timer >= 0 else { throw .limitReached(errno: errno) }
-        let error = add(timer, Self.timerDue)
-        guard error == 0 else { throw .limitReached(errno: error) }
-    }
-
-    deinit {
-        cgrun_close(epoll)
-        if timer >= 0 { cgrun_close(timer) }
-    }
-
-    /// Returns 0 or errno.
-    func add(_ descriptor: Int32, _ number: UInt64) -> Int32 {
-        control(EPOLL_CTL_ADD, descriptor, EPOLLIN.rawValue, number)
-    }
-
-    func change(_ descriptor: Int32, _ number: UInt64, alsoWhenWritable: Bool) {
-        let events = EPOLLIN.rawValue | (alsoWhenWritable ? EPOLLOUT.rawValue : 0)
-        _ = control(EPOLL_CTL_MOD, descriptor, events, number)
-    }
-
-    /// Nothing is told of it until it goes on, for which ``timerDue`` says the moment.
-    func pause(_ descriptor: Int32, _ number: UInt64) {
-        _ = control(EPOLL_CTL_MOD, descriptor, 0, number)
-        _ = cgrun_timer_arm(timer, Nanoseconds.now().addingSaturating(Self.pause))
-    }
-
-    func goOn(_ descriptor: Int32, _ number: UInt64) {
-        _ = cgrun_timer_arm(timer, 0)
-        change(descriptor, number, alsoWhenWritable: false)
-    }
-
-    func remove(_ descriptor: Int32) { _ = control(EPOLL_CTL_DEL, descriptor, 0, 0) }
-
-    /// Nothing is told of any more.
-    func end(_ descriptors: [Int32]) { for descriptor in descriptors + [timer] { remove(descriptor) } }
-
-    /// One that is ready; nil if there is none. They take turns.
-    func next() -> (number: UInt64, isWritable: Bool, isReadable: Bool)? {
-        var event = epoll_event()
-        guard cgrun_epoll_look(epoll, &event, 1) == 1 else { return nil }
-        return (
-            event.data.u64, event.events & EPOLLOUT.rawValue != 0, event.events & ~EPOLLOUT.rawValue != 0
-        )
-    }
-
-    private func control(_ operation: Int32, _ descriptor: Int32, _ events: UInt32, _ number: UInt64) -> Int32 {
-        var event = epoll_event(events: events, data: epoll_data_t(u64: number))
-        return epoll_ctl(epoll, operation, descriptor, &event) == 0 ? 0 : errno
-    }
-}
-
-/// Threads: any.
+/// It ends in three steps: after ``end()`` nothing is sent any more, after ``drop()`` nothing is received either, and
+/// ``close()`` closes its descriptor, whoever holds the object. Threads: any.
 final class MessageConnection: @unchecked Sendable {
     /// By which the port's watch tells of it.
     let number: UInt64
-    let socket: MessageSocket
+    private let process: pid_t
     private let watch: MessageWatch
+    private let untaken: UntakenReplies
     private let lock = Lock.take()
-    @exclusivity(unchecked) private var state = State()
+    @exclusivity(unchecked) private var state: State
 
     /// Guarded by the lock.
     private struct State {
+        /// Nil once it is closed. Others that are in a system call with it hold it for as long.
+        var socket: MessageSocket?
         /// In the order in which they are to be sent.
         var waiting: [OutgoingPacket] = []
+        /// Memory that was sent, and of which it is not known that it was taken.
+        var sent = 0
+        var isRoomWatched = false
         var isEnded = false
+        var isDropped = false
     }
 
-    /// How many replies, bytes and descriptors may wait, before one that does not take its replies is let go of. Beside
-    /// them one reply may wait that is larger.
-    private static let (most, mostBytes, mostDescriptors) = (1024, 16 << 20, 64)
-
-    init(_ number: UInt64, _ socket: MessageSocket, _ watch: MessageWatch) {
+    init(_ number: UInt64, _ socket: MessageSocket, _ watch: MessageWatch, _ untaken: UntakenReplies) {
         self.number = number
-        self.socket = socket
         self.watch = watch
+        self.untaken = untaken
+        process = socket.peer
+        state = State(socket: socket)
+        untaken.count(1, of: process)
     }
 
     deinit { Lock.giveBack(lock) }
 
+    /// Nil if the connection is closed.
+    var socket: MessageSocket? { lock.withLock { state.socket } }
+
+    // MARK: Replies
+
     /// Sends a reply, after those that wait.
     func reply(_ packet: OutgoingPacket) -> MessageSocket.Sent {
-        lock.withLock { () -> (MessageSocket.Sent, [OutgoingPacket]) in
-            if state.isEnded { return (.gone, []) }
-            let sent = state.waiting.isEmpty ? socket.send(packet) : .full
-            switch sent {
-            case .full: return waitLocked(packet)
-            case .gone: return (.gone, endLocked())
-            case .sent, .failed: return (sent, [])
-            }
-        }.0
+        let isAdmitted = packet.isInMemory && prepare(packet)
+        // What will never be sent may hold what is the program's, and goes after the lock.
+        return lock.withLock { replyLocked(packet, isAdmitted: isAdmitted) }.0
     }
 
-    /// Returns what will never be sent as well: it may hold what is the program's, and goes after the lock.
-    private func waitLocked(_ packet: OutgoingPacket) -> (MessageSocket.Sent, [OutgoingPacket]) {
-        let bytes = state.waiting.reduce(0) { $0 + $1.size }
-        let descriptors = state.waiting.reduce(0) { $0 + $1.descriptorCount }
-        guard state.waiting.count < Self.most, bytes < Self.mostBytes, descriptors < Self.mostDescriptors else {
-            return (.gone, endLocked())
+    /// Makes the memory of a reply that can be sent now: without the lock, since it takes as long as there are bytes.
+    /// Returns whether the reply was counted.
+    private func prepare(_ packet: OutgoingPacket) -> Bool {
+        func admit() -> UntakenReplies.Admission {
+            lock.withLock { state.socket == nil || !state.waiting.isEmpty ? .refused : admitLocked(packet) }
         }
-        if state.waiting.isEmpty { watch.change(socket.descriptor, number, alsoWhenWritable: true) }
+        var admission = admit()
+        if admission == .refusedByAll {
+            untaken.recount()
+            admission = admit()
+        }
+        guard admission == .admitted else { return false }
+        // What is short now may be there when it is sent.
+        _ = packet.makeMemory()
+        return true
+    }
+
+    private func replyLocked(_ packet: OutgoingPacket, isAdmitted: Bool) -> (MessageSocket.Sent, [OutgoingPacket]) {
+        guard let socket = state.socket, !state.isEnded, state.waiting.isEmpty else {
+            if isAdmitted { untaken.remove(packet.cost, of: process) }
+            return state.isEnded ? (.gone, []) : waitLocked(packet)
+        }
+        let sent = sendLocked(packet, by: socket, isAdmitted: isAdmitted)
+        switch sent {
+        case .full, .short: return waitLocked(packet, since: sent)
+        case .gone: return (.gone, endLocked())
+        case .sent, .failed: return (sent, [])
+        }
+    }
+
+    private func sendLocked(
+        _ packet: OutgoingPacket, by socket: MessageSocket, isAdmitted: Bool = false
+    ) -> MessageSocket.Sent {
+        guard packet.isInMemory else { return socket.send(packet) }
+        guard isAdmitted || admitLocked(packet) == .admitted else {
+            // Of what other connections have sent nothing is told here.
+            return state.sent == 0 ? .short(errno: ENOBUFS) : .full
+        }
+        let sent = socket.send(packet)
+        if case .sent = sent {
+            if state.sent == 0 { untaken.note(self, isUntaken: true) }
+            state.sent += packet.cost
+        } else {
+            untaken.remove(packet.cost, of: process)
+        }
+        return sent
+    }
+
+    /// Whether its peer may have the memory of a reply, which is counted then.
+    private func admitLocked(_ packet: OutgoingPacket) -> UntakenReplies.Admission {
+        let admission = untaken.admit(packet.cost, to: process)
+        if admission == .admitted || !recountLocked() { return admission }
+        return untaken.admit(packet.cost, to: process)
+    }
+
+    /// Asks the kernel whether the peer has taken all. Returns whether that is new.
+    @discardableResult private func recountLocked() -> Bool {
+        guard state.sent > 0, state.socket?.isAllTaken != false else { return false }
+        untaken.remove(state.sent, of: process)
+        state.sent = 0
+        untaken.note(self, isUntaken: false)
+        return true
+    }
+
+    /// Without a lock.
+    func recount() { lock.withLock { _ = recountLocked() } }
+
+    /// Returns what will never be sent as well.
+    private func waitLocked(
+        _ packet: OutgoingPacket, since sent: MessageSocket.Sent? = nil
+    ) -> (MessageSocket.Sent, [OutgoingPacket]) {
+        // Its caller closes its descriptors now.
+        do throws(GRunLoop.MessageRequestError) { try packet.keep() } catch {
+            if case .transportError(let errno) = error { return (.failed(errno: errno), []) }
+        }
+        guard untaken.admit(packet.waiting, for: process) else { return (.gone, endLocked()) }
         state.waiting.append(packet)
+        if let sent { watchLocked(sent) }
         return (.sent, [])
     }
 
-    /// The peer has taken some.
-    func sendWaiting() {
-        // What was sent goes after the lock.
-        _ = lock.withLock { () -> [OutgoingPacket] in
-            var count = 0
-            loop: while count < state.waiting.count {
-                switch socket.send(state.waiting[count]) {
-                case .sent: count += 1
-                case .full: break loop
-                // Whoever asked would wait for what cannot be sent.
-                case .gone, .failed: return endLocked()
-                }
-            }
-            let sent = Array(state.waiting[..<count])
-            state.waiting.removeFirst(count)
-            if state.waiting.isEmpty, !state.isEnded {
-                watch.change(socket.descriptor, number, alsoWhenWritable: false)
-            }
-            return sent
+    /// Has the watch tell when the first one that waits is to be tried again.
+    private func watchLocked(_ sent: MessageSocket.Sent) {
+        guard let socket = state.socket else { return }
+        if case .full = sent {
+            if state.isRoomWatched { return }
+            state.isRoomWatched = watch.addRoom(socket.descriptor, number) == 0
+            if state.isRoomWatched { return }
         }
+        watch.retry(number)
     }
 
-    /// The peer is told, and the port when it next looks. The second time it does nothing.
-    func end() { _ = lock.withLock { endLocked() } }
+    /// It may be that replies that wait can be sent. Returns whether the connection is closed.
+    func sendWaiting() -> Bool {
+        // What was sent goes after the lock.
+        let (isDropped, _) = lock.withLock { () -> (Bool, [OutgoingPacket]) in
+            (state.isDropped, state.socket.map { sendWaitingLocked($0) } ?? [])
+        }
+        return isDropped && close()
+    }
+
+    private func sendWaitingLocked(_ socket: MessageSocket) -> [OutgoingPacket] {
+        var sent: [OutgoingPacket] = []
+        defer { for packet in sent { untaken.remove(packet.waiting, for: process) } }
+        while sent.count < state.waiting.count {
+            let packet = state.waiting[sent.count]
+            let result = sendLocked(packet, by: socket)
+            switch result {
+            case .sent: sent.append(packet)
+            case .full, .short:
+                state.waiting.removeFirst(sent.count)
+                watchLocked(result)
+                return sent
+            // Whoever asked is told that there is no reply, and the others get theirs.
+            case .failed where packet.isReply: packet.decline()
+            case .gone, .failed:
+                state.waiting.removeFirst(sent.count)
+                return sent + endLocked()
+            }
+        }
+        state.waiting = []
+        if state.isRoomWatched, !state.isDropped {
+            watch.removeRoom(socket.descriptor)
+            state.isRoomWatched = false
+        }
+        return sent
+    }
+
+    // MARK: Its end
 
     private func endLocked() -> [OutgoingPacket] {
         guard !state.isEnded else { return [] }
         state.isEnded = true
-        socket.end()
+        state.socket?.end()
+        for packet in state.waiting { untaken.remove(packet.waiting, for: process) }
         let waiting = state.waiting
         state.waiting = []
         return waiting
     }
+
+    /// The peer is told, and the port has received what there was. Returns whether the connection is closed: not while
+    /// the peer keeps memory that was sent to it, which counts until the peer takes it or closes its end.
+    func drop() -> Bool {
+        _ = lock.withLock { () -> [OutgoingPacket] in
+            guard let socket = state.socket, !state.isDropped else { return [] }
+            state.isDropped = true
+            watch.remove(socket.descriptor)
+            return endLocked()
+        }
+        return close()
+    }
+
+    /// ``drop()``, whether the peer keeps memory or not: the port has ended.
+    func abandon() {
+        _ = drop()
+        _ = lock.withLock { closeLocked() }
+    }
+
+    /// Closes the descriptor, if the peer has taken all memory. Returns whether it is closed.
+    private func close() -> Bool {
+        let (isClosed, _) = lock.withLock { () -> (Bool, MessageSocket?) in
+            recountLocked()
+            guard state.sent > 0 else { return (true, closeLocked()) }
+            watchLocked(.full)
+            return (false, nil)
+        }
+        return isClosed
+    }
+
+    private func closeLocked() -> MessageSocket? {
+        guard let socket = state.socket else { return nil }
+        if state.isRoomWatched { watch.removeRoom(socket.descriptor) }
+        state.socket = nil
+        recountLocked()
+        untaken.count(-1, of: process)
+        return socket
+    }
+}
+
+extension OutgoingPacket {
+    fileprivate var cost: Int { UntakenReplies.cost(size) }
+    fileprivate var waiting: UntakenReplies.Waiting { .init(cost: cost, descriptors: descriptorCount) }
+    fileprivate var isReply: Bool { header.kind == PacketKind.reply.rawValue }
 }

@@ -33,11 +33,23 @@ struct MessageExchanges {
     private var sending = ExchangeLine()
     /// In the order in which they were sent.
     private var waiting = ExchangeLine()
+    /// The errno of what was short when the first one was tried.
+    private var lastShortage: Int32?
 
-    /// Whether some wait until there is room.
+    /// Whether some wait to be sent.
     var isBlocked: Bool { !sending.isEmpty }
 
-    /// Sends a message, or has it wait behind others for room. Returns whether the other end is gone.
+    /// Until when those that wait to be sent wait.
+    enum Wait: Equatable {
+        case nothing
+        /// Until the other end takes some: the socket tells.
+        case room
+        /// Until something is not short any more: nothing tells.
+        case shortage(errno: Int32)
+    }
+    var wait: Wait { !isBlocked ? .nothing : lastShortage.map { .shortage(errno: $0) } ?? .room }
+
+    /// Sends a message, or has it wait behind others until it can be sent. Returns whether the other end is gone.
     mutating func begin(_ exchange: MessageExchange, by socket: MessageSocket?) -> Bool {
         guard let socket, sending.isEmpty else {
             sending.append(exchange)
@@ -62,6 +74,7 @@ struct MessageExchanges {
     private enum Result { case moved, isBlocked, isGone }
 
     private mutating func send(_ exchange: MessageExchange, by socket: MessageSocket) -> Result {
+        lastShortage = nil
         switch socket.send(exchange.packet) {
         case .sent where exchange.wantsReply:
             exchange.stage = .waiting
@@ -69,6 +82,9 @@ struct MessageExchanges {
         case .sent: exchange.stage = .done(.success(.init()))
         case .failed(let errno): exchange.stage = .done(.failure(.transportError(errno: errno)))
         case .full: return .isBlocked
+        case .short(let errno):
+            lastShortage = errno
+            return .isBlocked
         case .gone: return .isGone
         }
         return .moved
@@ -85,13 +101,16 @@ struct MessageExchanges {
         sending[conversation] ?? waiting[conversation]
     }
 
-    /// It is given up, unless it is done.
+    /// It is given up, unless it is done. If it could not be sent in time since something is short, the error is that.
     mutating func give(up exchange: MessageExchange, _ error: GRunLoop.MessageRequestError) {
+        var error = error
         switch exchange.stage {
         case .done: return
         // It was sent just now.
         case .waiting where error == .sendTimeout: return
-        case .sending: _ = sending.remove(exchange.conversation)
+        case .sending:
+            if error == .sendTimeout, case .shortage(let errno) = wait { error = .transportError(errno: errno) }
+            _ = sending.remove(exchange.conversation)
         case .waiting: _ = waiting.remove(exchange.conversation)
         }
         exchange.stage = .done(.failure(error))

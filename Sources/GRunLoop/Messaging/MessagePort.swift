@@ -29,6 +29,7 @@ extension GRunLoop {
     /// Threads: any. The corresponding Core Foundation type is a local `CFMessagePort`.
     public final class MessagePort: DescriptorSource, @unchecked Sendable {
         private let watch: MessageWatch
+        private let untaken = UntakenReplies()
         private let lock: Lock
         @exclusivity(unchecked) private var state = State()
 
@@ -200,9 +201,10 @@ extension GRunLoop {
             }
             guard let ended else { return false }
             // What has ended is ready for good: a handler that runs the loop would never see it sleep.
-            watch.end(ended.connections.values.map(\.socket.descriptor) + (ended.claim.map { [$0.listener] } ?? []))
+            watch.end()
+            if let listener = ended.claim?.listener { watch.remove(listener) }
             ended.claim?.release()
-            for connection in ended.connections.values { connection.end() }
+            for connection in ended.connections.values { connection.abandon() }
             for handler in ended.invalidationHandlers { handler() }
             return true
         }
@@ -223,20 +225,31 @@ extension GRunLoop {
         private func handleNext(_ handler: (Message) -> Void) {
             for _ in 0..<Self.mostLooks {
                 guard let ready = watch.next() else { return }
-                if ready.number == Self.listening {
-                    acceptAll()
-                } else if ready.number == MessageWatch.timerDue {
-                    if let claim = lock.withLock({ state.claim }) { watch.goOn(claim.listener, Self.listening) }
-                } else if let connection = lock.withLock({ state.connections[ready.number] }) {
-                    if ready.isWritable { connection.sendWaiting() }
-                    if ready.isReadable, receive(by: connection, handler) { return }
+                switch ready {
+                case .input(Self.listening): acceptAll()
+                case .input(let number):
+                    if let connection = connection(number), receive(by: connection, handler) { return }
+                case .room(let number): sendWaiting(number)
+                case .time: for number in watch.due() { sendWaiting(number) }
                 }
+            }
+        }
+
+        private func connection(_ number: UInt64) -> MessageConnection? { lock.withLock { state.connections[number] } }
+
+        /// What waited for room, or for something that was short.
+        private func sendWaiting(_ number: UInt64) {
+            if number == Self.listening {
+                if let claim = lock.withLock({ state.claim }) { watch.goOn(claim.listener, Self.listening) }
+            } else if let connection = connection(number), connection.sendWaiting() {
+                forget(connection)
             }
         }
 
         /// Returns whether a message was handled.
         private func receive(by connection: MessageConnection, _ handler: (Message) -> Void) -> Bool {
-            switch connection.socket.receive() {
+            guard let socket = connection.socket else { return false }
+            switch socket.receive() {
             case .nothing: return false
             case .packet(let packet) where packet.kind == .request || packet.kind == .oneWay:
                 let reply = packet.kind == .request ? Reply(to: packet, by: connection) : nil
@@ -253,8 +266,10 @@ extension GRunLoop {
         }
 
         private func drop(_ connection: MessageConnection) {
-            watch.remove(connection.socket.descriptor)
-            connection.end()
+            if connection.drop() { forget(connection) }
+        }
+
+        private func forget(_ connection: MessageConnection) {
             _ = lock.withLock { state.connections.removeValue(forKey: connection.number) }
         }
 
@@ -262,12 +277,12 @@ extension GRunLoop {
             guard let claim = lock.withLock({ state.claim }) else { return }
             for _ in 0..<Self.mostLooks {
                 guard let socket = claim.accept() else {
-                    switch errno {
+                    switch MessageFault.of(errno, in: .accept) {
+                    case .room: return
                     // Another user's, or one that has gone.
-                    case EPERM, ECONNABORTED: continue
+                    case .gone: continue
                     // It would be told of in every pass.
-                    case EMFILE, ENFILE, ENOMEM, ENOBUFS: return watch.pause(claim.listener, Self.listening)
-                    default: return
+                    case .shortage, .permanent, .defect: return watch.pause(claim.listener, Self.listening)
                     }
                 }
                 admit(socket)
@@ -280,7 +295,7 @@ extension GRunLoop {
                 let number = state.lastNumber + 1
                 guard watch.add(socket.descriptor, number) == 0 else { return false }
                 state.lastNumber = number
-                state.connections[number] = MessageConnection(number, socket, watch)
+                state.connections[number] = MessageConnection(number, socket, watch, untaken)
                 return state.connections.count == Self.mostConnections
             }
             guard isLast else { return }
@@ -291,6 +306,9 @@ extension GRunLoop {
 
         /// How many are let in.
         var connectionCount: Int { lock.withLock { state.connections.count } }
+
+        /// Bytes of replies that wait or were not taken, as far as is known.
+        var untakenBytes: Int { untaken.total }
 
         override var subject: (kind: String, number: Int32) { ("message port", descriptor) }
         override var ownsDescriptor: Bool { true }

@@ -66,10 +66,15 @@ extension GRunLoop.MessagePort {
         /// - Parameters:
         ///   - data: up to 1,610,612,736 bytes. None is a reply without data.
         ///   - descriptors: up to 16, which the receiver gets copies of. They stay the caller's.
-        /// - Returns: whether it is on its way: false if the one who asked has gone or the port is invalid; or if the
-        ///   one who asks does not take its replies, and 1,024 of them, 16 MiB or 64 descriptors wait: then the
-        ///   connection is ended.
-        /// - Throws: ``GRunLoop/MessageRequestError/transportError(errno:)``; another reply can be tried.
+        /// A reply waits in the port's queue while the one who asks has no room, while its process has not taken 16 MiB
+        /// of memory of earlier ones (or one that is larger), and while memory or descriptors are short.
+        ///
+        /// - Returns: whether it is on its way. False if the one who asked has gone or the port is invalid. False as
+        ///   well if the one who asks does not take its replies: its connection is ended when 1,024 replies, 64 MiB or
+        ///   64 descriptors wait for its process, or when all processes together have left 256 MiB and one of its
+        ///   replies waits already. A reply counts as 16 MiB at most.
+        /// - Throws: ``GRunLoop/MessageRequestError/transportError(errno:)``, also if the reply must wait and no
+        ///   descriptor is left for copies of its descriptors; another reply can be tried.
         ///
         /// Threads: any; it does not wait. There is no corresponding Core Foundation function.
         @discardableResult public func send(
@@ -77,7 +82,6 @@ extension GRunLoop.MessagePort {
         ) throws(GRunLoop.MessageRequestError) -> Bool {
             guard !Fork.refuses("MessagePort.Reply.send") else { return false }
             let packet = try OutgoingPacket(.reply, id: id, conversation: conversation, data, descriptors)
-            try packet.keep()
             guard !isSent.exchange(true, ordering: .relaxed) else {
                 Log.misuse(
                     "MessagePort.Reply.send",

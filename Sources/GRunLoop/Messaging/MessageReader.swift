@@ -8,18 +8,33 @@ final class MessageReader: @unchecked Sendable {
     let loop: GRunLoop
     private weak let port: GRunLoop.RemoteMessagePort?
     private var source: GRunLoop.DescriptorSource?
-    /// Tries to connect, while too many others wait to be let in.
+    /// Tries again, while too many others wait to be let in, or something is short.
     private let retry: GRunLoop.Timer
     /// In which run the source is being performed: how many there are. Of the loop's thread; 0 outside.
     @exclusivity(unchecked) private(set) var performingRun = 0
     fileprivate let lock = Lock.take()
     @exclusivity(unchecked) private var state: State
 
+    private struct Watched: OptionSet {
+        let rawValue: Int
+        static let (replies, time) = (Watched(rawValue: 1), Watched(rawValue: 2))
+    }
+
     /// Guarded by the lock.
     private struct State {
+        /// Not closed before the source is gone, or invalid.
+        var socket: MessageSocket?
         var isConnected: Bool
+        var isShort = false
+        /// Whether the timer may be in a mode: as a rule it never was.
+        var hasRetried = false
         /// How many wait in each mode: as a rule in one.
         var waits: [(mode: GRunLoop.Mode, count: Int)] = []
+
+        /// What is watched where somebody waits.
+        var watched: Watched { !isConnected ? .time : isShort ? [.replies, .time] : .replies }
+
+        func watched(in mode: GRunLoop.Mode) -> Watched { waits.contains { $0.mode == mode } ? watched : [] }
 
         mutating func count(_ change: Int, in mode: GRunLoop.Mode) {
             guard let index = waits.firstIndex(where: { $0.mode == mode }) else { return waits.append((mode, change)) }
@@ -28,19 +43,18 @@ final class MessageReader: @unchecked Sendable {
         }
     }
 
-    init(of port: GRunLoop.RemoteMessagePort, on loop: GRunLoop, isConnected: Bool) {
+    init(of port: GRunLoop.RemoteMessagePort, _ socket: MessageSocket, on loop: GRunLoop, isConnected: Bool) {
         self.loop = loop
         self.port = port
-        state = State(isConnected: isConnected)
+        state = State(socket: socket, isConnected: isConnected)
         retry = GRunLoop.Timer(interval: .milliseconds(2), repeats: true) { [weak port] _ in port?.send() }
-        // The socket is not closed before the source is gone.
-        source = OwnDescriptorSource(descriptor: port.socket.descriptor) {
-            [weak self, socket = port.socket] _, ready in
-            withExtendedLifetime(socket) { self?.perform(ready) }
-        }
+        source = OwnDescriptorSource(descriptor: socket.descriptor) { [weak self] _, ready in self?.perform(ready) }
     }
 
-    deinit { Lock.giveBack(lock) }
+    deinit {
+        source?.invalidate()
+        Lock.giveBack(lock)
+    }
 
     private func perform(_ ready: GRunLoop.DescriptorSource.Conditions) {
         guard let port else { return }
@@ -54,6 +68,8 @@ final class MessageReader: @unchecked Sendable {
     func invalidate() {
         source?.invalidate()
         retry.invalidate()
+        // Whoever still waits here does not keep it.
+        _ = lock.withLock { state.socket.take() }
     }
 
     /// Somebody waits in a mode of the loop, until ``end(in:)``. If the replies cannot come in there, nobody does.
@@ -71,12 +87,22 @@ final class MessageReader: @unchecked Sendable {
         try? settle(mode)
     }
 
-    func noteConnected() {
-        let modes = lock.withLock {
-            state.isConnected = true
-            return state.waits.map(\.mode)
+    func noteConnected() { changeState { $0.isConnected = true } }
+
+    /// For what the messages wait that are to be sent.
+    func watch(for wait: MessageExchanges.Wait) {
+        source?.change(to: wait == .room ? [.readable, .writable] : .readable)
+        var isShort = false
+        if case .shortage = wait { isShort = true }
+        changeState { $0.isShort = isShort }
+    }
+
+    private func changeState(_ change: (inout State) -> Void) {
+        let modes = lock.withLock { () -> [GRunLoop.Mode] in
+            let former = state.watched
+            change(&state)
+            return state.watched == former ? [] : state.waits.map(\.mode)
         }
-        retry.invalidate()
         for mode in modes {
             do throws(GRunLoop.DescriptorError) { try settle(mode) } catch {
                 Log.warning("a reply to a message is not waited for: \(error)")
@@ -84,32 +110,28 @@ final class MessageReader: @unchecked Sendable {
         }
     }
 
-    private enum Watched { case nothing, connecting, replies }
-
-    private func watched(in mode: GRunLoop.Mode) -> Watched {
-        lock.withLock {
-            !state.waits.contains { $0.mode == mode } ? .nothing : state.isConnected ? .replies : .connecting
-        }
-    }
-
     /// Joins or leaves a mode. Another thread may have changed what is wanted since: who changes it last has it right.
     private func settle(_ mode: GRunLoop.Mode) throws(GRunLoop.DescriptorError) {
         guard let source else { return }
         while true {
-            let wanted = watched(in: mode)
-            switch wanted {
-            case .nothing:
-                loop.remove(source, forMode: mode)
-                if retry.isValid { loop.remove(retry, forMode: mode) }
-            case .connecting: loop.add(retry, forMode: mode)
-            case .replies: try loop.add(source, forMode: mode)
+            let (wanted, hasRetried) = lock.withLock { () -> (Watched, Bool) in
+                let wanted = state.watched(in: mode)
+                if wanted.contains(.time) { state.hasRetried = true }
+                return (wanted, state.hasRetried)
             }
-            if watched(in: mode) == wanted { return }
+            if wanted.contains(.time) {
+                loop.add(retry, forMode: mode)
+            } else if hasRetried {
+                loop.remove(retry, forMode: mode)
+            }
+            if wanted.contains(.replies) {
+                try loop.add(source, forMode: mode)
+            } else {
+                loop.remove(source, forMode: mode)
+            }
+            if lock.withLock({ state.watched(in: mode) == wanted }) { return }
         }
     }
-
-    /// Something is to be sent and there is no room, or that is over.
-    func watchForRoom(_ wanted: Bool) { source?.change(to: wanted ? [.readable, .writable] : .readable) }
 }
 
 /// Ends the run of whoever waits with it, where that does not end by itself after a reply: another thread has it, or

@@ -45,13 +45,16 @@ extension GRunLoop {
         public let name: String
 
         private let portName: PortName
-        let socket: MessageSocket
+        /// For tests.
+        var socket: MessageSocket? { lock.withLock { state.socket } }
         private let lock: Lock
         @exclusivity(unchecked) private var state = State()
 
         /// Guarded by the lock.
         private struct State {
             var isValid = true
+            /// Nil once the port is invalid. Others that are in a system call with it hold it for as long.
+            var socket: MessageSocket?
             /// False while too many others wait to be let in.
             var isConnected = false
             var lastConversation: UInt32 = 0
@@ -59,6 +62,9 @@ extension GRunLoop {
             /// One for each loop that has waited here.
             var readers: [MessageReader] = []
             var invalidationHandlers: [@Sendable () -> Void] = []
+
+            /// Nil before it is connected, and once the port is invalid.
+            var connected: MessageSocket? { isConnected ? socket : nil }
         }
 
         /// Those that are valid, by the files of their names: two texts that are equal may be two names.
@@ -94,18 +100,18 @@ extension GRunLoop {
         private init(_ name: PortName) throws(MessagePortError) {
             cgrun_watch_fork()
             guard let socket = MessageSocket() else { throw .limitReached(errno: errno) }
-            self.socket = socket
             // Once it can be given back: deinit is not called of what throws before all is there.
             lock = Lock.take()
             self.name = name.text
             portName = name
             state.isConnected = try name.connect(socket)
+            state.socket = socket
         }
 
         deinit {
             if !Fork.isChild {
                 Self.forget(portName)
-                socket.end()
+                state.socket?.end()
                 for handler in state.invalidationHandlers { handler() }
             }
             Lock.giveBack(lock)
@@ -128,8 +134,8 @@ extension GRunLoop {
         /// Threads: any. The corresponding Core Foundation function is `CFMessagePortIsValid`.
         public var isValid: Bool {
             guard !Fork.isChild else { return false }
-            let (isValid, isConnected) = lock.withLock { (state.isValid, state.isConnected) }
-            guard isValid, isConnected, !socket.isConnected else { return isValid }
+            let (isValid, socket) = lock.withLock { (state.isValid, state.connected) }
+            guard isValid, let socket, !socket.isConnected else { return isValid }
             noteGone()
             return false
         }
@@ -149,7 +155,7 @@ extension GRunLoop {
                 return (state, exchanges)
             }
             guard ended.isValid else { return }
-            socket.end()
+            ended.socket?.end()
             for exchange in exchanges { exchange.progress() }
             for reader in ended.readers { reader.invalidate() }
             for handler in ended.invalidationHandlers { handler() }
@@ -190,23 +196,33 @@ extension GRunLoop {
                 try OutgoingPacket(kind, id: id, conversation: conversation, data, descriptors), progress: progress)
         }
 
-        /// Sends it, or has it wait for its turn.
-        func start(_ exchange: MessageExchange) throws(MessageRequestError) {
+        /// Sends it, or has it wait for its turn. `keeps`: its descriptors must be copied then, since the caller closes
+        /// them while it waits.
+        func start(_ exchange: MessageExchange, keeps: Bool = false) throws(MessageRequestError) {
             // There may be room by now for those that wait, and for this one behind them.
             if isBlocked { send() } else { connect() }
-            let result = lock.withLock { () -> Result<Bool, MessageRequestError> in
-                guard state.isValid else { return .failure(.isInvalid) }
+            try prepareMemory(exchange.packet)
+            let (isGone, isWaiting) = try lock.withLock { () throws(MessageRequestError) -> (Bool, Bool) in
+                guard state.isValid else { throw .isInvalid }
                 // Its task was cancelled.
-                guard case .sending = exchange.stage else { return .success(false) }
-                let isGone = state.exchanges.begin(exchange, by: state.isConnected ? socket : nil)
-                guard case .sending = exchange.stage else { return .success(isGone) }
-                // It waits, and the descriptors are the caller's again as soon as this returns.
-                do throws(MessageRequestError) { try exchange.packet.keep() } catch {
+                guard case .sending = exchange.stage else { return (false, false) }
+                let isGone = state.exchanges.begin(exchange, by: state.connected)
+                guard case .sending = exchange.stage else { return (isGone, false) }
+                do throws(MessageRequestError) { if keeps { try exchange.packet.keep() } } catch {
                     state.exchanges.give(up: exchange, error)
                 }
-                return .success(isGone)
+                return (isGone, true)
             }
-            if try result.get() { noteGone() }
+            if !isWaiting, exchange.packet.isInMemory { exchange.packet.close() }
+            if isGone { noteGone() }
+        }
+
+        /// Makes the memory of a message that is sent now: without the lock, since it takes as long as there are bytes.
+        private func prepareMemory(_ packet: OutgoingPacket) throws(MessageRequestError) {
+            guard packet.isInMemory, lock.withLock({ state.isConnected && !state.exchanges.isBlocked }) else { return }
+            let error = packet.makeMemory()
+            // What is short now may be there when it is sent, or the message waits for it.
+            if error != 0, MessageFault.of(error, in: .memory) != .shortage { throw .transportError(errno: error) }
         }
 
         private var isOpen: Bool { lock.withLock { state.isValid } }
@@ -240,16 +256,19 @@ extension GRunLoop {
         func send() {
             connect()
             let (moved, isGone) = lock.withLock {
-                state.isConnected ? state.exchanges.send(by: socket) : ([], false)
+                state.connected.map { state.exchanges.send(by: $0) } ?? ([], false)
             }
             if isGone { noteGone() }
-            for exchange in moved { exchange.progress() }
+            for exchange in moved {
+                exchange.packet.close()
+                exchange.progress()
+            }
             watchForRoom()
         }
 
         /// Tries again to be let in.
         private func connect() {
-            guard lock.withLock({ state.isValid && !state.isConnected }) else { return }
+            guard let socket = lock.withLock({ state.isConnected ? nil : state.socket }) else { return }
             do throws(MessagePortError) {
                 guard try portName.connect(socket) else { return }
                 let readers = lock.withLock {
@@ -257,28 +276,34 @@ extension GRunLoop {
                     return state.readers
                 }
                 for reader in readers { reader.noteConnected() }
-            } catch { invalidate() }
+            } catch {
+                // Later there may be a descriptor again.
+                if case .limitReached = error { return }
+                invalidate()
+            }
         }
 
         /// Waits with the thread: until there may be room, until there is news, and at most for that time.
         func waitForRoom(_ span: Nanoseconds, or news: BlockedSender) {
-            let isConnected = lock.withLock { state.isConnected }
+            // A socket that has room is ready all the time.
+            let socket = lock.withLock { state.exchanges.wait == .room ? state.connected : nil }
             // What nobody tells of is looked for again in a moment.
-            let isTold = isConnected && news.event >= 0
-            cgrun_packet_wait(
-                isConnected ? socket.descriptor : -1, news.event, isTold ? span : min(span, 1_000_000))
+            let isTold = socket != nil && news.event >= 0
+            cgrun_packet_wait(socket?.descriptor ?? -1, news.event, isTold ? span : min(span, 1_000_000))
+            withExtendedLifetime(socket) {}
         }
 
         /// Whether messages wait for room.
         var isBlocked: Bool { lock.withLock { state.exchanges.isBlocked } }
 
-        /// Has the loops on which somebody waits tell of room, while something waits for that.
+        /// Has the loops on which somebody waits try again as long as something is to be sent: when there is room, or
+        /// after a while.
         func watchForRoom() {
             // Another thread may have changed it since: who changes it last has it right.
             while true {
-                let (isBlocked, readers) = lock.withLock { (state.exchanges.isBlocked, state.readers) }
-                for reader in readers { reader.watchForRoom(isBlocked) }
-                if readers.isEmpty || self.isBlocked == isBlocked { return }
+                let (wait, readers) = lock.withLock { (state.exchanges.wait, state.readers) }
+                for reader in readers { reader.watch(for: wait) }
+                if readers.isEmpty || lock.withLock({ state.exchanges.wait == wait }) { return }
             }
         }
 
@@ -290,6 +315,7 @@ extension GRunLoop {
             for _ in 0..<Self.mostLate {
                 // In one step: else another thread that finds the end of the connection would give up what was taken.
                 let (received, exchange) = lock.withLock { () -> (MessageSocket.Received, MessageExchange?) in
+                    guard let socket = state.socket else { return (.nothing, nil) }
                     let received = socket.receive()
                     guard case .packet(let packet) = received, let outcome = outcome(of: packet) else {
                         return (received, nil)
@@ -338,9 +364,9 @@ extension GRunLoop {
             // Those of loops that have ended go after the lock, with their loops.
             lock.withLock { () -> (used: MessageReader?, ended: [MessageReader]) in
                 if let reader = state.readers.first(where: { $0.loop === loop }) { return (reader, []) }
-                guard state.isValid else { return (nil, []) }
+                guard let socket = state.socket else { return (nil, []) }
                 let former = state.readers
-                let reader = MessageReader(of: self, on: loop, isConnected: state.isConnected)
+                let reader = MessageReader(of: self, socket, on: loop, isConnected: state.isConnected)
                 state.readers = former.filter { !$0.loop.isDead } + [reader]
                 return (reader, former)
             }.used

@@ -33,7 +33,7 @@ final class MessageRequest: @unchecked Sendable {
             source?.signal()
             loop.wakeUpEveryRun()
         }
-        try port.begin(exchange, by: reader, in: mode)
+        try port.begin(exchange, by: reader, in: mode, keeps: true)
         // From here on there is something to leave.
         request.exchange = exchange
         loop.add(source, forMode: mode)

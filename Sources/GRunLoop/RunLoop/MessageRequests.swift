@@ -13,8 +13,8 @@ extension GRunLoop.RemoteMessagePort {
     ///   - id: what the message means.
     ///   - data: up to 1,610,612,736 bytes.
     ///   - descriptors: up to 16, which the receiver gets copies of. They stay the caller's.
-    ///   - sendTimeout: how long to wait for room in the port's queue. Less than a millisecond: it is tried once. Ten
-    ///     days and more: no limit.
+    ///   - sendTimeout: how long to wait for room in the port's queue, or for memory and descriptors that are short.
+    ///     Less than a millisecond: it is tried once. Ten days and more: no limit.
     ///   - receiveTimeout: how long to wait for the reply from then on. Zero or negative: one pass. 16 years and more:
     ///     no limit.
     ///   - replyMode: the mode to run in. ``GRunLoop/Mode/common`` cannot be run: that is logged.
@@ -42,8 +42,9 @@ extension GRunLoop.RemoteMessagePort {
     ///   - id: what the message means.
     ///   - data: up to 1,610,612,736 bytes.
     ///   - descriptors: up to 16, which the receiver gets copies of. They stay the caller's.
-    ///   - sendTimeout: how long to wait for room in the port's queue: for some 200 of 100 bytes, or for 3 of 64 KiB.
-    ///     Less than a millisecond: it is tried once. Ten days and more: no limit.
+    ///   - sendTimeout: how long to wait for room in the port's queue, of some 200 messages of 100 bytes or 3 of 64
+    ///     KiB, or for memory and descriptors that are short. Less than a millisecond: it is tried once. Ten days and
+    ///     more: no limit.
     ///   - mode: the mode to run in. Nil: the loop is not run, and the thread is blocked.
     /// - Throws: ``GRunLoop/MessageRequestError``. Without an error the message is in the queue of the port.
     ///
@@ -185,13 +186,13 @@ extension GRunLoop.RemoteMessagePort {
     }
 
     /// Sends it and waits for it in that mode, until the reader's end there; false if it is done already. A request is
-    /// waited for before: what nothing could be heard of is not sent.
+    /// waited for before: what nothing could be heard of is not sent. `keeps`: see ``start(_:keeps:)``.
     @discardableResult func begin(
-        _ exchange: MessageExchange, by reader: MessageReader, in mode: GRunLoop.Mode
+        _ exchange: MessageExchange, by reader: MessageReader, in mode: GRunLoop.Mode, keeps: Bool = false
     ) throws(GRunLoop.MessageRequestError) -> Bool {
         if exchange.wantsReply {
             try reader.begin(in: mode)
-            do throws(GRunLoop.MessageRequestError) { try start(exchange) } catch {
+            do throws(GRunLoop.MessageRequestError) { try start(exchange, keeps: keeps) } catch {
                 reader.end(in: mode)
                 throw error
             }

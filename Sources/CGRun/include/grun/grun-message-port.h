@@ -323,8 +323,10 @@ gboolean grun_message_wants_reply (GRunMessage *message);
  * @n_fds: how many, up to 16
  * @error: where to put an error of the domain %GRUN_MESSAGE_REQUEST_ERROR, or %NULL
  *
- * Replies, without waiting. A second reply is refused by a g_critical(). One who asks and does not take the replies is
- * disconnected when 16 MiB or 1,024 of them wait.
+ * Replies, without waiting. A second reply is refused by a g_critical(). The reply waits in the port's queue while who
+ * asked has no room, while its process has not taken 16 MiB of memory of earlier replies (or one that is larger), and
+ * while memory or descriptors are short. Who asks and does not take the replies is disconnected when 64 MiB, 1,024 of
+ * them or 64 descriptors wait for its process, or when all processes have left 256 MiB and one of its replies waits.
  *
  * Threads: any. In Core Foundation the `CFMessagePortCallBack` returns the reply.
  *
@@ -403,8 +405,8 @@ char *grun_remote_message_port_copy_name (GRunRemoteMessagePort *port);
  * @data: (nullable): up to 1,610,612,736 bytes, which nobody changes; %NULL is none
  * @fds: (nullable) (array length=n_fds): descriptors, of which the receiver gets copies. They stay the caller's
  * @n_fds: how many, up to 16
- * @send_timeout: how long to wait for room in the port's queue, in seconds. Less than a millisecond: it is tried once.
- *   Ten days and more: no limit
+ * @send_timeout: how long to wait for room in the port's queue, or for memory and descriptors that are short, in
+ *   seconds. Less than a millisecond: it is tried once. Ten days and more: no limit
  * @receive_timeout: how long to wait for the reply from then on, in seconds. Zero or negative: one pass. 16 years and
  *   more: no limit
  * @mode: the mode to run in, not %GRUN_MODE_COMMON
@@ -450,8 +452,8 @@ typedef void (*GRunReplyFunc) (GRunRemoteMessagePort *port,
  * @fds: (nullable) (array length=n_fds): descriptors, of which the receiver gets copies. They stay the caller's, who
  *   may close them once this has returned
  * @n_fds: how many, up to 16
- * @send_timeout: how long to wait for room in the port's queue, in seconds. Less than a millisecond: it is tried once.
- *   Ten days and more: no limit
+ * @send_timeout: how long to wait for room in the port's queue, or for memory and descriptors that are short, in
+ *   seconds. Less than a millisecond: it is tried once. Ten days and more: no limit
  * @receive_timeout: how long to wait for the reply once the loop knows that the message was sent, in seconds. Zero or
  *   negative: what is there when the loop next looks. 16 years and more: no limit
  * @loop: who receives the reply: it must run, or be hosted
@@ -509,8 +511,8 @@ gboolean grun_remote_message_port_cancel_request (GRunRemoteMessagePort *port,
  * @data: (nullable): up to 1,610,612,736 bytes, which nobody changes; %NULL is none
  * @fds: (nullable) (array length=n_fds): descriptors, of which the receiver gets copies. They stay the caller's
  * @n_fds: how many, up to 16
- * @send_timeout: how long to wait for room in the port's queue, in seconds. Less than a millisecond: it is tried once.
- *   Ten days and more: no limit
+ * @send_timeout: how long to wait for room in the port's queue, or for memory and descriptors that are short, in
+ *   seconds. Less than a millisecond: it is tried once. Ten days and more: no limit
  * @mode: (nullable): the mode in which the calling thread's loop is run meanwhile, not %GRUN_MODE_COMMON; %NULL: the
  *   loop is not run, and the thread is blocked
  * @error: where to put an error of the domain %GRUN_MESSAGE_REQUEST_ERROR, or %NULL

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a message port waits for.
+
+import CGRun
+import Glibc
+
+/// An epoll of its own, so that a pass sees one descriptor whatever the number of peers. What is in it has a number.
+/// Closed with the object. Threads: any.
+final class MessageWatch: @unchecked Sendable {
+    enum Event {
+        /// Something has come from it, or it has ended.
+        case input(UInt64)
+        /// The peer has taken a packet.
+        case room(UInt64)
+        /// It is time to try again: see ``due()``.
+        case time
+    }
+
+    let epoll: Int32
+    /// In the epoll. Here, and not there, each packet that a peer takes is an event (EPOLLET): a socket that has room
+    /// may wait as well, for memory to be taken.
+    private let rooms: Int32
+    /// Made with the watch: when it is needed no descriptor is left. In the epoll, so that it is where the port is.
+    private let timer: Int32
+    private static let (timerNumber, roomsNumber) = (UInt64.max, UInt64.max - 1)
+    private static let pause: Nanoseconds = 50_000_000
+
+    private let lock = Lock.take()
+    /// What is tried again when the timer is due. Guarded by the lock.
+    @exclusivity(unchecked) private var waiting: Set<UInt64> = []
+
+    init() throws(GRunLoop.MessagePortError) {
+        epoll = epoll_create1(Int32(EPOLL_CLOEXEC))
+        rooms = epoll_create1(Int32(EPOLL_CLOEXEC))
+        timer = cgrun_timer_new()
+        // What is thrown from here on closes all.
+        guard epoll >= 0, rooms >= 0, timer >= 0 else { throw .limitReached(errno: errno) }
+        for (descriptor, number) in [(timer, Self.timerNumber), (rooms, Self.roomsNumber)] {
+            let error = add(descriptor, number)
+            guard error == 0 else { throw .limitReached(errno: error) }
+        }
+    }
+
+    deinit {
+        for descriptor in [epoll, rooms, timer] where descriptor >= 0 { cgrun_close(descriptor) }
+        Lock.giveBack(lock)
+    }
+
+    /// Returns 0 or errno.
+    func add(_ descriptor: Int32, _ number: UInt64) -> Int32 {
+        control(epoll, EPOLL_CTL_ADD, descriptor, EPOLLIN.rawValue, number)
+    }
+
+    func remove(_ descriptor: Int32) { _ = control(epoll, EPOLL_CTL_DEL, descriptor, 0, 0) }
+
+    /// From now on each packet that the peer takes is an event. The first one comes now, if there is room. Returns 0 or
+    /// errno.
+    func addRoom(_ descriptor: Int32, _ number: UInt64) -> Int32 {
+        let isEdge: UInt32 = 1 << 31
+        return control(rooms, EPOLL_CTL_ADD, descriptor, EPOLLOUT.rawValue | isEdge, number)
+    }
+
+    func removeRoom(_ descriptor: Int32) { _ = control(rooms, EPOLL_CTL_DEL, descriptor, 0, 0) }
+
+    /// Nothing is told of it until it goes on, for which there is ``Event/time``.
+    func pause(_ descriptor: Int32, _ number: UInt64) {
+        _ = control(epoll, EPOLL_CTL_MOD, descriptor, 0, number)
+        retry(number)
+    }
+
+    func goOn(_ descriptor: Int32, _ number: UInt64) {
+        _ = control(epoll, EPOLL_CTL_MOD, descriptor, EPOLLIN.rawValue, number)
+    }
+
+    /// There is ``Event/time`` in a moment, and the number is ``due()`` then.
+    func retry(_ number: UInt64) {
+        lock.withLock {
+            if waiting.isEmpty { _ = cgrun_timer_arm(timer, Nanoseconds.now().addingSaturating(Self.pause)) }
+            waiting.insert(number)
+        }
+    }
+
+    /// What is to be tried again now.
+    func due() -> Set<UInt64> {
+        lock.withLock {
+            _ = cgrun_timer_arm(timer, 0)
+            defer { waiting = [] }
+            return waiting
+        }
+    }
+
+    /// Nothing is told of any more, but of what is removed by itself.
+    func end() {
+        remove(timer)
+        remove(rooms)
+    }
+
+    /// One that is ready; nil if there is none. They take turns.
+    func next() -> Event? {
+        while let number = next(in: epoll) {
+            switch number {
+            case Self.timerNumber: return .time
+            case Self.roomsNumber: if let number = next(in: rooms) { return .room(number) }
+            default: return .input(number)
+            }
+        }
+        return nil
+    }
+
+    private func next(in epoll: Int32) -> UInt64? {
+        var event = epoll_event()
+        return cgrun_epoll_look(epoll, &event, 1) == 1 ? event.data.u64 : nil
+    }
+
+    private func control(
+        _ epoll: Int32, _ operation: Int32, _ descriptor: Int32, _ events: UInt32, _ number: UInt64
+    ) -> Int32 {
+        var event = epoll_event(events: events, data: epoll_data_t(u64: number))
+        return epoll_ctl(epoll, operation, descriptor, &event) == 0 ? 0 : errno
+    }
+}

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+// Message ports: how much a peer can have a port hold, and what is done where something is short.
+
+import CGRun
+import Glibc
+import TestSupport
+import Testing
+
+@testable import GRunLoop
+
+private typealias Port = GRunLoop.MessagePort
+private typealias Data = GRunLoop.MessageData
+
+private let mebibyte = 1 << 20
+
+/// A port that replies to each message with as many bytes as its id says. Bare peers ask it.
+private final class Replier: Sendable {
+    let port: Port
+    let thread = LoopThread.running()
+    /// Whether each reply was on its way.
+    let results = Shared<[Bool]>([])
+
+    init() throws {
+        let results = results
+        port = try Port(RuntimeDirectory.newName()) { message in
+            let data = Data([UInt8](repeating: 7, count: Int(message.id)))
+            let isSent = try? message.reply?.send(data)
+            results.update { $0.append(isSent == true) }
+        }
+        try thread.loop.add(port, forMode: .default)
+    }
+
+    func connect() throws -> MessageSocket {
+        let socket = try #require(MessageSocket())
+        #expect(try PortName(port.name ?? "").connect(socket))
+        return socket
+    }
+
+    func finish() {
+        port.invalidate()
+        thread.finish()
+    }
+}
+
+extension MessageSocket {
+    /// Asks for a reply of so many bytes.
+    fileprivate func ask(_ size: Int, _ count: Int = 1) throws {
+        for number in 0..<count {
+            let packet = try OutgoingPacket(.request, id: Int32(size), conversation: UInt32(number), [], [])
+            while true {
+                guard case .full = send(packet) else { break }
+                usleep(1000)
+            }
+        }
+    }
+
+    /// The sizes of the replies that are there.
+    fileprivate func take() -> [Int] {
+        var sizes: [Int] = []
+        while case .packet(let packet) = receive() { sizes.append(packet.data.count) }
+        return sizes
+    }
+}
+
+@Suite("Message ports: limits and shortages") struct MessagePortLimitTests {
+    // MARK: Replies that nobody takes
+
+    @Test("a process that takes no reply gets 16 MiB of memory, however many connections it has; the others wait")
+    func untaken() async throws {
+        let replier = try Replier()
+        let sockets = try (0..<3).map { _ in try replier.connect() }
+        for socket in sockets { try socket.ask(mebibyte, 8) }
+        #expect(await eventually { replier.results.value.count == 24 })
+        #expect(replier.results.value.allSatisfy { $0 })
+        #expect(replier.port.untakenBytes == 24 * mebibyte)
+        // Nobody sends any more.
+        replier.thread.finish()
+        #expect(sockets.flatMap { $0.take() }.count == 16)
+        replier.port.invalidate()
+        #expect(replier.port.untakenBytes == 0)
+    }
+
+    @Test("replies that wait for memory to be taken come as it is taken, on each connection in their order")
+    func takenLate() async throws {
+        let replier = try Replier()
+        let sockets = try (0..<3).map { _ in try replier.connect() }
+        for socket in sockets { for size in 0..<10 { try socket.ask(mebibyte + size) } }
+        #expect(await eventually { replier.results.value.count == 30 })
+        var sizes: [[Int]] = [[], [], []]
+        #expect(
+            await eventually {
+                for (index, socket) in sockets.enumerated() { sizes[index] += socket.take() }
+                return sizes.joined().count == 30
+            })
+        for sizes in sizes { #expect(sizes == (0..<10).map { mebibyte + $0 }) }
+        // What was taken is noticed by the next reply that needs to know, and here by the end.
+        replier.finish()
+        #expect(replier.port.untakenBytes == 0)
+    }
+
+    @Test("one reply of more than 16 MiB is sent where nothing else is under way, and the next one after it")
+    func larger() async throws {
+        let replier = try Replier()
+        let socket = try replier.connect()
+        try socket.ask(20 * mebibyte, 2)
+        try socket.ask(10)
+        #expect(await eventually { replier.results.value == [true, true, true] })
+        var sizes: [Int] = []
+        #expect(
+            await eventually {
+                sizes += socket.take()
+                return sizes.count == 3
+            })
+        #expect(sizes == [20 * mebibyte, 20 * mebibyte, 10])
+        replier.finish()
+    }
+
+    @Test("one whose replies wait without end is ended when 64 MiB wait for its process, and nobody else is")
+    func waiting() async throws {
+        let replier = try Replier()
+        let (deaf, quiet) = (try replier.connect(), try replier.connect())
+        try deaf.ask(4 * mebibyte, 21)
+        // 4 were sent, and 16 wait.
+        #expect(await eventually { replier.results.value.count == 21 })
+        #expect(replier.results.value == Array(repeating: true, count: 20) + [false])
+        try quiet.ask(1000)
+        var sizes: [Int] = []
+        #expect(
+            await eventually {
+                sizes += quiet.take()
+                return sizes == [1000]
+            })
+        replier.finish()
+    }
+
+    @Test("memory counts until it is taken, though its connection has ended: so does the connection's descriptor")
+    func lingers() async throws {
+        let replier = try Replier()
+        do {
+            let socket = try replier.connect()
+            try socket.ask(mebibyte)
+            #expect(await eventually { replier.results.value == [true] })
+            // No port takes this.
+            _ = socket.send(try OutgoingPacket(.reply, id: 1, conversation: 1, [], []))
+            #expect(await eventually { !socket.isConnected })
+            try await Task.sleep(for: .milliseconds(20))
+            #expect(replier.port.connectionCount == 1 && replier.port.untakenBytes == mebibyte)
+        }
+        #expect(await eventually { replier.port.connectionCount == 0 })
+        #expect(replier.port.untakenBytes == 0)
+        replier.finish()
+    }
+
+    @Test("what processes may leave: 16 MiB each, 256 MiB in all, and beyond that one reply each")
+    func processes() {
+        let untaken = UntakenReplies()
+        for process in 1...17 as ClosedRange<pid_t> { untaken.count(1, of: process) }
+        for process in 1...15 as ClosedRange<pid_t> {
+            for _ in 0..<4 { #expect(untaken.admit(4 * mebibyte, to: process) == .admitted) }
+            #expect(untaken.admit(1, to: process) == .refused)
+        }
+        #expect(untaken.admit(12 * mebibyte, to: 16) == .admitted)
+        #expect(untaken.admit(4 * mebibyte, to: 17) == .admitted)
+        #expect(untaken.total == 256 * mebibyte)
+        #expect(untaken.admit(1, to: 16) == .refusedByAll && untaken.admit(1, to: 17) == .refusedByAll)
+        untaken.count(1, of: 18)
+        #expect(untaken.admit(UntakenReplies.cost(.max), to: 18) == .admitted)
+        let reply = UntakenReplies.Waiting(cost: 1, descriptors: 0)
+        #expect(untaken.admit(reply, for: 18) && !untaken.admit(reply, for: 18))
+        untaken.remove(4 * mebibyte, of: 1)
+        untaken.remove(16 * mebibyte, of: 18)
+        #expect(untaken.admit(reply, for: 18) && untaken.admit(1, to: 17) == .admitted)
+    }
+
+    @Test("for a process 1,024 replies, 64 MiB or 64 descriptors wait, over all its connections")
+    func waitingOfAProcess() {
+        let untaken = UntakenReplies()
+        func count(_ reply: UntakenReplies.Waiting) -> Int {
+            untaken.count(1, of: 1)
+            defer { untaken.count(-1, of: 1) }
+            var count = 0
+            while count < 2000, untaken.admit(reply, for: 1) { count += 1 }
+            for _ in 0..<count { untaken.remove(reply, for: 1) }
+            return count
+        }
+        #expect(count(.init(cost: 1, descriptors: 0)) == 1024)
+        #expect(count(.init(cost: mebibyte, descriptors: 0)) == 64)
+        #expect(count(.init(cost: 1, descriptors: 16)) == 4)
+        #expect(untaken.total == 0)
+    }
+
+    // MARK: Descriptors
+
+    @Test("300 visits whose replies are kept are served with 100 descriptors, and no descriptor is left")
+    func visits() {
+        #expect(runChild("ports-visits").output == ["300 visits", "none is left"])
+    }
+
+    // MARK: Shortages
+
+    @Test("a message whose descriptors are too many on their way waits, without spinning, until others are taken")
+    func inFlight() {
+        #expect(
+            runChild("ports-in-flight").output == [
+                "tried once: ETOOMANYREFS", "for 20 ms: ETOOMANYREFS, waited", "for 30 s: sent, few passes",
+                "received: all, with 16 descriptors each",
+            ])
+    }
+
+    @Test("a large message for whose memory there is no descriptor waits for one")
+    func memoryLater() {
+        #expect(
+            runChild("ports-memory-later").output == ["tried once: EMFILE", "for 30 s: sent", "received: [1]"])
+    }
+
+    @Test("replies without a descriptor for their memory wait, hold none, and come; one that cannot is told of")
+    func repliesLater() {
+        #expect(
+            runChild("ports-replies-later").output == [
+                "50 are on their way, with 0 descriptors", "50 came", "a file that is too large: unanswered",
+                "the one behind it came",
+            ])
+    }
+}
