@@ -361,18 +361,26 @@ const void *cgrun_memory_map(int memory, uint64_t size)
     struct stat status;
     struct statfs system;
     int seals = fcntl(memory, F_GET_SEALS);
-    // Else the sender could take pages away while they are read, which is a SIGBUS, or change them. A page that was
-    // never written would be made at the first look, by us; one of huge pages may not be there at all. How much of the
-    // file is there does not say so: it may be behind its end.
+    // Else the sender could take pages away while they are read, which is a SIGBUS, or change them. One of huge pages
+    // may have no page for its bytes, which is a SIGBUS, too.
     if (seals < 0 || (seals & SEALED) != SEALED || fstat(memory, &status) != 0 || fstatfs(memory, &system) != 0 ||
-        system.f_type != TMPFS_MAGIC || (uint64_t)status.st_size != size ||
-        lseek(memory, 0, SEEK_HOLE) != status.st_size) {
+        system.f_type != TMPFS_MAGIC || (uint64_t)status.st_size != size) {
         errno = EBADMSG;
         return NULL;
     }
-    // Private: shared ones of sealed memory are refused before Linux 6.7, also for reading.
-    void *bytes = mmap(NULL, size, PROT_READ, MAP_PRIVATE | MAP_POPULATE, memory, 0);
+    // Private: shared ones of sealed memory are refused before Linux 6.7, also for reading. No page is mapped here:
+    // nobody may ever read this.
+    void *bytes = mmap(NULL, size, PROT_READ, MAP_PRIVATE, memory, 0);
     return bytes == MAP_FAILED ? NULL : bytes;
+}
+
+void cgrun_memory_clear_if_sparse(int memory, const void *bytes, uint64_t size)
+{
+    // The number of blocks does not tell: they may be behind the end of the file.
+    if (lseek(memory, 0, SEEK_HOLE) == (off_t)size)
+        return;
+    // To read these zeros makes no page. If the process cannot have another mapping the holes stay, and cost it pages.
+    mmap((void *)bytes, size, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 }
 
 void cgrun_memory_unmap(const void *bytes, uint64_t size) { munmap((void *)bytes, size); }

@@ -4,6 +4,7 @@
 
 public import CGRun
 import GRunLoop
+import Synchronization
 
 private let isPort: StaticString = "port != NULL"
 private let isMessage: StaticString = "message != NULL"
@@ -74,19 +75,32 @@ private final class CMessage {
     }
 
     let id: Int32
-    let bytes: OpaquePointer?
     private let content: Content
+    private let madeBytes = Atomic<OpaquePointer?>(nil)
 
-    init(_ message: GRunLoop.MessagePort.Message) {
-        (id, bytes, content) = (message.id, message.data.makeBytes(), .message(message))
+    init(_ message: GRunLoop.MessagePort.Message) { (id, content) = (message.id, .message(message)) }
+
+    init(_ reply: GRunLoop.RemoteMessagePort.Reply, to id: Int32) { (self.id, content) = (id, .reply(reply)) }
+
+    deinit { g_bytes_unref(madeBytes.load(ordering: .acquiring)) }
+
+    var data: GRunLoop.MessageData {
+        switch content {
+        case .message(let message): message.data
+        case .reply(let reply): reply.data
+        }
     }
 
-    init(_ reply: GRunLoop.RemoteMessagePort.Reply, to id: Int32) {
-        self.id = id
-        (bytes, content) = (reply.data.makeBytes(), .reply(reply))
+    /// Made when they are first asked for: whoever has them may read them, and that costs what the sender likes.
+    var bytes: OpaquePointer? {
+        if let bytes = madeBytes.load(ordering: .acquiring) { return bytes }
+        let new = data.makeBytes()
+        let (isFirst, former) = madeBytes.compareExchange(
+            expected: nil, desired: new, ordering: .acquiringAndReleasing)
+        if isFirst { return new }
+        g_bytes_unref(new)
+        return former
     }
-
-    deinit { g_bytes_unref(bytes) }
 
     var reply: GRunLoop.MessagePort.Reply? {
         if case .message(let message) = content { message.reply } else { nil }
@@ -219,6 +233,11 @@ public func grun_message_get_id(_ message: OpaquePointer?) -> gint32 { Call.of {
 @c @implementation
 public func grun_message_get_data(_ message: OpaquePointer?) -> OpaquePointer? {
     Call.of { $0.message(message)?.bytes }
+}
+
+@c @implementation
+public func grun_message_get_size(_ message: OpaquePointer?) -> gsize {
+    Call.of { gsize($0.message(message)?.data.count ?? 0) }
 }
 
 @c @implementation

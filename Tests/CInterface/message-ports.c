@@ -105,10 +105,12 @@ static void check_asking(void)
     g_autoptr(GBytes) expected = bytes_of("ping");
     g_assert_true(g_bytes_equal(grun_message_get_data(reply), expected));
     g_assert_true(grun_message_get_data(reply) == grun_message_get_data(reply));
+    g_assert_cmpuint(grun_message_get_size(reply), ==, g_bytes_get_size(expected));
     // No data, and NULL for a reply.
     g_autoptr(GRunMessage) empty = ask(remote, 0, NULL, &error);
     g_assert_no_error(error);
     g_assert_cmpuint(g_bytes_get_size(grun_message_get_data(empty)), ==, 0);
+    g_assert_cmpuint(grun_message_get_size(empty), ==, 0);
     guint count = 9;
     g_assert_null(grun_message_take_fds(empty, &count));
     g_assert_cmpuint(count, ==, 0);

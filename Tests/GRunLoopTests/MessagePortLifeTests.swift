@@ -53,29 +53,6 @@ private func failure(of body: () async throws(Failure) -> Void) async -> Failure
     } catch { return error }
 }
 
-/// Memory that can be sealed, by what Glibc's module map does not show to Swift.
-private enum Memory {
-    /// Against shrinking, growing and writing.
-    static let needed: Int32 = 14
-
-    static func make() -> Int32 {
-        typealias Make = @convention(c) (UnsafePointer<CChar>, UInt32) -> Int32
-        let (closeOnExec, allowSealing): (UInt32, UInt32) = (1, 2)
-        return unsafeBitCast(dlsym(nil, "memfd_create"), to: Make.self)("test", closeOnExec | allowSealing)
-    }
-
-    static func seal(_ memory: Int32, _ seals: Int32) -> Bool {
-        let addSeals: Int32 = 1033
-        return fcntl(memory, addSeals, seals) == 0
-    }
-
-    static func allocateBehind(_ memory: Int32, _ size: Int) -> Bool {
-        typealias Allocate = @convention(c) (Int32, Int32, Int, Int) -> Int32
-        let keepSize: Int32 = 1
-        return unsafeBitCast(dlsym(nil, "fallocate"), to: Allocate.self)(memory, keepSize, size, size) == 0
-    }
-}
-
 @Suite("Message ports: replies, tasks, descriptors") struct MessagePortLifeTests {
     // MARK: Replies
 
@@ -426,31 +403,6 @@ private enum Memory {
             }
         }
         return bytes
-    }
-
-    @Test("memory is mapped only if it is there in full: what is behind its end does not count")
-    func holes() {
-        let size = 1 << 20
-        for isWritten in [true, false] {
-            let memory = Memory.make()
-            defer { close(memory) }
-            #expect(ftruncate(memory, size) == 0)
-            if isWritten { #expect(write(memory, [UInt8](repeating: 1, count: size), size) == size) }
-            #expect(Memory.allocateBehind(memory, size))
-            #expect(Memory.seal(memory, Memory.needed))
-            #expect((MappedMemory(memory, size) != nil) == isWritten)
-        }
-    }
-
-    @Test("memory is mapped only if nobody can shrink it, make it longer or write to it")
-    func seals() {
-        for seals: Int32 in 0..<16 {
-            let memory = Memory.make()
-            defer { close(memory) }
-            #expect(write(memory, [1, 2, 3], 3) == 3 && Memory.seal(memory, seals))
-            #expect((MappedMemory(memory, 3) != nil) == (seals & Memory.needed == Memory.needed))
-            #expect(MappedMemory(memory, 2) == nil && MappedMemory(memory, 4) == nil)
-        }
     }
 
     @Test("what waits to be sent has descriptors of its own: the caller may close its copies")

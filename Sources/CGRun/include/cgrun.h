@@ -346,8 +346,12 @@ void cgrun_packet_wait(int socket, int event, int64_t nanoseconds);
 
 /// Memory with these bytes, which nobody can change any more. -1 and errno on failure.
 int cgrun_memory_new(const void *bytes, size_t size);
-/// The bytes of memory that somebody has sent. NULL and errno: EBADMSG if it could change under us.
+/// Maps memory that somebody has sent, without a look at its pages: it costs the same whatever the size. NULL and
+/// errno: EBADMSG if the memory could change under us.
 const void *cgrun_memory_map(int memory, uint64_t size);
+/// Before the first read of mapped memory: if a page was never written, the mapping becomes zeros. Otherwise the first
+/// reader would make that page, at the expense of this process. It takes longer for larger memory.
+void cgrun_memory_clear_if_sparse(int memory, const void *bytes, uint64_t size);
 void cgrun_memory_unmap(const void *bytes, uint64_t size);
 
 // MARK: Small things

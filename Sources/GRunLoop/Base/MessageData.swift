@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bytes of a message between processes.
 
-import CGRun
-
 extension GRunLoop {
     /// Bytes that are sent to a ``MessagePort``, or that came from one.
     ///
     /// More than 65,536 of them come as memory of the sender's that nobody can change any more, and are not copied:
-    /// the data keeps that memory.
+    /// the data keeps that memory. Its size is known without a look at it. The first access to the bytes looks whether
+    /// all of the memory is there, which takes some 40 ms for 1 GiB. Memory with pages that were never written, which
+    /// no sender of this library makes, reads as zeros.
     ///
     /// Threads: any. The corresponding Core Foundation type is `CFData`, GLib's is `GBytes`.
     public struct MessageData: Sendable, RandomAccessCollection, ExpressibleByArrayLiteral {
@@ -15,6 +15,7 @@ extension GRunLoop {
             case array([UInt8])
             /// Memory that an object keeps.
             case kept(any AnyObject & Sendable, Memory)
+            case received(MappedMemory)
         }
 
         /// Read only, and as long as its keeper lives.
@@ -38,7 +39,7 @@ extension GRunLoop {
             storage = .kept(keeper, Memory(bytes: bytes))
         }
 
-        init(_ mapping: MappedMemory) { self.init(mapping.bytes, keptBy: mapping) }
+        init(_ memory: MappedMemory) { storage = .received(memory) }
 
         /// Calls a closure with the bytes, which may be read during the call.
         ///
@@ -51,6 +52,9 @@ extension GRunLoop {
             case .kept(let keeper, let memory):
                 defer { withExtendedLifetime(keeper) {} }
                 return try body(memory.bytes)
+            case .received(let memory):
+                defer { withExtendedLifetime(memory) {} }
+                return try body(memory.bytes)
             }
         }
 
@@ -62,6 +66,7 @@ extension GRunLoop {
             switch storage {
             case .array(let bytes): bytes.count
             case .kept(_, let memory): memory.bytes.count
+            case .received(let memory): memory.count
             }
         }
 
@@ -72,6 +77,7 @@ extension GRunLoop {
             return switch storage {
             case .array(let bytes): bytes[position]
             case .kept(_, let memory): memory.bytes[position]
+            case .received(let memory): memory.bytes[position]
             }
         }
 
@@ -90,17 +96,4 @@ extension GRunLoop {
             try withUnsafeBytes { try $0.withMemoryRebound(to: UInt8.self, body) }
         }
     }
-}
-
-/// Memory of another process's that it cannot change. Unmapped with the object.
-final class MappedMemory: @unchecked Sendable {
-    let bytes: UnsafeRawBufferPointer
-
-    /// Nil and errno: see cgrun_memory_map().
-    init?(_ memory: Int32, _ size: Int) {
-        guard let first = cgrun_memory_map(memory, UInt64(size)) else { return nil }
-        bytes = UnsafeRawBufferPointer(start: first, count: size)
-    }
-
-    deinit { cgrun_memory_unmap(bytes.baseAddress, UInt64(bytes.count)) }
 }

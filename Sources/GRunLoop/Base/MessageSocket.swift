@@ -63,7 +63,8 @@ final class MessageSocket: Sendable {
         case lost(errno: Int32)
     }
 
-    func receive() -> Received {
+    /// What the packet holds is counted by the allowance, if there is one.
+    func receive(countedBy allowance: MessageAllowance? = nil) -> Received {
         withUnsafeTemporaryAllocation(
             byteCount: MemoryLayout<cgrun_packet>.size + Int(CGRUN_PACKET_INLINE), alignment: 1
         ) { buffer in
@@ -79,15 +80,17 @@ final class MessageSocket: Sendable {
                     }
                 }
                 return parse(
-                    UnsafeRawBufferPointer(rebasing: buffer[..<size]), count > 0 ? Array(numbers[..<Int(count)]) : [])
+                    UnsafeRawBufferPointer(rebasing: buffer[..<size]), count > 0 ? Array(numbers[..<Int(count)]) : [],
+                    allowance)
             }
         }
     }
 
     /// What is wrong in any bit is not of ours.
-    private func parse(_ bytes: UnsafeRawBufferPointer, _ numbers: [Int32]) -> Received {
+    private func parse(
+        _ bytes: UnsafeRawBufferPointer, _ numbers: [Int32], _ allowance: MessageAllowance?
+    ) -> Received {
         var numbers = numbers[...]
-        var body: ReceivedDescriptors?
         guard bytes.count >= MemoryLayout<cgrun_packet>.size else { return refuse(numbers) }
         let header = bytes.loadUnaligned(as: cgrun_packet.self)
         let isInMemory = header.flags == CGRUN_PACKET_IN_MEMORY
@@ -95,36 +98,28 @@ final class MessageSocket: Sendable {
             let kind = PacketKind(rawValue: header.kind), header.flags == 0 || isInMemory
         else { return refuse(numbers) }
         let inline = UnsafeRawBufferPointer(rebasing: bytes[MemoryLayout<cgrun_packet>.size...])
-        let data: GRunLoop.MessageData
+        let body: IncomingPacket.Body
         if isInMemory {
             guard inline.isEmpty, header.length > 0, header.length <= Self.longest, let memory = numbers.popFirst()
             else { return refuse(numbers) }
-            body = ReceivedDescriptors([memory])
-            guard let mapping = MappedMemory(memory, Int(header.length)) else {
-                return errno == EBADMSG ? refuse(numbers) : lose(numbers, errno)
-            }
-            data = GRunLoop.MessageData(mapping)
+            body = .memory(ReceivedDescriptors([memory], countedBy: allowance), size: Int(header.length))
         } else {
             guard header.length == inline.count, numbers.count < CGRUN_PACKET_DESCRIPTORS else {
                 return refuse(numbers)
             }
-            data = GRunLoop.MessageData([UInt8](inline))
+            body = .bytes([UInt8](inline))
         }
-        withExtendedLifetime(body) {}
         return .packet(
             IncomingPacket(
-                kind: kind, id: header.id, conversation: header.conversation, data: data,
-                descriptors: numbers.isEmpty ? nil : ReceivedDescriptors(Array(numbers))))
+                kind: kind, id: header.id, conversation: header.conversation, body: body,
+                descriptors: numbers.isEmpty
+                    ? nil : ReceivedDescriptors(Array(numbers), countedBy: allowance),
+                allowance: allowance))
     }
 
     private func refuse(_ numbers: ArraySlice<Int32>) -> Received {
         for number in numbers { cgrun_close(number) }
         return .end
-    }
-
-    private func lose(_ numbers: ArraySlice<Int32>, _ error: Int32) -> Received {
-        for number in numbers { cgrun_close(number) }
-        return .lost(errno: error)
     }
 
     /// Whether the other end is there, or something that it has sent.

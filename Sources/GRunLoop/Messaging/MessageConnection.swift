@@ -9,6 +9,8 @@ import Glibc
 final class MessageConnection: @unchecked Sendable {
     /// By which the port's watch tells of it.
     let number: UInt64
+    /// What the peer's messages hold of this process.
+    let allowance: MessageAllowance
     private let process: pid_t
     private let watch: MessageWatch
     private let untaken: UntakenReplies
@@ -24,12 +26,18 @@ final class MessageConnection: @unchecked Sendable {
         /// Memory that was sent, and of which it is not known that it was taken.
         var sent = 0
         var isRoomWatched = false
+        /// The peer is not read: see ``pauseIfUsedUp()``.
+        var isPaused = false
         var isEnded = false
         var isDropped = false
     }
 
-    init(_ number: UInt64, _ socket: MessageSocket, _ watch: MessageWatch, _ untaken: UntakenReplies) {
+    init(
+        _ number: UInt64, _ socket: MessageSocket, _ watch: MessageWatch, _ untaken: UntakenReplies,
+        _ holdings: MessageHoldings
+    ) {
         self.number = number
+        allowance = MessageAllowance(of: holdings)
         self.watch = watch
         self.untaken = untaken
         process = socket.peer
@@ -39,8 +47,30 @@ final class MessageConnection: @unchecked Sendable {
 
     deinit { Lock.giveBack(lock) }
 
-    /// Nil if the connection is closed.
-    var socket: MessageSocket? { lock.withLock { state.socket } }
+    // MARK: Messages
+
+    /// Nil if the connection is closed, or not read for now.
+    var socketToRead: MessageSocket? { lock.withLock { state.isPaused ? nil : state.socket } }
+
+    /// Stops reading from a peer whose messages hold too much of this process, until some are released. Returns
+    /// whether they do.
+    func pauseIfUsedUp() -> Bool {
+        lock.withLock {
+            guard let socket = state.socket, allowance.isUsedUp(goOn: { [weak self] in self?.goOn() }) else {
+                return false
+            }
+            state.isPaused = true
+            watch.hold(socket.descriptor, number)
+            return true
+        }
+    }
+
+    private func goOn() {
+        lock.withLock {
+            state.isPaused = false
+            if let socket = state.socket, !state.isDropped { watch.goOn(socket.descriptor, number) }
+        }
+    }
 
     // MARK: Replies
 

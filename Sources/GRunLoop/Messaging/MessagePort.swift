@@ -26,10 +26,14 @@ extension GRunLoop {
     /// A port is in one loop at a time, and in any number of its modes. It is served by up to 4,096 senders at a time;
     /// more are turned away.
     ///
+    /// A handler may keep messages. When those of one sender hold 1,024 pieces of memory (data of more than 65,536
+    /// bytes), 4 GiB of memory or 64 descriptors, the port does not read from that sender until some are released.
+    ///
     /// Threads: any. The corresponding Core Foundation type is a local `CFMessagePort`.
     public final class MessagePort: DescriptorSource, @unchecked Sendable {
         private let watch: MessageWatch
         private let untaken = UntakenReplies()
+        private let holdings = MessageHoldings()
         private let lock: Lock
         @exclusivity(unchecked) private var state = State()
 
@@ -42,6 +46,8 @@ extension GRunLoop {
             var lastNumber = MessagePort.listening
             var handler: (@Sendable (Message) -> Void)?
             var invalidationHandlers: [@Sendable () -> Void] = []
+            /// Whether it is logged that a sender is not read.
+            var isPauseLogged = false
         }
 
         private static let listening: UInt64 = 0
@@ -248,21 +254,42 @@ extension GRunLoop {
 
         /// Returns whether a message was handled.
         private func receive(by connection: MessageConnection, _ handler: (Message) -> Void) -> Bool {
-            guard let socket = connection.socket else { return false }
-            switch socket.receive() {
+            guard let socket = connection.socketToRead else { return false }
+            switch socket.receive(countedBy: connection.allowance) {
             case .nothing: return false
             case .packet(let packet) where packet.kind == .request || packet.kind == .oneWay:
-                let reply = packet.kind == .request ? Reply(to: packet, by: connection) : nil
-                handler(Message(packet, reply))
-                return true
+                switch packet.open() {
+                case .data(let data):
+                    let reply = packet.kind == .request ? Reply(to: packet, by: connection) : nil
+                    if packet.isCounted, connection.pauseIfUsedUp() { logPause() }
+                    handler(Message(packet, data, reply))
+                    return true
+                case .unsound: break
+                case .lost(let errno): logLoss(errno)
+                }
             case .packet, .end: break
-            case .lost(let errno):
-                Log.warning(
-                    "a message to a message port was lost, and its sender is told, since no descriptor or memory is "
-                        + "left (\(errorMessage(errno))); close some or raise the limit")
+            case .lost(let errno): logLoss(errno)
             }
             drop(connection)
             return false
+        }
+
+        private func logLoss(_ errno: Int32) {
+            Log.warning(
+                "a message to a message port was lost, and its sender is told, since no descriptor or memory is "
+                    + "left (\(errorMessage(errno))); close some or raise the limit")
+        }
+
+        /// Once for each port: a sender that gets the program to keep messages must not fill the log as well.
+        private func logPause() {
+            let isFirst = lock.withLock {
+                defer { state.isPauseLogged = true }
+                return !state.isPauseLogged
+            }
+            guard isFirst else { return }
+            Log.warning(
+                "message port \((name ?? "").debugDescription) does not read from a sender whose messages hold too "
+                    + "much memory or too many descriptors; release the messages, or take their descriptors")
         }
 
         private func drop(_ connection: MessageConnection) {
@@ -295,7 +322,7 @@ extension GRunLoop {
                 let number = state.lastNumber + 1
                 guard watch.add(socket.descriptor, number) == 0 else { return false }
                 state.lastNumber = number
-                state.connections[number] = MessageConnection(number, socket, watch, untaken)
+                state.connections[number] = MessageConnection(number, socket, watch, untaken, holdings)
                 return state.connections.count == Self.mostConnections
             }
             guard isLast else { return }

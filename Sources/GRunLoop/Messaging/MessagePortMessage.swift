@@ -16,9 +16,9 @@ extension GRunLoop.MessagePort {
         public let reply: Reply?
         private let descriptors: ReceivedDescriptors?
 
-        init(_ packet: IncomingPacket, _ reply: Reply?) {
+        init(_ packet: IncomingPacket, _ data: GRunLoop.MessageData, _ reply: Reply?) {
             id = packet.id
-            data = packet.data
+            self.data = data
             descriptors = packet.descriptors
             self.reply = reply
         }

@@ -68,6 +68,11 @@ final class MessageWatch: @unchecked Sendable {
         retry(number)
     }
 
+    /// Nothing is read from it until it goes on. The kernel reports its end all the same: once, and not in every pass.
+    func hold(_ descriptor: Int32, _ number: UInt64) {
+        _ = control(epoll, EPOLL_CTL_MOD, descriptor, EPOLLONESHOT.rawValue, number)
+    }
+
     func goOn(_ descriptor: Int32, _ number: UInt64) {
         _ = control(epoll, EPOLL_CTL_MOD, descriptor, EPOLLIN.rawValue, number)
     }

@@ -48,6 +48,8 @@ extension GRunLoop {
         /// For tests.
         var socket: MessageSocket? { lock.withLock { state.socket } }
         private let lock: Lock
+        /// Held while a packet is received and matched. Whatever else needs the port takes the other lock only.
+        let receiveLock: Lock
         @exclusivity(unchecked) private var state = State()
 
         /// Guarded by the lock.
@@ -102,6 +104,7 @@ extension GRunLoop {
             guard let socket = MessageSocket() else { throw .limitReached(errno: errno) }
             // Once it can be given back: deinit is not called of what throws before all is there.
             lock = Lock.take()
+            receiveLock = Lock.take()
             self.name = name.text
             portName = name
             state.isConnected = try name.connect(socket)
@@ -115,6 +118,7 @@ extension GRunLoop {
                 for handler in state.invalidationHandlers { handler() }
             }
             Lock.giveBack(lock)
+            Lock.giveBack(receiveLock)
         }
 
         private static func forget(_ name: PortName) {
@@ -307,52 +311,70 @@ extension GRunLoop {
             }
         }
 
-        /// As many that are too late are one call of the loop's: the others come in the next pass, and a limit holds.
-        private static let mostLate = 64
+        /// What became of a packet.
+        private enum Match {
+            case exchange(MessageExchange)
+            /// Nobody waits for it.
+            case late
+            /// No port sends such a packet to one who asks.
+            case unsound
+            case lost(errno: Int32)
+        }
 
-        /// Receives one reply, and those before it that are too late. Returns whether there was one.
+        /// Receives one packet, also if it is too late: so many of them take their turns with the loop's other items.
+        /// Returns whether there was one after which others can come.
         @discardableResult func receive() -> Bool {
-            for _ in 0..<Self.mostLate {
-                // In one step: else another thread that finds the end of the connection would give up what was taken.
-                let (received, exchange) = lock.withLock { () -> (MessageSocket.Received, MessageExchange?) in
-                    guard let socket = state.socket else { return (.nothing, nil) }
-                    let received = socket.receive()
-                    guard case .packet(let packet) = received, let outcome = outcome(of: packet) else {
-                        return (received, nil)
-                    }
-                    return (received, state.exchanges.reply(packet.conversation, outcome))
-                }
-                if let exchange {
-                    exchange.progress()
-                    return true
-                }
-                switch received {
-                case .nothing: return false
-                // It is late.
-                case .packet(let packet) where outcome(of: packet) != nil: continue
-                case .lost(let errno):
-                    Log.warning(
-                        "a reply of message port \(name.debugDescription) was lost, since no descriptor or memory is "
-                            + "left (\(errorMessage(errno))); close some or raise the limit")
-                    invalidate()
-                case .packet, .end: invalidate()
-                }
-                return false
+            // A thread that finds the end of the connection cancels every exchange, so no other thread may have a
+            // packet that it did not match yet. The packet is released after the lock.
+            let (received, match) = receiveLock.withLock { () -> (MessageSocket.Received, Match?) in
+                guard let socket = lock.withLock({ state.socket }) else { return (.nothing, nil) }
+                let received = socket.receive()
+                guard case .packet(let packet) = received else { return (received, nil) }
+                return (received, self.match(packet))
             }
+            switch (received, match) {
+            case (.nothing, _): return false
+            case (_, .late): return true
+            case (_, .exchange(let exchange)):
+                exchange.progress()
+                return true
+            case (.lost(let errno), _), (_, .lost(let errno)):
+                Log.warning(
+                    "a reply of message port \(name.debugDescription) was lost, since no descriptor or memory is "
+                        + "left (\(errorMessage(errno))); close some or raise the limit")
+            case (.packet, _), (.end, _): break
+            }
+            invalidate()
             return false
         }
 
-        /// Nil if no port sends such a packet to one who asks.
-        private func outcome(of packet: IncomingPacket) -> MessageExchange.Outcome? {
+        /// Finds the exchange that a packet belongs to.
+        private func match(_ packet: IncomingPacket) -> Match {
+            let outcome: MessageExchange.Outcome
             switch packet.kind {
-            case .reply: .success(Reply(packet.data, packet.descriptors))
-            case .unanswered: .failure(.unanswered)
-            case .oneWay, .request: nil
+            case .oneWay, .request: return .unsound
+            case .unanswered: outcome = .failure(.unanswered)
+            case .reply:
+                // Memory that nobody waits for is not mapped.
+                if packet.isInMemory, !isUnderWay(packet.conversation) { return .late }
+                switch packet.open() {
+                case .data(let data): outcome = .success(Reply(data, packet.descriptors))
+                case .unsound: return .unsound
+                case .lost(let errno): return .lost(errno: errno)
+                }
             }
+            let exchange = lock.withLock { state.exchanges.reply(packet.conversation, outcome) }
+            return exchange.map { .exchange($0) } ?? .late
+        }
+
+        private func isUnderWay(_ conversation: UInt32) -> Bool {
+            lock.withLock { state.exchanges.underWay(conversation) } != nil
         }
 
         /// The other side has gone. What it has replied to before is received.
         private func noteGone() {
+            // If the other side is still there, it cannot send more while this receives.
+            lock.withLock { state.socket }?.end()
             while receive() {}
             invalidate()
         }

@@ -33,9 +33,11 @@ struct ReplyAttack {
         /// What whoever asks must be told.
         var outcome: Outcome {
             for (packet, isAnswer) in packets {
-                guard packet.is_sound else { return .error(.becameInvalid) }
+                // The memory of others is not looked at.
+                let isRead = isAnswer && Int(packet.header.kind) == WIRE_REPLY
+                guard isRead ? packet.is_sound : packet.is_sound_unread else { return .error(.becameInvalid) }
                 guard isAnswer else { continue }
-                if Int(packet.header.kind) == WIRE_UNANSWERED { return .error(.unanswered) }
+                if !isRead { return .error(.unanswered) }
                 return .reply(length: packet.header.length, hash: packet.hash, descriptors: packet.with)
             }
             return .error(closes ? .becameInvalid : .receiveTimeout)

@@ -52,8 +52,9 @@ static int must(int result, const char *what)
 enum { NEEDED = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE, EVERY = NEEDED | F_SEAL_SEAL | 0x10 };
 typedef enum { WRITTEN, SPARSE, BESIDE, HUGE } filling;
 
-// As long as the packet's bytes, with them in it; or not. Tells whether it is what may be sent.
-static int make_memory(uint64_t *random, bool is_broken, const unsigned char *bytes, size_t size, bool *is_sound)
+// As long as the packet's bytes, with them in it; or not. Tells whether it is what may be sent. If it has a hole, the
+// receiver reads zeros, and the packet's bytes become zeros, too.
+static int make_memory(uint64_t *random, bool is_broken, unsigned char *bytes, size_t size, bool *is_sound)
 {
     int seals = NEEDED | (one_in(random, 2) ? F_SEAL_SEAL : 0);
     filling filling = WRITTEN;
@@ -83,7 +84,9 @@ static int make_memory(uint64_t *random, bool is_broken, const unsigned char *by
             must(fallocate(memory, FALLOC_FL_KEEP_SIZE, (length + 4095) & ~4095ul, length + 4096), "fallocate");
     }
     must(fcntl(memory, F_ADD_SEALS, seals), "F_ADD_SEALS");
-    *is_sound = (seals & NEEDED) == NEEDED && filling == WRITTEN && length == size;
+    if (filling != WRITTEN)
+        memset(bytes, 0, size);
+    *is_sound = (seals & NEEDED) == NEEDED && filling != HUGE && length == size;
     return memory;
 }
 
@@ -171,7 +174,6 @@ void wire_make(uint64_t *random, bool for_port, wire_packet *packet)
         .header = {
             .magic = 0x4E555247, .version = 1, .kind = (for_port ? WIRE_ONE_WAY : WIRE_REPLY) + wire_below(random, 2),
             .flags = in_memory, .id = extreme(random), .conversation = extreme(random), .length = size},
-        .hash = wire_hash(data, size),
         .shrinks = -1,
     };
     int breaks = is_broken ? wire_below(random, 4) : -1;
@@ -184,6 +186,7 @@ void wire_make(uint64_t *random, bool for_port, wire_packet *packet)
     unsigned count = wire_below(random, most + 1);
     while (packet->count < count)
         packet->descriptors[packet->count++] = any_descriptor(random);
+    packet->hash = wire_hash(data, size);
     if (in_memory) {
         free(data);
         packet->bytes = malloc(1);
@@ -201,13 +204,16 @@ void wire_make(uint64_t *random, bool for_port, wire_packet *packet)
     const wire_header *header = &packet->header;
     unsigned taken = header->flags == 1;
     packet->with = packet->count - taken;
-    packet->is_sound =
+    bool has_right_header =
         packet->sent == sizeof *header + packet->size && header->magic == whole.magic && header->version == 1 &&
         (for_port ? header->kind <= WIRE_REQUEST : header->kind == WIRE_REPLY || header->kind == WIRE_UNANSWERED) &&
-        (header->flags == 0 ? header->length == packet->size && packet->size <= WIRE_INLINE
-                            : header->flags == 1 && in_memory && memory_is_sound && packet->size == 0 &&
-                                  header->length == size) &&
         packet->count <= WIRE_DESCRIPTORS + taken;
+    bool has_right_bytes = header->flags == 0 && header->length == packet->size && packet->size <= WIRE_INLINE;
+    packet->is_sound = has_right_header && (has_right_bytes || (header->flags == 1 && in_memory && memory_is_sound &&
+                                                                packet->size == 0 && header->length == size));
+    packet->is_sound_unread =
+        has_right_header && (has_right_bytes || (header->flags == 1 && packet->size == 0 && packet->count > 0 &&
+                                                 header->length > 0 && header->length <= 0x60000000));
     if (header->flags == 0)
         packet->hash = wire_hash(packet->bytes, packet->size);
 }

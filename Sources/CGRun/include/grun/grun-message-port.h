@@ -275,7 +275,10 @@ gint32 grun_message_get_id (GRunMessage *message);
  * grun_message_get_data:
  * @message: a message
  *
- * More than 65,536 bytes are memory of the sender's that nobody can change any more, and are not copied.
+ * More than 65,536 bytes are memory of the sender's that nobody can change any more, and are not copied. The first call
+ * looks whether all of that memory is there, which takes some 40 ms for 1 GiB. To refuse large data for less, ask
+ * grun_message_get_size() before. Memory with pages that were never written, which no sender of this library makes,
+ * reads as zeros.
  *
  * Threads: any. In Core Foundation it is an argument of the `CFMessagePortCallBack`.
  *
@@ -283,6 +286,18 @@ gint32 grun_message_get_id (GRunMessage *message);
  */
 GRUN_AVAILABLE_IN_1_0
 GBytes *grun_message_get_data (GRunMessage *message);
+
+/**
+ * grun_message_get_size:
+ * @message: a message
+ *
+ * It costs the same whatever the size. Threads: any. The corresponding Core Foundation function is `CFDataGetLength`,
+ * GLib's is g_bytes_get_size().
+ *
+ * Returns: how many bytes grun_message_get_data() has
+ */
+GRUN_AVAILABLE_IN_1_0
+gsize grun_message_get_size (GRunMessage *message);
 
 /**
  * grun_message_take_fds:

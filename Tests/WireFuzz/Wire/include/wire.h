@@ -30,6 +30,8 @@ typedef struct {
     /// Made shorter once it is sent; -1 if none is.
     int shrinks;
     bool is_sound;
+    /// Whether a receiver that does not look at the memory goes on.
+    bool is_sound_unread;
     /// What a receiver finds: the hash of the data, and how many descriptors go along.
     uint64_t hash;
     unsigned with;

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// How much of a process the messages of one peer may hold, and those of all peers of a port.
+
+/// What messages hold of the process that has received them, until they are released.
+struct MessageHolding: Equatable {
+    /// Memory of senders that is mapped: how many mappings, and how many bytes of addresses.
+    var memories = 0
+    var bytes = 0
+    var descriptors = 0
+
+    static func += (sum: inout Self, other: Self) {
+        sum.memories += other.memories
+        sum.bytes += other.bytes
+        sum.descriptors += other.descriptors
+    }
+
+    static func -= (sum: inout Self, other: Self) {
+        sum.memories -= other.memories
+        sum.bytes -= other.bytes
+        sum.descriptors -= other.descriptors
+    }
+
+    /// Whether any part of it is as large as that of the limit.
+    func reaches(_ limit: Self) -> Bool {
+        memories >= limit.memories || bytes >= limit.bytes || descriptors >= limit.descriptors
+    }
+}
+
+/// What the messages of all peers of a port hold. Threads: any.
+final class MessageHoldings: @unchecked Sendable {
+    /// A process has 65,530 mappings and addresses of 128 TiB, if nobody has changed that, and often 1,024 descriptors.
+    fileprivate static let most = MessageHolding(memories: 8192, bytes: 64 << 30, descriptors: 512)
+
+    fileprivate let lock = Lock.take()
+    @exclusivity(unchecked) fileprivate var state = State()
+
+    /// Guarded by the lock.
+    fileprivate struct State {
+        var held = MessageHolding()
+        /// The peers that are not read, and what makes them go on.
+        var paused: [ObjectIdentifier: (allowance: MessageAllowance, goOn: @Sendable () -> Void)] = [:]
+
+        /// Takes out those that may go on.
+        mutating func takeResumed() -> [(allowance: MessageAllowance, goOn: @Sendable () -> Void)] {
+            let resumed = paused.filter { !$0.value.allowance.isUsedUpLocked(held) }
+            for key in resumed.keys { paused[key] = nil }
+            return Array(resumed.values)
+        }
+    }
+
+    deinit { Lock.giveBack(lock) }
+}
+
+/// What the messages of one peer hold. A peer whose messages hold nothing may always send one more, of any size.
+/// Threads: any.
+final class MessageAllowance: @unchecked Sendable {
+    fileprivate static let most = MessageHolding(memories: 1024, bytes: 4 << 30, descriptors: 64)
+
+    private let holdings: MessageHoldings
+    /// Guarded by the lock of the holdings.
+    @exclusivity(unchecked) private var held = MessageHolding()
+
+    init(of holdings: MessageHoldings) { self.holdings = holdings }
+
+    func add(_ holding: MessageHolding) {
+        guard !Fork.isChild else { return }
+        holdings.lock.withLock {
+            held += holding
+            holdings.state.held += holding
+        }
+    }
+
+    /// Without a lock of a connection: it makes connections go on.
+    func remove(_ holding: MessageHolding) {
+        guard !Fork.isChild else { return }
+        let resumed = holdings.lock.withLock {
+            held -= holding
+            holdings.state.held -= holding
+            return holdings.state.paused.isEmpty ? [] : holdings.state.takeResumed()
+        }
+        for peer in resumed { peer.goOn() }
+    }
+
+    /// Whether the peer must wait until messages are released. If so, `goOn` is called then, once, on the thread that
+    /// releases them.
+    func isUsedUp(goOn: @escaping @Sendable () -> Void) -> Bool {
+        holdings.lock.withLock {
+            guard isUsedUpLocked(holdings.state.held) else { return false }
+            holdings.state.paused[ObjectIdentifier(self)] = (self, goOn)
+            return true
+        }
+    }
+
+    fileprivate func isUsedUpLocked(_ all: MessageHolding) -> Bool {
+        held.reaches(Self.most) || held != MessageHolding() && all.reaches(MessageHoldings.most)
+    }
+}

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+// Message ports: the memory of messages, and how much of a process a sender's messages may hold.
+
+import Glibc
+import TestSupport
+import Testing
+
+@testable import GRunLoop
+
+private typealias Port = GRunLoop.MessagePort
+private typealias Remote = GRunLoop.RemoteMessagePort
+
+/// The page faults of this thread.
+private func faultCount() -> Int {
+    var usage = rusage()
+    // RUSAGE_THREAD
+    getrusage(.init(1), &usage)
+    return usage.ru_minflt
+}
+
+private func blockCount(_ file: Int32) -> Int {
+    var status = stat()
+    fstat(file, &status)
+    return status.st_blocks
+}
+
+private func map(_ memory: Int32, _ size: Int) -> MappedMemory? {
+    MappedMemory(ReceivedDescriptors([dup(memory)], countedBy: nil), size)
+}
+
+@Suite("Message ports: memory") struct MessagePortMemoryTests {
+    @Test("memory is mapped only if nobody can shrink it, make it longer or write to it")
+    func seals() {
+        for seals: Int32 in 0..<16 {
+            let memory = SealableMemory.make([1, 2, 3], size: 3, seals: seals)
+            defer { close(memory) }
+            let isSound = seals & SealableMemory.needed == SealableMemory.needed
+            #expect((map(memory, 3) != nil) == isSound)
+            #expect(map(memory, 2) == nil && map(memory, 4) == nil)
+        }
+    }
+
+    @Test("memory with a hole reads as zeros, and no page is made for its reader")
+    func holes() throws {
+        for size in [1 << 18, 4 << 20] {
+            for isWhole in [true, false] {
+                let memory = SealableMemory.make()
+                defer { close(memory) }
+                let ones = [UInt8](repeating: 1, count: isWhole ? size : 4096)
+                #expect(ftruncate(memory, size) == 0 && write(memory, ones, ones.count) == ones.count)
+                // The file has as many blocks as it is long, or more.
+                #expect(SealableMemory.allocateBehind(memory, size))
+                #expect(SealableMemory.seal(memory, SealableMemory.needed))
+                let blocks = blockCount(memory)
+                let data = GRunLoop.MessageData(try #require(map(memory, size)))
+                #expect(data[0] == (isWhole ? 1 : 0) && data[size - 1] == (isWhole ? 1 : 0))
+                let expected = [UInt8](repeating: isWhole ? 1 : 0, count: size)
+                #expect(data.withUnsafeBytes { $0.baseAddress.map { memcmp($0, expected, size) } } == 0)
+                #expect(blockCount(memory) == blocks)
+            }
+        }
+    }
+
+    @Test("to receive 64 MiB and to release them maps no page; the descriptor is closed by the first read")
+    func mapsWhatIsRead() throws {
+        let size = 64 << 20
+        let memory = SealableMemory.make()
+        defer { close(memory) }
+        let piece = [UInt8](repeating: 7, count: 1 << 20)
+        for _ in 0..<64 { #expect(write(memory, piece, piece.count) == piece.count) }
+        #expect(SealableMemory.seal(memory, SealableMemory.needed))
+        let before = faultCount()
+        for _ in 0..<100 { #expect(map(memory, size)?.count == size) }
+        // As many as there are for the objects: a page in 64 KiB would be 100,000.
+        #expect(faultCount() - before < 1000)
+        var descriptor: ReceivedDescriptors? = ReceivedDescriptors([dup(memory)], countedBy: nil)
+        weak let held = descriptor
+        let data = try GRunLoop.MessageData(#require(descriptor.flatMap { MappedMemory($0, size) }))
+        descriptor = nil
+        #expect(data.count == size && held != nil)
+        #expect(data[size - 1] == 7 && held == nil)
+    }
+
+    @Test("the memory of a reply that nobody waits for is not looked at, and the connection goes on")
+    func lateMemory() async throws {
+        let name = RuntimeDirectory.newName("late")
+        let (claim, isOver) = (try PortClaim(PortName(name)), Flag())
+        let server = startThread {
+            guard let peer = try? BarePeer(of: claim), let first = try? peer.receive(), let second = try? peer.receive()
+            else {
+                Issue.record("no request came")
+                return
+            }
+            // Who looked at this would end the connection: it is not sealed.
+            let memory = SealableMemory.make([1], size: 1 << 20, seals: 0)
+            defer { close(memory) }
+            peer.send(.reply, conversation: first.conversation, memory: memory, size: 1 << 20)
+            peer.send(.reply, conversation: second.conversation, [2])
+            _ = isOver.wait()
+        }
+        try await onFreshThread { _ in
+            defer { isOver.set() }
+            let remote = try Remote.lookUp(name)
+            let limit = Duration.seconds(30)
+            #expect(throws: GRunLoop.MessageRequestError.receiveTimeout) {
+                try remote.request(1, sendTimeout: limit, receiveTimeout: .milliseconds(5))
+            }
+            let reply = try remote.request(2, sendTimeout: limit, receiveTimeout: limit)
+            #expect(Array(reply.data) == [2] && remote.isValid)
+        }
+        join(server)
+    }
+
+    // MARK: What messages may hold
+
+    /// A port on a fresh thread's loop that keeps the messages with the number 1, and a peer that sends them.
+    private func withHog(
+        _ packet: OutgoingPacket, _ body: @escaping @Sendable (Hog) throws -> Void
+    ) async throws {
+        try await onFreshThread { loop in
+            let hog = try Hog(loop, packet)
+            let messages = try capturingLog { try body(hog) }
+            #expect(messages.messages.count == 1)
+            #expect(messages.messages.first?.contains("does not read from a sender") == true)
+            hog.port.invalidate()
+        }
+    }
+
+    @Test("a sender whose messages hold 1,024 pieces of memory waits until they are released, and others do not")
+    func memories() async throws {
+        let data = GRunLoop.MessageData([UInt8](repeating: 1, count: 70_000))
+        try await withHog(OutgoingPacket(.oneWay, id: 1, conversation: 1, data, [])) { hog in
+            try hog.fill(1024)
+            hog.expectSleep(with: 1024)
+            try hog.expectOthers()
+            hog.release()
+            hog.receive(hog.sent)
+        }
+    }
+
+    @Test("a sender whose messages hold 64 descriptors waits until some are taken")
+    func descriptors() async throws {
+        let pipe = Pipe()
+        let packet = try OutgoingPacket(
+            .oneWay, id: 1, conversation: 1, [], Array(repeating: pipe.readEnd, count: 16))
+        try await withHog(packet) { hog in
+            withExtendedLifetime(pipe) {}
+            try hog.fill(4)
+            hog.expectSleep(with: 4)
+            try hog.expectOthers()
+            for descriptor in hog.kept.value[0].takeDescriptors() { close(descriptor) }
+            hog.receive(5)
+            hog.expectSleep(with: 5)
+            hog.release()
+        }
+    }
+
+    @Test("a sender that goes while it waits does not keep the loop awake, and what it has sent is handled")
+    func leavesWhilePaused() async throws {
+        let data = GRunLoop.MessageData([UInt8](repeating: 1, count: 70_000))
+        try await withHog(OutgoingPacket(.oneWay, id: 1, conversation: 1, data, [])) { hog in
+            try hog.fill(1024)
+            hog.expectSleep(with: 1024)
+            hog.peer = nil
+            hog.expectSleep(with: 1024)
+            hog.release()
+            hog.receive(hog.sent)
+            while hog.port.connectionCount > 0 { hog.loop.run(for: .seconds(30), returningAfterSourceHandled: true) }
+        }
+    }
+}
+
+/// Sends what a port keeps.
+private final class Hog {
+    let loop: GRunLoop
+    let port: Port
+    let kept = Shared<[Port.Message]>([])
+    var peer: BarePeer?
+    /// How many were sent, and how many of them were handled and released.
+    private(set) var sent = 0
+    private let handled = Counter()
+    private let others = Counter()
+    private let passes = Counter()
+    private let packet: OutgoingPacket
+
+    init(_ loop: GRunLoop, _ packet: OutgoingPacket) throws {
+        self.loop = loop
+        self.packet = packet
+        let name = RuntimeDirectory.newName("hog")
+        port = try Port(name) { [kept, handled, others] message in
+            if message.id == 1 {
+                kept.update { $0.append(message) }
+                handled.increment()
+            } else {
+                others.increment()
+            }
+        }
+        try loop.add(port, forMode: .default)
+        loop.on(.beforeTimers) { [passes] _ in passes.increment() }
+        peer = try BarePeer(to: name)
+    }
+
+    /// The port keeps that many, and others wait to be received.
+    func fill(_ count: Int) throws {
+        while handled.value < count {
+            sent += peer?.fill(with: packet) ?? 0
+            loop.run(for: .seconds(30), returningAfterSourceHandled: true)
+        }
+        sent += peer?.fill(with: packet) ?? 0
+        #expect(sent > count)
+    }
+
+    func receive(_ count: Int) {
+        while handled.value < count { loop.run(for: .seconds(30), returningAfterSourceHandled: true) }
+    }
+
+    func release() { kept.value = [] }
+
+    func expectSleep(with count: Int) {
+        let before = passes.value
+        loop.run(for: .milliseconds(50))
+        #expect(handled.value == count && passes.value - before < 8)
+    }
+
+    func expectOthers() throws {
+        let remote = try Remote.lookUp(port.name ?? "")
+        for _ in 0..<3 { try remote.send(2) }
+        while others.value < 3 { loop.run(for: .seconds(30), returningAfterSourceHandled: true) }
+    }
+}
