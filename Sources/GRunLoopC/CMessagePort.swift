@@ -200,6 +200,16 @@ public func grun_message_port_is_valid(_ port: OpaquePointer?) -> gboolean {
 }
 
 @c @implementation
+public func grun_message_port_get_maximum_handler_depth(_ port: OpaquePointer?) -> guint {
+    Call.of { guint(clamping: $0.messagePort(port)?.maximumHandlerDepth ?? 0) }
+}
+
+@c @implementation
+public func grun_message_port_set_maximum_handler_depth(_ port: OpaquePointer?, _ depth: guint) {
+    Call.of { $0.messagePort(port)?.maximumHandlerDepth = Int(depth) }
+}
+
+@c @implementation
 public func grun_message_port_set_label(_ port: OpaquePointer?, _ label: UnsafePointer<CChar>?) {
     Call.of { call in
         guard let port = call.messagePort(port), let label = call.label(label) else { return }

@@ -135,6 +135,11 @@ static void check_asking(void)
     grun_message_port_on_invalidation(port, count_func, &notices, let_go);
     g_assert_true(grun_message_port_ref(port) == port);
     grun_message_port_unref(port);
+    g_assert_cmpuint(grun_message_port_get_maximum_handler_depth(port), ==, 16);
+    grun_message_port_set_maximum_handler_depth(port, 0);
+    g_assert_cmpuint(grun_message_port_get_maximum_handler_depth(port), ==, 1);
+    grun_message_port_set_maximum_handler_depth(port, G_MAXUINT);
+    g_assert_cmpuint(grun_message_port_get_maximum_handler_depth(port), ==, G_MAXUINT);
     grun_message_port_invalidate(port);
     g_assert_false(grun_message_port_is_valid(port));
     g_assert_cmpuint(notices.calls, ==, 1);

@@ -78,4 +78,90 @@ private typealias Remote = GRunLoop.RemoteMessagePort
         }
         port.invalidate()
     }
+
+    // MARK: Depth
+
+    @Test(
+        "a handler that runs its port's mode is called within itself 16 times, or as often as is set, and sleeps then",
+        arguments: [(nil, 16), (3, 3), (1, 1), (0, 1), (-5, 1), (40, 40)] as [(Int?, Int)])
+    func depth(set: Int?, most: Int) async throws {
+        try await onFreshThread { loop in
+            let (depth, deepest, passes, isLimitSeen) = (Shared(0), Shared(0), Counter(), Flag())
+            let (ids, total) = (Shared<[Int32]>([]), Int32(2 * most + 3))
+            let port = try Port(RuntimeDirectory.newName()) { message in
+                ids.update { $0.append(message.id) }
+                depth.update { $0 += 1 }
+                deepest.update { $0 = max($0, depth.value) }
+                if depth.value == most, !isLimitSeen.isSet {
+                    isLimitSeen.set()
+                    let before = passes.value
+                    loop.run(for: .milliseconds(20))
+                    #expect(passes.value - before < 5)
+                } else if message.id < total - 1, depth.value <= 2 * most {
+                    loop.run(for: isLimitSeen.isSet ? .zero : .seconds(30), returningAfterSourceHandled: true)
+                }
+                depth.update { $0 -= 1 }
+            }
+            if let set { port.maximumHandlerDepth = set }
+            #expect(port.maximumHandlerDepth == most)
+            try loop.add(port, forMode: .default)
+            loop.on(.beforeTimers) { _ in passes.increment() }
+            let remote = try Remote.lookUp(port.name ?? "")
+            for id in 0..<total { try remote.send(id) }
+            while ids.value.count < total { loop.run(for: .seconds(30), returningAfterSourceHandled: true) }
+            #expect(deepest.value == most && ids.value == Array(0..<total))
+            port.invalidate()
+        }
+    }
+
+    @Test("a handler that raises its port's depth is called within itself from then on")
+    func raisedWithin() async throws {
+        try await onFreshThread { loop in
+            let (trace, box) = (Recorder(), Shared<Port?>(nil))
+            let port = try Port(RuntimeDirectory.newName()) { message in
+                trace("begin \(message.id)")
+                if message.id == 1 {
+                    loop.run(for: .zero)
+                    trace("raised")
+                    box.value?.maximumHandlerDepth = 2
+                    loop.run(for: .seconds(30), returningAfterSourceHandled: true)
+                }
+                trace("end \(message.id)")
+            }
+            box.value = port
+            port.maximumHandlerDepth = 1
+            try loop.add(port, forMode: .default)
+            let remote = try Remote.lookUp(port.name ?? "")
+            for id: Int32 in 1...2 { try remote.send(id) }
+            while trace.lines.last != "end 1" { loop.run(for: .seconds(30), returningAfterSourceHandled: true) }
+            #expect(trace.lines == ["begin 1", "raised", "begin 2", "end 2", "end 1"])
+            box.value = nil
+            port.invalidate()
+        }
+    }
+
+    @Test("a handler that ends its thread is forgotten: another loop serves the port")
+    func endsItsThread() async throws {
+        let (worker, handled) = (try GRunLoop.Thread(name: "ends"), Counter())
+        let port = try Port(RuntimeDirectory.newName()) { message in
+            if message.id == 1 { pthread_exit(nil) }
+            handled.increment()
+        }
+        port.maximumHandlerDepth = 1
+        try worker.loop.add(port, forMode: .default)
+        let remote = try Remote.lookUp(port.name ?? "")
+        let send: @Sendable (Int32) throws -> Void = { try remote.send($0) }
+        try send(1)
+        await worker.waitUntilEnded()
+        try await onFreshThread { loop in
+            try loop.add(port, forMode: .default)
+            try send(2)
+            let end = GRunLoop.now + Patience.normal
+            while handled.value == 0, GRunLoop.now < end {
+                loop.run(for: .seconds(1), returningAfterSourceHandled: true)
+            }
+            #expect(handled.value == 1)
+        }
+        port.invalidate()
+    }
 }

@@ -276,6 +276,10 @@ extension ForkScene {
             silent("MessagePort.name") { messagePort.name == nil },
             silent("MessagePort.setName") { refusesForked { try messagePort.setName("a") } },
             silent("MessagePort.isValid") { !messagePort.isValid },
+            said("MessagePortDepth.maximumHandlerDepth") {
+                messagePort.maximumHandlerDepth = 1
+                return messagePort.maximumHandlerDepth == 0
+            },
             said("MessagePort.onInvalidation") { messagePort.onInvalidation {} },
             silent("MessagePort.invalidate") { messagePort.invalidate() },
             said("MessagePortMessage.send") { try reply.value?.send() == false },

@@ -24,13 +24,16 @@ extension GRunLoop {
     /// `SECURITY.md` for who is let in. A forked child has neither the name nor the connections.
     ///
     /// A port is in one loop at a time, and in any number of its modes. It is served by up to 4,096 senders at a time;
-    /// more are turned away.
+    /// more are turned away. A handler that runs the loop in one of these modes is called again in there:
+    /// ``maximumHandlerDepth`` says how often.
     ///
     /// A handler may keep messages. When those of one sender hold 1,024 pieces of memory (data of more than 65,536
     /// bytes), 4 GiB of memory or 64 descriptors, the port does not read from that sender until some are released.
     ///
     /// Threads: any. The corresponding Core Foundation type is a local `CFMessagePort`.
     public final class MessagePort: DescriptorSource, @unchecked Sendable {
+        /// How deep the handler is in itself.
+        let depth = HandlerDepth()
         private let watch: MessageWatch
         private let untaken = UntakenReplies()
         private let holdings = MessageHoldings()
@@ -262,7 +265,7 @@ extension GRunLoop {
                 case .data(let data):
                     let reply = packet.kind == .request ? Reply(to: packet, by: connection) : nil
                     if packet.isCounted, connection.pauseIfUsedUp() { logPause() }
-                    handler(Message(packet, data, reply))
+                    call(handler, Message(packet, data, reply))
                     return true
                 case .unsound: break
                 case .lost(let errno): logLoss(errno)
@@ -339,7 +342,8 @@ extension GRunLoop {
 
         override var subject: (kind: String, number: Int32) { ("message port", descriptor) }
         override var ownsDescriptor: Bool { true }
-        override var canBeAdded: Bool {
+        override func willBeAdded() -> Bool {
+            forgetFormerHandlers()
             guard name == nil, isValid else { return true }
             Log.misuse(
                 "add(DescriptorSource)",

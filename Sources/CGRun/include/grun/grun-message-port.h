@@ -197,6 +197,36 @@ GRUN_AVAILABLE_IN_1_0
 gboolean grun_message_port_is_valid (GRunMessagePort *port);
 
 /**
+ * grun_message_port_get_maximum_handler_depth:
+ * @port: a message port
+ *
+ * Threads: any. There is no corresponding Core Foundation function.
+ *
+ * Returns: how many calls of the port's function may be within each other: 16 unless it was set; 0 in a forked child
+ */
+GRUN_AVAILABLE_IN_1_0
+guint grun_message_port_get_maximum_handler_depth (GRunMessagePort *port);
+
+/**
+ * grun_message_port_set_maximum_handler_depth:
+ * @port: a message port
+ * @depth: how many calls of the port's function may be within each other; 0 counts as 1
+ *
+ * A function that runs the loop in one of the port's modes is called again in there for the next message, and so on.
+ * grun_remote_message_port_request() runs the loop, too. Without a limit, a sender that sends fast could make the
+ * function use up the thread's stack. Within @depth calls the port is not served until one of them returns. Its
+ * messages wait, and the loop sleeps.
+ *
+ * With 1 the function is never called within itself. A function that waits for a message of its own port then waits
+ * until its time is over. A new value holds immediately.
+ *
+ * Threads: any. There is no corresponding Core Foundation function: `CFMessagePort` has no limit.
+ */
+GRUN_AVAILABLE_IN_1_0
+void grun_message_port_set_maximum_handler_depth (GRunMessagePort *port,
+                                                  guint depth);
+
+/**
  * grun_message_port_set_label:
  * @port: a message port
  * @label: (nullable): a text in UTF-8; %NULL takes the label away
@@ -429,6 +459,10 @@ char *grun_remote_message_port_copy_name (GRunRemoteMessagePort *port);
  *
  * Sends a message and waits for the reply. Meanwhile the calling thread's loop is run in the mode: its other items go
  * on, and so does a port of this thread that is in that mode.
+ *
+ * Pass a mode of your own where nothing else is to go on while the thread waits, above all in the function of a port:
+ * in a mode of that port the function is called again in there, for the next message. See
+ * grun_message_port_set_maximum_handler_depth().
  *
  * Threads: any. The corresponding Core Foundation function is `CFMessagePortSendRequest`.
  *

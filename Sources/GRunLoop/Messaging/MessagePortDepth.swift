@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// How deep a message port's handler is called within itself.
+
+/// Counts the calls of a handler that have not returned. Threads: any.
+final class HandlerDepth: @unchecked Sendable {
+    private let lock = Lock.take()
+    @exclusivity(unchecked) private var state = State()
+
+    /// Guarded by the lock.
+    private struct State {
+        var most = 16
+        var count = 0
+        /// Changes when the calls so far do not count any more.
+        var round = 0
+    }
+
+    deinit { Lock.giveBack(lock) }
+
+    var most: Int {
+        get { lock.withLock { state.most } }
+        set { lock.withLock { state.most = max(1, newValue) } }
+    }
+
+    /// Whether the handler must not be called again before a call has returned.
+    var isReached: Bool { lock.withLock { state.count >= state.most } }
+
+    /// A call begins.
+    func enter() -> (round: Int, isLast: Bool) {
+        lock.withLock {
+            state.count += 1
+            return (state.round, state.count >= state.most)
+        }
+    }
+
+    /// A call of that round has returned. Returns whether it was the last one that was allowed.
+    func leave(_ round: Int) -> Bool {
+        lock.withLock {
+            guard round == state.round else { return false }
+            defer { state.count -= 1 }
+            return state.count >= state.most
+        }
+    }
+
+    /// Returns whether calls were forgotten.
+    func forget() -> Bool {
+        lock.withLock {
+            guard state.count > 0 else { return false }
+            state.count = 0
+            state.round += 1
+            return true
+        }
+    }
+}
+
+extension GRunLoop.MessagePort {
+    /// How many calls of the handler may be within each other: 16 unless it is set. Less than 1 counts as 1.
+    ///
+    /// A handler that runs the loop in one of the port's modes is called again in there for the next message, and so
+    /// on. ``GRunLoop/RemoteMessagePort/request(_:_:descriptors:sendTimeout:receiveTimeout:replyMode:)`` runs the loop,
+    /// too. Without a limit, a sender that sends fast could make the handler use up the thread's stack. Within that
+    /// many calls the port is not served until one of them returns. Its messages wait, and the loop sleeps.
+    ///
+    /// With 1 the handler is never called within itself. A handler that waits for a message of its own port then waits
+    /// until its time is over. A new value holds immediately. The calls are counted from 0 again when the port is added
+    /// to a loop while it is in no mode.
+    ///
+    /// Threads: any. There is no corresponding Core Foundation function: `CFMessagePort` has no limit.
+    public var maximumHandlerDepth: Int {
+        get { Fork.isChild ? 0 : depth.most }
+        set {
+            guard !Fork.refuses("MessagePort.maximumHandlerDepth") else { return }
+            depth.most = newValue
+            watchUnlessTooDeep()
+        }
+    }
+
+    /// Calls the handler. While it is as deep in itself as it may be, the port is not ready.
+    func call(_ handler: (Message) -> Void, _ message: Message) {
+        let (round, isLast) = depth.enter()
+        if isLast { watchUnlessTooDeep() }
+        handler(message)
+        if depth.leave(round) { watchUnlessTooDeep() }
+    }
+
+    /// The calls that have not returned are on another loop, or their thread has ended.
+    func forgetFormerHandlers() {
+        if isNowhere, depth.forget() { watchUnlessTooDeep() }
+    }
+
+    private func watchUnlessTooDeep() {
+        // Another thread may change the limit meanwhile, so this repeats until depth and conditions agree.
+        while true {
+            let isReached = depth.isReached
+            change(to: isReached ? [] : .readable)
+            if depth.isReached == isReached { return }
+        }
+    }
+}
