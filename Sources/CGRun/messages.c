@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Message ports: a name in a directory, packets of a socket, and memory that nobody can change any more.
+// Message ports: packets of a socket, and memory that nobody can change any more.
 
 #define _GNU_SOURCE
 
@@ -7,19 +7,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <linux/magic.h>
 #include <linux/sockios.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/un.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -27,192 +22,6 @@
 #ifndef MFD_NOEXEC_SEAL
 #define MFD_NOEXEC_SEAL 8u
 #endif
-
-// MARK: Descriptors that a forked child does not keep
-
-// A bit for each number. Guarded by the mutex, under which such descriptors are made and closed as well: a child is
-// forked before or after that. syscall(), since libc's functions are points at which pthread_cancel() ends a thread.
-static pthread_mutex_t kept_mutex = PTHREAD_MUTEX_INITIALIZER;
-static unsigned long *kept;
-static unsigned kept_words;
-enum { WORD = sizeof(unsigned long) * CHAR_BIT };
-
-static void before_fork(void) { pthread_mutex_lock(&kept_mutex); }
-
-static void after_fork(void) { pthread_mutex_unlock(&kept_mutex); }
-
-static void after_fork_in_child(void)
-{
-    for (unsigned word = 0; word < kept_words; word++)
-        for (; kept[word] != 0; kept[word] &= kept[word] - 1)
-            syscall(SYS_close, word * WORD + __builtin_ctzl(kept[word]));
-    pthread_mutex_unlock(&kept_mutex);
-}
-
-static void watch_fork(void) { pthread_atfork(before_fork, after_fork, after_fork_in_child); }
-
-static void begin_keeping(void)
-{
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, watch_fork);
-    pthread_mutex_lock(&kept_mutex);
-}
-
-// Returns the descriptor, and leaves errno as it is.
-static int end_keeping(int descriptor)
-{
-    if (descriptor >= 0) {
-        unsigned word = descriptor / WORD;
-        if (word >= kept_words) {
-            unsigned words = MAX(word + 1, 2 * kept_words);
-            kept = g_renew(unsigned long, kept, words);
-            memset(kept + kept_words, 0, (words - kept_words) * sizeof *kept);
-            kept_words = words;
-        }
-        kept[word] |= 1ul << descriptor % WORD;
-    }
-    pthread_mutex_unlock(&kept_mutex);
-    return descriptor;
-}
-
-void cgrun_kept_close(int descriptor)
-{
-    pthread_mutex_lock(&kept_mutex);
-    unsigned long bit = 1ul << descriptor % WORD;
-    // Not so in a forked child, where the number may be another file's.
-    if (kept[descriptor / WORD] & bit) {
-        kept[descriptor / WORD] &= ~bit;
-        syscall(SYS_close, descriptor);
-    }
-    pthread_mutex_unlock(&kept_mutex);
-}
-
-static int keep_socket(void)
-{
-    begin_keeping();
-    return end_keeping(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-}
-
-// MARK: Names
-
-void cgrun_port_file(const char *name, char *file)
-{
-    char *hash = g_compute_checksum_for_string(G_CHECKSUM_SHA256, name, -1);
-    g_strlcpy(file, hash, CGRUN_PORT_FILE);
-    g_free(hash);
-}
-
-int cgrun_port_directory(int directory)
-{
-    begin_keeping();
-    return end_keeping(syscall(SYS_fcntl, directory, F_DUPFD_CLOEXEC, 0));
-}
-
-enum { LOCK_FILE = CGRUN_PORT_FILE + 8 };
-
-static void name_lock(char *name, const char *file) { snprintf(name, LOCK_FILE, "%s.lock", file); }
-
-static bool is_same_file(int descriptor, int directory, const char *file)
-{
-    struct stat opened, named;
-    return fstat(descriptor, &opened) == 0 && fstatat(directory, file, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
-           opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
-}
-
-int cgrun_port_lock(int directory, const char *file)
-{
-    char name[LOCK_FILE];
-    name_lock(name, file);
-    // Who tidies up the directory may have removed the file between the two calls: then it locks nothing.
-    for (int tries = 0; tries < 100; tries++) {
-        begin_keeping();
-        // The sticky bit says that it is not to be tidied up.
-        int lock = end_keeping(syscall(
-            SYS_openat, directory, name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, S_ISVTX | 0600));
-        if (lock < 0)
-            return -1;
-        int error = flock(lock, LOCK_EX | LOCK_NB) == 0 ? 0 : errno;
-        if (error == 0 && is_same_file(lock, directory, name))
-            return lock;
-        cgrun_kept_close(lock);
-        if (error != 0) {
-            errno = error;
-            return -1;
-        }
-    }
-    errno = ESTALE;
-    return -1;
-}
-
-// By the directory's descriptor: the path may be longer than an address can be, and may lead elsewhere by now.
-static void address_of(struct sockaddr_un *address, int directory, const char *file)
-{
-    *address = (struct sockaddr_un){.sun_family = AF_UNIX};
-    snprintf(address->sun_path, sizeof address->sun_path, "/proc/self/fd/%d/%s", directory, file);
-}
-
-int cgrun_port_listen(int directory, const char *file)
-{
-    struct sockaddr_un address;
-    address_of(&address, directory, file);
-    int listener = keep_socket();
-    if (listener < 0)
-        return -1;
-    // What a killed owner has left.
-    if (unlinkat(directory, file, 0) != 0 && errno != ENOENT)
-        goto failed;
-    // The file is made with the mode of the socket.
-    if (fchmod(listener, 0600) != 0 || bind(listener, (struct sockaddr *)&address, sizeof address) != 0)
-        goto failed;
-    if (listen(listener, SOMAXCONN) == 0)
-        return listener;
-failed:;
-    int error = errno;
-    cgrun_kept_close(listener);
-    errno = error;
-    return -1;
-}
-
-void cgrun_port_unlink(int directory, const char *file, int lock)
-{
-    char name[LOCK_FILE];
-    name_lock(name, file);
-    // If somebody has removed the lock's file, the name may be another's by now.
-    if (is_same_file(lock, directory, name))
-        unlinkat(directory, file, 0);
-}
-
-static bool is_of_this_user(int socket)
-{
-    struct ucred peer;
-    socklen_t size = sizeof peer;
-    return getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.uid == geteuid();
-}
-
-int cgrun_port_accept(int listener)
-{
-    begin_keeping();
-    int peer = end_keeping(syscall(SYS_accept4, listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK));
-    if (peer < 0 || is_of_this_user(peer))
-        return peer;
-    cgrun_kept_close(peer);
-    errno = EPERM;
-    return -1;
-}
-
-int cgrun_port_socket(void) { return keep_socket(); }
-
-bool cgrun_port_connect(int socket, int directory, const char *file)
-{
-    struct sockaddr_un address;
-    address_of(&address, directory, file);
-    if (syscall(SYS_connect, socket, &address, sizeof address) != 0)
-        return false;
-    if (is_of_this_user(socket))
-        return true;
-    errno = EPERM;
-    return false;
-}
 
 // MARK: Packets
 

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+// Descriptors that a forked child does not keep. Each is made between these two calls, and closed by
+// cgrun_kept_close().
+#ifndef CGRUN_KEPT_H
+#define CGRUN_KEPT_H
+
+void cgrun_begin_keeping(void);
+/// Returns the descriptor, which may be -1, and leaves errno as it is.
+int cgrun_end_keeping(int descriptor);
+
+#endif
