@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -16,17 +17,78 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-void cgrun_port_file(const char *name, char *file)
+// The sticky bit tells systemd-tmpfiles to keep the lock's file.
+enum { DIRECTORY_MODE = 0700, LOCK_MODE = S_ISVTX | 0600, SOCKET_MODE = 0600 };
+
+// A descriptor that was opened by O_PATH has no fchmod().
+static bool set_mode(int descriptor, mode_t mode)
 {
-    char *hash = g_compute_checksum_for_string(G_CHECKSUM_SHA256, name, -1);
-    g_strlcpy(file, hash, CGRUN_PORT_FILE);
-    g_free(hash);
+    char path[sizeof CGRUN_DESCRIPTOR_FILES + 12];
+    snprintf(path, sizeof path, CGRUN_DESCRIPTOR_FILES "/%d", descriptor);
+    return chmod(path, mode) == 0;
+}
+
+// Also a file that this user may not open. A link is not followed.
+static bool set_file_mode(int directory, const char *file, mode_t mode)
+{
+    int found = openat(directory, file, O_PATH | O_CLOEXEC | O_NOFOLLOW);
+    if (found < 0)
+        return false;
+    bool is_set = set_mode(found, mode);
+    int error = errno;
+    cgrun_close(found);
+    errno = error;
+    return is_set;
+}
+
+// MARK: The directory
+
+static bool is_only_for_this_user(const struct stat *status)
+{
+    return status->st_uid == geteuid() && (status->st_mode & 077) == 0;
+}
+
+int cgrun_port_directory_open(int outer, const char *name, bool makes)
+{
+    if (makes && mkdirat(outer, name, DIRECTORY_MODE) != 0 && errno != EEXIST)
+        return -1;
+    // By O_PATH, for which the directory need not be readable.
+    int directory = openat(outer, name, O_PATH | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+    struct stat status;
+    if (directory < 0 || fstat(directory, &status) != 0)
+        return directory;
+    // A umask took bits of the owner from the mode. The process that made the directory has not set the mode yet, or
+    // has ended before. A directory that is open to others stays as it is, because others may have put files into it.
+    if (is_only_for_this_user(&status) && (status.st_mode & DIRECTORY_MODE) != DIRECTORY_MODE &&
+        !set_mode(directory, DIRECTORY_MODE)) {
+        int error = errno;
+        cgrun_close(directory);
+        errno = error;
+        return -1;
+    }
+    return directory;
+}
+
+bool cgrun_port_directory_is_safe(int directory)
+{
+    struct stat status;
+    return fstat(directory, &status) == 0 && is_only_for_this_user(&status) &&
+           (status.st_mode & DIRECTORY_MODE) == DIRECTORY_MODE;
 }
 
 int cgrun_port_directory(int directory)
 {
     cgrun_begin_keeping();
     return cgrun_end_keeping(syscall(SYS_fcntl, directory, F_DUPFD_CLOEXEC, 0));
+}
+
+// MARK: The lock
+
+void cgrun_port_file(const char *name, char *file)
+{
+    char *hash = g_compute_checksum_for_string(G_CHECKSUM_SHA256, name, -1);
+    g_strlcpy(file, hash, CGRUN_PORT_FILE);
+    g_free(hash);
 }
 
 enum { LOCK_FILE = CGRUN_PORT_FILE + 8 };
@@ -40,23 +102,41 @@ static bool is_same_file(int descriptor, int directory, const char *file)
            opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
 }
 
+static int make_or_open_lock(int directory, const char *name)
+{
+    cgrun_begin_keeping();
+    return cgrun_end_keeping(syscall(
+        SYS_openat, directory, name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, LOCK_MODE));
+}
+
+static int open_lock(int directory, const char *name)
+{
+    int lock = make_or_open_lock(directory, name);
+    // A umask took bits of the owner from the mode. The process that made the file has not set the mode yet, or has
+    // ended before.
+    if (lock < 0 && errno == EACCES && set_file_mode(directory, name, LOCK_MODE))
+        lock = make_or_open_lock(directory, name);
+    return lock;
+}
+
 int cgrun_port_lock(int directory, const char *file)
 {
     char name[LOCK_FILE];
     name_lock(name, file);
-    // Who tidies up the directory may have removed the file between the two calls: then it locks nothing.
-    for (int tries = 0; tries < 100; tries++) {
-        cgrun_begin_keeping();
-        // The sticky bit says that it is not to be tidied up.
-        int lock = cgrun_end_keeping(syscall(
-            SYS_openat, directory, name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, S_ISVTX | 0600));
+    for (int tries = 0; tries < 1000; tries++) {
+        int lock = open_lock(directory, name);
         if (lock < 0)
             return -1;
         int error = flock(lock, LOCK_EX | LOCK_NB) == 0 ? 0 : errno;
-        if (error == 0 && is_same_file(lock, directory, name))
+        // The name's last owner, or a program that tidies up, may have removed the file since it was opened. Then the
+        // file's lock says nothing, also if another process holds it.
+        bool is_current = is_same_file(lock, directory, name);
+        if (is_current && error == 0) {
+            fchmod(lock, LOCK_MODE);
             return lock;
+        }
         cgrun_kept_close(lock);
-        if (error != 0) {
+        if (is_current || (error != 0 && error != EWOULDBLOCK)) {
             errno = error;
             return -1;
         }
@@ -65,11 +145,37 @@ int cgrun_port_lock(int directory, const char *file)
     return -1;
 }
 
+void cgrun_port_hide(int directory, const char *file, int lock)
+{
+    char name[LOCK_FILE];
+    name_lock(name, file);
+    // If somebody has removed the lock's file, the name may be another's by now.
+    if (is_same_file(lock, directory, name))
+        unlinkat(directory, file, 0);
+}
+
+void cgrun_port_unlock(int directory, const char *file, int lock)
+{
+    char name[LOCK_FILE];
+    name_lock(name, file);
+    if (is_same_file(lock, directory, name)) {
+        // The socket first: once the file of the lock is gone, both may be another port's.
+        unlinkat(directory, file, 0);
+        unlinkat(directory, name, 0);
+    }
+    // A child that is being spawned may have a copy of the descriptor, and the file may not have been removed. Closing
+    // the descriptor would not free the lock then.
+    flock(lock, LOCK_UN);
+    cgrun_kept_close(lock);
+}
+
+// MARK: The socket
+
 // By the directory's descriptor: the path may be longer than an address can be, and may lead elsewhere by now.
 static void address_of(struct sockaddr_un *address, int directory, const char *file)
 {
     *address = (struct sockaddr_un){.sun_family = AF_UNIX};
-    snprintf(address->sun_path, sizeof address->sun_path, "/proc/self/fd/%d/%s", directory, file);
+    snprintf(address->sun_path, sizeof address->sun_path, CGRUN_DESCRIPTOR_FILES "/%d/%s", directory, file);
 }
 
 int cgrun_port_socket(void)
@@ -88,8 +194,9 @@ int cgrun_port_listen(int directory, const char *file)
     // What a killed owner has left.
     if (unlinkat(directory, file, 0) != 0 && errno != ENOENT)
         goto failed;
-    // The file is made with the mode of the socket.
-    if (fchmod(listener, 0600) != 0 || bind(listener, (struct sockaddr *)&address, sizeof address) != 0)
+    // The file is made with the mode of the socket, less the umask.
+    if (fchmod(listener, SOCKET_MODE) != 0 || bind(listener, (struct sockaddr *)&address, sizeof address) != 0 ||
+        !set_file_mode(directory, file, SOCKET_MODE))
         goto failed;
     if (listen(listener, SOMAXCONN) == 0)
         return listener;
@@ -98,15 +205,6 @@ failed:;
     cgrun_kept_close(listener);
     errno = error;
     return -1;
-}
-
-void cgrun_port_unlink(int directory, const char *file, int lock)
-{
-    char name[LOCK_FILE];
-    name_lock(name, file);
-    // If somebody has removed the lock's file, the name may be another's by now.
-    if (is_same_file(lock, directory, name))
-        unlinkat(directory, file, 0);
 }
 
 static bool is_of_this_user(int socket)

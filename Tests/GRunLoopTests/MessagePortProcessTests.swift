@@ -123,6 +123,29 @@ import Testing
             ])
     }
 
+    @Test("item 248 (our rule): a name is free when its port is invalidated or renamed, though children have copies")
+    func namesAgain() {
+        #expect(lines(of: "ports-names-again") == ["0 refused, many children"])
+    }
+
+    @Test("a name that was given up leaves no file, and no port removes another's")
+    func namesLeft() {
+        #expect(
+            lines(of: "ports-names-left") == ["0 files left", "after a tidier: 2 files, nothing", "0 files left"])
+    }
+
+    @Test("whatever the umask is, what a port makes has its mode, and what was left without it is used")
+    func namesUmask() {
+        let line = "700 600 1600, nothing, taken, nothing"
+        #expect(
+            lines(of: "ports-names-umask") == [line, line, line, line, "left behind: notFound, nothing, 0 files"])
+    }
+
+    @Test("a port is made and found after the main thread has ended")
+    func mainThreadEnded() {
+        #expect(lines(of: "ports-names-main-thread-ended") == ["nothing"])
+    }
+
     @Test("item 248 (our rule): 20 processes want one name, and some are killed that have it: one owner at a time")
     func race() {
         let said = Shared<[String]>([])

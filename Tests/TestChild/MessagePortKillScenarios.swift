@@ -120,7 +120,8 @@ private func check() throws {
 // MARK: Many want one name
 
 /// Takes the name as often as it can, for GRUN_RACE_ROUNDS takes or until it is killed. A file that is locked by nobody
-/// else is the witness: who has the name must get it.
+/// else is the witness: who has the name must get it. And while it has the name, it is found by it: no former owner
+/// has removed its socket.
 private func race() throws {
     let rounds = getenv("GRUN_RACE_ROUNDS").flatMap { Int(String(cString: $0)) } ?? 50
     let path = getenv("XDG_RUNTIME_DIR").map { String(cString: $0) } ?? ""
@@ -150,8 +151,16 @@ private func race() throws {
         guard flock(witness, 6) == 0 else { return say("two owners") }
         _ = write(takes, "x", 1)
         if UInt32.random(in: 0..<50) == 0 { kill(getpid(), SIGKILL) }
+        do throws(GRunLoop.MessagePortError) { _ = try GRunLoop.RemoteMessagePort.lookUp(name) } catch {
+            return say("an owner is not found: \(error)")
+        }
+        // A child has copies of what the port has, until it is past its first moment.
+        let child = UInt32.random(in: 0..<8) == 0 ? fork { 0 } : nil
         sched_yield()
         flock(witness, 8)
+        // The name is given up by a rename as well.
+        if UInt32.random(in: 0..<4) == 0 { try? port.setName("org.example.kill.\(getpid())") }
         port.invalidate()
+        if let child { reap(child) }
     }
 }

@@ -53,7 +53,8 @@ let scenarios: [String: () throws -> Void] = [
 
 let ofOtherFiles = [
     confinedScenarios, endingScenarios, processEndScenarios, signalScenarios, signalRaceScenarios, childScenarios,
-    messagePortScenarios, messagePortLimitScenarios, messagePortKillScenarios, perturbScenarios,
+    messagePortScenarios, messagePortLimitScenarios, messagePortNameScenarios, messagePortKillScenarios,
+    perturbScenarios,
 ]
 
 // Tests that run at the same time leave descriptors here, which would count in a scenario with a lowered limit.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The names of message ports: files in a directory of the user's.
 //
-// A name is owned by whoever holds the lock on its lock file, which is never unlinked. Only that one unlinks and binds
-// the socket beside it. So the name of an owner that was killed can be taken, and that of one that is just starting
-// cannot.
+// A name is owned by the port that holds the lock on its lock file, as long as that file has its name. Only the owner
+// unlinks and binds the socket beside it, and unlinks the lock file when it gives the name up. So the name of an owner
+// that was killed can be taken, and that of one that is just starting cannot.
 
 import CGRun
 import Glibc
@@ -44,7 +44,7 @@ struct PortName: Sendable {
 /// The directory of the names, as it is now.
 private struct PortDirectory: ~Copyable {
     /// By which sockets in it are named: its path may be longer than an address can be.
-    static let way = "/proc/self/fd"
+    static let way = CGRUN_DESCRIPTOR_FILES
     static var isReachable: Bool { access(way, F_OK) == 0 }
 
     let path: String
@@ -59,9 +59,8 @@ private struct PortDirectory: ~Copyable {
         let outer = Glibc.open(runtime, O_DIRECTORY | O_CLOEXEC)
         guard outer >= 0 else { throw .init(errno: errno, path: runtime) }
         defer { close(outer) }
-        guard isPrivate(outer) else { throw .unsafeDirectory(path: runtime) }
-        if makes, mkdirat(outer, "grun-ports", 0o700) != 0, errno != EEXIST { throw .init(errno: errno, path: path) }
-        let descriptor = openat(outer, "grun-ports", O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW)
+        guard cgrun_port_directory_is_safe(outer) else { throw .unsafeDirectory(path: runtime) }
+        let descriptor = cgrun_port_directory_open(outer, "grun-ports", makes)
         guard descriptor >= 0 else {
             switch errno {
             case ENOENT where !makes: throw .notFound(name.text)
@@ -70,16 +69,11 @@ private struct PortDirectory: ~Copyable {
             }
         }
         let directory = PortDirectory(path: path, descriptor: descriptor)
-        guard isPrivate(descriptor) else { throw .unsafeDirectory(path: path) }
+        guard cgrun_port_directory_is_safe(descriptor) else { throw .unsafeDirectory(path: path) }
         return directory
     }
 
     deinit { close(descriptor) }
-
-    private static func isPrivate(_ directory: Int32) -> Bool {
-        var status = stat()
-        return fstat(directory, &status) == 0 && status.st_uid == geteuid() && status.st_mode & 0o777 == 0o700
-    }
 }
 
 /// A name that is ours, and the socket that listens by it, until ``release()`` or until this goes. Threads: any.
@@ -100,16 +94,15 @@ final class PortClaim: @unchecked Sendable {
         listener = cgrun_port_listen(directory.descriptor, name.file)
         guard listener >= 0 else {
             let error = errno
-            cgrun_kept_close(lockFile)
+            cgrun_port_unlock(directory.descriptor, name.file, lockFile)
             let isReachable = error != ENOENT || PortDirectory.isReachable
             throw .init(errno: error, path: isReachable ? directory.path : PortDirectory.way)
         }
         self.directory = cgrun_port_directory(directory.descriptor)
         guard self.directory >= 0 else {
             let error = errno
-            cgrun_port_unlink(directory.descriptor, name.file, lockFile)
+            cgrun_port_unlock(directory.descriptor, name.file, lockFile)
             cgrun_kept_close(listener)
-            cgrun_kept_close(lockFile)
             throw .init(errno: error, path: directory.path)
         }
         self.name = name
@@ -125,14 +118,14 @@ final class PortClaim: @unchecked Sendable {
     func accept() -> MessageSocket? { MessageSocket(cgrun_port_accept(listener)) }
 
     /// Nobody finds it any more. Who has is still to be let in.
-    func hide() { cgrun_port_unlink(directory, name.file, lockFile) }
+    func hide() { cgrun_port_hide(directory, name.file, lockFile) }
 
     /// Gives the name up: it can be taken at once, and who is not let in yet is turned away.
     func release() {
         guard !isReleased.exchange(true, ordering: .relaxed) else { return }
-        hide()
+        // A child that is being spawned may have a copy of the socket, so closing it would not be enough.
         cgrun_packet_shut(listener)
+        cgrun_port_unlock(directory, name.file, lockFile)
         cgrun_kept_close(directory)
-        cgrun_kept_close(lockFile)
     }
 }

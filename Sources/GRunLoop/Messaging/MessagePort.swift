@@ -23,6 +23,9 @@ extension GRunLoop {
     /// holds it any more, and when the process ends, however that happens. The names are in `$XDG_RUNTIME_DIR`: see
     /// `SECURITY.md` for who is let in. A forked child has neither the name nor the connections.
     ///
+    /// A child of `posix_spawn()` or `vfork()` has copies of both until it calls `exec()`. If the process is killed
+    /// meanwhile, the name stays taken until then. ``invalidate()`` frees the name in any case.
+    ///
     /// A port is in one loop at a time, and in any number of its modes. It is served by up to 4,096 senders at a time;
     /// more are turned away. A handler that runs the loop in one of these modes is called again in there:
     /// ``maximumHandlerDepth`` says how often.

@@ -61,6 +61,9 @@ typedef GBytes *(*GRunMessageReplyingFunc) (GRunMessagePort *port,
  * it any more, and when the process ends, however that happens. The names are in `$XDG_RUNTIME_DIR`, which must be
  * this user's and have mode 0700. A forked child has neither the name nor the connections.
  *
+ * A child of posix_spawn() or vfork() has copies of both until it calls exec(). If the process is killed meanwhile, the
+ * name stays taken until then. grun_message_port_invalidate() frees the name in any case.
+ *
  * A port is in one loop at a time, and in any number of its modes. It serves up to 4,096 senders; more are turned away.
  *
  * Threads: any. The corresponding Core Foundation function is `CFMessagePortCreateLocal`, which returns the existing

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+// The names of message ports: what they leave, and what a umask and the end of the main thread do to them.
+
+import GRunLoop
+import Glibc
+import TestSupport
+
+let messagePortNameScenarios: [String: @Sendable () throws -> Void] = [
+    "ports-names-again": namesAgain,
+    "ports-names-left": namesLeft,
+    "ports-names-umask": namesUmask,
+    "ports-names-main-thread-ended": namesMainThreadEnded,
+]
+
+private let overflowUser: uid_t = 65_534
+
+/// How a body fails, in a word.
+private func failure(_ body: () throws -> Void) -> String {
+    do {
+        try body()
+        return "nothing"
+    } catch {
+        switch error as? GRunLoop.MessagePortError {
+        case .notFound: return "notFound"
+        case .unsafeDirectory: return "unsafeDirectory"
+        case .taken: return "taken"
+        default: return "\(error)"
+        }
+    }
+}
+
+private func take(_ name: String) -> String {
+    failure { try GRunLoop.MessagePort(name) { _ in }.invalidate() }
+}
+
+private func lookUp(_ name: String) -> String { failure { _ = try GRunLoop.RemoteMessagePort.lookUp(name) } }
+
+private func files(in directory: String) -> [String] {
+    guard let stream = opendir(directory) else { return ["no directory"] }
+    defer { closedir(stream) }
+    var names: [String] = []
+    while let entry = readdir(stream) {
+        let name = withUnsafeBytes(of: entry.pointee.d_name) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
+        if name != ".", name != ".." { names.append(name) }
+    }
+    return names
+}
+
+// MARK: A name is taken again
+
+/// Children are forked and spawned meanwhile, and have copies of everything for a moment.
+private func namesAgain() throws {
+    _ = RuntimeDirectory.path
+    let (isOver, children) = (Flag(), Counter())
+    let threads = [
+        startThread {
+            while !isOver.isSet {
+                reap(fork { 0 })
+                children.increment()
+            }
+        },
+        startThread {
+            while !isOver.isSet {
+                reap(startShell("exit 0"))
+                children.increment()
+            }
+        },
+    ]
+    var refused = 0
+    for round in 0..<2000 {
+        do throws(GRunLoop.MessagePortError) {
+            let port = try GRunLoop.MessagePort("org.example.again") { _ in }
+            // Names are given up by a rename as well.
+            if round % 2 == 0 { try port.setName("org.example.other") }
+            port.invalidate()
+        } catch { refused += 1 }
+    }
+    isOver.set()
+    for thread in threads { join(thread) }
+    say("\(refused) refused, \(children.value > 10 ? "many" : "few") children")
+}
+
+// MARK: What is left
+
+private func namesLeft() throws {
+    let directory = RuntimeDirectory.path + "/grun-ports"
+    for _ in 0..<200 {
+        let (first, second) = (RuntimeDirectory.newName(), RuntimeDirectory.newName())
+        var port: GRunLoop.MessagePort? = try .init(first) { _ in }
+        // One that is refused leaves the file of the one that has the name.
+        guard take(first) == "taken", take(first) == "taken" else { return say("not taken") }
+        try port?.setName(second)
+        let others = try [first, RuntimeDirectory.newName()].map { try GRunLoop.MessagePort($0) { _ in } }
+        for other in others { other.invalidate() }
+        port = nil
+    }
+    say("\(files(in: directory).count) files left")
+    // One whose lock's file was tidied up leaves what another port has made in its place.
+    let port = try GRunLoop.MessagePort("org.example.tidied") { _ in }
+    for file in files(in: directory) { unlink(directory + "/" + file) }
+    let other = try GRunLoop.MessagePort("org.example.tidied") { _ in }
+    port.invalidate()
+    say("after a tidier: \(files(in: directory).count) files, \(lookUp("org.example.tidied"))")
+    other.invalidate()
+    say("\(files(in: directory).count) files left")
+}
+
+// MARK: Modes
+
+/// Makes the directory, a lock and a socket with each umask, as a user whom modes hold back.
+private func namesUmask() throws {
+    if geteuid() == 0 { guard setgid(overflowUser) == 0, setuid(overflowUser) == 0 else { return say("no user") } }
+    let path = RuntimeDirectory.path
+    for mask: mode_t in [0, 0o177, 0o377, 0o777] {
+        let runtime = path + "/\(String(mask, radix: 8))"
+        mkdir(runtime, 0o700)
+        setenv("XDG_RUNTIME_DIR", runtime, 1)
+        umask(mask)
+        let name = RuntimeDirectory.newName()
+        let port = try GRunLoop.MessagePort(name) { _ in }
+        umask(0o022)
+        let names = runtime + "/grun-ports"
+        let modes = [names] + files(in: names).sorted().map { names + "/" + $0 }
+        let texts = modes.map { path in
+            var status = stat()
+            return lstat(path, &status) == 0 ? String(status.st_mode & 0o7777, radix: 8) : "none"
+        }
+        say("\(texts.joined(separator: " ")), \(lookUp(name)), \(take(name)), \(take(RuntimeDirectory.newName()))")
+        port.invalidate()
+    }
+    // As another process leaves it that ends before it has set the modes.
+    let (runtime, name) = (path + "/left", RuntimeDirectory.newName())
+    mkdir(runtime, 0o700)
+    setenv("XDG_RUNTIME_DIR", runtime, 1)
+    guard take(name) == "nothing" else { return say("not made") }
+    let port = try GRunLoop.MessagePort(name) { _ in }
+    let names = runtime + "/grun-ports"
+    let kept = files(in: names).map { names + "/" + $0 }
+    port.invalidate()
+    for file in kept where file.hasSuffix(".lock") { close(open(file, O_CREAT | O_WRONLY | O_CLOEXEC, 0)) }
+    chmod(names, 0)
+    say("left behind: \(lookUp(name)), \(take(name)), \(files(in: names).count) files")
+}
+
+// MARK: Threads
+
+private func namesMainThreadEnded() {
+    _ = RuntimeDirectory.path
+    let mainThread = threadID
+    pthread_detach(
+        startThread {
+            guard waitUntil({ threadState(mainThread) == "Z" }) else { return say("the main thread is still there") }
+            do {
+                let port = try GRunLoop.MessagePort("org.example.threads") { _ in }
+                say(lookUp("org.example.threads"))
+                port.invalidate()
+            } catch { say("\(error)") }
+            exit(0)
+        })
+    pthread_exit(nil)
+}
