@@ -216,9 +216,13 @@ static bool is_of_this_user(int socket)
 
 int cgrun_port_accept(int listener)
 {
+    // Before the peer is accepted, so that during a shortage the peer waits and is not lost.
+    int are_users_known = cgrun_are_users_known();
+    if (are_users_known < 0)
+        return -1;
     cgrun_begin_keeping();
     int peer = cgrun_end_keeping(syscall(SYS_accept4, listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK));
-    if (peer < 0 || is_of_this_user(peer))
+    if (peer < 0 || (are_users_known && is_of_this_user(peer)))
         return peer;
     cgrun_kept_close(peer);
     errno = EPERM;

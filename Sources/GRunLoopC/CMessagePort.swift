@@ -59,6 +59,7 @@ extension GRunLoop.MessagePortError {
         case .noRuntimeDirectory: GRUN_ERROR_NO_RUNTIME_DIRECTORY
         case .unsafeDirectory: GRUN_ERROR_UNSAFE_DIRECTORY
         case .notPermitted: GRUN_ERROR_NOT_PERMITTED
+        case .unknownUsers: GRUN_ERROR_UNKNOWN_USERS
         case .invalidPort: GRUN_ERROR_INVALID_PORT
         case .limitReached: GRUN_ERROR_LIMIT_REACHED
         case .system: GRUN_ERROR_SYSTEM

@@ -141,6 +141,23 @@ import Testing
             lines(of: "ports-names-umask") == [line, line, line, line, "left behind: notFound, nothing, 0 files"])
     }
 
+    @Test("who has the number of all users without a number can trust nobody, and is told", arguments: [false, true])
+    func unknownUsers(isMapped: Bool) {
+        let output = lines(of: isMapped ? "ports-names-mapped-to-overflow" : "ports-names-unmapped")
+        // Where the system gives nobody a namespace nobody can be in one.
+        guard output != ["no namespace"] else { return }
+        let refused = ["unknownUsers, unknownUsers"]
+        #expect(
+            output == refused + (isMapped ? [] : ["a peer of a port that was there before: let go of"]))
+    }
+
+    @Test("in a user namespace whose user has another number, and as the user of that number elsewhere, ports work")
+    func knownUsers() {
+        let mapped = lines(of: "ports-names-mapped")
+        #expect(mapped == ["nothing, notFound"] || mapped == ["no namespace"])
+        #expect(lines(of: "ports-names-of-overflow") == ["nothing, notFound"])
+    }
+
     @Test("a port is made and found after the main thread has ended")
     func mainThreadEnded() {
         #expect(lines(of: "ports-names-main-thread-ended") == ["nothing"])

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The names of message ports: what they leave, and what a umask and the end of the main thread do to them.
+// The names of message ports: what they leave, and what a umask, a user namespace and the end of the main thread do to
+// them.
 
 import GRunLoop
 import Glibc
@@ -9,6 +10,10 @@ let messagePortNameScenarios: [String: @Sendable () throws -> Void] = [
     "ports-names-again": namesAgain,
     "ports-names-left": namesLeft,
     "ports-names-umask": namesUmask,
+    "ports-names-unmapped": namesUnmapped,
+    "ports-names-mapped": { namesMapped(to: 0) },
+    "ports-names-mapped-to-overflow": { namesMapped(to: overflowUser) },
+    "ports-names-of-overflow": namesOfOverflow,
     "ports-names-main-thread-ended": namesMainThreadEnded,
 ]
 
@@ -21,6 +26,7 @@ private func failure(_ body: () throws -> Void) -> String {
         return "nothing"
     } catch {
         switch error as? GRunLoop.MessagePortError {
+        case .unknownUsers: return "unknownUsers"
         case .notFound: return "notFound"
         case .unsafeDirectory: return "unsafeDirectory"
         case .taken: return "taken"
@@ -140,6 +146,55 @@ private func namesUmask() throws {
     for file in kept where file.hasSuffix(".lock") { close(open(file, O_CREAT | O_WRONLY | O_CLOEXEC, 0)) }
     chmod(names, 0)
     say("left behind: \(lookUp(name)), \(take(name)), \(files(in: names).count) files")
+}
+
+// MARK: User namespaces
+
+private func enterUserNamespace() -> Bool {
+    typealias Unshare = @convention(c) (Int32) -> Int32
+    let newUser: Int32 = 0x1000_0000
+    guard let unshare = dlsym(nil, "unshare") else { return false }
+    return unsafeBitCast(unshare, to: Unshare.self)(newUser) == 0
+}
+
+private func attempt() -> String { "\(take("org.example.namespace")), \(lookUp("org.example.namespace"))" }
+
+/// Also of a port that was made before.
+private func namesUnmapped() throws {
+    let directory = RuntimeDirectory.path + "/grun-ports"
+    let count = Counter()
+    let port = try GRunLoop.MessagePort("org.example.before") { _ in count.increment() }
+    try GRunLoop.current.add(port, forMode: .default)
+    guard let socket = files(in: directory).first(where: { !$0.hasSuffix(".lock") }) else { return say("no socket") }
+    guard enterUserNamespace() else { return say("no namespace") }
+    guard geteuid() == overflowUser else { return say("another overflow number") }
+    say(attempt())
+    let peer = connectBare(directory + "/" + socket)
+    GRunLoop.current.run(for: .milliseconds(50))
+    var byte: UInt8 = 0
+    let isRefused = recv(peer, &byte, 1, Int32(MSG_DONTWAIT)) == 0
+    say("a peer of a port that was there before: \(isRefused ? "let go of" : "let in")")
+    port.invalidate()
+    exit(0)
+}
+
+/// A user that has a number in the namespace, where other users have none.
+private func namesMapped(to user: uid_t) {
+    _ = RuntimeDirectory.path
+    let text = "\(user) \(geteuid()) 1"
+    guard enterUserNamespace() else { return say("no namespace") }
+    let map = open("/proc/self/uid_map", O_WRONLY | O_CLOEXEC)
+    guard write(map, text, text.utf8.count) == text.utf8.count else { return say("no namespace") }
+    close(map)
+    say(geteuid() == user ? attempt() : "user \(geteuid())")
+    exit(0)
+}
+
+/// Where everybody has a number, the overflow number is that of one user.
+private func namesOfOverflow() {
+    guard geteuid() != 0 || (setgid(overflowUser) == 0 && setuid(overflowUser) == 0) else { return say("no user") }
+    _ = RuntimeDirectory.path
+    say(attempt())
 }
 
 // MARK: Threads

@@ -273,8 +273,14 @@ private func withAddress(_ path: String, _ body: (UnsafePointer<sockaddr>, sockl
 }
 
 private func connect(_ path: String) -> Int32? {
+    let connection = connectBare(path)
+    return connection >= 0 ? connection : nil
+}
+
+/// A connection without the library; -1 if there is none.
+func connectBare(_ path: String) -> Int32 {
     let connection = socket(AF_UNIX, Int32(SOCK_SEQPACKET.rawValue), 0)
-    return withAddress(path) { connect(connection, $0, $1) } == 0 ? connection : nil
+    return withAddress(path) { connect(connection, $0, $1) } == 0 ? connection : -1
 }
 
 private func listen(at path: String) -> Bool {

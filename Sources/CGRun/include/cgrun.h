@@ -313,6 +313,8 @@ int cgrun_port_listen(int directory, const char *file);
 void cgrun_port_hide(int directory, const char *file, int lock);
 /// Removes the socket and the lock's file as well, and gives up the lock, which it closes.
 void cgrun_port_unlock(int directory, const char *file, int lock);
+/// Whether the kernel tells users apart for this process: 1 or 0; -1 and errno if a shortage hides it.
+int cgrun_are_users_known(void);
 /// The next peer. EAGAIN: there is none; EPERM: another user's, which was refused.
 int cgrun_port_accept(int listener);
 /// A socket that is not connected.

@@ -21,6 +21,8 @@ extension GRunLoop {
         case unsafeDirectory(path: String)
         /// What has the name is another user's.
         case notPermitted(String)
+        /// The kernel does not tell this process who its peers are: see `SECURITY.md`.
+        case unknownUsers
         /// The port is invalid.
         case invalidPort
         /// The process or the system has no descriptor or memory left (`EMFILE`, `ENFILE`, `ENOMEM`).
@@ -51,6 +53,9 @@ extension GRunLoop {
             case .notPermitted(let name):
                 "what is named \(Self.quoted(name)) is another user's, and message ports are for processes of one "
                     + "user; remove it, or use D-Bus"
+            case .unknownUsers:
+                "this process has the number that its user namespace gives to all users without one, so that nobody "
+                    + "can tell whose a message port is; map its user to another number in /proc/self/uid_map"
             case .invalidPort: "the message port is invalid, and cannot be named any more; make another one"
             case .limitReached(let errno):
                 "no descriptor or memory is left for a message port (\(errorMessage(errno))); close some or raise the "

@@ -56,6 +56,12 @@ private struct PortDirectory: ~Copyable {
             throw .noRuntimeDirectory
         }
         let path = runtime + "/grun-ports"
+        // Otherwise a file or a peer that looks like this user's may be another user's.
+        switch cgrun_are_users_known() {
+        case 1: break
+        case 0: throw .unknownUsers
+        default: throw .limitReached(errno: errno)
+        }
         let outer = Glibc.open(runtime, O_DIRECTORY | O_CLOEXEC)
         guard outer >= 0 else { throw .init(errno: errno, path: runtime) }
         defer { close(outer) }
