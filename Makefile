@@ -185,7 +185,8 @@ test-c: c-deps gtk-deps
 	scripts/test-c
 
 ## Random calls of every function of the C interface for SECONDS, from SEED: ends with 1 on a crash, a deadlock, a
-## message that is not documented. Before it what comes over the wire of message ports, for 10 s of that.
+## message that is not documented. Before it what comes over the wire of message ports, for 10 s of that, and honest
+## clients beside hostile peers: who waits how long, and what the attacked process holds.
 fuzz: c-deps
 	scripts/check-messages
 	scripts/fuzz

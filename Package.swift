@@ -105,6 +105,9 @@ let package = Package(
         .executableTarget(
             name: "grun-wire-fuzz", dependencies: ["CWire", "CGRun", "GRunLoop", "TestSupport"],
             path: "Tests/WireFuzz/Fuzz", swiftSettings: strict),
+        .executableTarget(
+            name: "grun-wire-hostile", dependencies: ["CWire", "CGRun", "GRunLoop", "TestSupport"],
+            path: "Tests/WireFuzz/Hostile", swiftSettings: strict),
         // Random operations on each unsafe container, beside a plain model of it: make models.
         .executableTarget(
             name: "grun-models", dependencies: ["GRunLoop", "CGRun", "CGRunGLib"], path: "Tests/Models",

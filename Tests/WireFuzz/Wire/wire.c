@@ -7,12 +7,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -87,6 +89,19 @@ static int make_memory(uint64_t *random, bool is_broken, unsigned char *bytes, s
     if (filling != WRITTEN)
         memset(bytes, 0, size);
     *is_sound = (seals & NEEDED) == NEEDED && filling != HUGE && length == size;
+    return memory;
+}
+
+int wire_memory(size_t size, size_t written)
+{
+    int memory = must(memfd_create("wire", MFD_CLOEXEC | MFD_ALLOW_SEALING), "memfd_create");
+    must(ftruncate(memory, size), "ftruncate");
+    size_t most = 1 << 20;
+    void *bytes = memset(malloc(most), 0xFF, most);
+    for (size_t offset = 0; offset < written; offset += most)
+        must(pwrite(memory, bytes, written - offset < most ? written - offset : most, offset), "pwrite");
+    free(bytes);
+    must(fcntl(memory, F_ADD_SEALS, NEEDED | F_SEAL_SEAL), "F_ADD_SEALS");
     return memory;
 }
 
@@ -235,30 +250,54 @@ static bool is_ready(int socket, short events, int milliseconds)
     return result > 0;
 }
 
-int wire_send(int socket, const wire_packet *packet)
+static int send_parts(
+    int socket, const void *header, size_t header_size, const void *bytes, size_t size, const int *descriptors,
+    unsigned count)
 {
     union {
         struct cmsghdr header;
-        char space[CMSG_SPACE(sizeof(int) * WIRE_MOST)];
+        // As many as the kernel takes.
+        char space[CMSG_SPACE(sizeof(int) * 253)];
     } control = {0};
-    size_t first = packet->sent < sizeof packet->header ? packet->sent : sizeof packet->header;
-    struct iovec parts[2] = {{(void *)&packet->header, first}, {packet->bytes, packet->sent - first}};
+    struct iovec parts[2] = {{(void *)header, header_size}, {(void *)bytes, size}};
     struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
-    if (packet->count > 0) {
+    if (count > 0) {
         message.msg_control = &control;
-        message.msg_controllen = CMSG_SPACE(sizeof(int) * packet->count);
-        control.header.cmsg_len = CMSG_LEN(sizeof(int) * packet->count);
+        message.msg_controllen = CMSG_SPACE(sizeof(int) * count);
+        control.header.cmsg_len = CMSG_LEN(sizeof(int) * count);
         control.header.cmsg_level = SOL_SOCKET;
         control.header.cmsg_type = SCM_RIGHTS;
-        memcpy(CMSG_DATA(&control.header), packet->descriptors, sizeof(int) * packet->count);
+        memcpy(CMSG_DATA(&control.header), descriptors, sizeof(int) * count);
     }
-    while (sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
-        if (errno != EAGAIN || !is_ready(socket, POLLOUT, 10000))
-            return errno;
+    return sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? errno : 0;
+}
+
+int wire_try_send(
+    int socket, const wire_header *header, const void *bytes, size_t size, const int *descriptors, unsigned count)
+{
+    return send_parts(socket, header, sizeof *header, bytes, size, descriptors, count);
+}
+
+int wire_send_now(int socket, const wire_packet *packet)
+{
+    size_t first = packet->sent < sizeof packet->header ? packet->sent : sizeof packet->header;
+    int error = send_parts(
+        socket, &packet->header, first, packet->bytes, packet->sent - first, packet->descriptors, packet->count);
+    if (error != 0)
+        return error;
     // What is sealed stays as it is.
     bool has_shrunk = packet->shrinks >= 0 && ftruncate(packet->shrinks, 0) == 0;
     (void)has_shrunk;
     return 0;
+}
+
+int wire_send(int socket, const wire_packet *packet)
+{
+    while (true) {
+        int error = wire_send_now(socket, packet);
+        if (error != EAGAIN || !is_ready(socket, POLLOUT, 10000))
+            return error;
+    }
 }
 
 int wire_receive(int socket, wire_header *header, unsigned char *data, int milliseconds)
@@ -327,3 +366,5 @@ int wire_accept(int listener)
 {
     return is_ready(listener, POLLIN, 10000) ? accept4(listener, NULL, NULL, SOCK_CLOEXEC) : -1;
 }
+
+void wire_end_with_parent(void) { prctl(PR_SET_PDEATHSIG, SIGKILL); }

@@ -47,6 +47,13 @@ void wire_make(uint64_t *random, bool for_port, wire_packet *packet);
 void wire_free(wire_packet *packet);
 /// Waits for room, 10 s at most. Returns 0 or errno.
 int wire_send(int socket, const wire_packet *packet);
+/// The same without waiting: EAGAIN if there is no room.
+int wire_send_now(int socket, const wire_packet *packet);
+/// A packet of these parts, without waiting.
+int wire_try_send(
+    int socket, const wire_header *header, const void *bytes, size_t size, const int *descriptors, unsigned count);
+/// Sealed memory, of which so many bytes are written from its start on.
+int wire_memory(size_t size, size_t written);
 /// Waits for a packet for so long, and closes what comes with it. Returns its size; 0 is the end, -1 none in time.
 /// `data` has room for 8 bytes.
 int wire_receive(int socket, wire_header *header, unsigned char *data, int milliseconds);
@@ -56,3 +63,6 @@ int wire_connect(const char *path);
 int wire_listen(const char *path);
 /// Waits 10 s at most.
 int wire_accept(int listener);
+
+/// Has this process killed when the one that has started it ends.
+void wire_end_with_parent(void);

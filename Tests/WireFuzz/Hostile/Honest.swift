@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// An honest client: it asks, waits for the reply, and asks again a little later.
+
+import GRunLoop
+import Glibc
+import TestSupport
+
+/// Long enough to be out of the question.
+let honestLimit = Duration.seconds(1)
+
+extension Duration {
+    var microseconds: Int { Int(components.seconds) * 1_000_000 + Int(components.attoseconds / 1_000_000_000_000) }
+}
+
+/// How long each request took. One without its right reply took as long as can be. It stops at the third of those.
+///
+/// - Parameter late: gets how much longer the loop ran between two requests than it was told to.
+func measure(
+    _ remote: GRunLoop.RemoteMessagePort, for seconds: Double, late: (Duration) -> Void = { _ in }
+) -> [Duration] {
+    let loop = GRunLoop.current
+    let small = GRunLoop.MessageData([UInt8](repeating: 3, count: 100))
+    let large = GRunLoop.MessageData([UInt8](repeating: 7, count: 100_000))
+    var took: [Duration] = []
+    var failures = 0
+    let end = GRunLoop.now + .seconds(seconds)
+    while GRunLoop.now < end, failures < 3 {
+        // The larger one comes and goes as memory.
+        let data = took.count % 4 == 3 ? large : small
+        let start = GRunLoop.now
+        let reply = try? remote.request(
+            Request.echo.rawValue, data, sendTimeout: honestLimit, receiveTimeout: honestLimit)
+        if reply?.data.elementsEqual(data) == true {
+            took.append(GRunLoop.now - start)
+        } else {
+            took.append(max(honestLimit, GRunLoop.now - start))
+            failures += 1
+        }
+        let pause = GRunLoop.now
+        loop.run(for: .milliseconds(2))
+        late(GRunLoop.now - pause - .milliseconds(2))
+    }
+    return took
+}

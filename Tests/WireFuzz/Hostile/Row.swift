@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// What was measured beside one kind of hostile peers, and what SECURITY.md promises of it.
+
+import GRunLoop
+
+/// What is not as it should be.
+struct Finding: Error { let text: String }
+
+struct Row {
+    let kind: String
+    var took: [Duration] = []
+    /// After the peers have gone.
+    var tookAfter: [Duration] = []
+    /// How late the limits of other requests were.
+    var overdue: [Duration] = []
+    /// More than before, at most.
+    var most = Holdings()
+    var deepest = 0
+    /// How the attacked process ended.
+    var end: String?
+
+    private enum Limit {
+        /// What an honest client waits for its reply, and a limit is late.
+        static let time = Duration.milliseconds(100)
+        /// In KiB. A thread of libc's takes 64 MiB of addresses and more.
+        static let resident = 64 << 10
+        static let size = 512 << 10
+        /// 256 MiB of replies, and what is under way.
+        static let shared = 320 << 10
+        /// The connections, and what is under way.
+        static let descriptors = crowd + 128
+        static let mappings = 64
+        static let depth = 16
+    }
+
+    /// What is over its limit, perhaps by what other processes do.
+    var disturbances: [String] {
+        var found: [String] = []
+        let (here, after, late) = (worst(took), worst(tookAfter), worst(overdue))
+        if took.isEmpty { found.append("no request was made") }
+        if here > Limit.time { found.append("an honest client waited \(here.milliseconds) ms") }
+        if after > Limit.time { found.append("an honest client waited \(after.milliseconds) ms after the attack") }
+        if late > Limit.time { found.append("a limit was \(late.milliseconds) ms late") }
+        if most.shared > Limit.shared {
+            found.append("\(most.shared) KiB more are in shared memory, and \(Limit.shared) are promised")
+        }
+        return found
+    }
+
+    /// What is over its limit otherwise.
+    var excess: [String] {
+        var found: [String] = []
+        func check(_ what: String, _ value: Int, _ limit: Int) {
+            if value > limit { found.append("\(value) \(what), and \(limit) are promised") }
+        }
+        check("KiB more are resident", most.resident, Limit.resident)
+        check("KiB more are mapped", most.size, Limit.size)
+        check("descriptors more", most.descriptors, Limit.descriptors)
+        check("mappings more", most.mappings, Limit.mappings)
+        check("calls nested", deepest, Limit.depth)
+        if let end { found.append("the attacked process \(end)") }
+        return found
+    }
+
+    static let header = cells(
+        [
+            "beside 50 of", "requests", "median ms", "worst ms", "after ms", "limit late", "RSS MiB", "size MiB",
+            "Shmem MiB", "descr.", "mappings", "depth",
+        ])
+
+    var line: String {
+        Self.cells([
+            kind, "\(took.count)", median(took).milliseconds, worst(took).milliseconds,
+            tookAfter.isEmpty ? "" : worst(tookAfter).milliseconds, overdue.isEmpty ? "" : worst(overdue).milliseconds,
+            "\(most.resident >> 10)", "\(most.size >> 10)",
+            "\(most.shared >> 10)", "\(most.descriptors)", "\(most.mappings)", deepest == 0 ? "" : "\(deepest)",
+        ])
+    }
+
+    private static func cells(_ texts: [String]) -> String {
+        texts.enumerated().map { index, text in
+            let space = String(repeating: " ", count: max(0, (index == 0 ? 23 : 10) - text.count))
+            return index == 0 ? text + space : space + text
+        }.joined(separator: " ")
+    }
+
+    private func worst(_ times: [Duration]) -> Duration { times.max() ?? .zero }
+    private func median(_ times: [Duration]) -> Duration { times.isEmpty ? .zero : times.sorted()[times.count / 2] }
+}
+
+extension Duration {
+    /// With two digits behind the point.
+    fileprivate var milliseconds: String {
+        let hundredths = microseconds / 10
+        let rest = hundredths % 100
+        return "\(hundredths / 100).\(rest < 10 ? "0" : "")\(rest)"
+    }
+}
