@@ -127,8 +127,7 @@ enum Messages {
     ]
 
     private static let requests = [
-        // 4 N replies must find room: a connection keeps 1,024 that its peer has not read.
-        Kind(name: "request to a message port", count: 200) { trial in
+        Kind(name: "request to a message port", count: 5000, orders: [.reverse, .random]) { trial in
             let replies = Shared<[GRunLoop.MessagePort.Reply]>([])
             let name = RuntimeDirectory.newName("growth")
             let port = try GRunLoop.MessagePort(name) { message in
@@ -139,34 +138,36 @@ enum Messages {
             let requester = LoopThread.running()
             let remote = try GRunLoop.RemoteMessagePort.lookUp(name)
             let loop = requester.loop
-            let tasks = Tasks()
-            try trial.eachAsMade("request") { number in
+            let (tasks, ended) = (Tasks(), Counter())
+            func request(_ number: Int) {
                 tasks.begin { started in
                     started.signal()
                     _ = try? await remote.request(
                         Int32(number), sendTimeout: .seconds(60), receiveTimeout: .seconds(60), on: loop,
                         replyMode: .default)
+                    ended.increment()
                 }
             }
-            guard replies.wait(timeout: .seconds(60), until: { $0.count == trial.count }) else {
-                fatalError("a request did not come")
+            /// The replies of the last requests, by their numbers.
+            func pending() -> [GRunLoop.MessagePort.Reply] {
+                guard replies.wait(timeout: .seconds(60), until: { $0.count == trial.count }) else {
+                    fatalError("a request did not come")
+                }
+                return replies.value
             }
-            let open = replies.value
+            try trial.eachAsMade("request") { request($0) }
+            let open = pending()
             try trial.all("reply") {
-                for place in trial.places { try open[place].send([]) }
+                for (index, place) in trial.places.enumerated() {
+                    try open[place].send([])
+                    // A connection keeps 1,024 that its peer has not read.
+                    if index % 500 == 499, !ended.wait(for: index + 1) { fatalError("a reply did not come") }
+                }
                 tasks.waitForAll()
             }
-            for number in 0..<trial.count {
-                tasks.begin { started in
-                    started.signal()
-                    _ = try? await remote.request(
-                        Int32(number), sendTimeout: .seconds(60), receiveTimeout: .seconds(60), on: loop,
-                        replyMode: .default)
-                }
-            }
-            guard replies.wait(timeout: .seconds(60), until: { $0.count == 2 * trial.count }) else {
-                fatalError("a request did not come")
-            }
+            replies.value = []
+            for number in 0..<trial.count { request(number) }
+            _ = pending()
             trial.all("cancel") {
                 for place in trial.places { tasks.cancel(trial.count + place) }
                 tasks.waitForAll()
