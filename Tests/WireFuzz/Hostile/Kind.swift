@@ -13,7 +13,9 @@ enum Visitor: String, CaseIterable {
     case memory
     /// One sealed file of 1 MiB in each message, which the handler reads.
     case readMemory = "memory that is read"
-    /// The same without its last page.
+    /// One sealed file of 100,000 bytes in each message, which the handler keeps.
+    case keptMemory = "memory that is kept"
+    /// One sealed file of 1 MiB without its last page in each message, which the handler reads.
     case readHole = "hole that is read"
     /// A file of 1 GiB without a page.
     case sparse
@@ -85,6 +87,8 @@ enum Request: Int32 {
     case keep
     /// It makes a request of its own in the port's mode.
     case nest
+    /// It keeps the message for good.
+    case hold
     /// It reads the data and does not reply.
     case read
     /// It replies with how deep its calls were nested.

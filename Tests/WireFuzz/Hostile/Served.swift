@@ -11,6 +11,7 @@ private final class Handler: @unchecked Sendable {
     private let blob = GRunLoop.MessageData([UInt8](repeating: 1, count: Size.mebibyte / 2))
     private let slow: GRunLoop.RemoteMessagePort
     private var kept: [GRunLoop.MessagePort.Reply] = []
+    private var held: [GRunLoop.MessagePort.Message] = []
     private var depth = 0
     private var deepest = 0
     private var sum = 0
@@ -25,6 +26,7 @@ private final class Handler: @unchecked Sendable {
         case .echo: _ = try? message.reply?.send(message.data)
         case .large: _ = try? message.reply?.send(blob)
         case .keep: if let reply = message.reply { kept.append(reply) }
+        case .hold: held.append(message)
         case .nest: _ = try? slow.request(1, sendTimeout: .seconds(1), receiveTimeout: .seconds(1))
         case .depth: _ = try? message.reply?.send(GRunLoop.MessageData(withUnsafeBytes(of: deepest) { Array($0) }))
         case .read, nil: read(message.data)

@@ -101,6 +101,7 @@ extension Visitor {
         case .silent, .chatter, .garbage: Packet(oneWay)
         case .memory: Packet(oneWay).inMemory(Size.gibibyte, written: Size.gibibyte)
         case .readMemory: Packet(oneWay).inMemory(Size.mebibyte, written: Size.mebibyte)
+        case .keptMemory: Packet(oneWay, .hold).inMemory(100_000, written: 100_000)
         case .readHole: Packet(oneWay).inMemory(Size.mebibyte, written: Size.mebibyte - 4096)
         case .sparse: Packet(oneWay).inMemory(Size.gibibyte, written: 0)
         case .hole: Packet(oneWay).inMemory(Size.gibibyte, written: Size.gibibyte - 4096)

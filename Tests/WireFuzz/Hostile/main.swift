@@ -91,6 +91,7 @@ private func more(_ most: Holdings, than before: Holdings, ownMemory: Int) -> Ho
 
 @MainActor private func attack(by visitor: Visitor) throws(Finding) -> Row {
     var row = Row(kind: visitor.rawValue)
+    if visitor == .keptMemory { row.mostMappings += 8192 }
     let server = try Role(["--serve", served])
     let remote = try lookUp(served)
     defer { remote.invalidate() }
