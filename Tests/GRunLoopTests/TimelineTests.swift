@@ -689,6 +689,53 @@ private final class Callee: Forwarder, @unchecked Sendable {
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder).count == 2)
     }
 
+    @Test("a new file is written to by its owner only, whatever the umask; one that is there keeps its mode")
+    func modeOfFile() throws {
+        let folder = NSTemporaryDirectory() + "timeline-\(getpid()).m"
+        mkdir(folder, 0o700)
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        for former in [nil, 0o666, 0o600] as [mode_t?] {
+            if let former { chmod(folder + "/x.html", former) }
+            #expect(runChild("timeline-without-umask", sharing: folder).status == 0)
+            var status = stat()
+            #expect(stat(folder + "/x.html", &status) == 0 && status.st_mode & 0o777 == former ?? 0o644)
+        }
+    }
+
+    @Test(
+        "in a sticky folder a link, a file and a pipe of another user are left alone; what is this user's is not",
+        .enabled(if: geteuid() == 0, "only root makes files of another user"))
+    func plantedByAnother() throws {
+        let folder = NSTemporaryDirectory() + "timeline-\(getpid()).s"
+        mkdir(folder, 0o700)
+        chmod(folder, 0o1777)
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let (victim, path) = (folder + "/victim", folder + "/x.json")
+        let kinds: [(String, () -> Void)] = [
+            ("link", { symlink(victim, path) }), ("link to nothing", { symlink(folder + "/missing", path) }),
+            ("file", { close(creat(path, 0o666)) }), ("pipe", { mkfifo(path, 0o666) }),
+        ]
+        for (kind, plant) in kinds {
+            try Data("former".utf8).write(to: URL(fileURLWithPath: victim))
+            plant()
+            // With a reader a pipe does not wait for one.
+            let reader = open(path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW)
+            defer { close(reader) }
+            lchown(path, 12_345, 12_345)
+            #expect(throws: GRunLoop.Timeline.WriteError.system(errno: EACCES, path: path), "\(kind)") {
+                try GRunLoop.Timeline().write(to: path, as: .chromeJSON)
+            }
+            #expect(try String(contentsOfFile: victim, encoding: .utf8) == "former", "\(kind)")
+            var status = stat()
+            #expect(lstat(path, &status) == 0 && status.st_uid == 12_345, "\(kind)")
+            unlink(path)
+        }
+        symlink(victim, path)
+        try GRunLoop.Timeline().write(to: path, as: .chromeJSON)
+        #expect(try String(contentsOfFile: victim, encoding: .utf8).contains("traceEvents"))
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder).sorted() == ["victim", "x.json"])
+    }
+
     @Test("a pipe is written to")
     func pipe() throws {
         let pipe = TestSupport.Pipe()

@@ -45,4 +45,10 @@ func timelineOnAFullDisk() throws {
     }
 }
 
+/// A daemon often has no umask.
+func timelineWithoutUmask() throws {
+    umask(0)
+    try GRunLoop.Timeline().write(to: "\(runtimeDirectory)/x.html", as: .html)
+}
+
 private var runtimeDirectory: String { getenv("XDG_RUNTIME_DIR").map { String(cString: $0) } ?? "/" }

@@ -27,6 +27,7 @@ let scenarios: [String: () throws -> Void] = [
     "stalls-without-a-span": stallsWithoutASpan,
     "timeline-of-the-environment": timelineOfTheEnvironment,
     "timeline-on-a-full-disk": timelineOnAFullDisk,
+    "timeline-without-umask": timelineWithoutUmask,
     "end-handler-forked": endHandlerForked,
     "run-in-common-modes": runInCommonModes,
     "drain-on-another-thread": drainOnAnotherThread,

@@ -72,8 +72,9 @@ struct OutputFile {
     var name: String { path.withUnsafeBufferPointer { String(cString: $0.baseAddress.unsafelyUnwrapped) } }
 
     /// 0, or why it could not be written; then what was there is there still. A device or a pipe is written to as it
-    /// is. A link stays one, and a file keeps its mode.
+    /// is. A link stays one, and a file keeps its mode. What another user has planted is left alone: `EACCES`.
     func write(_ parts: [UnsafeRawBufferPointer]) -> Int32 {
+        if isPlanted { return EACCES }
         var status = stat()
         guard stat(path, &status) == 0 else {
             return path.count > 1 ? replace(path, parts, mode: nil) : ENOENT
@@ -88,26 +89,46 @@ struct OutputFile {
         }
     }
 
+    /// Whether another user has put something under this name in a sticky folder that others may write to, as `/tmp`.
+    /// Through a link the process would replace a file of its own, and at a pipe it would wait. The kernel refuses such
+    /// links only with `fs.protected_symlinks`. After this look nobody can replace a file of this user: the folder is
+    /// sticky.
+    private var isPlanted: Bool {
+        var entry = stat()
+        var place = stat()
+        // A dot after the slash, or for a path without one.
+        guard lstat(path, &entry) == 0, stat(folder + [CChar(UInt8(ascii: ".")), 0], &place) == 0 else { return false }
+        return place.st_mode & S_ISVTX != 0 && place.st_mode & 0o022 != 0
+            && entry.st_uid != geteuid() && entry.st_uid != place.st_uid
+    }
+
+    /// With the slash at its end; empty where the path has none.
+    private var folder: [CChar] {
+        Array(path[..<(path.lastIndex(of: CChar(UInt8(ascii: "/"))).map { $0 + 1 } ?? 0)])
+    }
+
     private static let count = Atomic(0)
 
-    /// By another file in the same folder.
+    /// By another file in the same folder. Only its owner may write to a new one: a daemon without a umask would let
+    /// everybody write to its file in `/tmp`.
     private func replace(_ path: [CChar], _ parts: [UnsafeRawBufferPointer], mode: mode_t?) -> Int32 {
-        let folder = path[..<(path.lastIndex(of: CChar(UInt8(ascii: "/"))).map { $0 + 1 } ?? 0)]
         let number = Self.count.add(1, ordering: .relaxed).newValue
-        let temporary = Array(folder) + Array(".grun-\(getpid())-\(number).part".utf8CString)
-        var error = Self.write(parts, temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC)
+        let temporary = OutputFile(path).folder + Array(".grun-\(getpid())-\(number).part".utf8CString)
+        var error = Self.write(parts, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode: mode)
         // Of another process with this number, which was killed: the next one is free.
         if error == EEXIST { return number % 64 == 0 ? error : replace(path, parts, mode: mode) }
-        if error == 0, let mode, chmod(temporary, mode) != 0 { error = errno }
         if error == 0, rename(temporary, path) != 0 { error = errno }
         if error != 0 { unlink(temporary) }
         return error
     }
 
-    private static func write(_ parts: [UnsafeRawBufferPointer], _ path: [CChar], _ flags: Int32) -> Int32 {
-        let descriptor = open(path, flags, 0o666)
+    private static func write(
+        _ parts: [UnsafeRawBufferPointer], _ path: [CChar], _ flags: Int32, mode: mode_t? = nil
+    ) -> Int32 {
+        let descriptor = open(path, flags, 0o644)
         guard descriptor >= 0 else { return errno }
-        var error: Int32 = 0
+        // Before the first byte: a user who must not read the file never can.
+        var error = mode.map { fchmod(descriptor, $0) == 0 ? 0 : errno } ?? 0
         for part in parts where error == 0 { error = writeAll(part, to: descriptor) }
         // A full disk may be told of only here.
         if close(descriptor) != 0, error == 0, errno != EINTR { error = errno }

@@ -112,7 +112,9 @@ extension GRunLoop {
         ///
         /// - Parameters:
         ///   - path: the file, which is replaced when it is whole; where it is a link, what that leads to. A device or
-        ///     a pipe is written to: without a reader that ends the process by `SIGPIPE`, or waits, as any `write()`.
+        ///     a pipe is written to: without a reader that ends the process by `SIGPIPE`, or waits, as any `write()`. A
+        ///     new file has the mode 0644 without the bits of the umask. In a sticky folder such as `/tmp`, a file, a
+        ///     link or a pipe of another user is not touched: the error is `EACCES`.
         ///   - format: as what.
         /// - Throws: ``WriteError``.
         ///

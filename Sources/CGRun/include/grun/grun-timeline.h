@@ -44,6 +44,9 @@ void grun_timeline_stop (void);
  * Writes a picture of what was recorded so far: trace events for Perfetto and Chrome's viewer if the name ends in
  * `.json`, else a page that any browser shows without a network. It may be called again.
  *
+ * A new file has the mode 0644 without the bits of the umask. A file that exists keeps its mode. In a sticky folder
+ * such as /tmp, a file, a link or a pipe of another user is not touched: that is an error.
+ *
  * Threads: any; it takes some milliseconds for each thousand records. There is no corresponding Core Foundation
  * function.
  *
