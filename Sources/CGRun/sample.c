@@ -7,18 +7,11 @@
 
 #include "cgrun.h"
 
-#include <dlfcn.h>
-#include <elf.h>
 #include <errno.h>
 #include <execinfo.h>
-#include <fcntl.h>
-#include <link.h>
 #include <semaphore.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -188,95 +181,4 @@ bool cgrun_sample_take(const cgrun_beat *beat, int signal, int64_t span, cgrun_s
         *sample = asked.sample;
     pthread_mutex_unlock(&asking);
     return is_answered;
-}
-
-// MARK: Names
-
-typedef struct {
-    const char *bytes;
-    size_t size;
-} Image;
-
-static bool image_open(Image *image, const char *path)
-{
-    int descriptor = open(path, O_RDONLY | O_CLOEXEC);
-    struct stat status;
-    void *bytes = MAP_FAILED;
-    if (descriptor >= 0 && fstat(descriptor, &status) == 0 && status.st_size > (off_t)sizeof(ElfW(Ehdr))) {
-        image->size = (size_t)status.st_size;
-        bytes = mmap(NULL, image->size, PROT_READ, MAP_PRIVATE, descriptor, 0);
-    }
-    if (descriptor >= 0)
-        close(descriptor);
-    image->bytes = bytes;
-    return bytes != MAP_FAILED;
-}
-
-/// `count` things of a size at an offset of the file; NULL if it has not so many.
-static const void *image_at(const Image *image, uint64_t offset, uint64_t count, size_t size)
-{
-    if (offset > image->size || count > (image->size - offset) / size || offset % 8 != 0)
-        return NULL;
-    return image->bytes + offset;
-}
-
-/// The symbol of a table that an offset lies in, copied; NULL if none does.
-static char *name_in(const Image *image, const ElfW(Shdr) *table, const ElfW(Shdr) *texts, uint64_t offset)
-{
-    uint64_t count = table->sh_size / sizeof(ElfW(Sym));
-    const ElfW(Sym) *symbols = image_at(image, table->sh_offset, count, sizeof *symbols);
-    if (symbols == NULL || texts->sh_offset > image->size || texts->sh_size > image->size - texts->sh_offset)
-        return NULL;
-    for (uint64_t index = 0; index < count; index++) {
-        const ElfW(Sym) *symbol = &symbols[index];
-        if (ELF64_ST_TYPE(symbol->st_info) != STT_FUNC || symbol->st_name >= texts->sh_size
-            || offset < symbol->st_value || offset - symbol->st_value >= symbol->st_size)
-            continue;
-        return g_strndup(image->bytes + texts->sh_offset + symbol->st_name, texts->sh_size - symbol->st_name);
-    }
-    return NULL;
-}
-
-/// The name of the function at an offset of a loaded file, from its whole table of symbols: that which the dynamic
-/// linker knows lacks what is not exported.
-static char *name_at(const char *path, uint64_t offset)
-{
-    Image image;
-    if (!image_open(&image, path))
-        return NULL;
-    char *name = NULL;
-    const ElfW(Ehdr) *header = (const void *)image.bytes;
-    const ElfW(Shdr) *sections = NULL;
-    if (memcmp(header->e_ident, ELFMAG, SELFMAG) == 0 && header->e_shentsize == sizeof *sections)
-        sections = image_at(&image, header->e_shoff, header->e_shnum, sizeof *sections);
-    for (unsigned index = 0; sections != NULL && name == NULL && index < header->e_shnum; index++) {
-        const ElfW(Shdr) *table = &sections[index];
-        if ((table->sh_type == SHT_SYMTAB || table->sh_type == SHT_DYNSYM) && table->sh_link < header->e_shnum)
-            name = name_in(&image, table, &sections[table->sh_link], offset);
-    }
-    munmap((void *)image.bytes, image.size);
-    return name;
-}
-
-extern char *swift_demangle(
-    const char *mangled, size_t length, char *buffer, size_t *size, uint32_t flags) __attribute__((weak));
-
-void cgrun_symbol(uintptr_t address, char **function, char **file)
-{
-    Dl_info info;
-    struct link_map *map = NULL;
-    *function = NULL;
-    *file = NULL;
-    if (!dladdr1((void *)address, &info, (void **)&map, RTLD_DL_LINKMAP) || map == NULL)
-        return;
-    bool is_program = map->l_name[0] == '\0';
-    *file = g_path_get_basename(is_program ? g_get_prgname() != NULL ? g_get_prgname() : "program" : map->l_name);
-    const char *path = is_program ? "/proc/self/exe" : map->l_name;
-    char *name = path[0] == '/' ? name_at(path, address - map->l_addr) : NULL;
-    if (name == NULL)
-        name = g_strdup(info.dli_sname);
-    char *plain = name != NULL && &swift_demangle != NULL ? swift_demangle(name, strlen(name), NULL, NULL, 0) : NULL;
-    *function = plain != NULL ? g_strdup(plain) : g_steal_pointer(&name);
-    free(plain);
-    g_free(name);
 }

@@ -127,9 +127,17 @@ void cgrun_sample_finish(int signal);
 /// kernel. False then, and if it is no thread of the process any more. One thread asks at a time.
 bool cgrun_sample_take(const cgrun_beat *beat, int signal, int64_t span, cgrun_sample *sample);
 
+// MARK: Names
+
+// With glibc 2.35 or later, neither function takes the dynamic linker's lock, because a thread that stalls inside
+// dlopen() holds it.
+
 /// The function at an address as its file calls it, and the file; either is NULL if it is not known. Each is freed by
 /// the caller.
 void cgrun_symbol(uintptr_t address, char **function, char **file);
+/// The name of the file that is loaded at an address, without folders, and the address in the file. False if there is
+/// none. Allocates no memory and takes no lock.
+bool cgrun_loaded_file(uintptr_t address, const char **name, uintptr_t *offset);
 
 G_END_DECLS
 

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+// The function and the file at an address. The dynamic linker is not asked, because a thread that stalls inside
+// dlopen() holds its lock.
+
+#define _GNU_SOURCE
+
+#include "cgrun-inspect.h"
+
+#include "cgrun-ring.h"
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <fcntl.h>
+#include <link.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+// MARK: Loaded files
+
+/// The loaded file at an address; NULL if there is none. Since glibc 2.35 this takes no lock. An older glibc takes the
+/// lock of the loader: there the file is found only if the caller may wait.
+static const struct link_map *loaded_at(uintptr_t address, bool may_wait)
+{
+#if __GLIBC_PREREQ(2, 35)
+    (void)may_wait;
+    struct dl_find_object found;
+    return _dl_find_object((void *)address, &found) == 0 ? found.dlfo_link_map : NULL;
+#else
+    Dl_info info;
+    struct link_map *map = NULL;
+    return may_wait && dladdr1((void *)address, &info, (void **)&map, RTLD_DL_LINKMAP) != 0 ? map : NULL;
+#endif
+}
+
+static bool is_program(const struct link_map *map) { return map->l_name[0] == '\0'; }
+
+static const char *name_of(const struct link_map *map)
+{
+    const char *slash = strrchr(map->l_name, '/');
+    return is_program(map) ? cgrun_program() : slash != NULL ? slash + 1 : map->l_name;
+}
+
+bool cgrun_loaded_file(uintptr_t address, const char **name, uintptr_t *offset)
+{
+    const struct link_map *map = loaded_at(address, false);
+    if (map == NULL)
+        return false;
+    *name = name_of(map);
+    *offset = address - map->l_addr;
+    return true;
+}
+
+// MARK: Symbols of a file
+
+typedef struct {
+    const char *bytes;
+    size_t size;
+} Image;
+
+static bool image_open(Image *image, const char *path)
+{
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC);
+    struct stat status;
+    void *bytes = MAP_FAILED;
+    if (descriptor >= 0 && fstat(descriptor, &status) == 0 && status.st_size > (off_t)sizeof(ElfW(Ehdr))) {
+        image->size = (size_t)status.st_size;
+        bytes = mmap(NULL, image->size, PROT_READ, MAP_PRIVATE, descriptor, 0);
+    }
+    if (descriptor >= 0)
+        close(descriptor);
+    image->bytes = bytes;
+    return bytes != MAP_FAILED;
+}
+
+/// `count` things of a size at an offset of the file; NULL if it has not so many.
+static const void *image_at(const Image *image, uint64_t offset, uint64_t count, size_t size)
+{
+    if (offset > image->size || count > (image->size - offset) / size || offset % 8 != 0)
+        return NULL;
+    return image->bytes + offset;
+}
+
+/// Whether a symbol is the function at an offset.
+static bool is_function_at(const ElfW(Sym) *symbol, uint64_t offset)
+{
+    return ELF64_ST_TYPE(symbol->st_info) == STT_FUNC && offset >= symbol->st_value
+        && offset - symbol->st_value < symbol->st_size;
+}
+
+/// The symbol of a table that an offset lies in, copied; NULL if none does.
+static char *name_in(const Image *image, const ElfW(Shdr) *table, const ElfW(Shdr) *texts, uint64_t offset)
+{
+    uint64_t count = table->sh_size / sizeof(ElfW(Sym));
+    const ElfW(Sym) *symbols = image_at(image, table->sh_offset, count, sizeof *symbols);
+    if (symbols == NULL || texts->sh_offset > image->size || texts->sh_size > image->size - texts->sh_offset)
+        return NULL;
+    for (uint64_t index = 0; index < count; index++) {
+        const ElfW(Sym) *symbol = &symbols[index];
+        if (is_function_at(symbol, offset) && symbol->st_name < texts->sh_size)
+            return g_strndup(image->bytes + texts->sh_offset + symbol->st_name, texts->sh_size - symbol->st_name);
+    }
+    return NULL;
+}
+
+/// The name of the function at an offset of a file, from its whole table of symbols: the table in memory lacks the
+/// functions that are not exported.
+static char *name_in_file(const char *path, uint64_t offset)
+{
+    Image image;
+    if (!image_open(&image, path))
+        return NULL;
+    char *name = NULL;
+    const ElfW(Ehdr) *header = (const void *)image.bytes;
+    const ElfW(Shdr) *sections = NULL;
+    if (memcmp(header->e_ident, ELFMAG, SELFMAG) == 0 && header->e_shentsize == sizeof *sections)
+        sections = image_at(&image, header->e_shoff, header->e_shnum, sizeof *sections);
+    for (unsigned index = 0; sections != NULL && name == NULL && index < header->e_shnum; index++) {
+        const ElfW(Shdr) *table = &sections[index];
+        if ((table->sh_type == SHT_SYMTAB || table->sh_type == SHT_DYNSYM) && table->sh_link < header->e_shnum)
+            name = name_in(&image, table, &sections[table->sh_link], offset);
+    }
+    munmap((void *)image.bytes, image.size);
+    return name;
+}
+
+// MARK: Symbols in memory
+
+/// An entry of a loaded file's dynamic section as a pointer; NULL without one. The loader has relocated the entry,
+/// unless the section is read-only as in the kernel's own file, linux-vdso.so.
+static const void *dynamic_entry(const struct link_map *map, ElfW(Sxword) tag)
+{
+    for (const ElfW(Dyn) *entry = map->l_ld; entry != NULL && entry->d_tag != DT_NULL; entry++) {
+        uintptr_t value = entry->d_un.d_ptr;
+        if (entry->d_tag == tag)
+            return (const void *)(value < map->l_addr ? value + map->l_addr : value);
+    }
+    return NULL;
+}
+
+/// How many symbols a table of GNU's hashes has. The chain of the highest bucket ends with the last symbol.
+static uint32_t count_of_hashed(const uint32_t *table)
+{
+    uint32_t bucket_count = table[0], first = table[1], bloom_size = table[2];
+    const uint32_t *buckets = table + 4 + bloom_size * (sizeof(ElfW(Addr)) / sizeof *table);
+    const uint32_t *chains = buckets + bucket_count;
+    uint32_t last = 0;
+    for (uint32_t index = 0; index < bucket_count; index++)
+        last = MAX(last, buckets[index]);
+    if (last < first)
+        return 0;
+    while ((chains[last - first] & 1) == 0)
+        last++;
+    return last + 1;
+}
+
+/// The exported function at an address of a loaded file. It needs no file on disk: that may be deleted or replaced.
+static char *name_in_memory(const struct link_map *map, uintptr_t address)
+{
+    const ElfW(Sym) *symbols = dynamic_entry(map, DT_SYMTAB);
+    const char *texts = dynamic_entry(map, DT_STRTAB);
+    const uint32_t *gnu = dynamic_entry(map, DT_GNU_HASH), *old = dynamic_entry(map, DT_HASH);
+    if (symbols == NULL || texts == NULL)
+        return NULL;
+    uint32_t count = old != NULL ? old[1] : gnu != NULL ? count_of_hashed(gnu) : 0;
+    for (uint32_t index = 0; index < count; index++) {
+        if (symbols[index].st_shndx != SHN_UNDEF && is_function_at(&symbols[index], address - map->l_addr))
+            return g_strdup(texts + symbols[index].st_name);
+    }
+    return NULL;
+}
+
+// MARK: Both
+
+extern char *swift_demangle(
+    const char *mangled, size_t length, char *buffer, size_t *size, uint32_t flags) __attribute__((weak));
+
+void cgrun_symbol(uintptr_t address, char **function, char **file)
+{
+    const struct link_map *map = loaded_at(address, true);
+    *function = NULL;
+    *file = NULL;
+    if (map == NULL)
+        return;
+    *file = g_strdup(name_of(map));
+    const char *path = is_program(map) ? "/proc/self/exe" : map->l_name;
+    char *name = path[0] == '/' ? name_in_file(path, address - map->l_addr) : NULL;
+    if (name == NULL)
+        name = name_in_memory(map, address);
+    char *plain = name != NULL && &swift_demangle != NULL ? swift_demangle(name, strlen(name), NULL, NULL, 0) : NULL;
+    *function = plain != NULL ? g_strdup(plain) : g_steal_pointer(&name);
+    free(plain);
+    g_free(name);
+}
