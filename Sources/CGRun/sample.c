@@ -22,6 +22,8 @@
 static struct {
     const cgrun_beat *beat;
     cgrun_sample sample;
+    // Not on the stack of the asked thread, which may be small.
+    void *frames[CGRUN_MOST_FRAMES + 8];
     sem_t answered;
 } asked;
 /// The serial number of the thread that is asked; 0 if no thread is asked. The kernel's id is not used, because another
@@ -58,8 +60,8 @@ static void note_source(cgrun_sample *sample)
 /// through the frame of the signal.
 static void note_frames(cgrun_sample *sample, uintptr_t interrupted)
 {
-    void *all[CGRUN_MOST_FRAMES + 8];
-    int count = backtrace(all, G_N_ELEMENTS(all));
+    void **all = asked.frames;
+    int count = backtrace(all, G_N_ELEMENTS(asked.frames));
     int first = 0;
     for (int index = 0; index < count && first == 0; index++) {
         if ((uintptr_t)all[index] == interrupted)
@@ -129,19 +131,21 @@ static int begin_answering(int signal)
     return 0;
 }
 
+static void prepare(void)
+{
+    void *first[2];
+    // The first call loads libgcc_s by dlopen(), and not under `asking`: another thread may hold the loader's lock.
+    backtrace(first, G_N_ELEMENTS(first));
+    sem_init(&asked.answered, 0, 0);
+}
+
 int cgrun_sample_prepare(int signal)
 {
-    static bool is_prepared;
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
     if (signal <= 0 || signal >= NSIG)
         return EINVAL;
+    pthread_once(&once, prepare);
     pthread_mutex_lock(&asking);
-    if (!is_prepared) {
-        void *first[2];
-        // It loads what it needs now.
-        backtrace(first, G_N_ELEMENTS(first));
-        sem_init(&asked.answered, 0, 0);
-        is_prepared = true;
-    }
     int error = begin_answering(signal);
     if (error == 0)
         uses[signal].users++;

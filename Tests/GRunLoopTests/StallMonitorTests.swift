@@ -448,6 +448,33 @@ private struct Leaf: @unchecked Sendable {
         #expect(!refused.contains("does not return"), "\(refused)")
     }
 
+    #if arch(x86_64)
+        @Test("the handler of the signal needs 2 kB of stack besides the kernel's frame")
+        func stackOfHandler() async throws {
+            try await onFreshThread { loop in
+                let told = Told()
+                let monitor = try told.watch(loop)
+                let size = 65_536
+                let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: size, alignment: 16)
+                let paint: UInt8 = 0xa5
+                _ = memory.initializeMemory(as: UInt8.self, repeating: paint)
+                var stack = stack_t(ss_sp: memory.baseAddress, ss_flags: 0, ss_size: size)
+                #expect(sigaltstack(&stack, nil) == 0)
+                loop.perform { told.stallUntilTold() }
+                loop.run(for: .zero)
+                #expect(!told.wait(for: 2)[0].frames.isEmpty)
+                stack.ss_flags = Int32(SS_DISABLE)
+                sigaltstack(&stack, nil)
+                let used = size - memory.prefix { $0 == paint }.count
+                // What the kernel puts there: _SC_MINSIGSTKSZ.
+                let frame = sysconf(249)
+                #expect(used > 0 && used - frame <= 2048, "\(used) bytes, \(frame) of them the kernel's")
+                memory.deallocate()
+                withExtendedLifetime(monitor) {}
+            }
+        }
+    #endif
+
     @Test("the reports can be awaited")
     func awaited() async throws {
         let thread = LoopThread.running()

@@ -23,6 +23,9 @@ extension GRunLoop {
     /// from its making on, and its stalls logged as warnings. The name of a `GSource` is told if it has one, and the
     /// label of an item.
     ///
+    /// The signal's handler needs 2,048 bytes on the stack of the loop's thread (x86-64), besides the kernel's frame of
+    /// `getauxval(AT_MINSIGSTKSZ)` bytes. It runs on the alternate stack of a thread that has one (`sigaltstack()`).
+    ///
     /// It ends with ``end()``, with this object and with the loop's thread. Several may watch one loop.
     ///
     /// Threads: any. There is no corresponding Core Foundation type.

@@ -43,6 +43,9 @@ typedef void (*GRunStallFunc)(GRunLoop *loop,
  * takes long is one, which is told of by the name of its GSource: see g_source_set_name(). Where the program has a
  * handler of its own for that signal, reports are without the functions, and a host's own callbacks are not told of.
  *
+ * The handler of SIGURG needs 2,048 bytes on the stack of the loop's thread (x86-64), besides the kernel's frame of
+ * getauxval(AT_MINSIGSTKSZ) bytes. It runs on the alternate stack of a thread that has one: see sigaltstack(2).
+ *
  * It ends with grun_loop_unwatch_stalls() and with the loop's thread, at once if that has ended already. Several may
  * watch one loop.
  *
