@@ -92,8 +92,12 @@ let package = Package(
             swiftSettings: strict),
         // Facts about a process: its main thread, its descriptors, its forks. Beside the tests, which start it.
         .executableTarget(
-            name: "grun-test-child", dependencies: ["GRunLoop", "TestSupport", "CGRunGLib"], path: "Tests/TestChild",
-            swiftSettings: strict),
+            name: "grun-test-child", dependencies: ["GRunLoop", "TestSupport", "CGRunGLib", "CMallocGate"],
+            path: "Tests/TestChild", swiftSettings: strict),
+        // Its malloc(), whose lock a scenario can keep.
+        .target(
+            name: "CMallocGate", path: "Tests/MallocGate",
+            cSettings: [.treatAllWarnings(as: .error), .enableWarning("all"), .enableWarning("extra")]),
         .executableTarget(
             name: "grun-async-main-child", dependencies: ["GRunLoop", "TestSupport", "CGRunGLib"],
             path: "Tests/AsyncMainChild",

@@ -94,15 +94,28 @@ static void finish_everywhere(void)
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
-static bool try_in_child(cgrun_lock *lock)
+static bool try_to_take(cgrun_lock *lock)
 {
     return IS_SANITIZED ? pthread_mutex_trylock(lock->mutex) == 0 : cgrun_lock_try(lock);
 }
 
 static __attribute__((noinline)) void wait_in_child(cgrun_lock *lock)
 {
-    for (int looks = 0; !try_in_child(lock);)
+    for (int looks = 0; !try_to_take(lock);)
         cgrun_lock_relax(&looks);
+}
+
+bool cgrun_lock_take_within(cgrun_lock_ref lock, int64_t span)
+{
+    if (try_to_take(lock))
+        return true;
+    int64_t end = cgrun_now() + span;
+    for (int looks = 0; cgrun_now() < end;) {
+        cgrun_lock_relax(&looks);
+        if (try_to_take(lock))
+            return true;
+    }
+    return false;
 }
 
 void cgrun_lock_wait(cgrun_lock *lock)

@@ -448,6 +448,33 @@ private struct Leaf: @unchecked Sendable {
         #expect(!refused.contains("does not return"), "\(refused)")
     }
 
+    @Test("a stall is told of while another thread keeps the loop's lock")
+    func lockHeld() async throws {
+        try await onFreshThread { loop in
+            let told = Told()
+            let monitor = try told.watch(loop)
+            loop.perform {
+                let (isHeld, isTold) = (Flag(), Flag())
+                let holder = startThread {
+                    loop.lock.withLock {
+                        isHeld.set()
+                        isTold.wait()
+                    }
+                }
+                isHeld.wait()
+                told.stallUntilTold()
+                isTold.set()
+                join(holder)
+            }
+            loop.run(for: .zero)
+            let reports = told.wait(for: 2)
+            #expect(reports.map(\.isOver) == [false, true])
+            let first = try #require(reports.first)
+            #expect(first.callout == .unknown && !first.frames.isEmpty, "\(first)")
+            withExtendedLifetime(monitor) {}
+        }
+    }
+
     #if arch(x86_64)
         @Test("the handler of the signal needs 2 kB of stack besides the kernel's frame")
         func stackOfHandler() async throws {
@@ -474,6 +501,43 @@ private struct Leaf: @unchecked Sendable {
             }
         }
     #endif
+
+    private static let locks = [
+        ("stall-with-malloc-held", "notice"), ("stall-with-malloc-held-and-a-handler", "notice"),
+        ("stall-with-standard-error-held", "notice"), ("stall-with-the-log-held", "notice"),
+        ("stall-in-dlopen", "report"), ("stall-in-dlopen-and-a-handler", "report"),
+    ]
+
+    @Test(
+        "a stalled thread that has a lock is told of within 100 ms after the threshold; then with names",
+        .disabled(if: sanitizer != nil), arguments: locks)
+    func whileLocked(_ scenario: String, _ kind: String) throws {
+        // On a machine that is busy one of them may be late.
+        var latest: [String] = []
+        for _ in 0..<5 {
+            let output = runChild(scenario).output
+            try #require(output.count > 3)
+            latest.append(output[0])
+            let text = output.joined(separator: "\n")
+            #expect(output[1] == kind, "\(text)")
+            #expect(text.contains("stallUntilHeard"), "\(text)")
+            #expect(kind == "report" || text.contains(" in grun-test-child+0x"), "\(text)")
+            #expect(text.contains("has returned after "), "\(text)")
+            #expect(!text.contains("the linker's lock is free") && !text.contains("no library"), "\(text)")
+            if let milliseconds = Int(output[0]), milliseconds <= 300 { return }
+        }
+        Issue.record("late: \(latest) ms")
+    }
+
+    @Test("a stall whose report is out in time has no plain notice", .disabled(if: sanitizer != nil))
+    func noNotice() {
+        // On a machine that is busy one of them may be late.
+        let isWithout = (0..<5).contains { _ in
+            let logged = runChild("stalls-are-logged").errors
+            return logged.contains("has returned") && !logged.contains("waits for a lock")
+        }
+        #expect(isWithout)
+    }
 
     @Test("the reports can be awaited")
     func awaited() async throws {

@@ -139,6 +139,29 @@ void cgrun_symbol(uintptr_t address, char **function, char **file);
 /// none. Allocates no memory and takes no lock.
 bool cgrun_loaded_file(uintptr_t address, const char **name, uintptr_t *offset);
 
+// MARK: The plain notice of a stall
+
+/// A text that another thread writes to standard error at a given time, unless it is cancelled before.
+typedef struct cgrun_notice cgrun_notice;
+/// An empty notice that is not scheduled. 0, or what pthread_create() returns.
+int cgrun_notice_new(cgrun_notice **notice);
+void cgrun_notice_free(cgrun_notice *notice);
+
+// The functions below allocate no memory, and take no lock that another thread holds while it allocates memory.
+
+/// Has the notice written at a time of CLOCK_MONOTONIC.
+void cgrun_notice_schedule(cgrun_notice *notice, int64_t due);
+/// The notice is not written any more, unless writing has begun.
+void cgrun_notice_cancel(cgrun_notice *notice);
+// To be called only while the notice is not scheduled. Text that does not fit is left out.
+void cgrun_notice_clear(cgrun_notice *notice);
+/// A byte that is not printable ASCII becomes a question mark.
+void cgrun_notice_put(cgrun_notice *notice, const void *bytes, size_t size);
+void cgrun_notice_put_number(cgrun_notice *notice, uint64_t number, unsigned base);
+void cgrun_notice_end_line(cgrun_notice *notice);
+/// A line for each function on a stack: its address, its file, and the address in the file.
+void cgrun_notice_put_frames(cgrun_notice *notice, const cgrun_sample *sample);
+
 G_END_DECLS
 
 #endif

@@ -74,6 +74,9 @@ __attribute__((always_inline, swift_name("Lock.unlock(self:)"))) static inline v
         cgrun_lock_wake(lock);
 }
 
+/// Takes the lock within `span` nanoseconds, or returns false.
+__attribute__((swift_name("Lock.lock(self:within:)"))) bool cgrun_lock_take_within(cgrun_lock_ref lock, int64_t span);
+
 /// Waits a moment for a bit that another thread holds for a few instructions. `*looks` counts the calls: after many,
 /// that thread was preempted, and this one sleeps.
 void cgrun_lock_relax(int *looks);

@@ -11,7 +11,8 @@ extension GRunLoop {
         _ = Environment.timeline
         guard let threshold = Environment.stalls, OneCopy.other == nil else { return }
         let watcher = StallWatcher(
-            self, threshold: threshold, signal: StallWatcher.usualSignal, tell: StallMonitor.logger(of: self))
+            self, threshold: threshold, signal: StallWatcher.usualSignal, isLogged: true,
+            tell: StallMonitor.logger(of: self))
         // Nobody ends it but the end of the loop's thread. If the system has no thread left it is not watched: nothing
         // can be said while a loop is being made.
         _ = watcher.start()

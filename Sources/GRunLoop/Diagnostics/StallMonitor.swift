@@ -23,6 +23,12 @@ extension GRunLoop {
     /// from its making on, and its stalls logged as warnings. The name of a `GSource` is told if it has one, and the
     /// label of an item.
     ///
+    /// A report does not wait for a lock that the stalled thread holds, as the dynamic linker's, the log's or that of a
+    /// stream. If the stalled thread holds the allocator's lock, no handler can be called. Then the monitor writes a
+    /// line with addresses instead of names to standard error after 50 ms, by `write()`. The monitor also writes this
+    /// line if a stall is logged, and the log does not return within 50 ms. The report with names follows when the lock
+    /// is free.
+    ///
     /// The signal's handler needs 2,048 bytes on the stack of the loop's thread (x86-64), besides the kernel's frame of
     /// `getauxval(AT_MINSIGSTKSZ)` bytes. It runs on the alternate stack of a thread that has one (`sigaltstack()`).
     ///
@@ -59,21 +65,34 @@ extension GRunLoop {
         ///   - handler: called when a stall is noticed, and when it is over, on the thread that watches, which has all
         ///     signals blocked. A stall is noticed an eighth of the threshold late at most, or a millisecond if that is
         ///     longer; 200 ms later than that if the thread does not say where it stands. It is not called any more
-        ///     once the thread that watches knows that the monitor has ended. Nil: see ``reports``.
+        ///     once the thread that watches knows that the monitor has ended. The handler must not wait for a lock that
+        ///     the loop's thread holds: `print()` waits if that thread holds the lock of standard output. Nil: see
+        ///     ``reports``.
         /// - Throws: ``StartError``, if the system has no thread left.
         ///
         /// Threads: any. On another thread than the loop's, a callout that is under way already is told of as
         /// ``StallReport/Callout-swift.enum/unknown``.
-        public init(
+        public convenience init(
             _ loop: GRunLoop, threshold: Duration, signal: Int32? = nil,
             handler: (@Sendable (StallReport) -> Void)? = nil
         ) throws(StartError) {
+            try self.init(loop, threshold, signal ?? StallWatcher.usualSignal, handler, isLogged: false)
+        }
+
+        /// A monitor that logs the stalls as warnings.
+        convenience init(logging loop: GRunLoop, threshold: Duration) throws(StartError) {
+            try self.init(loop, threshold, StallWatcher.usualSignal, Self.logger(of: loop), isLogged: true)
+        }
+
+        private init(
+            _ loop: GRunLoop, _ threshold: Duration, _ signal: Int32, _ handler: (@Sendable (StallReport) -> Void)?,
+            isLogged: Bool
+        ) throws(StartError) {
             if Fork.isChild { throw .forked }
-            let signal = signal ?? StallWatcher.usualSignal
             audience = StallAudience(handler)
             watcher = StallWatcher(
-                loop, threshold: max(1_000_000, Nanoseconds(saturating: threshold)),
-                signal: signal, tell: audience.tell)
+                loop, threshold: max(1_000_000, Nanoseconds(saturating: threshold)), signal: signal,
+                isLogged: isLogged, tell: audience.tell)
             let error = watcher.start()
             if error != 0 { throw .noThread(errno: error) }
             if watcher.signalError != 0 {

@@ -28,7 +28,7 @@ extension GRunLoop {
             case port
             /// A callback of a host's own: it is no item of the loop.
             case host
-            /// None that is known: the loop was watched from a later moment on.
+            /// None that is known: the loop was watched from a later moment on, or another thread keeps its lock.
             case unknown
         }
 
@@ -61,14 +61,13 @@ extension GRunLoop {
 
         private let stack: Stack?
 
-        /// A callback of a host's own inside a foreign loop that a callout of ours runs is the host's.
-        init(_ sight: StallSight, _ sample: StallSample?, after span: Nanoseconds) {
-            let isHosts = sight.callout == .host || sample.map { $0.depth > sight.deepest } ?? false
+        init(_ sight: StallSight, _ details: StallDetails, _ sample: StallSample?, after span: Nanoseconds) {
+            let isHosts = sight.isHosts(depth: sample?.depth ?? 0)
             callout = isHosts ? .host : sight.callout
-            label = isHosts || sight.callout == .context ? sample?.source : sight.label
-            item = isHosts ? nil : sight.item
+            label = isHosts || sight.callout == .context ? sample?.source : details.label
+            item = isHosts ? nil : details.item
             mode = sight.mode
-            depth = sight.depth
+            depth = details.depth
             driver = isHosts ? .host : sight.driver
             isOver = false
             duration = .nanoseconds(span)
@@ -85,7 +84,8 @@ extension GRunLoop {
         /// Where the thread stood when the stall was noticed, the innermost function first, 96 at most. Empty if it
         /// could not be asked: see ``StallMonitor/hasFrames``.
         ///
-        /// Names are looked up at the first call, which takes some milliseconds.
+        /// Names are looked up at the first call, which takes some milliseconds. With glibc 2.35 or later, the first
+        /// call does not wait for a thread that stalls inside `dlopen()`.
         public var frames: [StackFrame] { stack?.frames ?? [] }
 
         /// What has stalled and for how long, on one line, without the frames.
@@ -101,9 +101,16 @@ extension GRunLoop {
             isOver ? summary : ([summary] + frames.map { "    \($0)" }).joined(separator: "\n")
         }
 
-        private static func name(of callout: Callout) -> String {
+        /// Literals only. A string that is put together needs memory, and the stalled thread may hold the allocator's
+        /// lock.
+        static func name(of callout: Callout) -> String {
             switch callout {
-            case .observer(let activity): "an observer of \(activity)"
+            case .observer(.entry): "an observer of entry"
+            case .observer(.beforeTimers): "an observer of beforeTimers"
+            case .observer(.beforeSources): "an observer of beforeSources"
+            case .observer(.beforeWaiting): "an observer of beforeWaiting"
+            case .observer(.afterWaiting): "an observer of afterWaiting"
+            case .observer: "an observer of exit"
             case .block: "a block"
             case .source: "a source"
             case .timer: "a timer"

@@ -14,18 +14,31 @@ enum LoopActivity: Equatable {
     case hasEnded
 }
 
-/// The callout that a loop is in, and where that stands.
+/// The callout that a loop is in, and where that stands. Reading it allocates no memory, because the stalled thread may
+/// hold the allocator's lock.
 struct StallSight {
     let callout: GRunLoop.StallReport.Callout
-    let label: String?
-    let item: String?
     let mode: GRunLoop.Mode?
-    let depth: Int
     let driver: GRunLoop.StallReport.Driver
     /// How many GLib dispatches may be on the stack. With more of them a foreign loop runs inside the callout.
     let deepest: Int
     /// The context whose iterations beat.
     let home: OpaquePointer?
+
+    /// Whether a callback of the host has stalled. A foreign loop may have called it inside a callout of ours. `depth`
+    /// is the number of GLib dispatches on the stack, or 0 if it is not known.
+    func isHosts(depth: Int) -> Bool { callout == .host || depth > deepest }
+
+    /// The sight of a loop while another thread keeps its lock.
+    static var unknown: Self { Self(callout: .unknown, mode: nil, driver: .loop, deepest: .max, home: nil) }
+}
+
+/// What else is known of the callout. Reading it allocates memory.
+struct StallDetails {
+    var label: String?
+    var item: String?
+    /// How many runs are on the stack.
+    var depth = 0
 }
 
 /// What the stalled thread said itself.
@@ -33,12 +46,8 @@ struct StallSample {
     let stack: Stack
     /// Empty if GLib dispatches no source with a name.
     let source: String?
-    /// How many dispatches of GLib's are on its stack, and the context of the innermost one.
+    /// How many dispatches of GLib's are on its stack.
     let depth: Int
-    let context: OpaquePointer?
-    let count: UInt32
-
-    var isDispatching: Bool { depth > 0 }
 
     init(_ sample: cgrun_sample) {
         var sample = sample
@@ -47,8 +56,6 @@ struct StallSample {
         let name = withUnsafeBytes(of: &sample.source) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
         source = name.isEmpty ? nil : name
         depth = Int(sample.depth)
-        context = sample.context
-        count = sample.count
     }
 }
 
@@ -70,16 +77,19 @@ extension GRunLoop {
     /// With the lock held, while the loop is busy.
     var stallSightLocked: StallSight {
         guard let frame else {
-            return StallSight(
-                callout: .host, label: nil, item: nil, mode: nil, depth: 0, driver: .host, deepest: .max,
-                home: home?.context)
+            return StallSight(callout: .host, mode: nil, driver: .host, deepest: .max, home: home?.context)
         }
-        let mark = CalloutMark(bits: frame.callout.load(ordering: .relaxed))
-        let item = itemLocked(mark, in: frame)
+        let kind = CalloutMark(bits: frame.callout.load(ordering: .relaxed)).kind
         return StallSight(
-            callout: .init(mark.kind), label: item?.label, item: item?.text, mode: frame.mode.name,
-            depth: runCountLocked, driver: frame.run.isHosted ? .host : .loop,
-            deepest: frame.depth + (mark.kind == .context ? 1 : 0), home: home?.context)
+            callout: .init(kind), mode: frame.mode.name, driver: frame.run.isHosted ? .host : .loop,
+            deepest: frame.depth + (kind == .context ? 1 : 0), home: home?.context)
+    }
+
+    /// With the lock held, while the loop is busy.
+    var stallDetailsLocked: StallDetails {
+        guard let frame else { return StallDetails() }
+        let item = itemLocked(CalloutMark(bits: frame.callout.load(ordering: .relaxed)), in: frame)
+        return StallDetails(label: item?.label, item: item?.text, depth: runCountLocked)
     }
 
     /// The item is looked for where its mode has it: it may have gone already, and what goes here would go on the

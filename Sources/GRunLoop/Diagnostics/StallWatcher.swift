@@ -2,6 +2,9 @@
 // The thread that watches a loop for stalls. While the loop waits it sleeps, and no clock runs.
 //
 // It never reads what the loop's thread is at: it looks now and then, and what is the same as before has not come back.
+//
+// The stalled thread may hold any lock: the allocator's, the dynamic linker's, the log's. Until the notice of a stall
+// is scheduled, the watching thread allocates no memory, and waits for no lock for long. After that it may wait.
 
 import CGRun
 import Glibc
@@ -15,10 +18,14 @@ final class StallWatcher: @unchecked Sendable {
     private static let patience: Nanoseconds = 200_000_000
     /// How often it is asked for a stack with more than one function.
     private static let mostQuestions = 16
+    /// How long this thread waits for the loop's lock. A thread that keeps it for longer may wait for the stalled one.
+    private static let longestWait: Nanoseconds = 5_000_000
 
     private let loop: GRunLoop
     private let threshold: Nanoseconds
     private let signal: Int32
+    /// Whether the reports go to the log, and not to the program.
+    private let isLogged: Bool
     /// What tells of a stall, and of its end. Without a lock, on the watcher's thread.
     private let tell: @Sendable (Report) -> Void
     private let lock = Lock.take()
@@ -28,6 +35,7 @@ final class StallWatcher: @unchecked Sendable {
     private var keeper: AnyObject?
     /// Why threads are not asked where they stand; 0 if they are.
     let signalError: Int32
+    private let notice = StallNotice()
 
     // MARK: Of the watcher's thread
 
@@ -36,23 +44,37 @@ final class StallWatcher: @unchecked Sendable {
     private var since: Nanoseconds = 0
     /// The stall that was told of, and is not over.
     private var told: Report?
+    /// The last answer of the loop's thread.
+    private let sample = UnsafeMutablePointer<cgrun_sample>.allocate(capacity: 1)
     /// For a test: how often the thread has looked. Guarded by the lock.
     private var looks = 0
 
-    init(_ loop: GRunLoop, threshold: Nanoseconds, signal: Int32, tell: @escaping @Sendable (Report) -> Void) {
+    init(
+        _ loop: GRunLoop, threshold: Nanoseconds, signal: Int32, isLogged: Bool,
+        tell: @escaping @Sendable (Report) -> Void
+    ) {
         self.loop = loop
         self.threshold = threshold
         self.signal = signal
+        self.isLogged = isLogged
         self.tell = tell
         signalError = cgrun_sample_prepare(signal)
     }
 
-    deinit { Lock.giveBack(lock) }
+    deinit {
+        sample.deallocate()
+        Lock.giveBack(lock)
+    }
 
     var lookCount: Int { lock.withLock { looks } }
 
     /// Returns what `pthread_create` does.
     func start() -> Int32 {
+        let failure = notice.open()
+        if failure != 0 {
+            if signalError == 0 { cgrun_sample_finish(signal) }
+            return failure
+        }
         if loop.isCurrent {
             cgrun_beat_want(loop.beat, UInt32(CGRUN_BEAT_UNKNOWN))
             cgrun_beat_answer(loop.beat)
@@ -104,10 +126,10 @@ final class StallWatcher: @unchecked Sendable {
     }
 
     private func watch() {
-        cgrun_set_thread_name("stall monitor")
+        setThreadName("stall monitor")
         // A handler may have forked: in the child, locks are those of the parent.
         while !Fork.isChild, !isToEnd() {
-            let activity = loop.lock.withLock { loop.activityLocked }
+            let activity = look()
             let now = Nanoseconds.now()
             if activity != seen { endStall(at: now) }
             if Fork.isChild { return }
@@ -130,6 +152,11 @@ final class StallWatcher: @unchecked Sendable {
             }
         }
         stop()
+    }
+
+    /// Passing a `String` to C would allocate memory. A literal ends with a NUL.
+    private func setThreadName(_ name: StaticString) {
+        cgrun_set_thread_name(UnsafeRawPointer(name.utf8Start).assumingMemoryBound(to: CChar.self))
     }
 
     private func wait(from now: Nanoseconds) {
@@ -156,6 +183,7 @@ final class StallWatcher: @unchecked Sendable {
     }
 
     private func letGo() {
+        notice.close()
         loop.lock.withLock { loop.endWatchLocked() }
         if signalError == 0 { cgrun_sample_finish(signal) }
     }
@@ -164,59 +192,85 @@ final class StallWatcher: @unchecked Sendable {
     ///
     /// - Parameter untilBeat: nobody runs the loop, though it does not look so. Else only if it still waits.
     private func park(untilBeat: Bool = false) {
-        loop.lock.lock()
+        guard loop.lock.lock(within: Self.longestWait) else { return wait(from: .now()) }
         // First: who has missed this has not missed the change that is looked for next.
         cgrun_beat_want(loop.beat, UInt32(CGRUN_BEAT_PARKED))
         let isLate = loop.activityLocked != (untilBeat ? seen : .waits) || lock.withLock { isEnded }
         loop.lock.unlock()
         if isLate { cgrun_beat_unpark(loop.beat) } else { cgrun_beat_park(loop.beat) }
-        seen = loop.lock.withLock { loop.activityLocked }
+        seen = look()
         since = .now()
         // A loop that wakes a thousand times a second does not wake this thread as often.
         if seen != .hasEnded { wait(from: since) }
     }
 
+    /// What the loop does. If another thread keeps the loop's lock, a count that has not changed decides.
+    private func look() -> LoopActivity {
+        guard loop.lock.lock(within: Self.longestWait) else {
+            let count = cgrun_beat_count(loop.beat)
+            if case .isBusy(let known, _, _) = seen, known == count { return seen }
+            return .isBusy(count: count, mark: 0, frame: 0)
+        }
+        defer { loop.lock.unlock() }
+        return loop.activityLocked
+    }
+
+    /// The callout that has stalled; nil if it has returned.
+    private func sight() -> StallSight? {
+        guard loop.lock.lock(within: Self.longestWait) else { return .unknown }
+        defer { loop.lock.unlock() }
+        return loop.activityLocked == seen ? loop.stallSightLocked : nil
+    }
+
+    private func details() -> StallDetails {
+        guard loop.lock.lock(within: Self.longestWait) else { return StallDetails() }
+        defer { loop.lock.unlock() }
+        return loop.activityLocked == seen ? loop.stallDetailsLocked : StallDetails()
+    }
+
     /// The loop has not come back for as long as it may. Returns false if nobody runs it.
     private func examine(at now: Nanoseconds) -> Bool {
-        let (isSame, sight) = loop.lock.withLock { () -> (Bool, StallSight) in
-            (loop.activityLocked == seen, loop.stallSightLocked)
-        }
-        guard isSame else { return true }
-        let sample = ask()
+        guard let sight = sight() else { return true }
+        let hasSample = ask()
         if sight.callout == .host {
             // Whether a host runs is not known: only its thread can tell.
-            guard let sample else {
+            guard hasSample else {
                 // It has blocked the signal, or is in the kernel: it is asked again, but not all the time.
                 since = now
                 return signalError == 0
             }
-            guard sample.isDispatching else { return false }
+            guard sample.pointee.depth > 0 else { return false }
             // Another context's callback, inside one of this context's or not: asked again in a moment.
-            guard sample.context == sight.home else { return true }
+            guard sample.pointee.context == sight.home else { return true }
         }
         // It may have come back meanwhile.
-        guard loop.lock.withLock({ loop.activityLocked == seen }) else { return true }
-        let report = Report(sight, sample, after: .now() - since)
+        guard look() == seen else { return true }
+        let span = Nanoseconds.now() - since
+        notice.schedule(sight, hasSample ? sample : nil, of: loop, after: span)
+        let report = Report(sight, details(), hasSample ? StallSample(sample.pointee) : nil, after: span)
         told = report
+        // The program's own handler may take as long as it needs.
+        if !isLogged { notice.cancel() }
         tell(report)
+        if isLogged, !Fork.isChild { notice.cancel() }
         return true
     }
 
-    /// Where the thread stands; nil if it does not say, or not of what was seen.
+    /// Asks the thread where it stands. False if it does not say, or not of what was seen.
     ///
     /// Small functions of Swift's library have no tables for unwinding: a stack that is interrupted there ends with
     /// them, and the function at fault is not in it. A moment later the thread is elsewhere.
-    private func ask() -> StallSample? {
-        guard signalError == 0, case .isBusy(let count, _, _) = seen else { return nil }
-        var sample = cgrun_sample()
-        for _ in 0..<Self.mostQuestions {
-            guard cgrun_sample_take(loop.beat, signal, Self.patience, &sample), sample.count == count else {
-                return nil
+    private func ask() -> Bool {
+        guard signalError == 0, case .isBusy(let count, _, _) = seen else { return false }
+        var questions = 0
+        repeat {
+            if questions > 0 { usleep(500) }
+            guard cgrun_sample_take(loop.beat, signal, Self.patience, sample), sample.pointee.count == count else {
+                return false
             }
-            if sample.frame_count > 1 { break }
-            usleep(500)
-        }
-        return StallSample(sample)
+            questions += 1
+        } while sample.pointee.frame_count <= 1 && questions < Self.mostQuestions
+        return true
     }
 
     private func endStall(at now: Nanoseconds) {

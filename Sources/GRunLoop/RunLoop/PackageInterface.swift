@@ -107,8 +107,11 @@ extension GRunLoop {
     package func watchStalls(
         threshold: Duration, _ handler: (@Sendable (StallReport) -> Void)?
     ) throws(StallMonitor.StartError) -> UInt64 {
-        let handler = handler ?? StallMonitor.logger(of: self)
-        return NumberedStallMonitors.add(try StallMonitor(self, threshold: threshold, handler: handler), of: self)
+        let monitor =
+            if let handler { try StallMonitor(self, threshold: threshold, handler: handler) } else {
+                try StallMonitor(logging: self, threshold: threshold)
+            }
+        return NumberedStallMonitors.add(monitor, of: self)
     }
 
     /// ``StallMonitor/end()`` by the number; false if it has ended already, or is another loop's. Any thread.

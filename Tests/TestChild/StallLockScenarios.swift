@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stalls of a thread that has a lock which reports want: malloc()'s, the dynamic linker's, that of standard error, the
+// log's.
+
+import CGRunGLib
+import CMallocGate
+import GRunLoop
+import Glibc
+import TestSupport
+
+let stallLockScenarios: [String: @Sendable () throws -> Void] = [
+    "stall-with-malloc-held": { stall(taking: malloc_gate_close, giving: malloc_gate_open) },
+    "stall-with-malloc-held-and-a-handler": {
+        stall(isLogged: false, taking: malloc_gate_close, giving: malloc_gate_open)
+    },
+    "stall-with-standard-error-held": { stall(taking: standard_error_hold, giving: standard_error_release) },
+    "stall-with-the-log-held": {
+        g_log_set_writer_func(writeWithLogLock, nil, nil)
+        stall(taking: { pthread_mutex_lock(logLock) }, giving: { pthread_mutex_unlock(logLock) })
+    },
+    "stall-in-dlopen": { stallInDlopen(isLogged: true) },
+    "stall-in-dlopen-and-a-handler": { stallInDlopen(isLogged: false) },
+]
+
+/// What has come out of standard error, and how long after the begin of the stall its first report came.
+private struct Heard {
+    private let pipe = Pipe()
+    private(set) var text = ""
+    private(set) var milliseconds = 0
+
+    init() { dup2(pipe.writeEnd, STDERR_FILENO) }
+
+    /// Until `part` is on a whole line, for some seconds at most.
+    mutating func read(until part: String) {
+        let begin = GRunLoop.now
+        var buffer = [UInt8](repeating: 0, count: 65_536)
+        repeat {
+            var record = pollfd(fd: pipe.readEnd, events: Int16(POLLIN), revents: 0)
+            guard poll(&record, 1, 100) > 0 else { continue }
+            let count = Glibc.read(pipe.readEnd, &buffer, buffer.count)
+            text += String(decoding: buffer.prefix(max(0, count)), as: UTF8.self)
+        } while !(text.contains(part) && text.hasSuffix("\n")) && GRunLoop.now < begin.advanced(by: .seconds(3))
+        milliseconds = Int(begin.duration(to: GRunLoop.now) / .milliseconds(1))
+    }
+}
+
+nonisolated(unsafe) private var heard = Heard()
+private let threshold = "200ms"
+
+/// Says how long the first report took, whether it was the plain notice, and then all reports.
+private func report(_ first: Heard) {
+    heard.read(until: "has returned")
+    say("\(first.milliseconds)")
+    say(first.text.contains("the report with names waits for a lock") ? "notice" : "report")
+    say(heard.text)
+}
+
+private func watch(isLogged: Bool) throws -> GRunLoop.StallMonitor? {
+    if isLogged {
+        setenv("GRUN_STALLS", threshold, 1)
+        return nil
+    }
+    return try GRunLoop.StallMonitor(.main, threshold: .milliseconds(200)) { report in
+        printToStandardError("stall: \(report)\n")
+    }
+}
+
+private func stall(isLogged: Bool = true, taking take: @escaping () -> Void, giving give: @escaping () -> Void) {
+    let monitor = try? watch(isLogged: isLogged)
+    nonisolated(unsafe) let (take, give) = (take, give)
+    nonisolated(unsafe) var first = heard
+    GRunLoop.main.perform {
+        take()
+        stallUntilHeard()
+        first = heard
+        give()
+    }
+    GRunLoop.main.run(for: .zero)
+    report(first)
+    withExtendedLifetime(monitor) {}
+}
+
+@inline(never) private func stallUntilHeard() { heard.read(until: "stall: ") }
+
+// MARK: The log
+
+nonisolated(unsafe) private let logLock = {
+    let lock = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
+    pthread_mutex_init(lock, nil)
+    return lock
+}()
+
+private let writeWithLogLock: GLogWriterFunc = { level, fields, count, data in
+    pthread_mutex_lock(logLock)
+    defer { pthread_mutex_unlock(logLock) }
+    return g_log_writer_default(level, fields, count, data)
+}
+
+// MARK: The dynamic linker
+
+/// In the first malloc() of the dynamic linker's, which has its lock by then.
+private func stallInDlopen(isLogged: Bool) {
+    let monitor = try? watch(isLogged: isLogged)
+    let asker = startThread {
+        isInDlopen.wait()
+        dynamic_linker_ask()
+        if !isOutOfDlopen.isSet { say("the linker's lock is free") }
+    }
+    GRunLoop.main.perform {
+        malloc_gate_call_in_linker {
+            isInDlopen.set()
+            stallUntilHeard()
+            inDlopen = heard
+            isOutOfDlopen.set()
+        }
+        // It is there with libc, and nothing has loaded it.
+        if dlopen("libanl.so.1", RTLD_NOW) == nil { say("no library") }
+    }
+    GRunLoop.main.run(for: .zero)
+    join(asker)
+    report(inDlopen)
+    withExtendedLifetime(monitor) {}
+}
+
+private let isInDlopen = Flag()
+private let isOutOfDlopen = Flag()
+nonisolated(unsafe) private var inDlopen = heard
