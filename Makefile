@@ -44,9 +44,8 @@ test: check-deps lint glib-api
 	$(SWIFT) build --build-tests
 	scripts/run-tests
 	$(MAKE) items
-	$(SWIFT) build -c release --product gloop-demo
+	scripts/check-demo
 	$(SWIFT) build -c release --product grun-oracle
-	$(SWIFT) run -c release --skip-build gloop-demo > /dev/null
 	$(SWIFT) run -c release --skip-build grun-oracle --watchdog
 	$(SWIFT) run -c release --skip-build grun-oracle --scenarios
 	$(SWIFT) run -c release --skip-build grun-oracle --seed 1 --programs 300

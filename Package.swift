@@ -57,7 +57,7 @@ let package = Package(
 
         // The demonstration: self-checking scenarios.
         .executableTarget(
-            name: "gloop-demo", dependencies: ["GRunLoop", "CGRunGIO", argumentParser], swiftSettings: strict),
+            name: "gloop-demo", dependencies: ["GRunLoop", "CGRunGIO"], swiftSettings: strict),
 
         // The oracle: one script, two loops. LoopScript is the script face; grun-oracle runs it on the real CFRunLoop
         // as well.

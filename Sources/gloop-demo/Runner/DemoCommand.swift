@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// The command line. It is read by hand, because a client of the package would resolve whatever package reads it.
+
+/// A command line, as it was understood.
+enum DemoCommand {
+    case tour
+    case list
+    case run(Selection)
+    case help
+    case version
+
+    /// The scenarios to run, in that order, and the files to write.
+    struct Selection {
+        var scenarios: [Scenario] = []
+        var plot: String?
+        var timeline: String?
+    }
+
+    /// Why a command line was not understood.
+    struct Misuse: Error {
+        let message: String
+
+        init(_ message: String) { self.message = message }
+    }
+
+    static let usage = """
+        Usage: gloop-demo [list | run <name> ... [--plot <file>] [--timeline <file>]]
+          See 'gloop-demo --help' for more information.
+        """
+
+    static let helpText = """
+        OVERVIEW: A tour of GRunLoop: Core Foundation's run loop on GLib's main context.
+
+        Without arguments every scenario is run. Each one writes down what happens, line by line, compares that with \
+        the lines that it expects, and says which line differs. The exit status is 1 if any does.
+
+        USAGE: gloop-demo [list | run <name> ... [--plot <file>] [--timeline <file>]]
+
+        COMMANDS:
+          list                    List the scenarios in the order of the tour.
+          run <name> ...          Run single scenarios, in the order given.
+
+        OPTIONS OF run:
+          --plot <file>           Where `latency` draws its histograms, as SVG.
+          --timeline <file>       Where a picture of what the loops did is written: a page, or trace events as
+                                  FILE.json.
+
+        OPTIONS:
+          --version               Show the version.
+          -h, --help              Show help information.
+        """
+
+    /// - Parameter arguments: without the program's name.
+    init(_ arguments: [String]) throws(Misuse) {
+        // Help is given wherever it is asked for, but not where `--` has ended the options.
+        if arguments.prefix(while: { $0 != "--" }).contains(where: { $0 == "--help" || $0 == "-h" }) {
+            self = .help
+            return
+        }
+        switch arguments.first {
+        case nil: self = .tour
+        case "help": self = .help
+        case "run": self = .run(try Selection(arguments.dropFirst()))
+        case "list", "--version":
+            if arguments.count > 1 { throw Misuse("Unexpected argument '\(arguments[1])'") }
+            self = arguments[0] == "list" ? .list : .version
+        case let word?:
+            throw Misuse(word.hasPrefix("-") ? "Unknown option '\(word)'" : "There is no command '\(word)'.")
+        }
+    }
+}
+
+extension DemoCommand.Selection {
+    /// - Parameter arguments: what stands after `run`: names and options in any order.
+    fileprivate init(_ arguments: ArraySlice<String>) throws(DemoCommand.Misuse) {
+        var rest = arguments
+        var areOptionsOver = false
+        while let word = rest.popFirst() {
+            if areOptionsOver || !word.hasPrefix("-") {
+                guard let scenario = Catalogue.scenario(named: word) else {
+                    throw DemoCommand.Misuse(
+                        "There is no scenario '\(word)'. 'gloop-demo list' shows all \(Catalogue.all.count).")
+                }
+                scenarios.append(scenario)
+            } else if word == "--" {
+                areOptionsOver = true
+            } else {
+                try setOption(word, from: &rest)
+            }
+        }
+        if scenarios.isEmpty { throw DemoCommand.Misuse("Missing the name of a scenario to run.") }
+    }
+
+    /// `--option value` or `--option=value`; a value may be taken off the arguments that are left.
+    private mutating func setOption(_ word: String, from rest: inout ArraySlice<String>) throws(DemoCommand.Misuse) {
+        let parts = word.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
+        let option: WritableKeyPath<Self, String?>
+        switch parts[0] {
+        case "--plot": option = \.plot
+        case "--timeline": option = \.timeline
+        default: throw DemoCommand.Misuse("Unknown option '\(parts[0])'")
+        }
+        guard let value = parts.count > 1 ? parts[1] : rest.popFirst(), !value.isEmpty else {
+            throw DemoCommand.Misuse("Missing value for '\(parts[0]) <file>'")
+        }
+        self[keyPath: option] = value
+    }
+}
