@@ -4,7 +4,9 @@ SWIFT ?= swift
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 PACKAGES := libglib2.0-dev
 SWIFT_CODE := Sources Tests Package.swift Examples/Sources Examples/Package.swift Benchmarks/Sources \
-	Benchmarks/Package.swift
+	Benchmarks/Package.swift Tools/Sources Tools/Package.swift
+# The oracle, the turns, growth and others are a package of their own.
+TOOLS := --package-path Tools
 # What the checks need beside it.
 CHECK_PACKAGES := strace valgrind python3 rsync git binutils
 # What the documentation needs beside docc, which stands beside the compiler.
@@ -45,12 +47,12 @@ test: check-deps lint glib-api
 	scripts/run-tests
 	$(MAKE) items
 	scripts/check-demo
-	$(SWIFT) build -c release --product grun-oracle
-	$(SWIFT) run -c release --skip-build grun-oracle --watchdog
-	$(SWIFT) run -c release --skip-build grun-oracle --scenarios
-	$(SWIFT) run -c release --skip-build grun-oracle --seed 1 --programs 300
-	$(SWIFT) build -c release --product grun-turns
-	$(SWIFT) run -c release --skip-build grun-turns
+	$(SWIFT) build $(TOOLS) -c release --product grun-oracle
+	$(SWIFT) run $(TOOLS) -c release --skip-build grun-oracle --watchdog
+	$(SWIFT) run $(TOOLS) -c release --skip-build grun-oracle --scenarios
+	$(SWIFT) run $(TOOLS) -c release --skip-build grun-oracle --seed 1 --programs 300
+	$(SWIFT) build $(TOOLS) -c release --product grun-turns
+	$(SWIFT) run $(TOOLS) -c release --skip-build grun-turns
 	$(MAKE) growth
 	scripts/check-ends
 	scripts/idle
@@ -108,17 +110,17 @@ items-bite: check-deps
 
 ## The long comparison with the real CFRunLoop.
 oracle: deps
-	$(SWIFT) run -c release grun-oracle --seed $${SEED:-$$(date +%s)} --programs $${PROGRAMS:-20000}
+	$(SWIFT) run $(TOOLS) -c release grun-oracle --seed $${SEED:-$$(date +%s)} --programs $${PROGRAMS:-20000}
 
 ## Who is served when something never ends: each kind of item beside each other, in each way to drive a loop. Ten
 ## minutes; writes docs/turns.md.
 turns: deps
-	$(SWIFT) run -c release grun-turns --whole --page docs/turns.md
+	$(SWIFT) run $(TOOLS) -c release grun-turns --whole --page docs/turns.md
 
 ## How operations grow: N things of each kind and 4 N. KINDS: only those whose names contain one of these words.
 growth: deps
-	$(SWIFT) build -c release --product grun-growth
-	$(SWIFT) run -c release --skip-build grun-growth $(KINDS)
+	$(SWIFT) build $(TOOLS) -c release --product grun-growth
+	$(SWIFT) run $(TOOLS) -c release --skip-build grun-growth $(KINDS)
 
 ## An idle loop makes no wake-up, whoever drives.
 idle: check-deps

@@ -8,8 +8,8 @@ let strict: [SwiftSetting] = [.treatAllWarnings(as: .error)]
 let perturbedInC: [CSetting] = [.define("GRUN_PERTURB", .when(configuration: .debug))]
 let perturbed: [SwiftSetting] = [.define("GRUN_PERTURB", .when(configuration: .debug))]
 
-let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
-
+// The oracle and other programs with dependencies of their own are the package Tools: a client of this one resolves
+// nothing else.
 let package = Package(
     name: "GRunLoop",
     products: [
@@ -24,9 +24,6 @@ let package = Package(
         .library(name: "CGRunGLib", targets: ["CGRunGLib"]),
         .library(name: "CGRunGIO", targets: ["CGRunGIO"]),
         .executable(name: "gloop-demo", targets: ["gloop-demo"]),
-    ],
-    dependencies: [
-        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.5.0")
     ],
     targets: [
         .systemLibrary(
@@ -51,40 +48,14 @@ let package = Package(
         .target(
             name: "GRunLoopFoundation", dependencies: ["GRunLoop", "CGRunFoundation"],
             swiftSettings: strict + [.enableUpcomingFeature("InternalImportsByDefault")]),
-        .executableTarget(
-            name: "grun-foundation-check", dependencies: ["GRunLoop", "GRunLoopFoundation", "CGRunGIO"],
-            path: "Tests/FoundationCheck", swiftSettings: strict),
 
         // The demonstration: self-checking scenarios.
         .executableTarget(
             name: "gloop-demo", dependencies: ["GRunLoop", "CGRunGIO"], swiftSettings: strict),
 
-        // The oracle: one script, two loops. LoopScript is the script face; grun-oracle runs it on the real CFRunLoop
-        // as well.
-        .target(
-            name: "LoopScript", dependencies: ["GRunLoop", "GRunLoopC", "CGRunGLib", "CGRun"],
-            path: "Sources/LoopScript",
-            swiftSettings: strict),
-        .executableTarget(
-            name: "grun-oracle", dependencies: ["GRunLoop", "GRunLoopFoundation", "LoopScript", argumentParser],
-            swiftSettings: strict),
-
-        // What the measuring scripts run.
-        .executableTarget(
-            name: "grun-probe", dependencies: ["GRunLoop", "CGRunGLib"], path: "Tests/Probe", swiftSettings: strict),
+        // C code by itself: the hub under valgrind, and the lock in a sandbox.
         .executableTarget(name: "grun-hub-check", dependencies: ["CGRun"], path: "Tests/HubCheck"),
         .executableTarget(name: "grun-lock-check", dependencies: ["CGRun"], path: "Tests/LockCheck"),
-
-        // The matrix of turns: each kind of item beside each other, and the real CFRunLoop beside both.
-        .executableTarget(
-            name: "grun-turns", dependencies: ["GRunLoop", "TestSupport", "CGRunGLib", argumentParser],
-            path: "Tests/Turns",
-            swiftSettings: strict),
-
-        // How the operations on each kind of thing grow with the number of things: make growth.
-        .executableTarget(
-            name: "grun-growth", dependencies: ["GRunLoop", "GRunLoopC", "TestSupport", "CGRunGLib", "CGRun"],
-            path: "Tests/Growth", swiftSettings: strict),
 
         // What the tests share: loops on threads, recorders, watchdogs.
         .target(
@@ -120,11 +91,6 @@ let package = Package(
         .executableTarget(
             name: "grun-soak", dependencies: ["GRunLoop", "TestSupport", "CGRunGLib"], path: "Tests/Soak",
             swiftSettings: strict),
-        // Random programs, whose account must balance: make perturb. Nothing of it is there in a release build.
-        .executableTarget(
-            name: "grun-conserve",
-            dependencies: ["GRunLoop", "LoopScript", "TestSupport", "CGRunGLib", "CGRun", argumentParser],
-            path: "Tests/Conservation", swiftSettings: strict + perturbed),
         .testTarget(
             name: "GRunLoopTests",
             dependencies: [

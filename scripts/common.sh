@@ -15,5 +15,7 @@ fail() {
 quietly() {
     "$@" > "$work/log" 2>&1 || { tail -n 60 "$work/log" >&2; fail "$1 failed"; }
 }
+# The package of the oracle, the probe and other programs: the first arguments of a build.
+tools=(--package-path Tools)
 # The folder of such a build.
 built() { $SWIFT build "$@" --show-bin-path 2> /dev/null; }

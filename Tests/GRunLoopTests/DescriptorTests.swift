@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Version-1 sources, which are descriptors: part 1.7, items 101 to 109.
 
-import GRunLoop
+@_spi(Oracle) import GRunLoop
 import Glibc
 import TestSupport
 import Testing

@@ -3,7 +3,7 @@
 
 extension GRunLoop {
     /// The items of stage 10: one is serviced in a pass, and descriptors that are ready beside each other in a row.
-    package enum ReadyItem {
+    @_spi(Oracle) public enum ReadyItem {
         /// A wake-up alone: nothing is called.
         case wakeUp
         /// Every timer that is due.
@@ -35,14 +35,14 @@ extension GRunLoop {
     }
 
     /// What a test is shown of a ready item.
-    package enum ReadyChoice {
+    @_spi(Oracle) public enum ReadyChoice {
         case item(ReadyItem)
         case port(Unmanaged<Port>)
     }
 
     /// For tests that compare with Core Foundation, where the kernel decides: asked with everything that is ready
     /// whenever more than one item is; returns an index, or nil for the loop's own choice. Own thread only.
-    package func setItemChooser(_ chooser: (@Sendable ([ReadyChoice]) -> Int?)?) {
+    @_spi(Oracle) public func setItemChooser(_ chooser: (@Sendable ([ReadyChoice]) -> Int?)?) {
         itemChooser = chooser
     }
 }

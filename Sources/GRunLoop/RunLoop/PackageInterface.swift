@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the core offers to the other products of this package beside its public interface. All of it is here, so that
 // the rest can change without them; only the seams of tests are declared where they are used (scripts/check-layers).
+// The oracle is in the package Tools, to which `package` declarations are closed: it asks for `@_spi(Oracle)` ones.
 //
 // What is public needs no door here: a run's wait is extended by a descriptor (`DescriptorSource`), by a whole context
 // (`add(context:forMode:)`) or by a date (`Timer`), and `addEndHandler` tells of a thread's end.
@@ -37,7 +38,7 @@ extension GRunLoop {
 
     /// How often the rest of a step has waited because a slice was used up and other kinds had their turn. The loop's
     /// own thread.
-    package var cutCount: Int { lock.withLock { cuts } }
+    @_spi(Oracle) public var cutCount: Int { lock.withLock { cuts } }
 
     /// ``wakeUp()`` for every run on the stack, and not the innermost one alone. Any thread.
     package func wakeUpAllRuns() { wakeUpEveryRun() }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The GRunLoop of the current thread, as a script sees it.
 
-import GRunLoop
+@_spi(Oracle) import GRunLoop
 
 /// The loop under test.
 public final class GRunLoopFace: LoopFace {

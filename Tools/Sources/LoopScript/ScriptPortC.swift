@@ -3,7 +3,7 @@
 
 import CGRun
 import CGRunGLib
-import GRunLoop
+@_spi(Oracle) import GRunLoop
 
 /// Ready as often as it may be, it performs once. Those with an odd number carry messages.
 enum ScriptPortC {

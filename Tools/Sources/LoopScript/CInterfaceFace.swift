@@ -3,7 +3,7 @@
 // else but the seam for choices.
 
 import CGRun
-import GRunLoop
+@_spi(Oracle) import GRunLoop
 
 /// The loop under test, by way of C.
 public final class CInterfaceFace: LoopFace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A script's port: a version-1 source, which is a descriptor's or a GRunLoop.Port by turns.
 
-import GRunLoop
+@_spi(Oracle) import GRunLoop
 
 /// Ready as often as it may be, it performs once. Those with an odd number carry messages.
 enum ScriptPort {
@@ -72,9 +72,13 @@ enum ScriptPort {
 
     func isChosen(by item: GRunLoop.ReadyChoice) -> Bool {
         switch (self, item) {
-        case (.descriptor(let own, _), .item(.descriptor(let source))): source === own
-        case (.messages(let own), .port(let port)): port === own
+        case (.descriptor(let own, _), .item(.descriptor(let source))): source.toOpaque() == address(of: own)
+        case (.messages(let own), .port(let port)): port.toOpaque() == address(of: own)
         default: false
         }
+    }
+
+    private func address(of object: AnyObject) -> UnsafeMutableRawPointer {
+        Unmanaged.passUnretained(object).toOpaque()
     }
 }
