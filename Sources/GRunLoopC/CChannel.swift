@@ -49,7 +49,7 @@ public func grun_channel_receive(
 @c @implementation
 public func grun_channel_send(_ channel: OpaquePointer?, _ message: gpointer?) -> GRunSendResult {
     Call.of { call in
-        switch call.channel(channel)?.send(Message(pointer: message)) {
+        switch call.channel(channel)?.trySend(Message(pointer: message)) {
         case .enqueued: GRUN_SEND_RESULT_ENQUEUED
         case .full: GRUN_SEND_RESULT_FULL
         case .closed, nil: GRUN_SEND_RESULT_CLOSED

@@ -52,7 +52,7 @@ public func grun_port_unref(_ port: OpaquePointer?) { Call.of { $0.release(port,
 public func grun_port_send(_ port: OpaquePointer?, _ message: OpaquePointer?) -> gboolean {
     Call.of { call in
         guard let port = call.port(port), let message = call.message(message) else { return false }
-        return port.send(message.value)
+        return port.trySend(message.value)
     }.gboolean
 }
 

@@ -46,7 +46,7 @@ private func pass(_ loop: GRunLoop) -> GRunLoop.RunResult {
             let reply = GRunLoop.Port()
             loop.add(port, forMode: .default)
             let parts: [GRunLoop.PortMessage.Component] = [.bytes([1, 2, 3]), .bytes([]), .port(reply)]
-            #expect(port.send(GRunLoop.PortMessage(id: 7, parts, replyPort: reply)))
+            #expect(port.trySend(GRunLoop.PortMessage(id: 7, parts, replyPort: reply)))
             #expect(pass(loop) == .handledSource)
             let message = try #require(inbox.message)
             defer { grun_port_message_unref(message) }
@@ -72,7 +72,7 @@ private func pass(_ loop: GRunLoop) -> GRunLoop.RunResult {
             defer { grun_port_unref(next) }
             let port = GRunLoop.Port { message in
                 received.value = message
-                #expect(nextPort.send(message))
+                #expect(nextPort.trySend(message))
             }
             for port in [port, nextPort] { loop.add(port, forMode: .default) }
             let bytes = g_bytes_new([4, 5] as [UInt8], 2)

@@ -17,7 +17,7 @@ private typealias Channel = GRunLoop.Channel
         try await withWorker { loop in
             let channel = Channel<Int>(capacity: 2)
             let found = Shared<[Int]>([])
-            #expect(trySend(channel, 0) == .enqueued && trySend(channel, 1) == .enqueued)
+            #expect(channel.trySend(0) == .enqueued && channel.trySend(1) == .enqueued)
             var tasks: [Task<GRunLoop.SendResult, Never>] = []
             let begun = Counter()
             for number in 2..<20 {
@@ -30,7 +30,7 @@ private typealias Channel = GRunLoop.Channel
             // The loop's thread begins them in order; each waits where it began.
             #expect(await comesTrue { begun.value == 18 })
             await Task(executorPreference: loop.executor) {}.value
-            #expect(trySend(channel, 99) == .full)
+            #expect(channel.trySend(99) == .full)
             channel.receive(on: loop) { number in found.update { $0.append(number) } }
             for task in tasks { #expect(await task.value == .enqueued) }
             #expect(found.wait { $0.count == 20 } && found.value == Array(0..<20))
@@ -70,7 +70,7 @@ private typealias Channel = GRunLoop.Channel
         let channel = Channel<Int>(capacity: 1, undelivered: { number in lost.update { $0.append(number) } })
         let worker = try GRunLoop.Thread(name: "ends")
         channel.receive(on: worker.loop, inModes: []) { _ in Issue.record("delivered") }
-        _ = trySend(channel, 1)
+        _ = channel.trySend(1)
         let waiting = Task { await channel.send(2) }
         try await Task.sleep(for: .milliseconds(20))
         switch how {
@@ -143,7 +143,7 @@ private typealias Channel = GRunLoop.Channel
             }
         }
         #expect(await comesTrue { thread.loop.contains(channel, forMode: "elsewhere") })
-        _ = trySend(channel, 1)
+        _ = channel.trySend(1)
         try await Task.sleep(for: .milliseconds(20))
         #expect(found.value.isEmpty)
         thread.loop.add(channel, forMode: "other")
@@ -151,7 +151,7 @@ private typealias Channel = GRunLoop.Channel
         mayEnd.set()
         thread.join()
         await reading.value
-        #expect(trySend(channel, 2) == .closed, "its loop has ended")
+        #expect(channel.trySend(2) == .closed, "its loop has ended")
     }
 
     @Test("who lets go of the iterator, or is cancelled, closes the channel; what it had not taken is given up")
@@ -160,7 +160,7 @@ private typealias Channel = GRunLoop.Channel
             for how in ["break", "cancelled in a batch", "cancelled while it waits"] {
                 let (lost, isIn, mayGoOn) = (Shared<[Int]>([]), Flag(), Shared(false))
                 let channel = Channel<Int>(undelivered: { number in lost.update { $0.append(number) } })
-                for number in 1...5 { _ = trySend(channel, number) }
+                for number in 1...5 { _ = channel.trySend(number) }
                 let reading = Task {
                     var found: [Int] = []
                     for await number in channel.elements(on: loop) {
@@ -181,7 +181,7 @@ private typealias Channel = GRunLoop.Channel
                 let waits = how == "cancelled while it waits"
                 #expect(await reading.value == Array(1...(waits ? 5 : 2)))
                 #expect(await comesTrue { lost.value == (waits ? [] : [3, 4, 5]) }, "\(how): \(lost.value)")
-                #expect(trySend(channel, 6) == .closed)
+                #expect(channel.trySend(6) == .closed)
             }
         }
     }
@@ -191,7 +191,7 @@ private typealias Channel = GRunLoop.Channel
         try await withWorker { loop in
             let lost = Shared<[Int]>([])
             let channel = Channel<Int>(undelivered: { number in lost.update { $0.append(number) } })
-            for number in 1...5 { _ = trySend(channel, number) }
+            for number in 1...5 { _ = channel.trySend(number) }
             var found: [Int] = []
             for await number in channel.elements(on: loop) {
                 found.append(number)
@@ -206,7 +206,7 @@ private typealias Channel = GRunLoop.Channel
         try await withWorker { loop in
             var iterator = {
                 let channel = Channel<Int>()
-                for number in 1...3 { _ = trySend(channel, number) }
+                for number in 1...3 { _ = channel.trySend(number) }
                 return channel.elements(on: loop).makeAsyncIterator()
             }()
             var found: [Int] = []
@@ -221,7 +221,7 @@ private typealias Channel = GRunLoop.Channel
         try await withWorker { loop in
             let channel = Channel<Int>()
             var first = channel.elements(on: loop).makeAsyncIterator()
-            _ = trySend(channel, 1)
+            _ = channel.trySend(1)
             var (second, messages) = capturingLog { channel.elements(on: loop).makeAsyncIterator() }
             #expect(messages.count == 1 && messages[0].contains("Channel.elements"))
             let nothing = await second.next()
@@ -253,7 +253,7 @@ private typealias Channel = GRunLoop.Channel
             loop.timeSlice = .milliseconds(2)
             let (channel, count) = (Channel<Int>(), Shared(0))
             let beside = Shared<[Int]>([])
-            for number in 1...60 { _ = trySend(channel, number) }
+            for number in 1...60 { _ = channel.trySend(number) }
             let timer = GRunLoop.Timer(interval: .milliseconds(1), repeats: true) { _ in
                 beside.update { $0.append(count.value) }
             }
@@ -277,7 +277,7 @@ private typealias Channel = GRunLoop.Channel
         for _ in 0..<16 {
             let (lost, isIn, mayGoOn) = (Shared<[Int]>([]), Flag(), Flag())
             let channel = Channel<Int>(undelivered: { number in lost.update { $0.append(number) } })
-            for number in 1...5 { _ = trySend(channel, number) }
+            for number in 1...5 { _ = channel.trySend(number) }
             let worker = try GRunLoop.Thread()
             // A thread that loses the processor uses up a slice, which would cut the batch.
             worker.loop.timeSlice = endlessTimeSlice
@@ -309,7 +309,7 @@ private typealias Channel = GRunLoop.Channel
             empty.finish()
             var second = {
                 let channel = Channel<Int>(undelivered: { number in lost.update { $0.append(number) } })
-                _ = trySend(channel, 1)
+                _ = channel.trySend(1)
                 return channel.elements(on: loop, inModes: []).makeAsyncIterator()
             }()
             let (one, two) = (await first.next(), await second.next())
@@ -327,21 +327,16 @@ private typealias Channel = GRunLoop.Channel
             return count.value
         }
         #expect(await comesTrue { worker.loop.contains(channel, forMode: .common) })
-        for number in 1...3 { _ = trySend(channel, number) }
+        for number in 1...3 { _ = channel.trySend(number) }
         #expect(await comesTrue { count.value == 3 })
         worker.stop()
         #expect(await reading.value == 3)
         await worker.waitUntilEnded()
-        #expect(trySend(channel, 1) == .closed)
+        #expect(channel.trySend(1) == .closed)
         var iterator = Channel<Int>().elements(on: worker.loop).makeAsyncIterator()
         let none = await iterator.next()
         #expect(none == nil)
     }
-}
-
-/// Without waiting: in async code the other form is meant.
-func trySend<Element: Sendable>(_ channel: GRunLoop.Channel<Element>, _ element: Element) -> GRunLoop.SendResult {
-    channel.send(element)
 }
 
 /// Waits without a thread: what is waited for may need one of the few that run tasks.

@@ -20,11 +20,11 @@ private func numbers(capacity: Int = .max, lost: Shared<[Int]>) -> GRunLoop.Chan
             let lost = Shared<[Int]>([])
             let channel = numbers(lost: lost)
             channel.receive(on: loop) { _ in Issue.record("delivered") }
-            for number in 1...100 { _ = channel.send(number) }
+            for number in 1...100 { _ = channel.trySend(number) }
             #expect(channel.isOpen)
             channel.close()
             #expect(lost.value == Array(1...100) && !channel.isOpen && channel.count == 0)
-            #expect(channel.send(101) == .closed && !loop.contains(channel, forMode: .common))
+            #expect(channel.trySend(101) == .closed && !loop.contains(channel, forMode: .common))
             channel.close()
             channel.finish()
             #expect(loop.run(mode: .default, for: .zero) == .finished && lost.value.count == 100)
@@ -40,13 +40,13 @@ private func numbers(capacity: Int = .max, lost: Shared<[Int]>) -> GRunLoop.Chan
                 channel.receive(on: loop) { number in
                     found.update { $0.append(number) }
                     if nests, number == 1 {
-                        _ = channel.send(6)
+                        _ = channel.trySend(6)
                         loop.run(mode: .default, for: .zero)
                     }
                     if number == 2 { channel.close() }
                     #expect(lost.value.isEmpty, "not while the closure is on the stack")
                 }
-                for number in 1...5 { _ = channel.send(number) }
+                for number in 1...5 { _ = channel.trySend(number) }
                 loop.run(mode: .default, for: .zero)
                 #expect(found.value == [1, 2] && lost.value == (nests ? [3, 4, 5, 6] : [3, 4, 5]))
             }
@@ -61,7 +61,7 @@ private func numbers(capacity: Int = .max, lost: Shared<[Int]>) -> GRunLoop.Chan
             lost.update { $0.append(number) }
             loser.value = threadID
         })
-        for number in 1...3 { _ = channel.send(number) }
+        for number in 1...3 { _ = channel.trySend(number) }
         let thread = LoopThread { loop in
             channel.receive(on: loop) { number in
                 #expect(number == 1)
@@ -72,7 +72,7 @@ private func numbers(capacity: Int = .max, lost: Shared<[Int]>) -> GRunLoop.Chan
         }
         #expect(isIn.wait())
         channel.close()
-        #expect(lost.value.isEmpty && channel.send(4) == .closed)
+        #expect(lost.value.isEmpty && channel.trySend(4) == .closed)
         isClosed.set()
         thread.join()
         #expect(lost.value == [2, 3] && loser.value == thread.kernelID)
@@ -83,9 +83,9 @@ private func numbers(capacity: Int = .max, lost: Shared<[Int]>) -> GRunLoop.Chan
         try await onFreshThread { loop in
             let (lost, found) = (Shared<[Int]>([]), Shared<[Int]>([]))
             let channel = numbers(lost: lost)
-            for number in 1...3 { _ = channel.send(number) }
+            for number in 1...3 { _ = channel.trySend(number) }
             channel.finish()
-            #expect(channel.send(4) == .closed && !channel.isOpen)
+            #expect(channel.trySend(4) == .closed && !channel.isOpen)
             channel.receive(on: loop) { number in found.update { $0.append(number) } }
             #expect(loop.run(for: .seconds(5)) == .finished)
             #expect(found.value == [1, 2, 3] && lost.value.isEmpty)
@@ -112,7 +112,7 @@ private func numbers(capacity: Int = .max, lost: Shared<[Int]>) -> GRunLoop.Chan
                     lost.update { $0.append(number) }
                     withExtendedLifetime(witness) {}
                 })
-                for number in 1...3 { _ = channel.send(number) }
+                for number in 1...3 { _ = channel.trySend(number) }
                 if let names {
                     channel.receive(on: loop, inModes: names) { number in found.update { $0.append(number) } }
                 }
@@ -139,14 +139,14 @@ private func numbers(capacity: Int = .max, lost: Shared<[Int]>) -> GRunLoop.Chan
         let thread = LoopThread { loop in
             inMode.receive(on: loop) { _ in Issue.record("delivered") }
             inNone.receive(on: loop, inModes: []) { _ in Issue.record("delivered") }
-            _ = inMode.send(1)
-            _ = inNone.send(2)
+            _ = inMode.trySend(1)
+            _ = inNone.trySend(2)
         }
         thread.join()
-        #expect(lost.value.sorted() == [1, 2] && inMode.send(3) == .closed && inNone.send(3) == .closed)
-        _ = late.send(4)
+        #expect(lost.value.sorted() == [1, 2] && inMode.trySend(3) == .closed && inNone.trySend(3) == .closed)
+        _ = late.trySend(4)
         late.receive(on: thread.loop) { _ in Issue.record("delivered") }
-        #expect(lost.value.last == 4 && late.send(5) == .closed)
+        #expect(lost.value.last == 4 && late.trySend(5) == .closed)
     }
 
     @Test("a thread that leaves in the closure gives up the rest", .disabled(if: sanitizer == "address"))
@@ -155,11 +155,11 @@ private func numbers(capacity: Int = .max, lost: Shared<[Int]>) -> GRunLoop.Chan
         let channel = numbers(lost: lost)
         let thread = startThread {
             channel.receive(on: .current) { number in if number == 2 { pthread_exit(nil) } }
-            for number in 1...5 { _ = channel.send(number) }
+            for number in 1...5 { _ = channel.trySend(number) }
             GRunLoop.current.run(for: .seconds(30))
         }
         join(thread)
-        #expect(lost.value == [3, 4, 5] && channel.send(6) == .closed)
+        #expect(lost.value == [3, 4, 5] && channel.trySend(6) == .closed)
     }
 
     @Test("no lock is held where an element goes: delivered, refused, given up")
@@ -177,14 +177,14 @@ private func numbers(capacity: Int = .max, lost: Shared<[Int]>) -> GRunLoop.Chan
                 loop.wakeUp()
             }
             channel.receive(on: loop) { _ in }
-            #expect(channel.send(Nosy(call)) == .enqueued && channel.send(Nosy(call)) == .enqueued)
-            #expect(channel.send(Nosy(call)) == .full && gone.value == 1)
+            #expect(channel.trySend(Nosy(call)) == .enqueued && channel.trySend(Nosy(call)) == .enqueued)
+            #expect(channel.trySend(Nosy(call)) == .full && gone.value == 1)
             loop.run(mode: .default, for: .zero)
             #expect(gone.value == 3)
-            #expect(channel.send(Nosy(call)) == .enqueued)
+            #expect(channel.trySend(Nosy(call)) == .enqueued)
             channel.close()
             #expect(gone.value == 4)
-            #expect(channel.send(Nosy(call)) == .closed && gone.value == 5)
+            #expect(channel.trySend(Nosy(call)) == .closed && gone.value == 5)
         }
     }
 
@@ -202,7 +202,7 @@ private func numbers(capacity: Int = .max, lost: Shared<[Int]>) -> GRunLoop.Chan
             concurrently(8) { producer in
                 var own = 0
                 for number in 1...3000 {
-                    switch channel.send(number) {
+                    switch channel.trySend(number) {
                     case .enqueued: own += number
                     case .full: sched_yield()
                     case .closed: break

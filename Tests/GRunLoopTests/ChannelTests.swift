@@ -20,9 +20,9 @@ extension GRunLoop.Channel {
         try await onFreshThread { loop in
             let channel = Channel<Int>()
             let found = Shared<[Int]>([])
-            for number in 0..<50 { #expect(channel.send(number) == .enqueued) }
+            for number in 0..<50 { #expect(channel.trySend(number) == .enqueued) }
             channel.receive(on: loop) { number in found.update { $0.append(number) } }
-            for number in 50..<100 { #expect(channel.send(number) == .enqueued) }
+            for number in 50..<100 { #expect(channel.trySend(number) == .enqueued) }
             #expect(found.value.isEmpty && channel.count == 100)
             #expect(loop.run(mode: .default, for: .zero, returningAfterSourceHandled: true) == .handledSource)
             #expect(found.value == Array(0..<100) && channel.count == 0)
@@ -48,9 +48,9 @@ extension GRunLoop.Channel {
             #expect(loop.run(for: .seconds(30)) == .stopped)
         }
         thread.waitUntilAsleep()
-        _ = trySend(channel, 0)
+        _ = channel.trySend(0)
         #expect(first.wait())
-        for number in 1...1000 { _ = trySend(channel, number) }
+        for number in 1...1000 { _ = channel.trySend(number) }
         isFree.set()
         thread.join()
         #expect(batches.value == [[0], Array(1...1000)] && wakes.value <= 2)
@@ -63,9 +63,9 @@ extension GRunLoop.Channel {
             let found = Shared<[Int]>([])
             channel.receive(on: loop) { number in
                 found.update { $0.append(number) }
-                if number < 3 { #expect(channel.send(number + 1) == .enqueued) }
+                if number < 3 { #expect(channel.trySend(number + 1) == .enqueued) }
             }
-            _ = channel.send(0)
+            _ = channel.trySend(0)
             for number in 0...3 {
                 #expect(loop.run(mode: .default, for: .zero, returningAfterSourceHandled: true) == .handledSource)
                 #expect(found.value.last == number)
@@ -83,14 +83,14 @@ extension GRunLoop.Channel {
             let refused = Counter()
             channel.receive(on: loop) { number in
                 guard number == 0 else { return }
-                for other in 1...room { #expect(channel.send(other) == .enqueued) }
-                for _ in 0..<3 where channel.send(-1) == .full { refused.increment() }
+                for other in 1...room { #expect(channel.trySend(other) == .enqueued) }
+                for _ in 0..<3 where channel.trySend(-1) == .full { refused.increment() }
             }
-            _ = channel.send(0)
+            _ = channel.trySend(0)
             loop.run(mode: .default, for: .zero)
             #expect(refused.value == 3 && channel.count == room)
             loop.run(mode: .default, for: .zero)
-            #expect(channel.count == 0 && channel.send(1) == .enqueued)
+            #expect(channel.count == 0 && channel.trySend(1) == .enqueued)
         }
     }
 
@@ -102,8 +102,8 @@ extension GRunLoop.Channel {
             numbers.receive(on: loop) { triple in sum.update { $0 += triple.0 + triple.1 + Int(triple.2) } }
             signs.receive(on: loop) { count.increment() }
             for round in 0..<3 {
-                for number in 0..<20_000 { _ = numbers.send((number, round, 1)) }
-                for _ in 0..<100 { _ = signs.send(()) }
+                for number in 0..<20_000 { _ = numbers.trySend((number, round, 1)) }
+                for _ in 0..<100 { _ = signs.trySend(()) }
                 loop.run(mode: .default, for: .zero)
                 #expect(sum.value == (0...round).reduce(0) { $0 + 20_000 * ($1 + 1) + 20_000 * 19_999 / 2 })
                 #expect(count.value == 100 * (round + 1))
@@ -121,13 +121,13 @@ extension GRunLoop.Channel {
                     if $0 == number { $0 += 1 }
                 }
             }
-            for number in 0..<300_000 { _ = channel.send(number) }
+            for number in 0..<300_000 { _ = channel.trySend(number) }
             loop.run(mode: .default, for: .zero)
             #expect(next.value == 300_000)
             #expect((32...128).contains(channel.sparePieces))
             // One at a time: half as many pieces are kept after each.
             for number in 300_000..<300_020 {
-                _ = channel.send(number)
+                _ = channel.trySend(number)
                 loop.run(mode: .default, for: .zero)
             }
             #expect(next.value == 300_020)
@@ -148,11 +148,11 @@ extension GRunLoop.Channel {
             for mode in ["one", "two"] as [GRunLoop.Mode] { #expect(loop.contains(channel, forMode: mode)) }
             #expect(!loop.contains(channel, forMode: .common))
             loop.keepAlive()
-            _ = channel.send(1)
+            _ = channel.trySend(1)
             loop.run(mode: .default, for: .zero)
             #expect(found.value == [])
             loop.run(mode: "two", for: .zero)
-            _ = channel.send(2)
+            _ = channel.trySend(2)
             loop.run(mode: "one", for: .zero)
             #expect(found.value == [1, 2])
             #expect(loop.run(mode: "two", for: .zero) == .timedOut, "not twice")
@@ -171,11 +171,11 @@ extension GRunLoop.Channel {
                 if number == 3 { loop.remove(channel, forMode: .default) }
             }
             loop.keepAlive()
-            for number in 1...5 { _ = channel.send(number) }
+            for number in 1...5 { _ = channel.trySend(number) }
             loop.run(mode: .default, for: .zero)
             loop.run(mode: .default, for: .zero)
             #expect(found.value == [1, 2, 3], "to leave another mode is no end here")
-            _ = channel.send(6)
+            _ = channel.trySend(6)
             #expect(loop.run(mode: .default, for: .milliseconds(5)) == .timedOut)
             loop.add(channel, forMode: .default)
             #expect(loop.run(mode: .default, for: .seconds(5), returningAfterSourceHandled: true) == .handledSource)
@@ -196,7 +196,7 @@ extension GRunLoop.Channel {
                 if number == 2 { loop.remove(channel, forMode: .default) }
             }
             loop.keepAlive()
-            for number in 1...4 { _ = channel.send(number) }
+            for number in 1...4 { _ = channel.trySend(number) }
             loop.run(mode: .default, for: .zero)
             #expect(found.value == [1, 2])
         }
@@ -211,7 +211,7 @@ extension GRunLoop.Channel {
             #expect(loop.run(for: .seconds(30)) == .stopped)
         }
         thread.waitUntilAsleep()
-        _ = trySend(channel, 1)
+        _ = channel.trySend(1)
         thread.loop.add(channel, forMode: .default)
         thread.join()
     }
@@ -228,13 +228,13 @@ extension GRunLoop.Channel {
                 trace("\(number) begins")
                 if number == 2 {
                     loop.run(mode: mode, for: .zero)
-                    _ = channel.send(6)
+                    _ = channel.trySend(6)
                     trace("6 is next")
                     loop.run(mode: mode, for: .zero)
                 }
                 trace("\(number) ends")
             }
-            for number in 1...5 { _ = channel.send(number) }
+            for number in 1...5 { _ = channel.trySend(number) }
             loop.run(mode: .default, for: .zero)
             let inner = (3...5).flatMap { ["\($0) begins", "\($0) ends"] }
             #expect(
@@ -254,11 +254,11 @@ extension GRunLoop.Channel {
                 found.update { $0.append(number) }
                 guard number == 3 else { return }
                 #expect(loop.run(mode: .default, for: .zero, returningAfterSourceHandled: true) == .timedOut)
-                _ = channel.send(4)
+                _ = channel.trySend(4)
                 #expect(loop.run(mode: .default, for: .zero, returningAfterSourceHandled: true) == .handledSource)
                 #expect(found.value == [1, 2, 3, 4])
             }
-            for number in 1...3 { _ = channel.send(number) }
+            for number in 1...3 { _ = channel.trySend(number) }
             loop.run(mode: .default, for: .zero)
             #expect(found.value == [1, 2, 3, 4])
             #expect(loop.run(mode: .default, for: .zero) == .timedOut)
@@ -277,7 +277,7 @@ extension GRunLoop.Channel {
                 loop.run(mode: "other", for: .zero)
                 trace("returned")
             }
-            for number in 1...3 { _ = channel.send(number) }
+            for number in 1...3 { _ = channel.trySend(number) }
             loop.run(mode: .default, for: .zero)
             #expect(trace.lines == ["1", "returned", "2", "3"])
         }
@@ -296,10 +296,10 @@ extension GRunLoop.Channel {
             loop.runUntilStopped()
         }
         thread.waitUntilAsleep()
-        _ = trySend(channel, 1)
+        _ = channel.trySend(1)
         #expect(found.wait { $0 == [1] })
         thread.waitUntilAsleep()
-        _ = trySend(channel, 2)
+        _ = channel.trySend(2)
         #expect(found.wait { $0 == [1, 2] })
         thread.finish()
     }
@@ -311,15 +311,15 @@ extension GRunLoop.Channel {
             let found = Shared<[[Int]]>([])
             channel.receiveBatches(on: loop) { batch in
                 if batch[0] == 0 {
-                    for number in 100..<180 { _ = channel.send(number) }
+                    for number in 100..<180 { _ = channel.trySend(number) }
                     loop.run(mode: .default, for: .zero)
-                    for number in 200..<300 { _ = channel.send(number) }
+                    for number in 200..<300 { _ = channel.trySend(number) }
                 }
                 var copy: [Int] = []
                 for index in batch.indices { copy.append(batch[index]) }
                 found.update { $0.append(copy) }
             }
-            for number in 0..<64 { _ = channel.send(number) }
+            for number in 0..<64 { _ = channel.trySend(number) }
             for _ in 0..<2 { loop.run(mode: .default, for: .zero) }
             #expect(found.value == [Array(100..<180), Array(0..<64), Array(200..<300)])
         }
@@ -341,7 +341,7 @@ extension GRunLoop.Channel {
                 found.update { $0.append(number) }
                 if number == 60 { loop.stop() }
             }
-            for number in 1...60 { _ = channel.send(number) }
+            for number in 1...60 { _ = channel.trySend(number) }
             #expect(loop.run(for: .seconds(20)) == .stopped)
             #expect(found.value == Array(1...60))
             #expect(beside.value.filter { (1..<60).contains($0) }.count >= 3, "\(beside.value)")
@@ -353,10 +353,10 @@ extension GRunLoop.Channel {
         try await onFreshThread(timeSlice: .milliseconds(1)) { loop in
             let (channel, other) = (Channel<Int>(), Channel<Int>())
             let counts = Shared([0, 0, 0])
-            channel.receive(on: loop) { number in _ = channel.send(number + 1) }
+            channel.receive(on: loop) { number in _ = channel.trySend(number + 1) }
             other.receive(on: loop) { number in
                 counts.update { $0[0] += 1 }
-                _ = other.send(number)
+                _ = other.trySend(number)
             }
             loop.add(
                 GRunLoop.Timer(interval: .milliseconds(1), repeats: true) { _ in
@@ -364,8 +364,8 @@ extension GRunLoop.Channel {
                     loop.perform { counts.update { $0[2] += 1 } }
                     if counts.value.min() ?? 0 >= 5 { loop.stop() }
                 }, forMode: .default)
-            for number in 0..<1000 { _ = channel.send(number) }
-            _ = other.send(0)
+            for number in 0..<1000 { _ = channel.trySend(number) }
+            _ = other.trySend(0)
             #expect(loop.run(for: .seconds(20)) == .stopped)
         }
     }
@@ -379,12 +379,12 @@ extension GRunLoop.Channel {
             let found = Shared<[Int]>([])
             loop.attach()
             channel.receive(on: loop) { number in found.update { $0.append(number) } }
-            for number in 1...3 { _ = channel.send(number) }
+            for number in 1...3 { _ = channel.trySend(number) }
             let context = loop.homeContext?.pointer
             iterateHost(context) { found.value.count == 3 }
             let sender = startThread {
                 usleep(20_000)
-                for number in 4...6 { _ = channel.send(number) }
+                for number in 4...6 { _ = channel.trySend(number) }
             }
             iterateHost(context) { found.value.count == 6 }
             join(sender)
@@ -408,13 +408,13 @@ extension GRunLoop.Channel {
                 sum.value = plain.sum
             }
         }
-        for number in 1...10 { _ = trySend(numbers, number) }
+        for number in 1...10 { _ = numbers.trySend(number) }
         #expect(sum.wait { $0 == 55 })
-        for number in 1...10 { _ = trySend(batches, number) }
+        for number in 1...10 { _ = batches.trySend(number) }
         #expect(sum.wait { $0 == 65 })
         worker.stop()
         await worker.waitUntilEnded()
-        #expect(trySend(numbers, 1) == .closed)
+        #expect(numbers.trySend(1) == .closed)
     }
 
     @Test("an element need not be Sendable: it is handed over")
@@ -435,7 +435,7 @@ extension GRunLoop.Channel {
         for number in 0..<3 {
             let plain = Plain()
             plain.number = number
-            #expect(channel.send(plain) == .enqueued)
+            #expect(channel.trySend(plain) == .enqueued)
         }
         thread.join()
         #expect(found.value == [1, 2, 3])
@@ -448,7 +448,7 @@ extension GRunLoop.Channel {
                 let channel = Channel<Int>()
                 let found = Shared<[Int]>([])
                 channel.receive(on: time.loop) { number in found.update { $0.append(number) } }
-                time.loop.after(.seconds(10)) { _ = channel.send(1) }
+                time.loop.after(.seconds(10)) { _ = channel.trySend(1) }
                 time.advance(by: .seconds(20))
                 #expect(found.value == [1])
             }
@@ -473,7 +473,7 @@ extension GRunLoop.Channel {
                 #expect(!other.contains(channel, forMode: .default))
             }
             other.join()
-            _ = channel.send(1)
+            _ = channel.trySend(1)
             loop.run(mode: .default, for: .zero)
             #expect(count.value == 1)
         }
@@ -498,7 +498,7 @@ extension GRunLoop.Channel {
             #expect(next == [Int](repeating: each, count: threads))
         }
         concurrently(threads) { producer in
-            for number in 0..<each { while channel.send((producer, number)) == .full { sched_yield() } }
+            for number in 0..<each { while channel.trySend((producer, number)) == .full { sched_yield() } }
         }
         thread.join()
     }

@@ -18,7 +18,7 @@ private struct Receiving {
         }
         // The task begins to wait.
         loop.run(for: .zero)
-        for number in 0..<number { #expect(channel.send(number) == .enqueued) }
+        for number in 0..<number { #expect(channel.trySend(number) == .enqueued) }
     }
 }
 

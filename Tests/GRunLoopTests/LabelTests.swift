@@ -160,8 +160,8 @@ private struct Labelled: Sendable {
             loop.startTracing(trace)
             source.signal()
             pipe.send()
-            _ = port.send(GRunLoop.PortMessage())
-            #expect(early.send(1) == .enqueued && late.send(1) == .enqueued)
+            _ = port.trySend(GRunLoop.PortMessage())
+            #expect(early.trySend(1) == .enqueued && late.trySend(1) == .enqueued)
             while loop.run(mode: .default, for: .zero, returningAfterSourceHandled: true) == .handledSource {}
             loop.stopTracing()
             let lines = Set(trace.lines.map { String($0.drop { $0 == " " }) })

@@ -20,7 +20,7 @@ import Testing
             case .channel:
                 let channel = GRunLoop.Channel<Int>()
                 channel.receive(on: loop, inModes: [mode]) { _ in body() }
-                return { _ = channel.send(1) }
+                return { _ = channel.trySend(1) }
             case .job:
                 try loop.addCommonMode(mode)
                 let executor = loop.executor
@@ -36,7 +36,7 @@ import Testing
             case .port:
                 let port = GRunLoop.Port { _ in body() }
                 loop.add(port, forMode: mode)
-                return { _ = port.send(.init(id: 1)) }
+                return { _ = port.trySend(.init(id: 1)) }
             }
         }
     }
@@ -139,7 +139,7 @@ import Testing
                 }
                 slot.value = port
                 loop.add(port, forMode: "Outer")
-                _ = port.send(.init())
+                _ = port.trySend(.init())
             }
         }
     }

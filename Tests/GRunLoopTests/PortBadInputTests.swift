@@ -47,11 +47,11 @@ private final class Meeting: Sendable {
                 let port = Port { _ in
                     count.increment()
                     box.value?.invalidate()
-                    #expect(box.value?.send(Message()) == false)
+                    #expect(box.value?.trySend(Message()) == false)
                 }
                 box.value = port
                 loop.add(port, forMode: .default)
-                for _ in 0..<3 { _ = port.send(Message(replyPort: reply)) }
+                for _ in 0..<3 { _ = port.trySend(Message(replyPort: reply)) }
             }
             loop.run(for: .seconds(10))
             #expect(count.value == 1 && carried == nil)
@@ -86,7 +86,7 @@ private final class Meeting: Sendable {
     @Test("who waits for room is told when the port becomes invalid")
     func invalidatedWhileFull() {
         let (port, isWaiting) = (Port(capacity: 1), Flag())
-        _ = port.send(Message())
+        _ = port.trySend(Message())
         let threads = (0..<4).map { _ in
             LoopThread { _ in
                 isWaiting.set()
@@ -107,16 +107,16 @@ private final class Meeting: Sendable {
             let isWaiting = Flag()
             do {
                 // The loop has the last reference to it, and lets it go when it has taken the other port's message.
-                let atEnd = Witness { results.update { $0.append(port.send(Message(id: 3))) } }
+                let atEnd = Witness { results.update { $0.append(port.trySend(Message(id: 3))) } }
                 let first = Port { message in
                     message.receivePort?.invalidate()
                     withExtendedLifetime(atEnd) {}
                 }
                 loop.add(first, forMode: .default)
-                _ = first.send(Message())
+                _ = first.trySend(Message())
             }
             loop.add(port, forMode: .default)
-            #expect(port.send(Message(id: 1)))
+            #expect(port.trySend(Message(id: 1)))
             let sender = LoopThread { _ in
                 isWaiting.set()
                 #expect(port.send(Message(id: 2), before: GRunLoop.distantFuture))
@@ -140,11 +140,11 @@ private final class Meeting: Sendable {
                 gone = port
                 loop.add(port, forMode: .default)
                 for _ in 0..<3 {
-                    #expect(port.send(found.value ?? Message()))
+                    #expect(port.trySend(found.value ?? Message()))
                     loop.run(mode: .default, for: .zero, returningAfterSourceHandled: true)
                     #expect(found.value?.receivePort === port)
                 }
-                #expect(found.value.map { port.send($0) } == true)
+                #expect(found.value.map { port.trySend($0) } == true)
                 loop.remove(port, forMode: .default)
                 found.value = nil
             }
@@ -161,11 +161,11 @@ private final class Meeting: Sendable {
             let (box, messages, fires, blocks) = (Shared<Port?>(nil), Counter(), Counter(), Counter())
             let port = Port { _ in
                 messages.increment()
-                _ = box.value?.send(Message())
+                _ = box.value?.trySend(Message())
             }
             box.value = port
             loop.add(port, forMode: .default)
-            _ = port.send(Message())
+            _ = port.trySend(Message())
             loop.add(
                 GRunLoop.Timer(interval: .milliseconds(2), repeats: true) { _ in
                     fires.increment()
@@ -189,12 +189,12 @@ private final class Meeting: Sendable {
             let ports = (0..<2).map { index in
                 Port { message in
                     note(index)
-                    _ = message.receivePort?.send(Message())
+                    _ = message.receivePort?.trySend(Message())
                 }
             }
             for port in ports {
                 loop.add(port, forMode: .default)
-                for _ in 0..<100 { _ = port.send(Message()) }
+                for _ in 0..<100 { _ = port.trySend(Message()) }
             }
             event.makeReady()
             let source = GRunLoop.DescriptorSource(descriptor: event.descriptor) { _, _ in note(2) }
@@ -216,7 +216,7 @@ private final class Meeting: Sendable {
                 trace("end \(message.id)")
             }
             loop.add(port, forMode: .default)
-            for id: UInt32 in 1...3 { _ = port.send(Message(id: id)) }
+            for id: UInt32 in 1...3 { _ = port.trySend(Message(id: id)) }
             loop.run(mode: .default, for: .zero, returningAfterSourceHandled: true)
             #expect(trace.lines == ["begin 1", "begin 2", "end 2", "end 1"])
         }
@@ -228,7 +228,7 @@ private final class Meeting: Sendable {
             let (found, box) = (Shared<[Bool]>([]), Shared<Port?>(nil))
             let port = Port { message in
                 let reply = message.replyPort
-                found.value = [reply?.isValid == true, reply?.send(Message(id: 9)) == true]
+                found.value = [reply?.isValid == true, reply?.trySend(Message(id: 9)) == true]
                 found.update { $0.append(message.components.first?.port?.isValid == true) }
             }
             loop.add(port, forMode: .default)
@@ -237,7 +237,7 @@ private final class Meeting: Sendable {
                 let own = Port()
                 loop.add(own, forMode: .default)
                 box.value = own
-                #expect(port.send(Message([.port(other)], replyPort: own)))
+                #expect(port.trySend(Message([.port(other)], replyPort: own)))
             }.join()
             other.invalidate()
             #expect(loop.run(mode: .default, for: .zero, returningAfterSourceHandled: true) == .handledSource)
@@ -281,7 +281,7 @@ private final class Meeting: Sendable {
         for count in [0, 1, 15, 16, 17, 1000, 5000] {
             let (port, reply) = (Port(), Shared<Port?>(Port()))
             weak let carried = reply.value
-            for _ in 0..<count { _ = port.send(Message(replyPort: reply.value)) }
+            for _ in 0..<count { _ = port.trySend(Message(replyPort: reply.value)) }
             LoopThread { loop in
                 loop.add(port, forMode: .default)
                 for _ in 0..<(count / 2) { loop.run(mode: .default, for: .zero, returningAfterSourceHandled: true) }
@@ -329,7 +329,7 @@ private final class Meeting: Sendable {
             #expect(await iterator.next()?.id == 1)
             // Then the loop has nothing more to do: three wait, since nobody has asked for them.
             try await loop.idle()
-            let sendNow: (UInt32) -> Bool = { port.send(Message(id: $0)) }
+            let sendNow: (UInt32) -> Bool = { port.trySend(Message(id: $0)) }
             try #require(sendNow(5) && !sendNow(6))
             let sender = Task { for id: UInt32 in 6...200 { #expect(await port.send(Message(id: id))) } }
             for id: UInt32 in 2...200 { #expect(await iterator.next()?.id == id) }

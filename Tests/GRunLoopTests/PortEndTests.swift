@@ -24,7 +24,7 @@ private let holders: [@Sendable (Port) -> Message] = [
         var first = Port(capacity: 1)
         for _ in 1..<links {
             let port = Port(capacity: 1)
-            #expect(port.send(holder(first)))
+            #expect(port.trySend(holder(first)))
             first.onInvalidation { gone.increment() }
             first = port
         }
@@ -58,7 +58,7 @@ private let holders: [@Sendable (Port) -> Message] = [
             let gone = Counter()
             let port = Port { _ in }
             loop.add(port, forMode: .default)
-            #expect(port.send(Message([.port(Self.makeChain(gone, holders[0]))])))
+            #expect(port.trySend(Message([.port(Self.makeChain(gone, holders[0]))])))
             #expect(gone.value == 0)
             #expect(loop.run(mode: .default, for: .zero, returningAfterSourceHandled: true) == .handledSource)
             #expect(gone.value == Self.links)
@@ -70,14 +70,14 @@ private let holders: [@Sendable (Port) -> Message] = [
         try await onFreshThread { loop in
             let (ids, trace) = (Shared<[UInt32]>([]), Recorder())
             let kept = Port { message in ids.update { $0.append(message.id) } }
-            #expect(kept.send(Message(id: 5)))
+            #expect(kept.trySend(Message(id: 5)))
             let first = Port()
             first.onInvalidation { trace("first") }
             do {
                 let second = Port()
                 second.onInvalidation { trace("second") }
-                #expect(second.send(Message([.port(kept)], replyPort: first)))
-                #expect(first.send(Message([.port(second), .port(kept)])))
+                #expect(second.trySend(Message([.port(kept)], replyPort: first)))
+                #expect(first.trySend(Message([.port(second), .port(kept)])))
             }
             #expect(trace.lines.isEmpty)
             first.invalidate()
@@ -151,7 +151,7 @@ private final class OneJobExecutor: TaskExecutor {
             if message.id == 1 { isFirst.set() } else { isSecond.set() }
         }
         own.value = port
-        #expect(port.send(Message(id: 1)))
+        #expect(port.trySend(Message(id: 1)))
         send(port)
         #expect(isSecond.wait())
         own.value = nil

@@ -43,8 +43,8 @@ private func pass(_ loop: GRunLoop, _ mode: GRunLoop.Mode = .default) -> GRunLoo
             }
             loop.add(port, forMode: .default)
             loop.on(.beforeTimers) { _ in passes.increment() }
-            for id: UInt32 in 1...3 { #expect(port.send(Message(id: id))) }
-            LoopThread { _ in for id: UInt32 in 4...6 { #expect(port.send(Message(id: id))) } }.join()
+            for id: UInt32 in 1...3 { #expect(port.trySend(Message(id: id))) }
+            LoopThread { _ in for id: UInt32 in 4...6 { #expect(port.trySend(Message(id: id))) } }.join()
             #expect(ids.value.isEmpty && port.count == 6)
             #expect(loop.run(for: .seconds(30)) == .stopped)
             #expect(ids.value == [1, 2, 3, 4, 5, 6] && passes.value == 6 && port.count == 0)
@@ -67,7 +67,7 @@ private func pass(_ loop: GRunLoop, _ mode: GRunLoop.Mode = .default) -> GRunLoo
             #expect(loop.run(for: .seconds(30)) == .stopped)
         }
         thread.waitUntilAsleep()
-        #expect(box.value?.send(Message(id: 7)) == true)
+        #expect(box.value?.trySend(Message(id: 7)) == true)
         thread.join()
         #expect(trace.lines == ["beforeTimers", "beforeWaiting", "afterWaiting", "message 7"])
     }
@@ -78,7 +78,7 @@ private func pass(_ loop: GRunLoop, _ mode: GRunLoop.Mode = .default) -> GRunLoo
             let ids = Shared<[UInt32]>([])
             let port = notingPort(ids)
             loop.add(port, forMode: .default)
-            for id: UInt32 in 1...2 { _ = port.send(Message(id: id)) }
+            for id: UInt32 in 1...2 { _ = port.trySend(Message(id: id)) }
             #expect(pass(loop) == .handledSource && ids.value == [1])
             #expect(pass(loop) == .handledSource && ids.value == [1, 2])
             #expect(pass(loop) == .timedOut)
@@ -90,13 +90,13 @@ private func pass(_ loop: GRunLoop, _ mode: GRunLoop.Mode = .default) -> GRunLoo
         try await onFreshThread { loop in
             let ids = Shared<[UInt32]>([])
             let port = notingPort(ids)
-            for id: UInt32 in 1...2 { _ = port.send(Message(id: id)) }
+            for id: UInt32 in 1...2 { _ = port.trySend(Message(id: id)) }
             loop.add(port, forMode: "Private")
             loop.keepAlive()
             #expect(pass(loop) == .timedOut && ids.value.isEmpty)
             #expect(pass(loop, "Private") == .handledSource)
             #expect(pass(loop, "Private") == .handledSource && ids.value == [1, 2])
-            _ = port.send(Message(id: 3))
+            _ = port.trySend(Message(id: 3))
             let keeper = loop.keepAlive("Private")
             loop.remove(port, forMode: "Private")
             #expect(pass(loop, "Private") == .timedOut && ids.value == [1, 2])
@@ -113,7 +113,7 @@ private func pass(_ loop: GRunLoop, _ mode: GRunLoop.Mode = .default) -> GRunLoo
         let port = notingPort(ids, capacity: capacity)
         #expect(port.capacity == room)
         for id in 0..<room { #expect(port.send(Message(id: UInt32(id)), before: GRunLoop.distantPast)) }
-        #expect(!port.send(Message(id: 99)) && !port.send(Message(id: 99), before: GRunLoop.now))
+        #expect(!port.trySend(Message(id: 99)) && !port.send(Message(id: 99), before: GRunLoop.now))
         let begin = GRunLoop.now
         #expect(!port.send(Message(id: 99), before: begin.advanced(by: .milliseconds(30))))
         #expect(GRunLoop.now >= begin.advanced(by: .milliseconds(30)))
@@ -127,7 +127,7 @@ private func pass(_ loop: GRunLoop, _ mode: GRunLoop.Mode = .default) -> GRunLoo
             loop.add(port, forMode: .default)
             #expect(loop.runUntil { ids.value.count == room + 1 })
             // On the loop's own thread nobody else could make room.
-            for id in 0..<room { #expect(port.send(Message(id: UInt32(id)))) }
+            for id in 0..<room { #expect(port.trySend(Message(id: UInt32(id)))) }
             #expect(!port.send(Message(id: 97), before: GRunLoop.distantFuture))
         }
         receiver.join()
@@ -144,10 +144,10 @@ private func pass(_ loop: GRunLoop, _ mode: GRunLoop.Mode = .default) -> GRunLoo
             var next: UInt32 = 0
             for round in 1...40 {
                 while port.count < 5 {
-                    #expect(port.send(Message(id: next)))
+                    #expect(port.trySend(Message(id: next)))
                     next += 1
                 }
-                #expect(!port.send(Message(id: 999)))
+                #expect(!port.trySend(Message(id: 999)))
                 for _ in 0..<(round % 5 + 1) { #expect(pass(loop) == .handledSource) }
             }
             while port.count > 0 { _ = pass(loop) }
@@ -163,7 +163,7 @@ private func pass(_ loop: GRunLoop, _ mode: GRunLoop.Mode = .default) -> GRunLoo
             loop.add(port, forMode: .default)
             let bytes = [UInt8](repeating: 7, count: 1 << 20)
             let address = bytes.withUnsafeBytes { UInt(bitPattern: $0.baseAddress) }
-            #expect(port.send(Message(id: .max, [.bytes(bytes), .port(other), .bytes([])], replyPort: other)))
+            #expect(port.trySend(Message(id: .max, [.bytes(bytes), .port(other), .bytes([])], replyPort: other)))
             #expect(pass(loop) == .handledSource)
             let message = try #require(found.value)
             #expect(message.id == .max && message.replyPort === other && message.receivePort === port)
@@ -184,7 +184,7 @@ private func pass(_ loop: GRunLoop, _ mode: GRunLoop.Mode = .default) -> GRunLoo
             do {
                 let carried = Port()
                 reply = carried
-                #expect(port.send(Message(id: 1, [.port(carried)], replyPort: carried)))
+                #expect(port.trySend(Message(id: 1, [.port(carried)], replyPort: carried)))
             }
             loop.add(port, forMode: .default)
             #expect(reply != nil && port.count == 1)
@@ -205,13 +205,13 @@ private func pass(_ loop: GRunLoop, _ mode: GRunLoop.Mode = .default) -> GRunLoo
             do {
                 let reply = Port()
                 carried = reply
-                _ = port.send(Message(id: 1, replyPort: reply))
+                _ = port.trySend(Message(id: 1, replyPort: reply))
             }
             #expect(port.isValid && notices.value == 0)
             port.invalidate()
             port.invalidate()
             #expect(!port.isValid && notices.value == 1 && carried == nil && port.count == 0)
-            #expect(!port.send(Message(id: 2)) && !port.send(Message(id: 2), before: GRunLoop.distantFuture))
+            #expect(!port.trySend(Message(id: 2)) && !port.send(Message(id: 2), before: GRunLoop.distantFuture))
             #expect(!loop.contains(port, forMode: .default) && !loop.contains(port, forMode: .common))
             loop.add(port, forMode: .default)
             #expect(!loop.contains(port, forMode: .default) && pass(loop) == .finished && ids.value.isEmpty)
@@ -250,7 +250,7 @@ private func pass(_ loop: GRunLoop, _ mode: GRunLoop.Mode = .default) -> GRunLoo
             let port = notingPort(ids)
             loop.add(port, forMode: .default)
             loop.add(port, forMode: .default)
-            _ = port.send(Message(id: 1))
+            _ = port.trySend(Message(id: 1))
             #expect(pass(loop) == .handledSource && pass(loop) == .timedOut && ids.value == [1])
             loop.remove(port, forMode: .default)
             #expect(!loop.contains(port, forMode: .default) && pass(loop) == .finished)
@@ -284,7 +284,7 @@ private func pass(_ loop: GRunLoop, _ mode: GRunLoop.Mode = .default) -> GRunLoo
             let ids = Shared<[UInt32]>([])
             let port = notingPort(ids)
             loop.add(port, forMode: .default)
-            _ = port.send(Message(id: 1))
+            _ = port.trySend(Message(id: 1))
             #expect(loop.run(mode: .default, for: .seconds(30), returningAfterSourceHandled: true) == .handledSource)
         }
     }
@@ -295,7 +295,7 @@ private func pass(_ loop: GRunLoop, _ mode: GRunLoop.Mode = .default) -> GRunLoo
             let (answer, isOver) = (Shared<[UInt8]>([]), Counter())
             let main = Port { message in
                 #expect(message.id == 100 && message.replyPort?.isValid == true)
-                #expect(message.replyPort?.send(Message(id: 101, [.bytes(Array("welcome".utf8))])) == true)
+                #expect(message.replyPort?.trySend(Message(id: 101, [.bytes(Array("welcome".utf8))])) == true)
             }
             main.onInvalidation { isOver.increment() }
             loop.add(main, forMode: .default)
@@ -305,7 +305,7 @@ private func pass(_ loop: GRunLoop, _ mode: GRunLoop.Mode = .default) -> GRunLoo
                     loop.stop()
                 }
                 loop.add(own, forMode: .default)
-                #expect(main.send(Message(id: 100, replyPort: own)))
+                #expect(main.trySend(Message(id: 100, replyPort: own)))
                 #expect(loop.run(for: .seconds(30)) == .stopped)
             }
             #expect(loop.runUntil { !answer.value.isEmpty })

@@ -105,7 +105,7 @@ private struct Leaf: @unchecked Sendable {
             case "port":
                 let port = GRunLoop.Port { _ in stall() }
                 loop.add(port, forMode: .default)
-                _ = port.send(GRunLoop.PortMessage(id: 1))
+                _ = port.trySend(GRunLoop.PortMessage(id: 1))
             case "idle":
                 let queue = GRunLoop.IdleQueue()
                 loop.add(queue, forMode: .default)

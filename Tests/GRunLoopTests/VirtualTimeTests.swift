@@ -52,10 +52,10 @@ import Testing
             let ids = Shared<[UInt32]>([])
             let port = GRunLoop.Port { message in ids.update { $0.append(message.id) } }
             time.loop.add(port, forMode: .default)
-            for id: UInt32 in 1...3 { _ = port.send(GRunLoop.PortMessage(id: id)) }
+            for id: UInt32 in 1...3 { _ = port.trySend(GRunLoop.PortMessage(id: id)) }
             time.advance(by: .zero)
             #expect(ids.value == [1, 2, 3])
-            time.loop.after(.seconds(1)) { for id: UInt32 in 4...6 { _ = port.send(GRunLoop.PortMessage(id: id)) } }
+            time.loop.after(.seconds(1)) { for id: UInt32 in 4...6 { _ = port.trySend(GRunLoop.PortMessage(id: id)) } }
             time.advance(by: .seconds(1))
             #expect(ids.value == [1, 2, 3, 4, 5, 6])
         }

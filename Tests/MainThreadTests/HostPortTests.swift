@@ -25,7 +25,7 @@ final class HostPortTests: MainThreadTestCase {
         observe(trace, .default, [.beforeTimers, .beforeWaiting, .afterWaiting])
         settleHost()
         _ = trace.take()
-        whenAsleep { for id: UInt32 in 1...2 { _ = port.send(GRunLoop.PortMessage(id: id)) } }
+        whenAsleep { for id: UInt32 in 1...2 { _ = port.trySend(GRunLoop.PortMessage(id: id)) } }
         iterateHost { trace.lines.filter { $0.hasPrefix("message") }.count == 2 && trace.lines.last == "beforeWaiting" }
         let lines = trace.lines.filter { $0 != "afterWaiting" && $0 != "beforeWaiting" }
         XCTAssertEqual(lines, ["message 1", "beforeTimers", "message 2", "beforeTimers"])
@@ -38,11 +38,11 @@ final class HostPortTests: MainThreadTestCase {
         freshHostedRun()
         let port = port(.common) { id in found.update { $0.append(id) } }
         settleHost()
-        join(startThread { for id: UInt32 in 0..<1000 { _ = port.send(GRunLoop.PortMessage(id: id)) } })
+        join(startThread { for id: UInt32 in 0..<1000 { _ = port.trySend(GRunLoop.PortMessage(id: id)) } })
         settleHost()
         XCTAssertEqual(found.value, Array(0..<1000))
         XCTAssertEqual(settleHost(), 0)
-        inHostCallback { _ = port.send(GRunLoop.PortMessage(id: 7)) }
+        inHostCallback { _ = port.trySend(GRunLoop.PortMessage(id: 7)) }
         settleHost()
         XCTAssertEqual(found.value.last, 7)
     }
@@ -52,7 +52,7 @@ final class HostPortTests: MainThreadTestCase {
         let found = Counter()
         freshHostedRun()
         let port = port("Private") { _ in found.increment() }
-        _ = port.send(GRunLoop.PortMessage())
+        _ = port.trySend(GRunLoop.PortMessage())
         settleHost()
         XCTAssertEqual(found.value, 0)
         try loop.withAmbientMode("Private") { _ = settleHost() }
@@ -66,14 +66,14 @@ final class HostPortTests: MainThreadTestCase {
         freshHostedRun()
         let port = GRunLoop.Port { message in
             messages.increment()
-            _ = message.receivePort?.send(GRunLoop.PortMessage())
+            _ = message.receivePort?.trySend(GRunLoop.PortMessage())
         }
         loop.add(port, forMode: .default)
         let idle = GLibSource.idle(nil, priority: 200) {
             foreign.increment()
             return true
         }
-        _ = port.send(GRunLoop.PortMessage())
+        _ = port.trySend(GRunLoop.PortMessage())
         iterateHost { foreign.value >= 20 }
         XCTAssertGreaterThan(messages.value, 20)
         port.invalidate()

@@ -136,10 +136,10 @@ final class ChannelSendersThreads: Model {
                 let end = GRunLoop.now.advanced(by: .milliseconds(number % 2 == 0 ? 100 : 0))
                 if port.send(.init(id: UInt32(number)), before: end) { account.toPort.add(1, ordering: .relaxed) }
             }
-            var result = channel.send(sender * 1_000_000 + number)
+            var result = channel.trySend(sender * 1_000_000 + number)
             while result == .full {
                 sched_yield()
-                result = channel.send(sender * 1_000_000 + number)
+                result = channel.trySend(sender * 1_000_000 + number)
             }
             if result == .enqueued { account.toChannel.add(1, ordering: .relaxed) }
         }

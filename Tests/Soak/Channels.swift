@@ -12,10 +12,10 @@ extension Producer {
         let lane = consumer.lane(.channel, of: number)
         for _ in 0..<dice.number(1...20) {
             lane.post { body in
-                var result = consumer.channel.send(body)
+                var result = consumer.channel.trySend(body)
                 while result == .full {
                     sched_yield()
-                    result = consumer.channel.send(body)
+                    result = consumer.channel.trySend(body)
                 }
                 if result == .closed, consumer.mustDeliver {
                     Findings.add("refused: a channel of \(consumer.name), which lives")
@@ -86,7 +86,7 @@ final class ChannelAccount: Sendable {
 
     func send(_ number: Int, through channel: GRunLoop.Channel<Parcel>) {
         let parcel = Parcel(number: number, token: Token(.channel, producer, consumer))
-        if channel.send(parcel) == .enqueued { accepted.add() }
+        if channel.trySend(parcel) == .enqueued { accepted.add() }
     }
 
     /// From the closure that receives.

@@ -123,10 +123,10 @@ extension Producer {
         for index in 0..<dice.number(1...20) {
             let parcel = Crowded.Parcel(
                 sender: 2 * number, number: main.crowds.number(2 * number), token: Token(.channel, number, main))
-            var result = crowded.channel.send(parcel)
+            var result = crowded.channel.trySend(parcel)
             for _ in 0..<3 where result == .full {
                 sched_yield()
-                result = crowded.channel.send(parcel)
+                result = crowded.channel.trySend(parcel)
             }
             crowded.note(result)
             if index == ends { main.crowds.end(crowded, finishes: dice.chance(50)) }

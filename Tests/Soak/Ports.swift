@@ -56,7 +56,7 @@ final class PortAccount: Sendable {
     ) -> Bool {
         let cargo = Cargo(sent.add() - 1, self)
         let message = cargo.message(replyPort: replyPort)
-        let isAccepted = if let limit { port.send(message, before: limit) } else { port.send(message) }
+        let isAccepted = if let limit { port.send(message, before: limit) } else { port.trySend(message) }
         if isAccepted { accepted.add() } else { cargo.noteRefused() }
         return isAccepted
     }
@@ -93,7 +93,7 @@ final class PortAccount: Sendable {
         port.invalidate()
         settle()
         if port.isValid || port.count != 0 { Findings.add("\(port.count) wait in a port that is invalid: \(name)") }
-        if port.send(GRunLoop.PortMessage()) { Findings.add("accepted by a port that is invalid: \(name)") }
+        if port.trySend(GRunLoop.PortMessage()) { Findings.add("accepted by a port that is invalid: \(name)") }
         expectNotice()
     }
 

@@ -174,7 +174,7 @@ struct ForkScene {
         _ = Unmanaged.passRetained(channel)
         loop.add(observer, forMode: .default)
         loop.add(idleQueue, forMode: .default)
-        _ = port.send(GRunLoop.PortMessage(replyPort: port))
+        _ = port.trySend(GRunLoop.PortMessage(replyPort: port))
         loop.add(port, forMode: "never run")
         notifications.enqueue(.init(name: "a"), style: .whenIdle)
         try? loop.add(descriptor, forMode: .default)

@@ -312,7 +312,7 @@ extension ForkScene {
             silent("PortIsolated.init") {
                 MainActor.assumeIsolated { _ = GRunLoop.Port(isolation: MainActor.shared) { _ in } }
             },
-            said("PortSending.send") { !port.send(GRunLoop.PortMessage()) },
+            said("PortSending.trySend") { !port.trySend(GRunLoop.PortMessage()) },
             said("PortSending.send") { !port.send(GRunLoop.PortMessage(), before: GRunLoop.distantFuture) },
             silent("PortSending.capacity") { port.capacity == .max },
             silent("PortSending.count") { port.count == 0 },
@@ -330,7 +330,7 @@ extension ForkScene {
     private var channelCalls: [ForkedCall] {
         [
             silent("Channel.init") { _ = GRunLoop.Channel<Int>() },
-            said("Channel.send") { channel.send(1) == .closed },
+            said("Channel.trySend") { channel.trySend(1) == .closed },
             silent("Channel.finish") { channel.finish() },
             silent("Channel.close") { channel.close() },
             said("Channel.label") {

@@ -54,10 +54,10 @@ public struct Endless: Sendable {
     public static let port = Endless(name: "port") { loop, mode, _, call in
         let port = GRunLoop.Port { message in
             guard let port = message.receivePort else { return }
-            if call() { _ = port.send(message) } else { port.invalidate() }
+            if call() { _ = port.trySend(message) } else { port.invalidate() }
         }
         loop.add(port, forMode: mode)
-        _ = port.send(GRunLoop.PortMessage())
+        _ = port.trySend(GRunLoop.PortMessage())
         return { port.invalidate() }
     }
 

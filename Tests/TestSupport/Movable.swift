@@ -68,7 +68,7 @@ public struct Movable: Sendable {
             isIn = { $0.contains(port, forMode: .default) }
             isValid = { port.isValid }
             invalidate = { port.invalidate() }
-            rouse = { _ = port.send(GRunLoop.PortMessage()) }
+            rouse = { _ = port.trySend(GRunLoop.PortMessage()) }
         case .messagePort:
             let name = RuntimeDirectory.newName("movable")
             let port = try GRunLoop.MessagePort(name) { _ in body() }

@@ -54,7 +54,9 @@ extension Bench {
         if tasks {
             deliver(producers) { Task.detached { for number in 0..<each { _ = await channel.send(Element(number)) } } }
         } else {
-            deliver(producers) { onOtherThread { _ in for number in 0..<each { _ = channel.send(Element(number)) } } }
+            deliver(producers) {
+                onOtherThread { _ in for number in 0..<each { _ = channel.trySend(Element(number)) } }
+            }
             bench_join()
         }
     }
@@ -78,7 +80,9 @@ extension Bench {
             producer += 1
             let own = producer
             onOtherThread { _ in
-                for number in 0..<each { while channel.send((own, number)) == .full { bench_sleep_microseconds(50) } }
+                for number in 0..<each {
+                    while channel.trySend((own, number)) == .full { bench_sleep_microseconds(50) }
+                }
             }
         }
         bench_join()

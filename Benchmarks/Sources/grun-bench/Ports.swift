@@ -11,7 +11,7 @@ extension Bench {
         let own = GRunLoop.Port { message in sendAgain(message.id) }
         loop.add(own, forMode: .default)
         port = own
-        _ = own.send(GRunLoop.PortMessage(id: 1))
+        _ = own.trySend(GRunLoop.PortMessage(id: 1))
         report(measure(drive))
     }
 
@@ -22,7 +22,7 @@ extension Bench {
         }
         loop.add(own, forMode: .default)
         let time = measure {
-            for number in 0..<n { _ = own.send(GRunLoop.PortMessage(id: UInt32(truncatingIfNeeded: number))) }
+            for number in 0..<n { _ = own.trySend(GRunLoop.PortMessage(id: UInt32(truncatingIfNeeded: number))) }
             drive()
         }
         report(time)
@@ -32,5 +32,5 @@ extension Bench {
 private func sendAgain(_ id: UInt32) {
     count += 1
     guard count < bench.n else { return bench.stop() }
-    _ = port?.send(GRunLoop.PortMessage(id: id &+ 1))
+    _ = port?.trySend(GRunLoop.PortMessage(id: id &+ 1))
 }

@@ -8,7 +8,7 @@ extension GRunLoop {
     /// let port = GRunLoop.Port { message in show(message.id) }
     /// GRunLoop.main.add(port, forMode: .default)
     /// // On any thread:
-    /// _ = port.send(GRunLoop.PortMessage(id: 7, [.bytes(data)], replyPort: mine))
+    /// _ = port.trySend(GRunLoop.PortMessage(id: 7, [.bytes(data)], replyPort: mine))
     /// ```
     ///
     /// Messages wait while no mode of the port's is run, and come in the order in which they were sent: one a pass, as

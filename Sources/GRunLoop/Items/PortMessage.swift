@@ -9,12 +9,12 @@ extension GRunLoop {
     /// A sender that wants a reply gives a port of its own, which is in its own loop, and the receiver sends there:
     ///
     /// ```swift
-    /// let main = GRunLoop.Port { message in _ = message.replyPort?.send(GRunLoop.PortMessage(id: 2)) }
+    /// let main = GRunLoop.Port { message in _ = message.replyPort?.trySend(GRunLoop.PortMessage(id: 2)) }
     /// GRunLoop.main.add(main, forMode: .default)
     /// // On a worker:
     /// let mine = GRunLoop.Port { reply in print(reply.id) }
     /// GRunLoop.current.add(mine, forMode: .default)
-    /// _ = main.send(GRunLoop.PortMessage(id: 1, replyPort: mine))
+    /// _ = main.trySend(GRunLoop.PortMessage(id: 1, replyPort: mine))
     /// ```
     ///
     /// Threads: any. The corresponding Foundation type is `PortMessage`.

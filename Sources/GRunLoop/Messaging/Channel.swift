@@ -21,8 +21,10 @@ extension GRunLoop {
     /// let readings = GRunLoop.Channel<Reading>(capacity: 1024)
     /// readings.receive(on: .main) { reading in show(reading) }
     /// // On any thread:
-    /// if readings.send(reading) == .full { dropped += 1 }
+    /// if readings.trySend(reading) == .full { dropped += 1 }
     /// ```
+    ///
+    /// A task that is to wait for room calls `await readings.send(reading)`: ``send(_:)``.
     ///
     /// One loop receives, by a closure for each element (``receive(on:inModes:_:)``), by one for many at once
     /// (``receiveBatches(on:inModes:_:)``), or as a sequence (``elements(on:inModes:)``). What one thread sends arrives
@@ -81,12 +83,13 @@ extension GRunLoop {
             core.letGo()
         }
 
-        /// Sends an element, without waiting: also on the loop's own thread, and in the closure that receives.
+        /// Sends an element if there is room, and does not wait: also on the loop's own thread, in the closure that
+        /// receives, and in an async function. A task that is to wait for room calls ``send(_:)``.
         ///
         /// What is not ``SendResult/enqueued`` was not taken: an element that is not `Sendable` is let go then.
         ///
         /// Threads: any; not from a signal handler. The corresponding GLib function is `g_async_queue_push`.
-        @inlinable @inline(__always) public func send(_ element: consuming sending Element) -> SendResult {
+        @inlinable @inline(__always) public func trySend(_ element: consuming sending Element) -> SendResult {
             switch core.begin() {
             case .at(let slot):
                 slot.initializeMemory(as: Element.self, to: element)
@@ -98,7 +101,7 @@ extension GRunLoop {
         }
 
         /// Sends an element. While the channel is full the task is suspended; tasks that wait are served in the order
-        /// in which they came.
+        /// in which they came. ``trySend(_:)`` does not wait.
         ///
         /// - Returns: ``SendResult/enqueued`` or ``SendResult/closed``; ``SendResult/full`` if the channel is full and
         ///   the task is cancelled: such a task does not wait.

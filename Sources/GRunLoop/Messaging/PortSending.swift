@@ -16,7 +16,8 @@ extension GRunLoop.Port {
         self.init(PortChannel(capacity: capacity), confined: nil, handler: handler)
     }
 
-    /// Sends a message, without waiting: also on the loop's own thread, and in the handler.
+    /// Sends a message if there is room, and does not wait: also on the loop's own thread, in the handler, and in an
+    /// async function. ``send(_:before:)`` and ``send(_:)`` wait for room.
     ///
     /// The receiver gets this message with its arrays, and not a copy of them.
     ///
@@ -25,8 +26,8 @@ extension GRunLoop.Port {
     ///
     /// Threads: any; not from a signal handler. The corresponding Foundation function is
     /// `Port.send(before:msgid:components:from:reserved:)` with a date that has passed.
-    public func send(_ message: consuming GRunLoop.PortMessage) -> Bool {
-        guard !Fork.refuses("Port.send") else { return false }
+    public func trySend(_ message: consuming GRunLoop.PortMessage) -> Bool {
+        guard !Fork.refuses("Port.trySend") else { return false }
         message.receivePort = nil
         switch inbox.begin() {
         case .at(let slot):
@@ -46,7 +47,7 @@ extension GRunLoop.Port {
     ///   - limit: until when to wait for room, on the system's clock. A date that has passed: not at all.
     /// - Returns: true if the message waits to be delivered; false if the port is full or invalid.
     ///
-    /// Threads: any; not from a signal handler, and not in a task, which ``send(_:)-9rfm7`` suspends. The corresponding
+    /// Threads: any; not from a signal handler, and not in a task, which ``send(_:)`` suspends. The corresponding
     /// Foundation function is `Port.send(before:msgid:components:from:reserved:)`.
     @available(*, noasync, message: "it blocks the thread; await send(_:)")
     public func send(_ message: consuming GRunLoop.PortMessage, before limit: GRunLoop.Instant) -> Bool {
@@ -70,7 +71,7 @@ extension GRunLoop.Port {
     ///
     /// - Returns: false if the port is invalid, or if it is full and the task is cancelled.
     ///
-    /// Threads: any. Otherwise it is ``send(_:before:)``.
+    /// Threads: any. Otherwise it is ``send(_:before:)``. ``trySend(_:)`` does not wait.
     nonisolated(nonsending) public func send(_ message: consuming GRunLoop.PortMessage) async -> Bool {
         guard !Fork.refuses("Port.send") else { return false }
         message.receivePort = nil

@@ -41,7 +41,7 @@ enum Channels {
         }
         let workers = (0..<threads).map { thread in
             WorkerThread {
-                for number in 0..<each { while channel.send((thread, number)) == .full { sched_yield() } }
+                for number in 0..<each { while channel.trySend((thread, number)) == .full { sched_yield() } }
             }
         }
         loop.run(mode: mode, for: .patience)
@@ -58,9 +58,9 @@ enum Channels {
         defer { channel.close() }
         let results = Shared<[GRunLoop.SendResult]>([])
         channel.receive(on: loop, inModes: [mode]) { value in
-            if value == 1 { results.value = (2...4).map { channel.send($0) } }
+            if value == 1 { results.value = (2...4).map { channel.trySend($0) } }
         }
-        _ = channel.send(1)
+        _ = channel.trySend(1)
         loop.run(mode: mode, for: .zero)
         let isFull = results.value == [.enqueued, .enqueued, .full]
         log.line("loop", isFull ? "full when it sends to itself: refused, and nobody waits" : "\(results.value)")
@@ -79,7 +79,7 @@ enum Channels {
             loop.stop()
         }
         let worker = WorkerThread {
-            for number in 1...10 { _ = channel.send(number) }
+            for number in 1...10 { _ = channel.trySend(number) }
             channel.finish()
         }
         loop.run(for: .patience)
@@ -94,9 +94,9 @@ enum Channels {
             delivered.increment()
             if value == 3 { channel.close() }
         }
-        for value in 1...10 { _ = channel.send(value) }
+        for value in 1...10 { _ = channel.trySend(value) }
         loop.run(mode: mode, for: .zero)
-        let end = channel.send(11) == .closed ? "no more is taken" : "more is taken"
+        let end = channel.trySend(11) == .closed ? "no more is taken" : "more is taken"
         log.line("closed", "\(delivered.value) were delivered, \(returned.value) given back, and \(end)")
     }
 }

@@ -49,7 +49,7 @@ enum Ports {
             workers.value.append(worker)
             worker.onInvalidation { main.stop() }
             log.line("main", "message \(message.id) from a worker called \(name), answers")
-            _ = worker.send(GRunLoop.PortMessage(id: welcome, [.bytes([3])]))
+            _ = worker.trySend(GRunLoop.PortMessage(id: welcome, [.bytes([3])]))
         }
         main.add(own, forMode: mode)
         defer { own.invalidate() }
@@ -70,7 +70,7 @@ enum Ports {
         }
         loop.add(port, forMode: .default)
         log.line("worker", "checks in with a port of its own")
-        _ = main.send(GRunLoop.PortMessage(id: checkIn, [.bytes(Array("indexer".utf8))], replyPort: port))
+        _ = main.trySend(GRunLoop.PortMessage(id: checkIn, [.bytes(Array("indexer".utf8))], replyPort: port))
         loop.run(for: .patience, returningAfterSourceHandled: true)
         port.invalidate()
     }
@@ -120,7 +120,7 @@ enum Ports {
                 // The last two throws are each player's last.
                 if message.id + 1 >= throwCount { loop.stop() }
                 guard message.id < throwCount, let other = message.replyPort else { return }
-                _ = other.send(GRunLoop.PortMessage(id: message.id + 1, replyPort: message.receivePort))
+                _ = other.trySend(GRunLoop.PortMessage(id: message.id + 1, replyPort: message.receivePort))
             }
         }
         let main = GRunLoop.main
@@ -130,7 +130,7 @@ enum Ports {
             let loop = GRunLoop.current
             let port = player(of: loop, from: 1)
             loop.add(port, forMode: court)
-            _ = port.send(GRunLoop.PortMessage(id: 1, replyPort: own))
+            _ = port.trySend(GRunLoop.PortMessage(id: 1, replyPort: own))
             loop.run(mode: court, for: .patience)
             port.invalidate()
         }

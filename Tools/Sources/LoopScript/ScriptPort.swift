@@ -30,7 +30,7 @@ enum ScriptPort {
         switch self {
         case .descriptor(_, let descriptor): descriptor.makeReady()
         // One that is full is ready already.
-        case .messages(let port): _ = port.send(GRunLoop.PortMessage())
+        case .messages(let port): _ = port.trySend(GRunLoop.PortMessage())
         }
     }
 

@@ -42,7 +42,7 @@ final class Producers: @unchecked Sendable {
                     switch random.number(0...3) {
                     case 0: enqueueBlock(program, loop)
                     case 1:
-                        if port.send(GRunLoop.PortMessage(id: UInt32(messages.next))) { messages.accept() }
+                        if port.trySend(GRunLoop.PortMessage(id: UInt32(messages.next))) { messages.accept() }
                     case 2: perform(performs, program, loop)
                     default: loop.wakeUp()
                     }

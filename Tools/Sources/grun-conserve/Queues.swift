@@ -39,7 +39,7 @@ final class Ports: Queues, @unchecked Sendable {
         }
         for mode in program.someModes() { loop.add(port, forMode: mode) }
         ports.append(port)
-        addQueue(sequence) { port.send(GRunLoop.PortMessage(id: UInt32($0))) }
+        addQueue(sequence) { port.trySend(GRunLoop.PortMessage(id: UInt32($0))) }
     }
 
     override func close() {
@@ -70,7 +70,7 @@ final class Channels: Queues, @unchecked Sendable {
         for (number, channel) in channels.enumerated() {
             let ticket = Ticket("an element of channel \(number) at the end")
             ticket.cancel()
-            _ = channel.send((0, ticket))
+            _ = channel.trySend((0, ticket))
         }
     }
 
@@ -84,7 +84,7 @@ final class Channels: Queues, @unchecked Sendable {
 /// Whether the channel has accepted it.
 func send(_ number: Int, to channel: GRunLoop.Channel<(Int, Ticket)>, of channelNumber: Int) -> Bool {
     let ticket = Ticket("element \(number) of channel \(channelNumber)")
-    if channel.send((number, ticket)) == .enqueued { return true }
+    if channel.trySend((number, ticket)) == .enqueued { return true }
     ticket.cancel()
     return false
 }

@@ -181,18 +181,18 @@ enum Calls {
             let tally = Tally()
             let port = GRunLoop.Port(capacity: .max) { _ in tally.count += 1 }
             trial.loop.add(port, forMode: .default)
-            try trial.each("send") { _ in _ = port.send(GRunLoop.PortMessage()) }
+            try trial.each("send") { _ in _ = port.trySend(GRunLoop.PortMessage()) }
             try trial.all("run") { try trial.runUntilAll(tally) }
-            for _ in 0..<trial.count { _ = port.send(GRunLoop.PortMessage()) }
+            for _ in 0..<trial.count { _ = port.trySend(GRunLoop.PortMessage()) }
             trial.all("invalidate") { port.invalidate() }
         },
         Kind(name: "port with a message", count: 4000) { trial in
             let tally = Tally()
             let ports = trial.make { _ in GRunLoop.Port { _ in tally.count += 1 } }
             for port in ports { trial.loop.add(port, forMode: .default) }
-            try trial.each("send") { _ = ports[$0].send(GRunLoop.PortMessage()) }
+            try trial.each("send") { _ = ports[$0].trySend(GRunLoop.PortMessage()) }
             try trial.all("run") { try trial.runUntilAll(tally) }
-            for port in ports { _ = port.send(GRunLoop.PortMessage()) }
+            for port in ports { _ = port.trySend(GRunLoop.PortMessage()) }
             try trial.each("invalidate") { ports[$0].invalidate() }
         },
         Kind(name: "ready descriptor", count: 400) { trial in

@@ -12,7 +12,7 @@ enum Messages {
             let tally = Tally()
             let channels = trial.make { _ in GRunLoop.Channel<Int>() }
             try trial.each("receive") { channels[$0].receive(on: trial.loop) { _ in tally.count += 1 } }
-            try trial.each("send") { _ = channels[$0].send($0) }
+            try trial.each("send") { _ = channels[$0].trySend($0) }
             try trial.all("run") { try trial.runUntilAll(tally) }
             try trial.each("close") { channels[$0].close() }
         },
@@ -20,14 +20,14 @@ enum Messages {
             let tally = Tally()
             let channel = GRunLoop.Channel<Int>()
             channel.receive(on: trial.loop) { _ in tally.count += 1 }
-            try trial.each("send") { _ = channel.send($0) }
+            try trial.each("send") { _ = channel.trySend($0) }
             try trial.all("run") { try trial.runUntilAll(tally) }
-            for number in 0..<trial.count { _ = channel.send(number) }
+            for number in 0..<trial.count { _ = channel.trySend(number) }
             trial.all("close") { channel.close() }
         },
         Kind(name: "sender that waits", count: 1000) { trial in
             let channel = GRunLoop.Channel<Int>(capacity: 1)
-            _ = channel.send(0)
+            _ = channel.trySend(0)
             let tasks = Tasks()
             try trial.eachAsMade("wait") { number in
                 tasks.begin { started in
@@ -43,7 +43,7 @@ enum Messages {
         },
         Kind(name: "sender that gets room", count: 1000, orders: [.inOrder]) { trial in
             let channel = GRunLoop.Channel<Int>(capacity: 1)
-            _ = channel.send(0)
+            _ = channel.trySend(0)
             let tasks = Tasks()
             for number in 0..<trial.count {
                 tasks.begin { started in

@@ -73,7 +73,7 @@ enum Probe {
         let ports = (0..<100).map { _ in GRunLoop.Port { _ in } }
         for port in ports {
             GRunLoop.current.add(port, forMode: .common)
-            _ = port.send(GRunLoop.PortMessage(id: 1))
+            _ = port.trySend(GRunLoop.PortMessage(id: 1))
         }
         return ports
     }
