@@ -27,10 +27,15 @@ import GRunLoop
         loop.add(observer, forMode: .default)
         let descriptor = GRunLoop.DescriptorSource(descriptor: FileHandle.standardInput.fileDescriptor) { _, _ in }
         try? loop.add(descriptor, forMode: "private")
+        loop.perform { @MainActor in touch() }
+        loop.perform(inModes: [.default]) { @MainActor in touch() }
+        loop.async { @MainActor in touch() }
+        loop.async(inModes: [.default]) { @MainActor in touch() }
+        try? loop.performOnThread { @MainActor in touch() }
         loop.perform { MainActor.assumeIsolated { touch() } }
         loop.async { DispatchQueue.main.async { touch() } }
         let result = loop.run(for: .milliseconds(5), returningAfterSourceHandled: false)
-        precondition(result == .timedOut)
+        precondition(result == .timedOut && touched > 6)
         // Foundation's own, beside it.
         _ = RunLoop.current.run(mode: RunLoop.Mode.default, before: Date())
         precondition(Foundation.Thread.isMainThread)
@@ -77,6 +82,11 @@ import GRunLoop
             pipe.fileHandleForWriting.write(Data([1]))
             let descriptor = pipe.fileHandleForReading.fileDescriptor
             for try await ready in worker.loop.readiness(of: descriptor) where ready == .readable { break }
+            let channel = GRunLoop.Channel<Int>(capacity: 1)
+            precondition(channel.trySend(1) == .enqueued && channel.trySend(2) == .full)
+            let port = GRunLoop.Port(capacity: 1)
+            let (isFirstSent, isSecondSent) = (port.trySend(.init(id: 1)), port.trySend(.init(id: 2)))
+            precondition(isFirstSent && !isSecondSent)
             await withTaskExecutorPreference(worker.loop.executor) { touchElsewhere() }
             worker.stop()
             await worker.waitUntilEnded()

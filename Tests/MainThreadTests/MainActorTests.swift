@@ -50,6 +50,28 @@ final class MainActorTests: MainThreadTestCase {
         XCTAssertLessThanOrEqual(passes.value, 2 * count + 10)
     }
 
+    /// A block that begins with @MainActor is given to the main loop by any thread, and is called and released there.
+    func testBlocksOfTheMainActor() {
+        let (trace, gone) = (Recorder(), Counter())
+        let thread = startThread { [loop] in
+            let witness = { Witness { gone.increment() } }
+            loop.perform { @MainActor [held = witness()] in withExtendedLifetime(held) { trace("perform") } }
+            loop.async { @MainActor [held = witness()] in withExtendedLifetime(held) { trace("async") } }
+            try? loop.performOnThread { @MainActor [held = witness()] in
+                Self.checkMain()
+                withExtendedLifetime(held) { trace("performOnThread") }
+                GRunLoop.main.stop()
+            }
+        }
+        loop.runUntilStopped()
+        join(thread)
+        XCTAssertEqual(trace.lines, ["perform", "async", "performOnThread"])
+        // The other thread may have been the last to hold a closure: it comes back here to be released.
+        let end = GRunLoop.now.advanced(by: Patience.normal)
+        while gone.value < 3, GRunLoop.now < end { loop.run(for: .milliseconds(1)) }
+        XCTAssertEqual(gone.value, 3)
+    }
+
     /// The main dispatch queue's own: blocks, later blocks, blocks that another thread waits for, timers, descriptors,
     /// work items, groups.
     func testDispatch() throws {

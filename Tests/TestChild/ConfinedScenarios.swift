@@ -62,6 +62,11 @@ let confinedScenarios: [String: @Sendable () throws -> Void] = [
     "confined-perform-elsewhere": {
         elsewhere { here, other in other.perform(after: .zero, isolation: here) { say("called") } }
     },
+    "confined-async-elsewhere": { elsewhere { here, _ in here.loop.async { @MainActor in say("called") } } },
+    "confined-block-elsewhere": { elsewhere { here, _ in here.loop.perform { @MainActor in say("called") } } },
+    "confined-on-thread-elsewhere": {
+        elsewhere { here, _ in try? here.loop.performOnThread { @MainActor in say("called") } }
+    },
     "confined-fired-elsewhere": {
         elsewhere { here, _ in
             let timer = GRunLoop.Timer(interval: .seconds(3600), repeats: true, isolation: here) { _ in say("called") }

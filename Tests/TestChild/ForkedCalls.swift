@@ -234,6 +234,9 @@ extension ForkScene {
                 }
             },
             said("IsolatedPerforms.asyncOnMain") { GRunLoop.asyncOnMain {} },
+            said("IsolatedPerforms.async") { loop.async { @MainActor in } },
+            said("IsolatedPerforms.perform") { loop.perform { @MainActor in } },
+            said("IsolatedPerforms.performOnThread") { (try? loop.performOnThread { @MainActor in }) == nil },
         ]
     }
 

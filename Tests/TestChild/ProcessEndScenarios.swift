@@ -28,6 +28,10 @@ private let ends: [(name: String, message: String, body: @Sendable () throws -> 
         { try confinedScenarios["confined-timer-elsewhere"]?() }
     ),
     (
+        "ends-async", "GRunLoop: the closure of this block belongs to an actor",
+        { try confinedScenarios["confined-async-elsewhere"]?() }
+    ),
+    (
         "ends-fire", "GRunLoop: a closure that belongs to an actor was called where that actor is not",
         { try confinedScenarios["confined-fired-elsewhere"]?() }
     ),

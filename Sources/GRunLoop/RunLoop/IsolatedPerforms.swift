@@ -64,6 +64,50 @@ extension GRunLoop {
         perform(order: order, inModes: names, target: target, key: key, confined.block)
     }
 
+    /// The same as ``perform(inModes:_:)`` of the main loop, with a block that belongs to the main actor:
+    /// `{ @MainActor in ... }`.
+    ///
+    /// It is released on the main actor, too.
+    ///
+    /// Threads: any. On another loop than the main one it ends the process, with a message.
+    public func perform(
+        inModes names: [Mode] = [.default], isolation: MainActor = .shared, _ body: @escaping @MainActor () -> Void
+    ) {
+        perform(inModes: names, ofMainActor(body, for: "block").blockOnce)
+    }
+
+    /// The same as ``async(inModes:_:)`` of the main loop, with a block that belongs to the main actor:
+    /// `{ @MainActor in ... }`.
+    ///
+    /// It is released on the main actor, too. ``asyncOnMain(inModes:_:)`` needs no loop.
+    ///
+    /// Threads: any. On another loop than the main one it ends the process, with a message.
+    public func async(
+        inModes names: [Mode] = [.common], isolation: MainActor = .shared, _ body: @escaping @MainActor () -> Void
+    ) {
+        async(inModes: names, ofMainActor(body, for: "block").blockOnce)
+    }
+
+    /// The same as ``performOnThread(inModes:_:)`` of the main loop, with a closure that belongs to the main actor:
+    /// `{ @MainActor in ... }`.
+    ///
+    /// It is released on the main actor, too.
+    ///
+    /// - Throws: ``LoopEndedError`` when the main thread has ended. A closure that is queued when it ends is dropped.
+    ///
+    /// Threads: any. On another loop than the main one it ends the process, with a message.
+    public func performOnThread(
+        inModes names: [Mode] = [.common], isolation: MainActor = .shared, _ body: @escaping @MainActor () -> Void
+    ) throws(LoopEndedError) {
+        try performOnThread(inModes: names, ofMainActor(body, for: "perform").blockOnce)
+    }
+
+    private func ofMainActor(_ body: @escaping @MainActor () -> Void, for item: StaticString) -> Confined {
+        let confined = Confined(onMainActor: .block(unsafeBitCast(body, to: ConfinedClosure.Block.self)))
+        if !Fork.isChild { confined.home.require(self, for: item) }
+        return confined
+    }
+
     /// Enqueues a block of the main actor on the main loop, and wakes it: ``async(inModes:_:)`` of ``main``.
     ///
     /// It is let go on the main actor, too.
