@@ -204,11 +204,13 @@ static void remove_and_free(cgrun_listener *listener)
 cgrun_listener *cgrun_signal_listen(int signal, int event, bool replacing)
 {
     struct sigaction found;
-    // libc keeps some for itself: it refuses them here.
-    if (signal <= 0 || signal >= _NSIG || sigaction(signal, NULL, &found) != 0) {
+    if (signal <= 0 || signal >= _NSIG) {
         errno = EINVAL;
         return NULL;
     }
+    // libc keeps some signals for itself, and refuses them here with EINVAL, too. A sandbox sets another number.
+    if (sigaction(signal, NULL, &found) != 0)
+        return NULL;
     if (must_stay(&found, replacing)) {
         errno = EBUSY;
         return NULL;

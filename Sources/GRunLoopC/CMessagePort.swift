@@ -63,7 +63,7 @@ extension GRunLoop.MessagePortError {
         case .invalidPort: GRUN_ERROR_INVALID_PORT
         case .limitReached: GRUN_ERROR_LIMIT_REACHED
         case .system: GRUN_ERROR_SYSTEM
-        case .forked: GRUN_ERROR_NOT_SUPPORTED
+        case .forbidden, .forked: GRUN_ERROR_NOT_SUPPORTED
         }
     }
 }

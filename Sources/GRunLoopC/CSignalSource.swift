@@ -32,7 +32,7 @@ extension GRunLoop.SignalError {
         case .notASignal, .refused: GRUN_ERROR_SIGNAL_REFUSED
         case .handled: GRUN_ERROR_SIGNAL_HANDLED
         case .limitReached: GRUN_ERROR_LIMIT_REACHED
-        case .forked: GRUN_ERROR_NOT_SUPPORTED
+        case .forbidden, .forked: GRUN_ERROR_NOT_SUPPORTED
         }
     }
 }

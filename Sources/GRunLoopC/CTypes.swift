@@ -214,6 +214,7 @@ func fail(_ place: ErrorPlace?, _ error: GRunLoop.DescriptorError) {
         case .invalid: GRUN_ERROR_BAD_DESCRIPTOR
         case .notPollable: GRUN_ERROR_NOT_POLLABLE
         case .limitReached: GRUN_ERROR_LIMIT_REACHED
+        case .forbidden: GRUN_ERROR_NOT_SUPPORTED
         case .system: GRUN_ERROR_SYSTEM
         }
     fail(place, code, error.description)

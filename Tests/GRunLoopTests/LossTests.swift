@@ -38,8 +38,8 @@ import Testing
                 "closed: some, taken: true", "silent: true", "the host sleeps: true", "strangers untouched: true",
                 "a run of ours:",
             ])
-        #expect(child.errorCount(of: "Its host does not serve it any more") == 1, "\(child.errors)")
-        #expect(child.errorCount(of: "It cannot go on") == 1, "\(child.errors)")
+        #expect(child.errorCount(of: "The run loop's host does not serve it any more") == 1, "\(child.errors)")
+        #expect(child.errorCount(of: "The run loop cannot go on") == 1, "\(child.errors)")
         #expect(child.signal != nil && child.signal != 24)
     }
 }

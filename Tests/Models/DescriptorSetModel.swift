@@ -86,8 +86,8 @@ final class DescriptorSetModel: Model {
         guard let source, let watch = watches[source.descriptor] else { return }
         Journal.note("remove a source of \(source.descriptor)")
         let isSound = watch.file != nil && watch.file == files.file(of: source.descriptor)
-        let wasClosed = mode.descriptors.remove(source)
-        if isSound { try expect(!wasClosed, "the number \(source.descriptor) counts as closed") }
+        let loss = mode.descriptors.remove(source)
+        if isSound { try expect(loss == nil, "the number \(source.descriptor) counts as closed") }
         watches[source.descriptor]?.sources.removeAll { $0 === source }
         guard watches[source.descriptor]?.sources.isEmpty == true else { return }
         watches[source.descriptor] = nil
@@ -98,9 +98,9 @@ final class DescriptorSetModel: Model {
         Journal.note("a source of \(source.descriptor) waits for \(conditions)")
         let former = source.conditionsLocked
         source.conditions = conditions
-        let wasClosed = mode.descriptors.noteChange(of: source, from: former)
+        let loss = mode.descriptors.noteChange(of: source, from: former)
         if watch.file != nil, watch.file == files.file(of: source.descriptor) {
-            try expect(!wasClosed, "the number \(source.descriptor) counts as closed")
+            try expect(loss == nil, "the number \(source.descriptor) counts as closed")
         }
     }
 
@@ -127,7 +127,7 @@ final class DescriptorSetModel: Model {
     private func rebuild() throws {
         guard mode.descriptors.epoll >= 0 else { return }
         Journal.note("rebuild the epoll")
-        try expect(mode.descriptors.rebuild(), "no descriptor is left for an epoll")
+        try expect(mode.descriptors.rebuild() == nil, "no descriptor is left for an epoll")
         for number in watches.keys { watches[number]?.file = files.file(of: number) }
     }
 

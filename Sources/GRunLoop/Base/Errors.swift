@@ -16,6 +16,9 @@ extension GRunLoop {
         case notPollable(descriptor: Int32)
         /// The process or the system has no descriptor or watch left (`EMFILE`, `ENFILE`, `ENOSPC`, `ENOMEM`).
         case limitReached(errno: Int32)
+        /// A sandbox forbids the system call, which is named, or the kernel does not have it (`EPERM`, `EACCES`,
+        /// `ENOSYS`).
+        case forbidden(call: String, errno: Int32)
         /// Anything else that the kernel said.
         case system(errno: Int32)
 
@@ -31,18 +34,29 @@ extension GRunLoop {
             case .limitReached(let errno):
                 "no descriptor is left for the run loop to wait with (\(Self.message(errno))); close some or "
                     + "raise the limit, and add the source again"
+            case .forbidden(let call, let errno): KernelRefusal.message(call, errno)
             case .system(let errno):
                 "the kernel refused to watch the descriptor (\(Self.message(errno)))"
             }
         }
 
+        /// Of `epoll_ctl(2)`: the kernel itself says `EPERM` of a file that cannot be polled.
         init(errno: Int32, descriptor: Int32) {
             self =
                 switch errno {
                 case EBADF: .invalid(descriptor: descriptor)
                 case EPERM: .notPollable(descriptor: descriptor)
-                case EMFILE, ENFILE, ENOSPC, ENOMEM: .limitReached(errno: errno)
-                default: .system(errno: errno)
+                default: .init(errno: errno, of: "epoll_ctl(2)")
+                }
+        }
+
+        /// Of a call that says nothing about a descriptor.
+        init(errno: Int32, of call: String) {
+            self =
+                switch KernelRefusal(errno) {
+                case .shortage: .limitReached(errno: errno)
+                case .forbidden: .forbidden(call: call, errno: errno)
+                case .other: .system(errno: errno)
                 }
         }
 

@@ -29,6 +29,9 @@ extension GRunLoop {
         case limitReached(errno: Int32)
         /// The directory for the names cannot be made, read or written, or there is no `/proc`.
         case system(errno: Int32, path: String)
+        /// A sandbox forbids the system call, which is named, or the kernel does not have it (`EPERM`, `EACCES`,
+        /// `ENOSYS`).
+        case forbidden(call: String, errno: Int32)
         /// This process was forked and did not exec().
         case forked
 
@@ -62,9 +65,14 @@ extension GRunLoop {
                     + "limit"
             case .system(let errno, let path) where path.hasPrefix("/proc/"):
                 "message ports are reached by \(path), which cannot be used (\(errorMessage(errno))); mount /proc"
+            case .system(let errno, let path) where [EPERM, EACCES, ENOSYS].contains(errno):
+                "the names of message ports cannot be used in \(path) (\(errorMessage(errno))); correct the "
+                    + "permissions there, or have the sandbox allow the calls that message ports need, as flock(2) and "
+                    + "bind(2)"
             case .system(let errno, let path):
                 "the names of message ports cannot be used in \(path) (\(errorMessage(errno))); mend that, or set "
                     + "XDG_RUNTIME_DIR to a directory of yours with mode 0700"
+            case .forbidden(let call, let errno): KernelRefusal.message(call, errno)
             case .forked: "\(Fork.reason). \(Fork.remedy)"
             }
         }
@@ -78,6 +86,15 @@ extension GRunLoop {
             self =
                 MessageFault.of(errno, in: .name) == .shortage
                 ? .limitReached(errno: errno) : .system(errno: errno, path: path)
+        }
+
+        /// Of a call that concerns no file.
+        init(errno: Int32, of call: String) {
+            if case .forbidden = KernelRefusal(errno) {
+                self = .forbidden(call: call, errno: errno)
+            } else {
+                self = .limitReached(errno: errno)
+            }
         }
     }
 
@@ -138,6 +155,8 @@ extension GRunLoop {
             case .transportError(let errno) where MessageFault.isShortage(errno):
                 "no descriptor or memory is left for the message (\(errorMessage(errno))); close some, raise the "
                     + "limit or wait longer"
+            case .transportError(let errno) where [EPERM, EACCES, ENOSYS].contains(errno):
+                KernelRefusal.message("sendmsg(2), memfd_create(2), epoll_create1(2) or epoll_ctl(2)", errno)
             case .transportError(let errno):
                 "the message cannot be sent or received (\(errorMessage(errno)))"
             case .becameInvalid:

@@ -131,6 +131,15 @@ final class MessageSocket: Sendable {
     /// The process at the other end, when it connected; 0 if it is in another namespace of processes.
     var peer: pid_t { cgrun_packet_peer(descriptor) }
 
+    /// Whether it was connected, though the peer may have gone.
+    var hasPeer: Bool {
+        var address = sockaddr_storage()
+        var size = socklen_t(MemoryLayout.size(ofValue: address))
+        return withUnsafeMutablePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { getpeername(descriptor, $0, &size) == 0 }
+        }
+    }
+
     /// No more packets. The other end is told.
     func end() { cgrun_packet_shut(descriptor) }
 }

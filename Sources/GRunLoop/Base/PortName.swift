@@ -29,14 +29,19 @@ struct PortName: Sendable {
     func connect(_ socket: MessageSocket) throws(GRunLoop.MessagePortError) -> Bool {
         let directory = try PortDirectory.open(makes: false, for: self)
         guard !cgrun_port_connect(socket.descriptor, directory.descriptor, file) else { return true }
-        switch errno {
+        let error = errno
+        switch error {
         case ENOENT where !PortDirectory.isReachable: throw .system(errno: ENOENT, path: PortDirectory.way)
         case EAGAIN: return false
         // Another thread was quicker.
         case EISCONN: return true
         case ENOENT, ECONNREFUSED, ENOTSOCK, EPROTOTYPE: throw .notFound(text)
-        case EPERM, EACCES: throw .notPermitted(text)
-        case let error: throw .init(errno: error, path: directory.path)
+        // A sandbox returns the same numbers for any file.
+        case EPERM, EACCES:
+            throw socket.hasPeer || directory.isForeign(file)
+                ? .notPermitted(text) : .forbidden(call: "connect(2)", errno: error)
+        case ENOSYS: throw .forbidden(call: "connect(2)", errno: error)
+        default: throw .init(errno: error, path: directory.path)
         }
     }
 }
@@ -80,6 +85,12 @@ private struct PortDirectory: ~Copyable {
     }
 
     deinit { close(descriptor) }
+
+    /// Whether a file is another user's.
+    func isForeign(_ file: [CChar]) -> Bool {
+        var status = stat()
+        return fstatat(descriptor, file, &status, AT_SYMLINK_NOFOLLOW) == 0 && status.st_uid != geteuid()
+    }
 }
 
 /// A name that is ours, and the socket that listens by it, until ``release()`` or until this goes. Threads: any.

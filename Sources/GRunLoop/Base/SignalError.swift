@@ -16,6 +16,9 @@ extension GRunLoop {
         case handled(Int32)
         /// The process or the system has no descriptor or memory left (`EMFILE`, `ENFILE`, `ENOSPC`, `ENOMEM`).
         case limitReached(errno: Int32)
+        /// A sandbox forbids the system call, which is named, or the kernel does not have it (`EPERM`, `EACCES`,
+        /// `ENOSYS`).
+        case forbidden(call: String, errno: Int32)
         /// This process was forked and did not exec().
         case forked
 
@@ -33,6 +36,7 @@ extension GRunLoop {
             case .limitReached(let errno):
                 "no descriptor is left to listen to a signal with (\(String(cString: strerror(errno)))); close some or "
                     + "raise the limit"
+            case .forbidden(let call, let errno): KernelRefusal.message(call, errno)
             case .forked: "\(Fork.reason). \(Fork.remedy)"
             }
         }
@@ -87,7 +91,14 @@ extension GRunLoop {
                 switch errno {
                 case EBUSY: .handled(signal)
                 case EINVAL: .notASignal(signal)
-                default: .limitReached(errno: errno)
+                default: .init(errno: errno, of: "rt_sigaction(2)")
+                }
+        }
+
+        init(errno: Int32, of call: String) {
+            self =
+                if case .forbidden = KernelRefusal(errno) { .forbidden(call: call, errno: errno) } else {
+                    .limitReached(errno: errno)
                 }
         }
     }

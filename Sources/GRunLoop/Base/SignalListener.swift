@@ -19,7 +19,7 @@ final class SignalListener: @unchecked Sendable {
         // There may be no loop yet.
         cgrun_watch_fork()
         let event = cgrun_event_new()
-        guard event >= 0 else { throw .limitReached(errno: errno) }
+        guard event >= 0 else { throw .init(errno: errno, of: "eventfd2(2)") }
         let (made, error) = Self.lock.withLock {
             let made = cgrun_signal_listen(signal, event, replacing)
             return (made, errno)

@@ -112,9 +112,10 @@ extension GRunLoop {
 }
 
 extension GRunLoop.SignalError {
-    /// Of an eventfd of ours: only the limits can be in the way.
+    /// Of an eventfd of ours: the limits can be in the way, and a sandbox.
     fileprivate init(_ error: GRunLoop.DescriptorError) {
         switch error {
+        case .forbidden(let call, let errno): self = .forbidden(call: call, errno: errno)
         case .limitReached(let errno), .system(let errno): self = .limitReached(errno: errno)
         case .invalid, .notPollable: self = .limitReached(errno: EBADF)
         }

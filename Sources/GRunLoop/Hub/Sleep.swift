@@ -132,18 +132,29 @@ extension Optional where Wrapped: ~Copyable, Wrapped == Kick {
 /// What a change of modes brings about, once the lock is released.
 struct Effects: ~Copyable {
     var kick: Kick?
-    /// A descriptor whose number was closed while a source watched it.
-    var closed: Int32?
+    /// A descriptor that is not watched as it should be.
+    private var lost: (descriptor: Int32, loss: WatchLoss)?
+
+    mutating func lose(_ descriptor: Int32, _ loss: WatchLoss) { lost = (descriptor, loss) }
+
+    mutating func forgetLoss() { lost = nil }
 
     mutating func carryOut() {
         kick.take()?.send()
-        if let closed { Self.warn(ofClosed: closed) }
+        if let lost { Self.warn(of: lost.descriptor, lost.loss) }
     }
 
-    private static func warn(ofClosed descriptor: Int32) {
-        Log.warning(
-            "descriptor \(descriptor) was closed while a DescriptorSource watched it; remove or invalidate the source "
-                + "before closing its descriptor")
+    private static func warn(of descriptor: Int32, _ loss: WatchLoss) {
+        switch loss {
+        case .closed:
+            Log.warning(
+                "descriptor \(descriptor) was closed while a DescriptorSource watched it; remove or invalidate the "
+                    + "source before closing its descriptor")
+        case .forbidden(let errno):
+            Log.warning(
+                "\(KernelRefusal.message("epoll_ctl(2)", errno)). The kernel goes on to watch descriptor "
+                    + "\(descriptor) as before")
+        }
     }
 }
 
@@ -217,9 +228,12 @@ final class ContextPoller {
 
     /// Ends the process: poll() has failed for all descriptors.
     private func endForRefusedWait() -> Never {
+        if case .forbidden = KernelRefusal(poller.error) {
+            Log.fatal("\(KernelRefusal.message("poll(2) or ppoll(2)", poller.error)). The run loop cannot go on")
+        }
         Log.fatal(
-            "the kernel refuses to wait for events (poll: \(errorMessage(poller.error))), and the run loop cannot go on"
-        )
+            "the kernel refuses to wait for events (poll: \(errorMessage(poller.error))), and the run loop cannot go "
+                + "on; raise the limit of descriptors, or free memory")
     }
 }
 
@@ -247,10 +261,11 @@ struct HostPoll {
     private(set) var shortage = Shortage.none
 
     enum Shortage: Equatable {
-        /// No descriptor was left for what the host is to watch. The next dispatch logs it, once.
-        case none, toBeSaid, said
+        case none, said
+        /// No descriptor was had for what the host is to watch. The next dispatch logs it, once.
+        case toBeSaid(HostCall, errno: Int32)
         /// A descriptor of the loop's own was closed. The next dispatch logs it, and the hub is silent from then on.
-        case loss(errno: Int32)
+        case loss(HostCall, errno: Int32)
         case abandoned
 
         /// Whether the hub is to be dispatched for it.
@@ -262,16 +277,22 @@ struct HostPoll {
         }
     }
 
+    /// A system call that can fail.
+    enum HostCall: String {
+        case fcntl, dup3, timerfdCreate = "timerfd_create", timerfdSettime = "timerfd_settime", poll
+    }
+
     var isAbandoned: Bool { shortage == .abandoned }
 
     /// Returns the duplicate of the mode's epoll, to be watched; -1 if none can be had.
     mutating func watch(_ original: Int32, of mode: AnyObject) -> Int32 {
         guard epollMode != ObjectIdentifier(mode) else { return epoll }
+        let call = epoll < 0 ? HostCall.fcntl : .dup3
         let duplicate = epoll < 0 ? cgrun_duplicate(original) : cgrun_duplicate_onto(original, epoll)
         guard duplicate >= 0 else {
+            noteShortage(call, errno)
             // A former duplicate stays open, and is used next time.
             epollMode = nil
-            noteShortage()
             return -1
         }
         epoll = duplicate
@@ -294,12 +315,12 @@ struct HostPoll {
         guard time != armedFor else { return timer }
         if timer < 0 { timer = cgrun_timer_new() }
         guard timer >= 0 else {
-            noteShortage()
+            noteShortage(.timerfdCreate, errno)
             return -1
         }
         // This also clears an expiry that was not read.
         guard cgrun_timer_arm(timer, max(1, time)) else {
-            shortage = .loss(errno: errno)
+            shortage = .loss(.timerfdSettime, errno: errno)
             return -1
         }
         armedFor = time
@@ -310,17 +331,17 @@ struct HostPoll {
     mutating func noteExpired() { armedFor = .min }
 
     /// The poll has found that a descriptor is not open.
-    mutating func noteClosed() { shortage = .loss(errno: EBADF) }
+    mutating func noteClosed() { shortage = .loss(.poll, errno: EBADF) }
 
-    private mutating func noteShortage() {
-        if shortage == .none { shortage = .toBeSaid }
+    private mutating func noteShortage(_ call: HostCall, _ error: Int32) {
+        if shortage == .none { shortage = .toBeSaid(call, errno: error) }
     }
 
-    /// Whether a shortage is to be logged now.
-    mutating func takeShortage() -> Bool {
-        guard shortage == .toBeSaid else { return false }
+    /// A shortage that is to be logged now.
+    mutating func takeShortage() -> (call: HostCall, errno: Int32)? {
+        guard case .toBeSaid(let call, let errno) = shortage else { return nil }
         shortage = .said
-        return true
+        return (call, errno)
     }
 
     /// The loop's own descriptors were closed by the program: their numbers are forgotten, and not closed again.

@@ -68,14 +68,14 @@ final class DescriptorSet {
         return watch.source.map { [$0.takeUnretainedValue()] } ?? []
     }
 
-    /// Returns whether the number had been closed while it was watched: the caller says so, without the lock.
-    func add(_ source: GRunLoop.DescriptorSource) throws(GRunLoop.DescriptorError) -> Bool {
+    /// Returns whether the number had been closed while it was watched.
+    func add(_ source: GRunLoop.DescriptorSource) throws(GRunLoop.DescriptorError) -> WatchLoss? {
         let descriptor = source.descriptor
         guard descriptor >= 0 else { throw .invalid(descriptor: descriptor) }
         defer { checkInvariants(of: descriptor) }
         if epoll < 0 {
             epoll = epoll_create1(Int32(EPOLL_CLOEXEC))
-            guard epoll >= 0 else { throw .init(errno: errno, descriptor: descriptor) }
+            guard epoll >= 0 else { throw .init(errno: errno, of: "epoll_create1(2)") }
             // The epoll is new, but sources may exist: a rebuild may have found no descriptor left.
             watchAll()
         }
@@ -86,7 +86,7 @@ final class DescriptorSet {
             makeRoom(for: descriptor)
             watches[Int(descriptor)] = Watch(source: .passRetained(source), generation: generation)
             count += 1
-            return false
+            return nil
         }
         let sources = sources(of: descriptor) + [source]
         let wasClosed = try change(descriptor, to: Self.union(sources))
@@ -96,11 +96,10 @@ final class DescriptorSet {
             shared[descriptor] = SharedDescriptor(sources[0], source)
             watches[Int(descriptor)].isShared = true
         }
-        return wasClosed
+        return wasClosed ? .closed : nil
     }
 
-    /// Returns whether the number had been closed while it was watched: the caller says so, without the lock.
-    func remove(_ source: GRunLoop.DescriptorSource) -> Bool {
+    func remove(_ source: GRunLoop.DescriptorSource) -> WatchLoss? {
         let descriptor = source.descriptor
         defer { checkInvariants(of: descriptor) }
         let watch = watch(of: descriptor)
@@ -120,26 +119,28 @@ final class DescriptorSet {
                 count -= 1
                 try control(EPOLL_CTL_DEL, descriptor, [], 0)
             } else {
-                return try change(descriptor, to: Self.union(left))
+                return try change(descriptor, to: Self.union(left)) ? .closed : nil
             }
         } catch {
-            return true
+            return WatchLoss(error)
         }
-        return false
+        return nil
     }
 
     /// A source of the set waits for something else than before. A poll that is under way is told by the kernel what is
-    /// ready now. Returns whether the number had been closed while it was watched.
-    func noteChange(of source: GRunLoop.DescriptorSource, from former: GRunLoop.DescriptorSource.Conditions) -> Bool {
+    /// ready now.
+    func noteChange(of source: GRunLoop.DescriptorSource, from former: GRunLoop.DescriptorSource.Conditions)
+        -> WatchLoss?
+    {
         let descriptor = source.descriptor
         let others = Self.union(sources(of: descriptor).filter { $0 !== source })
         // The kernel watches for failures in any case, and for what another source waits for.
         let changed = former.symmetricDifference(source.conditionsLocked).subtracting(others.union([.hangUp, .error]))
-        guard !changed.isEmpty else { return false }
+        guard !changed.isEmpty else { return nil }
         do throws(GRunLoop.DescriptorError) {
-            return try change(descriptor, to: others.union(source.conditionsLocked))
+            return try change(descriptor, to: others.union(source.conditionsLocked)) ? .closed : nil
         } catch {
-            return true
+            return WatchLoss(error)
         }
     }
 
@@ -203,23 +204,31 @@ final class DescriptorSet {
         watches = .init(start: larger, count: needed)
     }
 
-    /// Makes a new epoll with all watches that are still possible. Returns whether a descriptor was left for it.
-    func rebuild() -> Bool {
+    /// Makes a new epoll with all watches that are still possible. Returns why there is none, or why it can watch
+    /// nothing.
+    func rebuild() -> GRunLoop.DescriptorError? {
         var made = epoll_create1(Int32(EPOLL_CLOEXEC))
         cgrun_close(epoll)
         if made < 0 { made = epoll_create1(Int32(EPOLL_CLOEXEC)) }
+        let error = made < 0 ? GRunLoop.DescriptorError(errno: errno, of: "epoll_create1(2)") : nil
         epoll = made
-        watchAll()
-        return made >= 0
+        return watchAll() ?? error
     }
 
-    private func watchAll() {
+    /// Returns the error if a sandbox forbids it. A number that is closed is not watched, without an error.
+    @discardableResult private func watchAll() -> GRunLoop.DescriptorError? {
+        var forbidden: GRunLoop.DescriptorError?
         for descriptor in watchedDescriptors {
             // A closed number gets a new generation, too, because an event of its former file may be in a batch.
             let generation = nextGeneration()
             watches[Int(descriptor)].generation = generation
-            try? control(EPOLL_CTL_ADD, descriptor, Self.union(sources(of: descriptor)), generation)
+            do throws(GRunLoop.DescriptorError) {
+                try control(EPOLL_CTL_ADD, descriptor, Self.union(sources(of: descriptor)), generation)
+            } catch {
+                if case .forbidden = error { forbidden = error }
+            }
         }
+        return forbidden
     }
 
     /// Nil if the source was removed after the event was fetched.
@@ -294,7 +303,11 @@ final class DescriptorSet {
         guard !cgrun_has_forked(), epoll >= 0 else { return }
         var event = epoll_event(events: conditions.rawValue, descriptor: descriptor, generation: generation)
         guard epoll_ctl(epoll, operation, descriptor, &event) == 0 else {
-            throw .init(errno: errno, descriptor: descriptor)
+            let error = errno
+            if case .forbidden = KernelRefusal(error), isSandboxed {
+                throw .forbidden(call: "epoll_ctl(2)", errno: error)
+            }
+            throw .init(errno: error, descriptor: descriptor)
         }
     }
 }

@@ -153,7 +153,7 @@ extension GRunLoop {
             conditionBits = bits
             places.forEach {
                 $0._withUnsafeGuaranteedRef {
-                    if $0.descriptors.noteChange(of: self, from: former) { effects.closed = descriptor }
+                    if let loss = $0.descriptors.noteChange(of: self, from: former) { effects.lose(descriptor, loss) }
                 }
             }
         }
@@ -202,14 +202,14 @@ extension GRunLoop.DescriptorSource: ModeItem {
 
     func join(_ mode: ModeState, of loop: GRunLoop, _ effects: inout Effects) throws(GRunLoop.DescriptorError) {
         let isFirst = mode.descriptors.isEmpty
-        if try mode.descriptors.add(self) { effects.closed = descriptor }
+        if let loss = try mode.descriptors.add(self) { effects.lose(descriptor, loss) }
         places.add(.passUnretained(mode))
         if isFirst { loop.owner.watchAnewLocked(mode, &effects.kick) }
     }
 
     func leave(_ mode: ModeState, _ effects: inout Effects) {
         places.remove(mode)
-        if mode.descriptors.remove(self) { effects.closed = descriptor }
+        if let loss = mode.descriptors.remove(self) { effects.lose(descriptor, loss) }
     }
 }
 

@@ -13,16 +13,23 @@ import Synchronization
 enum MainQueue {
     private static let unknown: Int32 = -2
     private static let known = Atomic<Int32>(unknown)
+    /// Why the kernel has last refused an eventfd.
+    private static let refusal = Atomic<Int32>(0)
 
     /// The queue's eventfd, made at first need and valid for as long as the process is; -1 where libdispatch offers
-    /// none, and as long as no descriptor is left for it: libdispatch itself would end the process then.
+    /// none, and as long as none can be had: libdispatch itself would end the process then, without a message.
     static var handle: Int32 {
         let handle = known.load(ordering: .relaxed)
         return handle == unknown ? makeHandle() : handle
     }
 
     private static func makeHandle() -> Int32 {
-        guard cgrun_has_descriptors_left() else { return -1 }
+        let probe = cgrun_event_new()
+        guard probe >= 0 else {
+            refusal.store(errno, ordering: .relaxed)
+            return -1
+        }
+        cgrun_close(probe)
         let made = cgrun_main_queue_handle()
         // If another thread has stored meanwhile that the handle is closed, that stays.
         let (isFirst, current) = known.compareExchange(expected: unknown, desired: made, ordering: .relaxed)
@@ -80,6 +87,8 @@ enum MainQueue {
                 + "call GRunLoop.driveAsyncMain() before the first await of main()"
         }
         if cgrun_main_queue_owner() == cgrun_main_thread() {
+            let error = refusal.load(ordering: .relaxed)
+            if case .forbidden = KernelRefusal(error) { return KernelRefusal.message("eventfd2(2)", error) }
             return "libdispatch has no handle of it for a foreign run loop, or no descriptor is left for one"
         }
         if cgrun_main_queue_owner_at_load() == cgrun_main_thread() {

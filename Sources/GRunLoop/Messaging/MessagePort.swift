@@ -158,7 +158,7 @@ extension GRunLoop {
             let taken = lock.withLock { () -> Result<PortClaim?, MessagePortError> in
                 guard state.isValid else { return .failure(.invalidPort) }
                 let error = watch.add(claim.listener, Self.listening)
-                guard error == 0 else { return .failure(.limitReached(errno: error)) }
+                guard error == 0 else { return .failure(.init(errno: error, of: "epoll_ctl(2)")) }
                 defer { state.claim = claim }
                 return .success(state.claim)
             }

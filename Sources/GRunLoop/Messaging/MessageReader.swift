@@ -189,7 +189,7 @@ extension GRunLoop.DescriptorError {
         switch self {
         case .invalid: EBADF
         case .notPollable: EPERM
-        case .limitReached(let errno), .system(let errno): errno
+        case .limitReached(let errno), .forbidden(_, let errno), .system(let errno): errno
         }
     }
 }

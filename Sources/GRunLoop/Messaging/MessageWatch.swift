@@ -31,13 +31,15 @@ final class MessageWatch: @unchecked Sendable {
 
     init() throws(GRunLoop.MessagePortError) {
         epoll = epoll_create1(Int32(EPOLL_CLOEXEC))
+        guard epoll >= 0 else { throw .init(errno: errno, of: "epoll_create1(2)") }
         rooms = epoll_create1(Int32(EPOLL_CLOEXEC))
+        guard rooms >= 0 else { throw .init(errno: errno, of: "epoll_create1(2)") }
         timer = cgrun_timer_new()
-        // What is thrown from here on closes all.
-        guard epoll >= 0, rooms >= 0, timer >= 0 else { throw .limitReached(errno: errno) }
+        // An error that is thrown from here on closes all three.
+        guard timer >= 0 else { throw .init(errno: errno, of: "timerfd_create(2)") }
         for (descriptor, number) in [(timer, Self.timerNumber), (rooms, Self.roomsNumber)] {
             let error = add(descriptor, number)
-            guard error == 0 else { throw .limitReached(errno: error) }
+            guard error == 0 else { throw .init(errno: error, of: "epoll_ctl(2)") }
         }
     }
 

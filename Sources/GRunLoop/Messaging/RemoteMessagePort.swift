@@ -101,7 +101,7 @@ extension GRunLoop {
 
         private init(_ name: PortName) throws(MessagePortError) {
             cgrun_watch_fork()
-            guard let socket = MessageSocket() else { throw .limitReached(errno: errno) }
+            guard let socket = MessageSocket() else { throw .init(errno: errno, of: "socket(2)") }
             // Once it can be given back: deinit is not called of what throws before all is there.
             lock = Lock.take()
             receiveLock = Lock.take()

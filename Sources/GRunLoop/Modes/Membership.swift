@@ -199,7 +199,7 @@ extension GRunLoop {
                 if try joinLocked(item, mode, &effects) { joined.append((item, mode)) }
             } catch {
                 for (item, mode) in joined { item.leave(mode, &effects) }
-                effects.closed = nil
+                effects.forgetLoss()
                 throw error
             }
         }

@@ -108,23 +108,34 @@ extension GRunLoop {
     /// would report that file for ever, and no number is left to remove it by. A new epoll does not know it.
     private func replaceEpollLocked(of mode: ModeState) {
         let lost = batch.takeLost()
-        let isRebuilt = mode.descriptors.rebuild()
+        let error = mode.descriptors.rebuild()
         // Its other events are of watches that are no more. The new epoll reports them again.
         batch.discard()
         hostPoll.forgetEpoll(of: mode)
         lock.unlock()
-        for number in lost {
-            Log.warning(
-                "descriptor \(number.descriptor) was closed while a DescriptorSource\(number.label) watched it, or "
-                    + "dup2() gave the number another file, and the old file lives on in a copy; remove or invalidate "
-                    + "the source first")
-        }
-        if !isRebuilt {
-            Log.warning(
-                "no descriptor is left to watch the descriptors of mode \(mode.name) with; close some or raise the "
-                    + "limit, and add one to the mode again")
-        }
+        // In a sandbox the events may be of a source that was removed: the kernel has refused to end its watch.
+        if case .forbidden = error {} else { warn(of: lost) }
+        if let error { warnOfUnwatched(mode, error) }
         lock.lock()
+    }
+}
+
+private func warn(of lost: [LostNumber]) {
+    for number in lost {
+        Log.warning(
+            "descriptor \(number.descriptor) was closed while a DescriptorSource\(number.label) watched it, or "
+                + "dup2() gave the number another file, and the old file lives on in a copy; remove or invalidate "
+                + "the source first")
+    }
+}
+
+private func warnOfUnwatched(_ mode: ModeState, _ error: GRunLoop.DescriptorError) {
+    if case .forbidden = error {
+        Log.warning("\(error). The descriptors of mode \(mode.name) are not watched any more")
+    } else {
+        Log.warning(
+            "no descriptor is left to watch the descriptors of mode \(mode.name) with; close some or raise the "
+                + "limit, and add one to the mode again")
     }
 }
 

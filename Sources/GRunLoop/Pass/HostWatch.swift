@@ -86,14 +86,22 @@ extension GRunLoop: HubOwner {
 
     /// With the lock held before and after: says, without it, what prepare has found to be wrong.
     func explainToHostLocked() {
-        if case .loss(let errno) = hostPoll.shortage { loseDescriptorsLocked("poll", errno) }
-        let hasShortage = hostPoll.takeShortage()
+        if case .loss(let call, let errno) = hostPoll.shortage { loseDescriptorsLocked(call.rawValue, errno) }
+        let shortage = hostPoll.takeShortage()
         let isStranded = host.ambient._withUnsafeGuaranteedRef(mustExplainStrandedLocked)
-        guard hasShortage || isStranded else { return }
+        guard shortage != nil || isStranded else { return }
         lock.unlock()
         defer { lock.lock() }
         if isStranded { MainQueue.explainStranded() }
-        if hasShortage {
+        if let shortage { Self.explain(shortage.call, shortage.errno) }
+    }
+
+    private static func explain(_ call: HostPoll.HostCall, _ error: Int32) {
+        if case .forbidden = KernelRefusal(error) {
+            Log.critical(
+                "\(KernelRefusal.message("\(call.rawValue)(2)", error)). Without it timers and descriptors are late "
+                    + "while a host drives. Said once")
+        } else {
             Log.critical(
                 "GRunLoop: no descriptor is left to watch timers and descriptors with while a host drives; they wait "
                     + "until one is. Close some descriptors or raise the limit. Said once")

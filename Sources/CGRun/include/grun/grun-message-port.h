@@ -71,7 +71,8 @@ typedef GBytes *(*GRunMessageReplyingFunc) (GRunMessagePort *port,
  *
  * Returns: (transfer full) (nullable): the port; %NULL with %GRUN_ERROR_INVALID_NAME, %GRUN_ERROR_NAME_TAKEN,
  *   %GRUN_ERROR_NO_RUNTIME_DIRECTORY, %GRUN_ERROR_UNSAFE_DIRECTORY, %GRUN_ERROR_UNKNOWN_USERS,
- *   %GRUN_ERROR_LIMIT_REACHED, %GRUN_ERROR_SYSTEM, or %GRUN_ERROR_NOT_SUPPORTED in a forked child
+ *   %GRUN_ERROR_LIMIT_REACHED, %GRUN_ERROR_SYSTEM, or %GRUN_ERROR_NOT_SUPPORTED in a forked child or where a sandbox
+ *   forbids it
  */
 GRUN_AVAILABLE_IN_1_0
 GRunMessagePort *grun_message_port_new (const char *name,
@@ -405,7 +406,8 @@ gboolean grun_message_reply (GRunMessage *message,
  * Returns: (transfer full) (nullable): the port: the same one as before, as long as that is valid and somebody holds
  *   it; %NULL with %GRUN_ERROR_NOT_FOUND, %GRUN_ERROR_INVALID_NAME, %GRUN_ERROR_NO_RUNTIME_DIRECTORY,
  *   %GRUN_ERROR_UNSAFE_DIRECTORY, %GRUN_ERROR_NOT_PERMITTED, %GRUN_ERROR_UNKNOWN_USERS, %GRUN_ERROR_LIMIT_REACHED,
- *   %GRUN_ERROR_SYSTEM, or %GRUN_ERROR_NOT_SUPPORTED in a forked child
+ *   %GRUN_ERROR_SYSTEM, or %GRUN_ERROR_NOT_SUPPORTED in a forked child or where a sandbox
+ *   forbids it
  */
 GRUN_AVAILABLE_IN_1_0
 GRunRemoteMessagePort *grun_remote_message_port_look_up (const char *name,

@@ -51,7 +51,7 @@ typedef gboolean (*GRunSignalSourceFunc) (GRunSignalSource *source,
  * g_unix_signal_source_new().
  *
  * Returns: (transfer full) (nullable): the source; %NULL with %GRUN_ERROR_SIGNAL_REFUSED, %GRUN_ERROR_SIGNAL_HANDLED,
- *   %GRUN_ERROR_LIMIT_REACHED, or %GRUN_ERROR_NOT_SUPPORTED in a forked child
+ *   %GRUN_ERROR_LIMIT_REACHED, or %GRUN_ERROR_NOT_SUPPORTED in a forked child or where a sandbox forbids it
  */
 GRUN_AVAILABLE_IN_1_0
 GRunSignalSource *grun_signal_source_new (gint signum,

@@ -274,8 +274,8 @@ typedef enum /*< flags >*/
  * @GRUN_ERROR_NOT_A_CHILD: the process is no child of this one, or was reaped already
  * @GRUN_ERROR_STATUS_LOST: how the child ends is not kept, since SIGCHLD is ignored or SA_NOCLDWAIT is set; or somebody
  * else has reaped it
- * @GRUN_ERROR_NOT_SUPPORTED: the kernel, or a sandbox, has no pidfd_open(2); or the process was forked and did not
- * exec(), and listens to no signal and has no message port
+ * @GRUN_ERROR_NOT_SUPPORTED: a sandbox forbids a system call, which the message names, or the kernel does not have it;
+ * or the process was forked and did not exec(), and listens to no signal and has no message port
  * @GRUN_ERROR_INVALID_NAME: the name of a message port is empty, or longer than 128 bytes
  * @GRUN_ERROR_NAME_TAKEN: a message port has this name already, in this process or in another one
  * @GRUN_ERROR_NOT_FOUND: no message port has this name

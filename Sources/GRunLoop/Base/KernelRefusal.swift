@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Why the kernel has refused a system call, in words: a shortage, a sandbox or something else.
+
+import Glibc
+
+/// What the error number of a system call says, where the call was right.
+enum KernelRefusal {
+    /// The process or the system has no descriptor, watch or memory left.
+    case shortage
+    /// A sandbox, such as a filter of seccomp's, forbids the call, or the kernel does not have it.
+    case forbidden
+    case other
+
+    init(_ error: Int32) {
+        switch error {
+        case EMFILE, ENFILE, ENOMEM, ENOSPC, ENOBUFS: self = .shortage
+        case EPERM, EACCES, ENOSYS: self = .forbidden
+        default: self = .other
+        }
+    }
+
+    /// What is wrong with a forbidden call and what to do, without a full stop.
+    static func message(_ call: String, _ error: Int32) -> String {
+        "the kernel or a sandbox forbids \(call) (\(errorMessage(error))); have the sandbox allow this system call"
+    }
+}
+
+/// Why a descriptor's number is not watched as it should be. It is logged without the lock.
+enum WatchLoss {
+    /// The number had been closed while it was watched.
+    case closed
+    /// A sandbox forbids `epoll_ctl(2)`, so that the kernel watches what it watched before.
+    case forbidden(errno: Int32)
+
+    init(_ error: GRunLoop.DescriptorError) {
+        self = if case .forbidden(_, let errno) = error { .forbidden(errno: errno) } else { .closed }
+    }
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where a sandbox forbids a system call, the message names the call and says what to do: each in a process of its own.
+
+import Glibc
+import TestSupport
+import Testing
+
+@Suite("A sandbox that forbids a system call") struct SandboxTests {
+    /// What the scenario prints, what it writes to standard error, and whether it ends by SIGABRT.
+    struct Case: CustomTestStringConvertible, Sendable {
+        let scenario: String
+        var output: [String] = []
+        var errors: String?
+        var count = 1
+        var isAborted = false
+        var testDescription: String { scenario }
+    }
+
+    @Test(
+        "the message names the call and says what to do", arguments: cases, ["EPERM", "ENOSYS"])
+    func isNamed(what: Case, code: String) {
+        let child = runChild("sandboxed-\(what.scenario)-\(code)")
+        let reason = code == "EPERM" ? "Operation not permitted" : "Function not implemented"
+        #expect(child.output == what.output.map { $0.replacing("REASON", with: reason) }, "\(child)")
+        #expect(child.signal == (what.isAborted ? SIGABRT : nil), "\(child)")
+        if let errors = what.errors {
+            #expect(child.errorCount(of: errors.replacing("REASON", with: reason)) == what.count, "\(child.errors)")
+        } else {
+            #expect(child.errors == "")
+        }
+        for wrong in ["closed", "is gone", "no descriptor", "regular file", "another user"] {
+            #expect(!(child.errors + child.output.joined()).contains(wrong), "\(child)")
+        }
+    }
+
+    private static func forbids(_ call: String) -> String {
+        "the kernel or a sandbox forbids \(call) (REASON); have the sandbox allow this system call"
+    }
+
+    static let cases = [
+        Case(scenario: "epoll_create1", output: ["forbidden: \(forbids("epoll_create1(2)"))"]),
+        Case(
+            scenario: "epoll_ctl",
+            output: ["not pollable", "forbidden: \(forbids("epoll_ctl(2)"))"]),
+        Case(
+            scenario: "epoll_ctl-later",
+            errors: "\(forbids("epoll_ctl(2)")). The kernel goes on to watch descriptor", count: 2),
+        Case(
+            scenario: "epoll_ctl-removed", output: ["timedOut"],
+            errors: "\(forbids("epoll_ctl(2)")). The descriptors of mode"),
+        Case(
+            scenario: "epoll_wait", errors: "\(forbids("epoll_wait(2)")). The run loop cannot go on", isAborted: true),
+        Case(
+            scenario: "epoll_wait-host", output: ["the host goes on"],
+            errors: "\(forbids("epoll_wait(2)")). The run loop's host does not serve it any more"),
+        Case(
+            scenario: "eventfd2", output: ["fired", "finished"],
+            errors: "the main dispatch queue cannot be served by this run loop: \(forbids("eventfd2(2)"))"),
+        Case(scenario: "eventfd2-signal", output: ["forbidden: \(forbids("eventfd2(2)"))"]),
+        Case(scenario: "rt_sigaction", output: ["forbidden: \(forbids("rt_sigaction(2)"))"]),
+        Case(
+            scenario: "timerfd_create", output: ["fired"],
+            errors: "\(forbids("timerfd_create(2)")). Without it timers and descriptors are late while a host drives"),
+        Case(scenario: "timerfd_create-port", output: ["forbidden: \(forbids("timerfd_create(2)"))"]),
+        Case(scenario: "socket", output: ["forbidden: \(forbids("socket(2)"))"]),
+        Case(scenario: "connect", output: ["forbidden: \(forbids("connect(2)"))"]),
+        Case(
+            scenario: "memfd_create",
+            output: [forbids("sendmsg(2), memfd_create(2), epoll_create1(2) or epoll_ctl(2)")]),
+        Case(
+            scenario: "ppoll", errors: "\(forbids("poll(2) or ppoll(2)")). The run loop cannot go on", isAborted: true),
+        Case(scenario: "pipe2", output: ["fired", "finished"]),
+    ]
+}
