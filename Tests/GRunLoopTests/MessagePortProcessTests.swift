@@ -43,6 +43,11 @@ import Testing
             ])
     }
 
+    @Test("item 247: the directory of the names may have any path, also one that is not UTF-8")
+    func anyPath() {
+        #expect(lines(of: "ports-under-any-path") == ["found", "in that directory: true"])
+    }
+
     @Test("item 247: the name of a killed owner can be taken at once, also while a child that it forked lives")
     func killedOwner() async throws {
         let path = RuntimeDirectory.path

@@ -56,10 +56,11 @@ private struct PortDirectory: ~Copyable {
     let descriptor: Int32
 
     static func open(makes: Bool, for name: PortName) throws(GRunLoop.MessagePortError) -> PortDirectory {
-        guard let runtime = cgrun_environment("XDG_RUNTIME_DIR").map({ String(cString: $0) }), runtime.hasPrefix("/")
-        else {
+        guard let bytes = cgrun_environment("XDG_RUNTIME_DIR"), bytes.pointee == CChar(UInt8(ascii: "/")) else {
             throw .noRuntimeDirectory
         }
+        // For messages. A path need not be UTF-8.
+        let runtime = String(cString: bytes)
         let path = runtime + "/grun-ports"
         // Otherwise a file or a peer that looks like this user's may be another user's.
         switch cgrun_are_users_known() {
@@ -67,7 +68,7 @@ private struct PortDirectory: ~Copyable {
         case 0: throw .unknownUsers
         default: throw .limitReached(errno: errno)
         }
-        let outer = Glibc.open(runtime, O_DIRECTORY | O_CLOEXEC)
+        let outer = Glibc.open(bytes, O_DIRECTORY | O_CLOEXEC)
         guard outer >= 0 else { throw .init(errno: errno, path: runtime) }
         defer { close(outer) }
         guard cgrun_port_directory_is_safe(outer) else { throw .unsafeDirectory(path: runtime) }
