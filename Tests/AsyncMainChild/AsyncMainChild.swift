@@ -16,6 +16,7 @@ import TestSupport
         case "twice": await twice()
         case "not-kept": await notKept()
         case "host-before": await hostBefore()
+        case "host-inside": await hostInside()
         default: exit(2)
         }
     }
@@ -102,6 +103,21 @@ import TestSupport
         loop.run()
         await Task.yield()
         sayWhere("after the host")
+    }
+
+    /// A host inside main, after it has suspended: main is a job of the main actor then.
+    @MainActor private static func hostInside() async {
+        GRunLoop.driveAsyncMain()
+        await Task.yield()
+        let loop = HostLoop()
+        DispatchQueue.main.async { MainActor.assumeIsolated { say("in the block: \(loop.isRunning)") } }
+        let timeout = GLibSource.timeout(nil, milliseconds: 300) {
+            MainActor.assumeIsolated { loop.quit() }
+            return false
+        }
+        loop.run()
+        withExtendedLifetime(timeout) {}
+        for _ in 0..<10 { await Task.yield() }
     }
 
     @MainActor private static func sayWhere(_ what: String) {

@@ -29,6 +29,16 @@ import Testing
         #expect(child.errors == "")
     }
 
+    @Test("a host that runs inside main afterwards keeps the main queue waiting: the log names driveAsyncMain(by:)")
+    func hostInside() {
+        let child = runChild("host-inside", of: "grun-async-main-child")
+        #expect(child.output == ["in the block: false"], "\(child)")
+        #expect(
+            child.errorCount(of: "but give it to GRunLoop.driveAsyncMain(by:); run other nested loops by") == 1,
+            "\(child.errors)")
+        #expect(child.status == 0)
+    }
+
     @Test("after the first suspension it is too late, and says so")
     func tooLate() {
         let child = runChild("too-late", of: "grun-async-main-child")
@@ -85,5 +95,6 @@ import Testing
         #expect(child.output.first == "in the block: 0")
         #expect(child.output.last == (driver == "run" ? "afterwards: 2" : "afterwards: 1"), "\(child.output)")
         #expect(child.errorCount(of: "the main run loop is being run inside one of its blocks") == 1, "\(child.errors)")
+        #expect(child.errorCount(of: "driveAsyncMain") == 0, "\(child.errors)")
     }
 }

@@ -115,7 +115,14 @@ enum MainQueue {
         Log.warning(
             "the main dispatch queue has something to run, but the main run loop is being run inside one of its "
                 + "blocks, or inside a job of the main actor: until that returns, DispatchQueue.main and @MainActor "
-                + "stand still. Run nested loops in callouts of the loop, as by GRunLoop.asyncOnMain. Said once")
+                + "stand still. \(remedyInWords). Said once")
+    }
+
+    private static var remedyInWords: String {
+        cgrun_async_main_state() == Int32(CGRUN_ASYNC_MAIN_DRIVEN)
+            ? "Do not call g_application_run() or the like in an async main(), but give it to "
+                + "GRunLoop.driveAsyncMain(by:); run other nested loops by GRunLoop.asyncOnMain"
+            : "Run nested loops in callouts of the loop, as by GRunLoop.asyncOnMain"
     }
 
     /// Whether the queue has asked to be drained. Who has put a block on it may not have said so to the kernel yet.

@@ -23,7 +23,9 @@ extension GRunLoop {
     ///
     /// - Parameter drive: who drives instead, as `{ g_application_run(application, 0, nil) }`: it is called on the main
     ///   thread when main first suspends, and serves the main loop by iterating GLib's default context. When it
-    ///   returns, the main run loop drives until main returns.
+    ///   returns, the main run loop drives until main returns. Do not call such a function in main itself: after the
+    ///   first suspension main is a job of the main actor, so that no other job and no block of the main dispatch queue
+    ///   runs until the function returns. That is logged.
     ///
     /// Threads: the main one, before the first suspension. Too late, which is on any other thread or in a later call,
     /// it is logged and does nothing. In a program with a synchronous main it does nothing. There is no corresponding
