@@ -19,6 +19,13 @@ extension GRunLoop {
     ///
     /// A loop that serves does not finish by itself: it has that to wait for.
     ///
+    /// **A wait by Foundation's loop.** Foundation's `run(mode:before:)` returns `false` immediately if its mode has no
+    /// source and no timer of Foundation's. That is the rule on a thread other than the main one, and items of this
+    /// loop do not count. So `while !done { RunLoop.current.run(mode: .default, before: .distantFuture) }` spins there,
+    /// and neither loop is served. Run this loop instead, which serves both:
+    /// `while !done { loop.run(mode: .default, for: .seconds(60)) }`. Code that must run Foundation's loop adds a timer
+    /// of Foundation's to the mode before, as one for `Date.distantFuture`.
+    ///
     /// To find that it works, a block and a timer are sent through before this returns, in the default mode: what else
     /// waits there may be called, too.
     ///

@@ -15,6 +15,7 @@ extension Rows {
         Row(name: "version-0", check: versionZero), Row(name: "socket", check: socket),
         Row(name: "url-session", check: urlSession), Row(name: "file-descriptor", check: fileDescriptor),
         Row(name: "worker", check: worker), Row(name: "worker-forms", check: workerForms),
+        Row(name: "worker-empty-mode", check: emptyMode),
         Row(name: "refusals", check: refusals), Row(name: "again", check: again), Row(name: "storm", check: storm),
     ]
 
