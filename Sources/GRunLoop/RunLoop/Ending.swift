@@ -94,7 +94,7 @@ extension GRunLoop: ThreadOwned {
             case .context: break
             }
         }
-        assert(modes.values.allSatisfy(\.isEmpty), "GRunLoop: an item has outlived its loop")
+        invariant(modes.values.allSatisfy(\.isEmpty), "no item outlives its loop")
         // A callout that ended the thread left runs on the stack, and their frames are never returned to: their
         // references are released here.
         while let frame = innermost?.takeRetainedValue() {
