@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether the kernel tells this process who somebody is. In a user namespace, users without a number there all have the
+// Whether the kernel tells users apart for this process. In a user namespace, users without a number there all have the
 // overflow number. A process that has that number itself cannot tell them from its own user.
 
 #define _GNU_SOURCE
@@ -15,7 +15,7 @@
 
 static bool is_shortage(int error) { return error == EMFILE || error == ENFILE || error == ENOMEM; }
 
-// Of a file in /proc, as much as there is room for. False and errno on failure.
+// Reads the start of a file in /proc. Returns false and errno on failure.
 static bool read_text(const char *path, char *text, size_t size)
 {
     int file = syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
@@ -29,7 +29,7 @@ static bool read_text(const char *path, char *text, size_t size)
     return count >= 0;
 }
 
-// Its lines say how many numbers of the namespace stand for users, from which number on.
+// Each line of the map has a first number here, the first number outside, and the count of numbers.
 static bool maps_everybody(const char *map)
 {
     uint64_t all = 0;
@@ -37,7 +37,7 @@ static bool maps_everybody(const char *map)
     int length;
     for (; sscanf(map, "%*u %*u %u%n", &count, &length) == 1; map += length)
         all += count;
-    // The last number is nobody's.
+    // The number UINT32_MAX is not a user.
     return all == UINT32_MAX;
 }
 

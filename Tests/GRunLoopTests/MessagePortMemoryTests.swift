@@ -78,6 +78,8 @@ private func map(_ memory: Int32, _ size: Int) -> MappedMemory? {
         let data = try GRunLoop.MessageData(#require(descriptor.flatMap { MappedMemory($0, size) }))
         descriptor = nil
         #expect(data.count == size && held != nil)
+        // By this, C has the same memory and no copy.
+        #expect(data.keeper is MappedMemory)
         #expect(data[size - 1] == 7 && held == nil)
     }
 

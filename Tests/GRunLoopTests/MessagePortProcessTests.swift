@@ -133,30 +133,30 @@ import Testing
         #expect(lines(of: "ports-names-again") == ["0 refused, many children"])
     }
 
-    @Test("a name that was given up leaves no file, and no port removes another's")
+    @Test("an invalidated port leaves no file, and removes no file of another port")
     func namesLeft() {
         #expect(
             lines(of: "ports-names-left") == ["0 files left", "after a tidier: 2 files, nothing", "0 files left"])
     }
 
-    @Test("whatever the umask is, what a port makes has its mode, and what was left without it is used")
+    @Test("a port sets the modes of its files whatever the umask is, and completes modes that were left incomplete")
     func namesUmask() {
         let line = "700 600 1600, nothing, taken, nothing"
         #expect(
             lines(of: "ports-names-umask") == [line, line, line, line, "left behind: notFound, nothing, 0 files"])
     }
 
-    @Test("who has the number of all users without a number can trust nobody, and is told", arguments: [false, true])
+    @Test("a process with the overflow number of its user namespace is refused with an error", arguments: [false, true])
     func unknownUsers(isMapped: Bool) {
         let output = lines(of: isMapped ? "ports-names-mapped-to-overflow" : "ports-names-unmapped")
-        // Where the system gives nobody a namespace nobody can be in one.
+        // The system may refuse new namespaces.
         guard output != ["no namespace"] else { return }
         let refused = ["unknownUsers, unknownUsers"]
         #expect(
             output == refused + (isMapped ? [] : ["a peer of a port that was there before: let go of"]))
     }
 
-    @Test("in a user namespace whose user has another number, and as the user of that number elsewhere, ports work")
+    @Test("ports work in a user namespace that maps the user, and for user 65534 where every user has a number")
     func knownUsers() {
         let mapped = lines(of: "ports-names-mapped")
         #expect(mapped == ["nothing, notFound"] || mapped == ["no namespace"])

@@ -294,27 +294,26 @@ bool cgrun_children_are_discarded(void);
 /// Closes what one of the functions below has returned.
 void cgrun_kept_close(int descriptor);
 
-/// By which this process reaches a file of its own descriptors. Not /proc/self: that is the main thread, which may have
-/// ended.
+/// The folder of this process's descriptors. /proc/self is the main thread, which may have ended.
 #define CGRUN_DESCRIPTOR_FILES "/proc/thread-self/fd"
 
 /// The name of a port's file in the directory; with ".lock" behind it, that of its lock.
 enum { CGRUN_PORT_FILE = 33 };
 void cgrun_port_file(const char *name, char *file);
-/// The directory of the names, by O_PATH; one that is there may be unsafe. The others return -1 and errno on failure,
-/// too. It is not closed in a forked child.
+/// Opens the directory of the names by O_PATH; it may be unsafe. A forked child keeps it. This function and the next
+/// ones return -1 and errno on failure.
 int cgrun_port_directory_open(int outer, const char *name, bool makes);
 /// Whether this user may use a directory, and nobody else.
 bool cgrun_port_directory_is_safe(int directory);
 /// A descriptor of its own for the same directory.
 int cgrun_port_directory(int directory);
-/// Takes the lock of a file. EWOULDBLOCK: somebody has it.
+/// Takes the lock of a file. EWOULDBLOCK: another port has it.
 int cgrun_port_lock(int directory, const char *file);
 /// Listens as that file, in the place of what is there. With its lock taken only.
 int cgrun_port_listen(int directory, const char *file);
 /// Removes the socket, if the lock is still that of the file.
 void cgrun_port_hide(int directory, const char *file, int lock);
-/// Removes the socket and the lock's file as well, and gives up the lock, which it closes.
+/// Removes the socket and the lock's file, and releases and closes the lock.
 void cgrun_port_unlock(int directory, const char *file, int lock);
 /// Whether the kernel tells users apart for this process: 1 or 0; -1 and errno if a shortage hides it.
 int cgrun_are_users_known(void);

@@ -21,7 +21,7 @@ extension GRunLoop {
         case unsafeDirectory(path: String)
         /// What has the name is another user's.
         case notPermitted(String)
-        /// The kernel does not tell this process who its peers are: see `SECURITY.md`.
+        /// The kernel does not tell this process which user a peer is: see `SECURITY.md`.
         case unknownUsers
         /// The port is invalid.
         case invalidPort
@@ -57,8 +57,8 @@ extension GRunLoop {
                 "what is named \(Self.quoted(name)) is another user's, and message ports are for processes of one "
                     + "user; remove it, or use D-Bus"
             case .unknownUsers:
-                "this process has the number that its user namespace gives to all users without one, so that nobody "
-                    + "can tell whose a message port is; map its user to another number in /proc/self/uid_map"
+                "this process runs as the overflow user of its user namespace, so that the kernel cannot tell its user "
+                    + "from others; map the user to a number of its own in /proc/self/uid_map"
             case .invalidPort: "the message port is invalid, and cannot be named any more; make another one"
             case .limitReached(let errno):
                 "no descriptor or memory is left for a message port (\(errorMessage(errno))); close some or raise the "

@@ -305,7 +305,11 @@ extension GRunLoop.MessageData {
 
     /// Who keeps the bytes in their place; nil of an array.
     package var keeper: (any AnyObject & Sendable)? {
-        if case .kept(let keeper, _) = storage { keeper } else { nil }
+        switch storage {
+        case .array: return nil
+        case .kept(let keeper, _): return keeper
+        case .received(let memory): return memory
+        }
     }
 }
 

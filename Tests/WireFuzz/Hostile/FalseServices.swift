@@ -17,7 +17,7 @@ func socketPath(of name: String) -> String {
     return (getenv("XDG_RUNTIME_DIR").map { String(cString: $0) } ?? "") + "/grun-ports/" + text
 }
 
-/// Has the names, and sends to who comes what nobody waits for, until it is killed.
+/// Listens by the names, and sends each client packets that the client does not wait for, until it is killed.
 func serveFalsely(_ service: FalseService) {
     let listeners = (0..<crowd).map { wire_listen(socketPath(of: falseName($0))) }
     var clients: [Int32] = []

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// An honest client: it asks, waits for the reply, and asks again a little later.
+// An honest client: it makes a request, waits for the reply, and makes the next one a little later.
 
 import GRunLoop
 import Glibc
 import TestSupport
 
-/// Long enough to be out of the question.
+/// The limit of an honest request, far beyond the time that it may take.
 let honestLimit = Duration.seconds(1)
 
 extension Duration {
@@ -25,7 +25,7 @@ func measure(
     var failures = 0
     let end = GRunLoop.now + .seconds(seconds)
     while GRunLoop.now < end, failures < 3 {
-        // The larger one comes and goes as memory.
+        // The larger data and their reply are sent as memory.
         let data = took.count % 4 == 3 ? large : small
         let start = GRunLoop.now
         let reply = try? remote.request(

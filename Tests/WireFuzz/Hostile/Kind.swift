@@ -38,7 +38,7 @@ enum Visitor: String, CaseIterable {
     /// Messages whose handler makes a request in the mode that its port is in.
     case nesting
 
-    /// How much memory the peers have themselves.
+    /// The memory that the peers themselves make, in bytes.
     var ownMemory: Int {
         switch self {
         case .memory, .hole: Size.gibibyte
@@ -77,7 +77,7 @@ enum Size {
 /// How many hostile connections there are.
 let crowd = 50
 
-/// What the served port does with a message, by the message's id.
+/// The action of the served port, by the message's id.
 enum Request: Int32 {
     /// It replies with the same data.
     case echo

@@ -39,7 +39,7 @@ final class Role {
         close(output)
     }
 
-    /// The next line that it says; nil if it has ended.
+    /// The next line of its output; nil if it has ended.
     func readLine() -> String? {
         var (line, byte) = ([UInt8](), UInt8(0))
         while true {
@@ -51,7 +51,7 @@ final class Role {
         }
     }
 
-    /// Kills it. Returns how it ended before, if it did.
+    /// Kills the process. If the process has ended before, returns how.
     func end() -> String? {
         guard !hasEnded else { return nil }
         hasEnded = true

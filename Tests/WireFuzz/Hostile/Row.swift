@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What was measured beside one kind of hostile peers, and what SECURITY.md promises of it.
+// The figures beside one kind of hostile peers, and the limits that SECURITY.md promises.
 
 import GRunLoop
 
-/// What is not as it should be.
+/// A test that cannot go on, and why.
 struct Finding: Error { let text: String }
 
 struct Row {
@@ -13,7 +13,7 @@ struct Row {
     var tookAfter: [Duration] = []
     /// How late the limits of other requests were.
     var overdue: [Duration] = []
-    /// More than before, at most.
+    /// The maxima, less what there was before the attack.
     var most = Holdings()
     var deepest = 0
     /// How the attacked process ended.
@@ -23,7 +23,7 @@ struct Row {
     var mostMappings = 64
 
     private enum Limit {
-        /// What an honest client waits for its reply, and a limit is late.
+        /// The longest time that an honest client waits, and that a limit is late.
         static let time = Duration.milliseconds(100)
         /// After the attack the port may be the last that has a file of 1 GiB, and frees its pages.
         static let timeAfter = Duration.milliseconds(300)
@@ -38,7 +38,7 @@ struct Row {
         static let depth = 16
     }
 
-    /// What is over its limit, perhaps by what other processes do.
+    /// Figures over their limits that other processes may have caused.
     var disturbances: [String] {
         var found: [String] = []
         let (here, after, late) = (worst(took), worst(tookAfter), worst(overdue))
@@ -52,7 +52,7 @@ struct Row {
         return found
     }
 
-    /// What is over its limit otherwise.
+    /// Figures over their limits that only the attacked process can have caused.
     var excess: [String] {
         var found: [String] = []
         func check(_ what: String, _ value: Int, _ limit: Int) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a process has, as the kernel tells it: the most of it over a time.
+// The memory, descriptors and mappings of a process, as the kernel reports them, and their maxima over a time.
 
 import GRunLoop
 import Glibc
@@ -9,7 +9,7 @@ import TestSupport
 struct Holdings {
     var resident = 0
     var size = 0
-    /// Of the whole system: the memory of messages that are on their way belongs to no process.
+    /// The shared memory of the whole system: messages that are on their way belong to no process.
     var shared = 0
     var descriptors = 0
     var mappings = 0
@@ -58,7 +58,7 @@ private func number(behind word: String, in text: [UInt8]) -> Int {
     return 0
 }
 
-/// Looks at a process again and again, by a thread of its own.
+/// Samples a process every 10 ms, by a thread of its own.
 final class Sampler: Sendable {
     private let most: Shared<Holdings>
     private let isOver = Flag()
@@ -76,7 +76,7 @@ final class Sampler: Sendable {
         }
     }
 
-    /// The most there was.
+    /// Returns the maxima.
     func end() -> Holdings {
         isOver.set()
         if let thread = thread.value { join(thread) }

@@ -6,7 +6,7 @@ import GRunLoop
 import Glibc
 import TestSupport
 
-/// What is sent again and again.
+/// A packet that is sent again and again.
 struct Packet {
     var header: wire_header
     var bytes: [UInt8] = []
@@ -77,7 +77,7 @@ private func visit(_ visitor: Visitor, _ path: String, connections: Int, isReady
             if error == 0, record.revents & Int16(POLLOUT) != 0 {
                 error = visitor == .garbage ? sendGarbage(record.fd, &random) : send(packet, record.fd)
             }
-            // Who leaves comes again, and so does who was sent away.
+            // A visitor that has left, or whose connection was ended, connects again.
             guard visitor == .shortVisit || (error != 0 && error != EAGAIN) else { continue }
             close(record.fd)
             sockets[index] = enter(path)
@@ -120,7 +120,7 @@ private func enter(_ path: String) -> Int32 {
     return socket
 }
 
-/// Takes what has come.
+/// Receives packets, and drops them.
 func drain(_ socket: Int32, atMost count: Int) -> Int {
     var taken = 0
     var (header, data) = (wire_header(), UInt64(0))

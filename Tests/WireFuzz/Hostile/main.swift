@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Honest clients beside hostile peers of message ports: 50 connections of each kind to a port, and 50 services of each
-// kind that a client asks. An honest client must be served in time, and what the attacked process has must stay within
-// what SECURITY.md promises. Ends with a table of what was measured, and with 1 if anything was over its limit.
+// kind that a client asks. An honest client must be served in time, and the attacked process must stay within the
+// limits of SECURITY.md. Prints a table of the figures. The status is 1 if a figure was over its limit.
 
 import CWire
 import GRunLoop
@@ -18,7 +18,7 @@ private func refuse() -> Never {
 private let words = Array(CommandLine.arguments.dropFirst())
 private let served = "org.example.served"
 
-// MARK: A part that is played
+// MARK: Roles
 
 if let role = words.first, role.hasPrefix("--") {
     wire_end_with_parent()
@@ -42,7 +42,7 @@ private let visitors = Visitor.allCases.filter { chosen.isEmpty || chosen.contai
 private let services = FalseService.allCases.filter { chosen.isEmpty || chosen.contains($0.rawValue) }
 guard chosen.isEmpty || visitors.count + services.count == chosen.count else { refuse() }
 private let watchdog = Watchdog(.seconds(4 * seconds + 120), "grun-wire-hostile: it has not come to an end")
-/// Of a kind; the rest of its time is what it takes to start and end.
+/// The seconds of measurement for each kind; to start and end the processes takes the rest.
 private let span = seconds / Double(visitors.count + services.count) * 0.6
 _ = RuntimeDirectory.path
 private var findings = 0
@@ -76,7 +76,7 @@ private func lookUp(_ name: String) throws(Finding) -> GRunLoop.RemoteMessagePor
     do throws(GRunLoop.MessagePortError) { return try .lookUp(name) } catch { throw Finding(text: "\(error)") }
 }
 
-/// What is served stays as it is without attacks.
+/// Makes what the server makes once, so that it does not count for the attack.
 private func warmUp(_ remote: GRunLoop.RemoteMessagePort) throws(Finding) {
     guard let worst = measure(remote, for: 0.05).max(), worst < honestLimit else {
         throw Finding(text: "an honest client is not served without an attack")

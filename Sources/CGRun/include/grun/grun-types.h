@@ -283,7 +283,7 @@ typedef enum /*< flags >*/
  * @GRUN_ERROR_UNSAFE_DIRECTORY: the directory of the names of message ports is not this user's, or others may enter it
  * @GRUN_ERROR_NOT_PERMITTED: what has the name of the message port is another user's
  * @GRUN_ERROR_INVALID_PORT: the message port is invalid
- * @GRUN_ERROR_UNKNOWN_USERS: the kernel does not tell this process who the peers of a message port are
+ * @GRUN_ERROR_UNKNOWN_USERS: the kernel does not tell this process which user a peer is
  *
  * What the environment can refuse. Misuse is no error but a g_critical() that names the function, which then does
  * nothing.
