@@ -29,6 +29,8 @@ final class MessageConnection: @unchecked Sendable {
         /// The peer is not read: see ``pauseIfUsedUp()``.
         var isPaused = false
         var isEnded = false
+        /// It was ended because the peer does not take its replies.
+        var isTurnedAway = false
         var isDropped = false
     }
 
@@ -49,8 +51,23 @@ final class MessageConnection: @unchecked Sendable {
 
     // MARK: Messages
 
-    /// Nil if the connection is closed, or not read for now.
-    var socketToRead: MessageSocket? { lock.withLock { state.isPaused ? nil : state.socket } }
+    enum Input {
+        case socket(MessageSocket)
+        /// The connection is closed, or the port does not read from the peer for now.
+        case none
+        /// The port has ended the connection because the peer does not take its replies. The port does not handle the
+        /// requests that wait: the handler would make replies that nobody takes.
+        case refused
+    }
+
+    /// The socket to read from.
+    var input: Input {
+        lock.withLock {
+            if state.isTurnedAway { return .refused }
+            guard let socket = state.socket, !state.isPaused else { return .none }
+            return .socket(socket)
+        }
+    }
 
     /// Stops reading from a peer whose messages hold too much of this process, until some are released. Returns
     /// whether they do.
@@ -156,7 +173,10 @@ final class MessageConnection: @unchecked Sendable {
         do throws(GRunLoop.MessageRequestError) { try packet.keep() } catch {
             if case .transportError(let errno) = error { return (.failed(errno: errno), []) }
         }
-        guard untaken.admit(packet.waiting, for: process) else { return (.gone, endLocked()) }
+        guard untaken.admit(packet.waiting, for: process) else {
+            state.isTurnedAway = true
+            return (.gone, endLocked())
+        }
         state.waiting.append(packet)
         if let sent { watchLocked(sent) }
         return (.sent, [])

@@ -260,7 +260,14 @@ extension GRunLoop {
 
         /// Returns whether a message was handled.
         private func receive(by connection: MessageConnection, _ handler: (Message) -> Void) -> Bool {
-            guard let socket = connection.socketToRead else { return false }
+            let socket: MessageSocket
+            switch connection.input {
+            case .socket(let open): socket = open
+            case .none: return false
+            case .refused:
+                drop(connection)
+                return false
+            }
             switch socket.receive(countedBy: connection.allowance) {
             case .nothing: return false
             case .packet(let packet) where packet.kind == .request || packet.kind == .oneWay:
