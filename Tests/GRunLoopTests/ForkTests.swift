@@ -83,7 +83,9 @@ import Testing
 
     private func declaredName(in line: Substring) -> String? {
         let words = line.split(whereSeparator: \.isWhitespace)
-        guard let start = words.firstIndex(of: "public"), !(words.first?.hasPrefix("//") ?? false) else { return nil }
+        guard let start = words.firstIndex(of: "public"), let first = words.first, !first.hasPrefix("//"),
+            !first.hasPrefix("@_spi")
+        else { return nil }
         for (index, word) in words.enumerated() where index > start {
             if word.hasPrefix("init(") { return "init" }
             guard ["func", "var"].contains(word), index + 1 < words.count else { continue }

@@ -146,7 +146,8 @@ import Testing
             lines(of: "ports-names-umask") == [line, line, line, line, "left behind: notFound, nothing, 0 files"])
     }
 
-    @Test("a process with the overflow number of its user namespace is refused with an error", arguments: [false, true])
+    @Test(
+        "a process with the overflow number of its user namespace is refused with an error", arguments: [false, true])
     func unknownUsers(isMapped: Bool) {
         let output = lines(of: isMapped ? "ports-names-mapped-to-overflow" : "ports-names-unmapped")
         // The system may refuse new namespaces.
