@@ -31,7 +31,8 @@ SILENT_FUNCTIONS = {
     "grun_channel_get_capacity", "grun_channel_get_count", "grun_notification_queue_remove_func",
     "grun_message_port_new_replying", "grun_message_port_copy_name", "grun_message_port_set_name",
     "grun_remote_message_port_look_up", "grun_remote_message_port_copy_name", "grun_message_get_id",
-    "grun_message_get_data", "grun_message_wants_reply", "grun_loop_watch_stalls",
+    "grun_message_get_data", "grun_message_get_size", "grun_message_wants_reply",
+    "grun_message_port_get_maximum_handler_depth", "grun_loop_watch_stalls",
     "grun_timeline_stop", "grun_timeline_write",
     "grun_port_get_capacity", "grun_port_get_count", "grun_port_message_get_id",
 }

@@ -353,7 +353,7 @@ extension GRunLoop {
         override var subject: (kind: String, number: Int32) { ("message port", descriptor) }
         override var ownsDescriptor: Bool { true }
         override func willBeAdded() -> Bool {
-            forgetFormerHandlers()
+            if !Fork.isChild { forgetFormerHandlers() }
             guard name == nil, isValid else { return true }
             Log.misuse(
                 "add(DescriptorSource)",
