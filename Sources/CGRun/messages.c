@@ -117,8 +117,8 @@ void cgrun_packet_wait(int socket, int event, int64_t nanoseconds)
 bool cgrun_packet_all_taken(int socket)
 {
     int bytes = 0;
-    // The kernel wakes who waits for room before it subtracts the last byte of the packet that was taken. Where a
-    // sandbox forbids the question, all counts as taken: the sender would wait for ever otherwise.
+    // The kernel wakes the waiting sender before it subtracts the last byte of the packet that was taken. If a sandbox
+    // forbids the call, all memory counts as taken: otherwise the sender would wait forever.
     return syscall(SYS_ioctl, socket, SIOCOUTQ, &bytes) != 0 || (size_t)bytes < sizeof(cgrun_packet);
 }
 
@@ -181,15 +181,6 @@ const void *cgrun_memory_map(int memory, uint64_t size)
     // nobody may ever read this.
     void *bytes = mmap(NULL, size, PROT_READ, MAP_PRIVATE, memory, 0);
     return bytes == MAP_FAILED ? NULL : bytes;
-}
-
-void cgrun_memory_clear_if_sparse(int memory, const void *bytes, uint64_t size)
-{
-    // The number of blocks does not tell: they may be behind the end of the file.
-    if (lseek(memory, 0, SEEK_HOLE) == (off_t)size)
-        return;
-    // To read these zeros makes no page. If the process cannot have another mapping the holes stay, and cost it pages.
-    mmap((void *)bytes, size, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 }
 
 void cgrun_memory_unmap(const void *bytes, uint64_t size) { munmap((void *)bytes, size); }

@@ -149,9 +149,9 @@ void cgrun_notice_free(cgrun_notice *notice);
 
 // The functions below allocate no memory, and take no lock that another thread holds while it allocates memory.
 
-/// Has the notice written at a time of CLOCK_MONOTONIC.
+/// Schedules the notice for a time of CLOCK_MONOTONIC.
 void cgrun_notice_schedule(cgrun_notice *notice, int64_t due);
-/// The notice is not written any more, unless writing has begun.
+/// Cancels the notice, unless writing has begun.
 void cgrun_notice_cancel(cgrun_notice *notice);
 // To be called only while the notice is not scheduled. Text that does not fit is left out.
 void cgrun_notice_clear(cgrun_notice *notice);

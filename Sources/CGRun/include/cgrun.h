@@ -315,7 +315,7 @@ int cgrun_port_listen(int directory, const char *file);
 void cgrun_port_hide(int directory, const char *file, int lock);
 /// Removes the socket and the lock's file, and releases and closes the lock.
 void cgrun_port_unlock(int directory, const char *file, int lock);
-/// Whether the kernel tells users apart for this process: 1 or 0; -1 and errno if a shortage hides it.
+/// Whether the kernel tells users apart for this process: 1 or 0; -1 and errno if a shortage prevents the answer.
 int cgrun_are_users_known(void);
 /// The next peer. EAGAIN: there is none; EPERM: another user's, which was refused.
 int cgrun_port_accept(int listener);
@@ -361,11 +361,11 @@ void cgrun_packet_wait(int socket, int event, int64_t nanoseconds);
 
 /// Memory with these bytes, which nobody can change any more. -1 and errno on failure.
 int cgrun_memory_new(const void *bytes, size_t size);
-/// Maps memory that somebody has sent, without a look at its pages: it costs the same whatever the size. NULL and
-/// errno: EBADMSG if the memory could change under us.
+/// Maps the memory of a received message in constant time, because no page is touched. NULL and errno on failure.
+/// EBADMSG: the sender could still change the memory.
 const void *cgrun_memory_map(int memory, uint64_t size);
-/// Before the first read of mapped memory: if a page was never written, the mapping becomes zeros. Otherwise the first
-/// reader would make that page, at the expense of this process. It takes longer for larger memory.
+/// Call it before the first read of mapped memory. If a page was never written, the mapping becomes zeros: otherwise
+/// the first read would allocate that page for this process. The time grows with the size.
 void cgrun_memory_clear_if_sparse(int memory, const void *bytes, uint64_t size);
 void cgrun_memory_unmap(const void *bytes, uint64_t size);
 

@@ -206,7 +206,7 @@ gboolean grun_message_port_is_valid (GRunMessagePort *port);
  *
  * Threads: any. There is no corresponding Core Foundation function.
  *
- * Returns: how many calls of the port's function may be within each other: 16 unless it was set; 0 in a forked child
+ * Returns: the maximum recursion depth of the port's function: 16 unless it was set; 0 in a forked child
  */
 GRUN_AVAILABLE_IN_1_0
 guint grun_message_port_get_maximum_handler_depth (GRunMessagePort *port);
@@ -214,15 +214,14 @@ guint grun_message_port_get_maximum_handler_depth (GRunMessagePort *port);
 /**
  * grun_message_port_set_maximum_handler_depth:
  * @port: a message port
- * @depth: how many calls of the port's function may be within each other; 0 counts as 1
+ * @depth: the maximum recursion depth of the port's function; 0 counts as 1
  *
- * A function that runs the loop in one of the port's modes is called again in there for the next message, and so on.
- * grun_remote_message_port_request() runs the loop, too. Without a limit, a sender that sends fast could make the
- * function use up the thread's stack. Within @depth calls the port is not served until one of them returns. Its
- * messages wait, and the loop sleeps.
+ * If @port's function runs the loop in one of the port's modes, the port calls it recursively for the next message.
+ * grun_remote_message_port_request() runs the loop, too. Without a limit, a fast sender could exhaust the thread's
+ * stack. At a depth of @depth the port is not served until a call returns. Its messages wait, and the loop sleeps.
  *
- * With 1 the function is never called within itself. A function that waits for a message of its own port then waits
- * until its time is over. A new value holds immediately.
+ * With 1 the function is never called recursively. If the function then waits for a message to its own port, it waits
+ * until its timeout. A new value takes effect immediately.
  *
  * Threads: any. There is no corresponding Core Foundation function: `CFMessagePort` has no limit.
  */
@@ -309,10 +308,10 @@ gint32 grun_message_get_id (GRunMessage *message);
  * grun_message_get_data:
  * @message: a message
  *
- * More than 65,536 bytes are memory of the sender's that nobody can change any more, and are not copied. The first call
- * looks whether all of that memory is there, which takes some 40 ms for 1 GiB. To refuse large data for less, ask
- * grun_message_get_size() before. Memory with pages that were never written, which no sender of this library makes,
- * reads as zeros.
+ * Data of more than 65,536 bytes is not copied: it is memory of the sender, which nobody can change any more. The first
+ * call checks that all of this memory is there, which takes some 40 ms for 1 GiB. To refuse large data cheaply, call
+ * grun_message_get_size() first. If a page was never written, all of the memory reads as zeros. No sender of this
+ * library makes such memory.
  *
  * Threads: any. In Core Foundation it is an argument of the `CFMessagePortCallBack`.
  *
@@ -325,8 +324,8 @@ GBytes *grun_message_get_data (GRunMessage *message);
  * grun_message_get_size:
  * @message: a message
  *
- * It costs the same whatever the size. Threads: any. The corresponding Core Foundation function is `CFDataGetLength`,
- * GLib's is g_bytes_get_size().
+ * It takes constant time. Threads: any. The corresponding Core Foundation function is `CFDataGetLength`, GLib's is
+ * g_bytes_get_size().
  *
  * Returns: how many bytes grun_message_get_data() has
  */
@@ -372,10 +371,11 @@ gboolean grun_message_wants_reply (GRunMessage *message);
  * @n_fds: how many, up to 16
  * @error: where to put an error of the domain %GRUN_MESSAGE_REQUEST_ERROR, or %NULL
  *
- * Replies, without waiting. A second reply is refused by a g_critical(). The reply waits in the port's queue while who
- * asked has no room, while its process has not taken 16 MiB of memory of earlier replies (or one that is larger), and
- * while memory or descriptors are short. Who asks and does not take the replies is disconnected when 64 MiB, 1,024 of
- * them or 64 descriptors wait for its process, or when all processes have left 256 MiB and one of its replies waits.
+ * Replies, without waiting. A second reply is refused by a g_critical(). The reply waits in the port's queue while the
+ * client's queue is full, and while memory or descriptors are short. It also waits while the client's process has not
+ * taken 16 MiB of earlier replies, or one larger reply. The port disconnects a client when 64 MiB, 1,024 replies or 64
+ * descriptors wait for its process. It also does so when all processes together have left 256 MiB and a reply to this
+ * process waits already.
  *
  * Threads: any. In Core Foundation the `CFMessagePortCallBack` returns the reply.
  *
@@ -465,8 +465,8 @@ char *grun_remote_message_port_copy_name (GRunRemoteMessagePort *port);
  * Sends a message and waits for the reply. Meanwhile the calling thread's loop is run in the mode: its other items go
  * on, and so does a port of this thread that is in that mode.
  *
- * Pass a mode of your own where nothing else is to go on while the thread waits, above all in the function of a port:
- * in a mode of that port the function is called again in there, for the next message. See
+ * If nothing else may run while the thread waits, pass a mode of your own. Do so above all in the function of a port:
+ * in a mode of that port, the port would call the function recursively for the next message. See
  * grun_message_port_set_maximum_handler_depth().
  *
  * Threads: any. The corresponding Core Foundation function is `CFMessagePortSendRequest`.

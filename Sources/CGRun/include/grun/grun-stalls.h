@@ -43,11 +43,11 @@ typedef void (*GRunStallFunc)(GRunLoop *loop,
  * takes long is one, which is told of by the name of its GSource: see g_source_set_name(). Where the program has a
  * handler of its own for that signal, reports are without the functions, and a host's own callbacks are not told of.
  *
- * A report does not wait for a lock that the stalled thread holds, as the dynamic linker's, the log's or that of a
- * stream. If the stalled thread holds the lock of malloc(), @func cannot be called. Then a line with addresses instead
- * of names is written to standard error after 50 milliseconds, by write(). @func is called when the lock is free.
- * Without @func, this line is also written if the log does not return within 50 milliseconds. @func must not wait for a
- * lock that the loop's thread holds: printf() waits if that thread holds the lock of standard output.
+ * A report does not wait for a lock that the stalled thread holds, such as the lock of the dynamic linker, of the log
+ * or of a stream. If the stalled thread holds the lock of malloc(), @func cannot be called. Then a line with addresses
+ * instead of names is written to standard error after 50 milliseconds, by write(). @func is called when the lock is
+ * free. Without @func, this line is also written if the log does not return within 50 milliseconds. @func must not wait
+ * for a lock that the loop's thread holds: printf() waits if that thread holds the lock of standard output.
  *
  * The handler of SIGURG needs 2,048 bytes on the stack of the loop's thread (x86-64), besides the kernel's frame of
  * getauxval(AT_MINSIGSTKSZ) bytes. It runs on the alternate stack of a thread that has one: see sigaltstack(2).
