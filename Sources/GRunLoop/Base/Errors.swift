@@ -16,8 +16,7 @@ extension GRunLoop {
         case notPollable(descriptor: Int32)
         /// The process or the system has no descriptor or watch left (`EMFILE`, `ENFILE`, `ENOSPC`, `ENOMEM`).
         case limitReached(errno: Int32)
-        /// A sandbox forbids the system call, which is named, or the kernel does not have it (`EPERM`, `EACCES`,
-        /// `ENOSYS`).
+        /// A sandbox forbids the system call `call`, or the kernel does not have it (`EPERM`, `EACCES`, `ENOSYS`).
         case forbidden(call: String, errno: Int32)
         /// Anything else that the kernel said.
         case system(errno: Int32)

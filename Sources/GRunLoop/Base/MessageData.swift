@@ -4,10 +4,10 @@
 extension GRunLoop {
     /// Bytes that are sent to a ``MessagePort``, or that came from one.
     ///
-    /// More than 65,536 of them come as memory of the sender's that nobody can change any more, and are not copied:
-    /// the data keeps that memory. Its size is known without a look at it. The first access to the bytes looks whether
-    /// all of the memory is there, which takes some 40 ms for 1 GiB. Memory with pages that were never written, which
-    /// no sender of this library makes, reads as zeros.
+    /// Data of more than 65,536 bytes is not copied. It is memory of the sender, which nobody can change any more, and
+    /// the data keeps that memory. ``count`` takes constant time. The first access to the bytes checks that all of the
+    /// memory is there, which takes some 40 ms for 1 GiB. If a page was never written, all of the memory reads as
+    /// zeros. No sender of this library makes such memory.
     ///
     /// Threads: any. The corresponding Core Foundation type is `CFData`, GLib's is `GBytes`.
     public struct MessageData: Sendable, RandomAccessCollection, ExpressibleByArrayLiteral {

@@ -29,8 +29,7 @@ extension GRunLoop {
         case limitReached(errno: Int32)
         /// The directory for the names cannot be made, read or written, or there is no `/proc`.
         case system(errno: Int32, path: String)
-        /// A sandbox forbids the system call, which is named, or the kernel does not have it (`EPERM`, `EACCES`,
-        /// `ENOSYS`).
+        /// A sandbox forbids the system call `call`, or the kernel does not have it (`EPERM`, `EACCES`, `ENOSYS`).
         case forbidden(call: String, errno: Int32)
         /// This process was forked and did not exec().
         case forked

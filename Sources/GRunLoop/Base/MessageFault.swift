@@ -55,7 +55,7 @@ enum MessageFault: String, CaseIterable {
         case (.memory, EBADF), (.memory, EINVAL), (.memory, EBUSY): .defect
         // EAGAIN: mlockall() holds what is mapped in memory, of which RLIMIT_MEMLOCK allows no more.
         case (.map, EAGAIN): .shortage
-        // The library's own number for memory that could change, or is not there.
+        // The library's own number for memory that the sender could change.
         case (.map, EBADMSG): .gone
         // The kernel's limit of what a user's epolls watch.
         case (.watch, ENOSPC): .shortage

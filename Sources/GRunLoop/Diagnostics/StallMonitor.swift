@@ -23,11 +23,11 @@ extension GRunLoop {
     /// from its making on, and its stalls logged as warnings. The name of a `GSource` is told if it has one, and the
     /// label of an item.
     ///
-    /// A report does not wait for a lock that the stalled thread holds, as the dynamic linker's, the log's or that of a
-    /// stream. If the stalled thread holds the allocator's lock, no handler can be called. Then the monitor writes a
-    /// line with addresses instead of names to standard error after 50 ms, by `write()`. The monitor also writes this
-    /// line if a stall is logged, and the log does not return within 50 ms. The report with names follows when the lock
-    /// is free.
+    /// A report does not wait for a lock that the stalled thread holds, such as the lock of the dynamic linker, of the
+    /// log or of a stream. If the stalled thread holds the allocator's lock, no handler can be called. Then the monitor
+    /// writes a line with addresses instead of names to standard error after 50 ms, by `write()`. If stalls are logged,
+    /// the monitor also writes this line when the log does not return within 50 ms. The report with names follows when
+    /// the lock is free.
     ///
     /// The signal's handler needs 2,048 bytes on the stack of the loop's thread (x86-64), besides the kernel's frame of
     /// `getauxval(AT_MINSIGSTKSZ)` bytes. It runs on the alternate stack of a thread that has one (`sigaltstack()`).

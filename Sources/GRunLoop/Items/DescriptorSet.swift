@@ -68,7 +68,7 @@ final class DescriptorSet {
         return watch.source.map { [$0.takeUnretainedValue()] } ?? []
     }
 
-    /// Returns whether the number had been closed while it was watched.
+    /// Returns what is wrong with the watch of the number, or nil: see ``WatchLoss``.
     func add(_ source: GRunLoop.DescriptorSource) throws(GRunLoop.DescriptorError) -> WatchLoss? {
         let descriptor = source.descriptor
         guard descriptor >= 0 else { throw .invalid(descriptor: descriptor) }

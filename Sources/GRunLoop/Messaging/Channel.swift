@@ -24,7 +24,7 @@ extension GRunLoop {
     /// if readings.trySend(reading) == .full { dropped += 1 }
     /// ```
     ///
-    /// A task that is to wait for room calls `await readings.send(reading)`: ``send(_:)``.
+    /// To wait for room in a task, call `await readings.send(reading)`: see ``send(_:)``.
     ///
     /// One loop receives, by a closure for each element (``receive(on:inModes:_:)``), by one for many at once
     /// (``receiveBatches(on:inModes:_:)``), or as a sequence (``elements(on:inModes:)``). What one thread sends arrives

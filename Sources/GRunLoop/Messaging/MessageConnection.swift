@@ -7,7 +7,7 @@ import Glibc
 /// It ends in three steps: after ``end()`` nothing is sent any more, after ``drop()`` nothing is received either, and
 /// ``close()`` closes its descriptor, whoever holds the object. Threads: any.
 final class MessageConnection: @unchecked Sendable {
-    /// By which the port's watch tells of it.
+    /// The number that the port's watch reports for this connection.
     let number: UInt64
     /// What the peer's messages hold of this process.
     let allowance: MessageAllowance
@@ -94,7 +94,7 @@ final class MessageConnection: @unchecked Sendable {
     /// Sends a reply, after those that wait.
     func reply(_ packet: OutgoingPacket) -> MessageSocket.Sent {
         let isAdmitted = packet.isInMemory && prepare(packet)
-        // What will never be sent may hold what is the program's, and goes after the lock.
+        // A packet that is never sent may hold objects of the program, so it is released after the lock.
         return lock.withLock { replyLocked(packet, isAdmitted: isAdmitted) }.0
     }
 
@@ -133,7 +133,7 @@ final class MessageConnection: @unchecked Sendable {
     ) -> MessageSocket.Sent {
         guard packet.isInMemory else { return socket.send(packet) }
         guard isAdmitted || admitLocked(packet) == .admitted else {
-            // Of what other connections have sent nothing is told here.
+            // No event comes here when the peer takes memory of another connection, so a timer tries again.
             return state.sent == 0 ? .short(errno: ENOBUFS) : .full
         }
         let sent = socket.send(packet)

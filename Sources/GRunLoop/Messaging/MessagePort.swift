@@ -26,9 +26,9 @@ extension GRunLoop {
     /// A child of `posix_spawn()` or `vfork()` has copies of both until it calls `exec()`. If the process is killed
     /// meanwhile, the name stays taken until then. ``invalidate()`` frees the name in any case.
     ///
-    /// A port is in one loop at a time, and in any number of its modes. It is served by up to 4,096 senders at a time;
-    /// more are turned away. A handler that runs the loop in one of these modes is called again in there:
-    /// ``maximumHandlerDepth`` says how often.
+    /// A port is in one loop at a time, and in any number of its modes. It serves up to 4,096 senders at a time; more
+    /// are turned away. If the handler runs the loop in one of these modes, the port calls it recursively, up to
+    /// ``maximumHandlerDepth``.
     ///
     /// A handler may keep messages. When those of one sender hold 1,024 pieces of memory (data of more than 65,536
     /// bytes), 4 GiB of memory or 64 descriptors, the port does not read from that sender until some are released.

@@ -53,16 +53,16 @@ final class HandlerDepth: @unchecked Sendable {
 }
 
 extension GRunLoop.MessagePort {
-    /// How many calls of the handler may be within each other: 16 unless it is set. Less than 1 counts as 1.
+    /// The maximum recursion depth of the handler: 16 unless it is set. Less than 1 counts as 1. 0 in a forked child.
     ///
-    /// A handler that runs the loop in one of the port's modes is called again in there for the next message, and so
-    /// on. ``GRunLoop/RemoteMessagePort/request(_:_:descriptors:sendTimeout:receiveTimeout:replyMode:)`` runs the loop,
-    /// too. Without a limit, a sender that sends fast could make the handler use up the thread's stack. Within that
-    /// many calls the port is not served until one of them returns. Its messages wait, and the loop sleeps.
+    /// If the handler runs the loop in one of the port's modes, the port calls it recursively for the next message.
+    /// ``GRunLoop/RemoteMessagePort/request(_:_:descriptors:sendTimeout:receiveTimeout:replyMode:)`` also runs it.
+    /// Without a limit, a fast sender could exhaust the thread's stack. At the maximum depth the port is not served
+    /// until a call returns. Its messages wait, and the loop sleeps.
     ///
-    /// With 1 the handler is never called within itself. A handler that waits for a message of its own port then waits
-    /// until its time is over. A new value holds immediately. The calls are counted from 0 again when the port is added
-    /// to a loop while it is in no mode.
+    /// With 1 the handler is never called recursively. If the handler then waits for a message to its own port, it
+    /// waits until its timeout. A new value takes effect immediately. The depth is 0 again when the port is added to a
+    /// loop while it is in no mode.
     ///
     /// Threads: any. There is no corresponding Core Foundation function: `CFMessagePort` has no limit.
     public var maximumHandlerDepth: Int {

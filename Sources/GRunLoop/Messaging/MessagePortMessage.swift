@@ -66,13 +66,15 @@ extension GRunLoop.MessagePort {
         /// - Parameters:
         ///   - data: up to 1,610,612,736 bytes. None is a reply without data.
         ///   - descriptors: up to 16, which the receiver gets copies of. They stay the caller's.
-        /// A reply waits in the port's queue while the one who asks has no room, while its process has not taken 16 MiB
-        /// of memory of earlier ones (or one that is larger), and while memory or descriptors are short.
         ///
-        /// - Returns: whether it is on its way. False if the one who asked has gone or the port is invalid. False as
-        ///   well if the one who asks does not take its replies: its connection is ended when 1,024 replies, 64 MiB or
-        ///   64 descriptors wait for its process, or when all processes together have left 256 MiB and one of its
-        ///   replies waits already. A reply counts as 16 MiB at most.
+        /// A reply waits in the port's queue while the client's queue is full, and while memory or descriptors are
+        /// short. It also waits while the client's process has not taken 16 MiB of earlier replies, or one larger
+        /// reply.
+        ///
+        /// - Returns: whether the reply is on its way. False if the client has gone or the port is invalid. Also false
+        ///   if the client does not take its replies. The port closes its connection when 1,024 replies, 64 MiB or 64
+        ///   descriptors wait for its process. It also does so when all processes together have left 256 MiB and a
+        ///   reply to this process waits already. A reply counts as 16 MiB at most.
         /// - Throws: ``GRunLoop/MessageRequestError/transportError(errno:)``, also if the reply must wait and no
         ///   descriptor is left for copies of its descriptors; another reply can be tried.
         ///

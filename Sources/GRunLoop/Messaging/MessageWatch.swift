@@ -64,7 +64,7 @@ final class MessageWatch: @unchecked Sendable {
 
     func removeRoom(_ descriptor: Int32) { _ = control(rooms, EPOLL_CTL_DEL, descriptor, 0, 0) }
 
-    /// Nothing is told of it until it goes on, for which there is ``Event/time``.
+    /// Stops the events of a descriptor until ``goOn(_:_:)``. ``Event/time`` says when to call that.
     func pause(_ descriptor: Int32, _ number: UInt64) {
         _ = control(epoll, EPOLL_CTL_MOD, descriptor, 0, number)
         retry(number)
@@ -96,7 +96,7 @@ final class MessageWatch: @unchecked Sendable {
         }
     }
 
-    /// Nothing is told of any more, but of what is removed by itself.
+    /// Stops all events of the timer and of the rooms. The caller removes the other descriptors.
     func end() {
         remove(timer)
         remove(rooms)

@@ -48,7 +48,7 @@ extension GRunLoop {
         /// For tests.
         var socket: MessageSocket? { lock.withLock { state.socket } }
         private let lock: Lock
-        /// Held while a packet is received and matched. Whatever else needs the port takes the other lock only.
+        /// Held while a thread receives a packet and matches it. All other operations take the other lock only.
         let receiveLock: Lock
         @exclusivity(unchecked) private var state = State()
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many replies of a message port were not taken: what all of its peers may leave together.
+// Counts the replies of a message port that its peers have not taken, and limits them.
 
 import Glibc
 

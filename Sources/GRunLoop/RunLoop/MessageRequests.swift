@@ -19,9 +19,9 @@ extension GRunLoop.RemoteMessagePort {
     ///     no limit.
     ///   - replyMode: the mode to run in. ``GRunLoop/Mode/common`` cannot be run: that is logged.
     ///
-    /// Pass a mode of your own where nothing else is to go on while the thread waits, above all in the handler of a
-    /// ``GRunLoop/MessagePort``. In a mode of that port the handler is called again in there for the next message: see
-    /// ``GRunLoop/MessagePort/maximumHandlerDepth``.
+    /// If nothing else may run while the thread waits, pass a mode of your own. Do so above all in the handler of a
+    /// ``GRunLoop/MessagePort``: in a mode of that port, the port would call the handler recursively for the next
+    /// message. See ``GRunLoop/MessagePort/maximumHandlerDepth``.
     ///
     /// ``invalidate()`` ends the wait. ``GRunLoop/stop()`` and ``GRunLoop/Thread/stop()`` do not, as Core Foundation's
     /// does not: choose limits that your program's end can wait for.
