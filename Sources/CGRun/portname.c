@@ -225,7 +225,8 @@ int cgrun_port_accept(int listener)
     if (peer < 0 || (are_users_known && is_of_this_user(peer)))
         return peer;
     cgrun_kept_close(peer);
-    errno = EPERM;
+    // Not EPERM, which a sandbox returns for the call itself.
+    errno = ECONNABORTED;
     return -1;
 }
 

@@ -58,8 +58,8 @@ static void keep_answer(const Answer *answer)
     pthread_mutex_unlock(&lock);
 }
 
-/// The number of blocks does not tell: they may be behind the end of the file. Where a sandbox forbids the question, the
-/// memory counts as whole.
+/// The number of blocks does not tell: they may be behind the end of the file. Where a sandbox forbids the question,
+/// the memory counts as whole.
 static bool look_up(int memory, off_t size)
 {
     off_t hole = lseek(memory, 0, SEEK_HOLE);

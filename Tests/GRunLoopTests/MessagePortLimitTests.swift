@@ -98,6 +98,35 @@ extension MessageSocket {
         #expect(replier.port.untakenBytes == 0)
     }
 
+    @Test("memory that was taken on one connection counts no more on another one, with and without replies that wait")
+    func takenElsewhere() async throws {
+        let replier = try Replier()
+        let (first, second) = (try replier.connect(), try replier.connect())
+        func fill() async throws {
+            let count = replier.results.value.count + 16
+            try first.ask(mebibyte, 16)
+            #expect(await eventually { replier.results.value.count == count })
+        }
+        func take(from socket: MessageSocket, _ count: Int) async {
+            var sizes: [Int] = []
+            #expect(
+                await eventually {
+                    sizes += socket.take()
+                    return sizes.count == count
+                })
+        }
+        try await fill()
+        await take(from: first, 16)
+        try second.ask(mebibyte)
+        await take(from: second, 1)
+        try await fill()
+        try second.ask(mebibyte)
+        #expect(await eventually { replier.results.value.count == 34 })
+        await take(from: first, 16)
+        await take(from: second, 1)
+        replier.finish()
+    }
+
     @Test("one reply of more than 16 MiB is sent where nothing else is under way, and the next one after it")
     func larger() async throws {
         let replier = try Replier()

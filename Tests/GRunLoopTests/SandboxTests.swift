@@ -65,6 +65,9 @@ import Testing
         Case(scenario: "socket", output: ["forbidden: \(forbids("socket(2)"))"]),
         Case(scenario: "connect", output: ["forbidden: \(forbids("connect(2)"))"]),
         Case(
+            scenario: "accept4", output: ["few passes"],
+            errors: "message port \"org.example.accept\" lets in no more senders: \(forbids("accept4(2)"))"),
+        Case(
             scenario: "memfd_create",
             output: [forbids("sendmsg(2), memfd_create(2), epoll_create1(2) or epoll_ctl(2)")]),
         Case(

@@ -8,13 +8,15 @@ import TestSupport
 
 #if arch(x86_64)
     private let numbers: [String: UInt32] = [
-        "connect": 42, "epoll_create1": 291, "epoll_ctl": 233, "epoll_wait": 232, "eventfd2": 290, "memfd_create": 319,
+        "accept4": 288, "connect": 42, "epoll_create1": 291, "epoll_ctl": 233, "epoll_wait": 232, "eventfd2": 290,
+        "memfd_create": 319,
         "pipe2": 293, "ppoll": 271, "rt_sigaction": 13, "socket": 41, "timerfd_create": 283,
     ]
 #else
     // There epoll_pwait() stands in for epoll_wait().
     private let numbers: [String: UInt32] = [
-        "connect": 203, "epoll_create1": 20, "epoll_ctl": 21, "epoll_wait": 22, "eventfd2": 19, "memfd_create": 279,
+        "accept4": 242, "connect": 203, "epoll_create1": 20, "epoll_ctl": 21, "epoll_wait": 22, "eventfd2": 19,
+        "memfd_create": 279,
         "pipe2": 59, "ppoll": 73, "rt_sigaction": 134, "socket": 198, "timerfd_create": 85,
     ]
 #endif
@@ -25,6 +27,7 @@ private let sandboxedCalls: [(name: String, body: @Sendable (Int32) throws -> Vo
     ("epoll_wait", waitsInVain), ("epoll_wait-host", waitsInVainUnderAHost), ("eventfd2", runsWithoutMainQueue),
     ("eventfd2-signal", listensInVain), ("rt_sigaction", handlesInVain), ("timerfd_create", firesUnderAHost),
     ("timerfd_create-port", makesPortInVain), ("socket", looksUpInVain), ("connect", connectsInVain),
+    ("accept4", acceptsInVain),
     ("memfd_create", sendsInVain), ("ppoll", sleepsInVain), ("pipe2", runsPrivateMode),
 ]
 
@@ -152,6 +155,21 @@ private func isForbidden(_ error: any Error) -> Bool {
     let port = try GRunLoop.MessagePort(RuntimeDirectory.newName()) { _ in }
     forbid("connect", code)
     sayError { _ = try GRunLoop.RemoteMessagePort.lookUp(port.name ?? "") }
+}
+
+/// It is told of once, and the loop sleeps.
+@Sendable private func acceptsInVain(_ code: Int32) throws {
+    _ = RuntimeDirectory.path
+    let (loop, name) = (GRunLoop.current, "org.example.accept")
+    let port = try GRunLoop.MessagePort(name) { _ in }
+    try loop.add(port, forMode: .default)
+    let remote = try GRunLoop.RemoteMessagePort.lookUp(name)
+    let passes = Counter()
+    loop.add(GRunLoop.Observer(activities: .beforeTimers) { _, _ in passes.increment() }, forMode: .default)
+    forbid("accept4", code)
+    loop.run(for: .milliseconds(200))
+    say(passes.value < 20 ? "few passes" : "\(passes.value) passes")
+    withExtendedLifetime(remote) {}
 }
 
 @Sendable private func sendsInVain(_ code: Int32) throws {

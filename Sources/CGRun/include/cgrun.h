@@ -317,7 +317,7 @@ void cgrun_port_hide(int directory, const char *file, int lock);
 void cgrun_port_unlock(int directory, const char *file, int lock);
 /// Whether the kernel tells users apart for this process: 1 or 0; -1 and errno if a shortage prevents the answer.
 int cgrun_are_users_known(void);
-/// The next peer. EAGAIN: there is none; EPERM: another user's, which was refused.
+/// The next peer. EAGAIN: there is none; ECONNABORTED: the peer has gone, or is another user's and was refused.
 int cgrun_port_accept(int listener);
 /// A socket that is not connected.
 int cgrun_port_socket(void);

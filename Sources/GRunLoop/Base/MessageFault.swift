@@ -48,8 +48,8 @@ enum MessageFault: String, CaseIterable {
         case (.connect, EAGAIN): .shortage
         case (.connect, ENOENT), (.connect, ECONNREFUSED), (.connect, ENOTSOCK), (.connect, EPROTOTYPE): .gone
         case (.connect, EBADF), (.connect, EINVAL), (.connect, EAFNOSUPPORT), (.connect, EALREADY): .defect
-        // EPERM is also the library's own number for another user's process.
-        case (.accept, ECONNABORTED), (.accept, EPERM): .gone
+        // ECONNABORTED is also the library's own number for another user's process.
+        case (.accept, ECONNABORTED): .gone
         case (.accept, EBADF), (.accept, EINVAL), (.accept, EOPNOTSUPP): .defect
         case (.memory, ENOSPC), (.memory, EDQUOT): .shortage
         case (.memory, EBADF), (.memory, EINVAL), (.memory, EBUSY): .defect

@@ -72,14 +72,17 @@ final class OutgoingPacket: @unchecked Sendable {
 
     /// It was sent, or never will be: closes what is ours.
     func close() {
-        if memory >= 0 {
-            cgrun_close(memory)
-            memory = -1
-        }
+        closeMemory()
         if ownsDescriptors {
             for descriptor in descriptors { cgrun_close(descriptor) }
             ownsDescriptors = false
         }
+    }
+
+    /// The memory is made again when the message is about to be sent.
+    func closeMemory() {
+        if memory >= 0 { cgrun_close(memory) }
+        memory = -1
     }
 
     /// A reply that cannot be sent: from now on it says that there is none.

@@ -11,7 +11,7 @@ final class MessageConnection: @unchecked Sendable {
     let number: UInt64
     /// What the peer's messages hold of this process.
     let allowance: MessageAllowance
-    private let process: pid_t
+    let process: pid_t
     private let watch: MessageWatch
     private let untaken: UntakenReplies
     private let lock = Lock.take()
@@ -93,20 +93,24 @@ final class MessageConnection: @unchecked Sendable {
 
     /// Sends a reply, after those that wait.
     func reply(_ packet: OutgoingPacket) -> MessageSocket.Sent {
-        let isAdmitted = packet.isInMemory && prepare(packet)
+        let isAdmitted = prepare(packet) { state.waiting.isEmpty && !state.isEnded }
         // A packet that is never sent may hold objects of the program, so it is released after the lock.
         return lock.withLock { replyLocked(packet, isAdmitted: isAdmitted) }.0
     }
 
-    /// Makes the memory of a reply that can be sent now: without the lock, since it takes as long as there are bytes.
-    /// Returns whether the reply was counted.
-    private func prepare(_ packet: OutgoingPacket) -> Bool {
-        func admit() -> UntakenReplies.Admission {
-            lock.withLock { state.socket == nil || !state.waiting.isEmpty ? .refused : admitLocked(packet) }
+    /// Makes the memory of a reply that can be sent now: without the lock, because that takes as long as there are
+    /// bytes. Returns whether the reply was counted.
+    ///
+    /// - Parameter isNext: whether the reply is the next one to be sent. Called with the lock held.
+    private func prepare(_ packet: OutgoingPacket, isNext: () -> Bool) -> Bool {
+        guard packet.isInMemory else { return false }
+        func admit() -> UntakenReplies.Admission? {
+            lock.withLock { state.socket != nil && isNext() ? admitLocked(packet) : nil }
         }
         var admission = admit()
-        if admission == .refusedByAll {
-            untaken.recount()
+        if admission == .refused || admission == .refusedByAll {
+            // Peers may have taken the memory of other connections, which nobody has noticed.
+            untaken.recount(of: admission == .refused ? process : nil)
             admission = admit()
         }
         guard admission == .admitted else { return false }
@@ -177,6 +181,8 @@ final class MessageConnection: @unchecked Sendable {
             state.isTurnedAway = true
             return (.gone, endLocked())
         }
+        // Another thread's reply was quicker.
+        if !state.waiting.isEmpty { packet.closeMemory() }
         state.waiting.append(packet)
         if let sent { watchLocked(sent) }
         return (.sent, [])
@@ -195,38 +201,42 @@ final class MessageConnection: @unchecked Sendable {
 
     /// It may be that replies that wait can be sent. Returns whether the connection is closed.
     func sendWaiting() -> Bool {
-        // What was sent goes after the lock.
-        let (isDropped, _) = lock.withLock { () -> (Bool, [OutgoingPacket]) in
-            (state.isDropped, state.socket.map { sendWaitingLocked($0) } ?? [])
+        while let packet = lock.withLock({ state.waiting.first }), sendFirst(packet) {}
+        let isDropped = lock.withLock {
+            if state.waiting.isEmpty, state.isRoomWatched, !state.isDropped, let socket = state.socket {
+                watch.removeRoom(socket.descriptor)
+                state.isRoomWatched = false
+            }
+            return state.isDropped
         }
         return isDropped && close()
     }
 
-    private func sendWaitingLocked(_ socket: MessageSocket) -> [OutgoingPacket] {
-        var sent: [OutgoingPacket] = []
-        defer { for packet in sent { untaken.remove(packet.waiting, for: process) } }
-        while sent.count < state.waiting.count {
-            let packet = state.waiting[sent.count]
-            let result = sendLocked(packet, by: socket)
-            switch result {
-            case .sent: sent.append(packet)
-            case .full, .short:
-                state.waiting.removeFirst(sent.count)
-                watchLocked(result)
-                return sent
-            // Whoever asked is told that there is no reply, and the others get theirs.
-            case .failed where packet.isReply: packet.decline()
-            case .gone, .failed:
-                state.waiting.removeFirst(sent.count)
-                return sent + endLocked()
-            }
+    /// Sends the first reply that waits. Returns whether the next one is to be tried.
+    private func sendFirst(_ packet: OutgoingPacket) -> Bool {
+        let isAdmitted = prepare(packet) { state.waiting.first === packet }
+        // What was sent is released after the lock.
+        return lock.withLock { sendFirstLocked(packet, isAdmitted: isAdmitted) }.0
+    }
+
+    private func sendFirstLocked(_ packet: OutgoingPacket, isAdmitted: Bool) -> (Bool, [OutgoingPacket]) {
+        guard let socket = state.socket, state.waiting.first === packet else {
+            if isAdmitted { untaken.remove(packet.cost, of: process) }
+            return (false, [])
         }
-        state.waiting = []
-        if state.isRoomWatched, !state.isDropped {
-            watch.removeRoom(socket.descriptor)
-            state.isRoomWatched = false
+        let result = sendLocked(packet, by: socket, isAdmitted: isAdmitted)
+        switch result {
+        case .sent:
+            untaken.remove(packet.waiting, for: process)
+            state.waiting.removeFirst()
+        case .full, .short:
+            watchLocked(result)
+            return (false, [])
+        // The client learns that there is no reply, and the replies behind this one are sent.
+        case .failed where packet.isReply: packet.decline()
+        case .gone, .failed: return (false, endLocked())
         }
-        return sent
+        return (true, [])
     }
 
     // MARK: Its end

@@ -163,9 +163,9 @@ extension GRunLoop {
                 return .success(state.claim)
             }
             guard let former = try taken.get() else { return }
-            // Who has come by the former name is let in before that is given up.
+            // Peers that have come by the former name are let in before that name is released.
             former.hide()
-            while let socket = former.accept() { admit(socket) }
+            while accept(from: former) == nil {}
             watch.remove(former.listener)
             former.release()
         }
@@ -316,17 +316,32 @@ extension GRunLoop {
         private func acceptAll() {
             guard let claim = lock.withLock({ state.claim }) else { return }
             for _ in 0..<Self.mostLooks {
-                guard let socket = claim.accept() else {
-                    switch MessageFault.of(errno, in: .accept) {
-                    case .room: return
-                    // Another user's, or one that has gone.
-                    case .gone: continue
-                    // It would be told of in every pass.
-                    case .shortage, .permanent, .defect: return watch.pause(claim.listener, Self.listening)
-                    }
+                switch accept(from: claim) {
+                case nil: continue
+                case .room, .gone: return
+                // The listener would be reported in every pass.
+                case .shortage: return watch.pause(claim.listener, Self.listening)
+                case .permanent, .defect: return watch.remove(claim.listener)
                 }
-                admit(socket)
             }
+        }
+
+        /// Lets in the next peer. Returns the reason if there is no other one.
+        private func accept(from claim: PortClaim) -> MessageFault? {
+            if let socket = claim.accept() {
+                admit(socket)
+                return nil
+            }
+            let (error, fault) = (errno, MessageFault.of(errno, in: .accept))
+            switch fault {
+            case .gone: return nil
+            case .room, .shortage: break
+            case .permanent, .defect:
+                Log.warning(
+                    "message port \((name ?? "").debugDescription) lets in no more senders: "
+                        + KernelRefusal.message("accept4(2)", error))
+            }
+            return fault
         }
 
         private func admit(_ socket: MessageSocket) {

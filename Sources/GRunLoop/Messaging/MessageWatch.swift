@@ -30,13 +30,18 @@ final class MessageWatch: @unchecked Sendable {
     @exclusivity(unchecked) private var waiting: Set<UInt64> = []
 
     init() throws(GRunLoop.MessagePortError) {
-        epoll = epoll_create1(Int32(EPOLL_CLOEXEC))
-        guard epoll >= 0 else { throw .init(errno: errno, of: "epoll_create1(2)") }
-        rooms = epoll_create1(Int32(EPOLL_CLOEXEC))
-        guard rooms >= 0 else { throw .init(errno: errno, of: "epoll_create1(2)") }
-        timer = cgrun_timer_new()
-        // An error that is thrown from here on closes all three.
-        guard timer >= 0 else { throw .init(errno: errno, of: "timerfd_create(2)") }
+        var failure: GRunLoop.MessagePortError?
+        func open(_ call: String, _ make: () -> Int32) -> Int32 {
+            if failure != nil { return -1 }
+            let descriptor = make()
+            if descriptor < 0 { failure = .init(errno: errno, of: call) }
+            return descriptor
+        }
+        epoll = open("epoll_create1(2)") { epoll_create1(Int32(EPOLL_CLOEXEC)) }
+        rooms = open("epoll_create1(2)") { epoll_create1(Int32(EPOLL_CLOEXEC)) }
+        timer = open("timerfd_create(2)") { cgrun_timer_new() }
+        // Every property is set, so deinit closes the descriptors that there are.
+        if let failure { throw failure }
         for (descriptor, number) in [(timer, Self.timerNumber), (rooms, Self.roomsNumber)] {
             let error = add(descriptor, number)
             guard error == 0 else { throw .init(errno: error, of: "epoll_ctl(2)") }

@@ -102,9 +102,10 @@ final class UntakenReplies: @unchecked Sendable {
         lock.withLock { state.senders[connection.number] = isUntaken ? connection : nil }
     }
 
-    /// Asks the kernel for each connection. Without any lock held.
-    func recount() {
-        for connection in lock.withLock({ Array(state.senders.values) }) { connection.recount() }
+    /// Asks the kernel for each connection of a process, or of all. Without any lock held.
+    func recount(of process: pid_t? = nil) {
+        let senders = lock.withLock { Array(state.senders.values) }
+        for connection in senders where process == nil || connection.process == process { connection.recount() }
     }
 
     /// All bytes that are counted, for tests.
