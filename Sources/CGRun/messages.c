@@ -131,6 +131,23 @@ int cgrun_packet_peer(int socket)
 
 void cgrun_packet_shut(int socket) { shutdown(socket, SHUT_RDWR); }
 
+void cgrun_packet_drain(int socket)
+{
+    // With this option each packet has credentials, for which there is no room here: MSG_CTRUNC tells an empty packet
+    // from the end.
+    int on = 1;
+    struct msghdr message;
+    long received;
+    cgrun_packet_shut(socket);
+    if (setsockopt(socket, SOL_SOCKET, SO_PASSCRED, &on, sizeof on) != 0)
+        return;
+    do {
+        message = (struct msghdr){0};
+        received = syscall(SYS_recvmsg, socket, &message, MSG_DONTWAIT);
+    } while (received > 0 || (received == 0 && message.msg_flags & MSG_CTRUNC) ||
+             (received < 0 && is_to_be_tried_again()));
+}
+
 // MARK: Memory
 
 enum { SEALED = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE };

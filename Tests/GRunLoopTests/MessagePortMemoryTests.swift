@@ -192,6 +192,27 @@ private func map(_ memory: Int32, _ size: Int) -> MappedMemory? {
         }
     }
 
+    @Test("a connection is closed after the descriptors that nobody received, for whose close fork() does not wait")
+    func drained() throws {
+        let name = RuntimeDirectory.newName("drained")
+        let claim = try PortClaim(PortName(name))
+        let peer = try BarePeer(to: name)
+        let accepted = try BarePeer(of: claim)
+        let (file, other) = (SealableMemory.make(), SealableMemory.make())
+        defer { close(file) }
+        // An empty packet, one with a descriptor, and more than one packet behind it.
+        #expect(send(peer.socket.descriptor, "", 0, 0) == 0)
+        for memory in [file, other] { #expect(peer.send(.oneWay, conversation: 1, memory: memory, size: 1) == 0) }
+        #expect(send(peer.socket.descriptor, "", 0, 0) == 0)
+        close(other)
+        cgrun_packet_drain(accepted.socket.descriptor)
+        var byte: UInt8 = 0
+        #expect(recv(accepted.socket.descriptor, &byte, 1, Int32(MSG_DONTWAIT.rawValue)) == 0)
+        var bytes: Int32 = -1
+        #expect(ioctl(peer.socket.descriptor, UInt(SIOCOUTQ), &bytes) == 0 && bytes < 24)
+        claim.release()
+    }
+
     @Test("a sender that goes while it waits does not keep the loop awake, and what it has sent is handled")
     func leavesWhilePaused() async throws {
         let data = GRunLoop.MessageData([UInt8](repeating: 1, count: 70_000))

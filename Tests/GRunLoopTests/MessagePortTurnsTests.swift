@@ -140,6 +140,36 @@ private typealias Remote = GRunLoop.RemoteMessagePort
         }
     }
 
+    @Test("a handler that moves its port to another mode and runs that mode counts as before")
+    func movedWithin() async throws {
+        try await onFreshThread { loop in
+            let (depth, deepest, box) = (Shared(0), Shared(0), Shared<Port?>(nil))
+            let (ids, inner) = (Shared<[Int32]>([]), GRunLoop.Mode("inner"))
+            let port = try Port(RuntimeDirectory.newName()) { message in
+                ids.update { $0.append(message.id) }
+                depth.update { $0 += 1 }
+                deepest.update { $0 = max($0, depth.value) }
+                if let port = box.value {
+                    for mode in [.default, inner] { loop.remove(port, forMode: mode) }
+                    try? loop.add(port, forMode: inner)
+                    loop.run(mode: inner, for: .zero)
+                    loop.remove(port, forMode: inner)
+                    try? loop.add(port, forMode: .default)
+                }
+                depth.update { $0 -= 1 }
+            }
+            box.value = port
+            port.maximumHandlerDepth = 3
+            try loop.add(port, forMode: .default)
+            let remote = try Remote.lookUp(port.name ?? "")
+            for id: Int32 in 0..<20 { try remote.send(id) }
+            while ids.value.count < 20 { loop.run(for: .seconds(30), returningAfterSourceHandled: true) }
+            #expect(deepest.value == 3 && ids.value == Array(0..<20))
+            box.value = nil
+            port.invalidate()
+        }
+    }
+
     @Test("a handler that ends its thread is forgotten: another loop serves the port")
     func endsItsThread() async throws {
         let (worker, handled) = (try GRunLoop.Thread(name: "ends"), Counter())

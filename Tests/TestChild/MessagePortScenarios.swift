@@ -489,6 +489,6 @@ private func portsCrowded() throws {
     close(connections[0])
     loop.run(for: .zero)
     let last = capturingLog { come(1)[0] }
-    say("when one has gone: \(isTurnedAway(last.result) ? "turned away" : "let in"), \(last.messages.count) message")
+    say("when one has gone: \(isTurnedAway(last.result) ? "turned away" : "let in"), \(last.messages.count) messages")
     exit(0)
 }

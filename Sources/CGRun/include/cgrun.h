@@ -347,6 +347,9 @@ int cgrun_packet_send(
 /// Receives one without waiting, and at most CGRUN_PACKET_DESCRIPTORS. 0 is the end; -1 and errno on failure, of which
 /// EBADMSG is a packet that is too large, and EMFILE one for whose descriptors there is no number left.
 ssize_t cgrun_packet_receive(int socket, void *bytes, size_t size, int *descriptors, unsigned *count);
+/// Ends the connection and removes every packet that was not received. To be called before cgrun_kept_close(): a peer
+/// chooses how long the close of a descriptor in a packet takes, and fork() waits for cgrun_kept_close().
+void cgrun_packet_drain(int socket);
 /// Whether the other end is there. What it has sent may be received also if it is not.
 bool cgrun_packet_is_connected(int socket);
 /// Whether the other end has taken all that was sent to it.

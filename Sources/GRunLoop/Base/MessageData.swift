@@ -5,7 +5,7 @@ extension GRunLoop {
     /// Bytes that are sent to a ``MessagePort``, or that came from one.
     ///
     /// Data of more than 65,536 bytes is not copied. It is memory of the sender, which nobody can change any more, and
-    /// the data keeps that memory. ``count`` takes constant time. The first access to the bytes checks that all of the
+    /// the data keeps that memory. `count` takes constant time. The first access to the bytes checks that all of the
     /// memory is there, which takes some 40 ms for 1 GiB. If a page was never written, all of the memory reads as
     /// zeros. No sender of this library makes such memory.
     ///

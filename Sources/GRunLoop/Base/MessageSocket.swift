@@ -22,7 +22,9 @@ final class MessageSocket: Sendable {
     }
 
     deinit {
-        if !Fork.isChild { cgrun_kept_close(descriptor) }
+        if Fork.isChild { return }
+        cgrun_packet_drain(descriptor)
+        cgrun_kept_close(descriptor)
     }
 
     enum Sent {

@@ -141,6 +141,9 @@ final class PortClaim: @unchecked Sendable {
     /// Gives the name up: it can be taken at once, and who is not let in yet is turned away.
     func release() {
         guard !isReleased.exchange(true, ordering: .relaxed) else { return }
+        hide()
+        // Each of them is closed with its packets before the listener is.
+        while accept() != nil {}
         // A child that is being spawned may have a copy of the socket, so closing it would not be enough.
         cgrun_packet_shut(listener)
         cgrun_port_unlock(directory, name.file, lockFile)

@@ -180,8 +180,8 @@ extension GRunLoop {
         var subject: (kind: String, number: Int32) { ("descriptor", descriptor) }
         /// Whether nobody else knows what its descriptor may be watched for.
         var ownsDescriptor: Bool { false }
-        /// Called before it is added to a mode. Returns whether it may be; if not, it says why.
-        func willBeAdded() -> Bool { true }
+        /// Called before it is added to a mode of a loop. Returns whether it may be; if not, it says why.
+        func willBeAdded(to loop: GRunLoop) -> Bool { true }
         /// Whether it is in no mode.
         var isNowhere: Bool { guardian.withLock { places.first == nil } }
     }

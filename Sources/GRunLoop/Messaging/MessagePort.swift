@@ -52,8 +52,8 @@ extension GRunLoop {
             var lastNumber = MessagePort.listening
             var handler: (@Sendable (Message) -> Void)?
             var invalidationHandlers: [@Sendable () -> Void] = []
-            /// Whether it is logged that a sender is not read.
-            var isPauseLogged = false
+            /// What was logged already.
+            var logged: Set<Report> = []
         }
 
         private static let listening: UInt64 = 0
@@ -149,12 +149,19 @@ extension GRunLoop {
             guard !Fork.isChild else { throw .forked }
             let wanted = try PortName(name)
             guard isValid else { throw .invalidPort }
-            // By bytes: two texts that are equal may be two names.
-            if lock.withLock({ state.claim?.name.file }) != wanted.file { try take(wanted) }
+            if !hasName(wanted) { try take(wanted) }
         }
 
+        /// By bytes: two texts that are equal may be two names.
+        private func hasName(_ name: PortName) -> Bool { lock.withLock { state.claim?.name.file == name.file } }
+
         private func take(_ name: PortName) throws(MessagePortError) {
-            let claim = try PortClaim(name)
+            let claim: PortClaim
+            do throws(MessagePortError) { claim = try PortClaim(name) } catch {
+                // Another thread may have given the port this name just now.
+                if case .taken = error, hasName(name) { return }
+                throw error
+            }
             let taken = lock.withLock { () -> Result<PortClaim?, MessagePortError> in
                 guard state.isValid else { return .failure(.invalidPort) }
                 let error = watch.add(claim.listener, Self.listening)
@@ -287,19 +294,21 @@ extension GRunLoop {
             return false
         }
 
+        /// Problems that senders can cause again and again: each is logged once for a port, so that no sender fills the
+        /// log.
+        private enum Report { case loss, pause, crowd }
+
+        private func isFirst(_ report: Report) -> Bool { lock.withLock { state.logged.insert(report).inserted } }
+
         private func logLoss(_ errno: Int32) {
+            guard isFirst(.loss) else { return }
             Log.warning(
                 "a message to a message port was lost, and its sender is told, since no descriptor or memory is "
                     + "left (\(errorMessage(errno))); close some or raise the limit")
         }
 
-        /// Once for each port: a sender that gets the program to keep messages must not fill the log as well.
         private func logPause() {
-            let isFirst = lock.withLock {
-                defer { state.isPauseLogged = true }
-                return !state.isPauseLogged
-            }
-            guard isFirst else { return }
+            guard isFirst(.pause) else { return }
             Log.warning(
                 "message port \((name ?? "").debugDescription) does not read from a sender whose messages hold too "
                     + "much memory or too many descriptors; release the messages, or take their descriptors")
@@ -353,7 +362,7 @@ extension GRunLoop {
                 state.connections[number] = MessageConnection(number, socket, watch, untaken, holdings)
                 return state.connections.count == Self.mostConnections
             }
-            guard isLast else { return }
+            guard isLast, isFirst(.crowd) else { return }
             Log.warning(
                 "message port \((name ?? "").debugDescription) serves \(Self.mostConnections) senders, and turns "
                     + "others away until one of them goes; have each process keep one connection")
@@ -367,8 +376,8 @@ extension GRunLoop {
 
         override var subject: (kind: String, number: Int32) { ("message port", descriptor) }
         override var ownsDescriptor: Bool { true }
-        override func willBeAdded() -> Bool {
-            if !Fork.isChild { forgetFormerHandlers() }
+        override func willBeAdded(to loop: GRunLoop) -> Bool {
+            if !Fork.isChild { forgetFormerHandlers(unlessOn: loop) }
             guard name == nil, isValid else { return true }
             Log.misuse(
                 "add(DescriptorSource)",

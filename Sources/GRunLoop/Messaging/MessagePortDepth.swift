@@ -10,6 +10,8 @@ final class HandlerDepth: @unchecked Sendable {
     private struct State {
         var most = 16
         var count = 0
+        /// The loop of the calls.
+        weak var loop: GRunLoop?
         /// Changes when the calls so far do not count any more.
         var round = 0
     }
@@ -25,9 +27,10 @@ final class HandlerDepth: @unchecked Sendable {
     var isReached: Bool { lock.withLock { state.count >= state.most } }
 
     /// A call begins.
-    func enter() -> (round: Int, isLast: Bool) {
+    func enter(on loop: GRunLoop?) -> (round: Int, isLast: Bool) {
         lock.withLock {
             state.count += 1
+            state.loop = loop
             return (state.round, state.count >= state.most)
         }
     }
@@ -41,10 +44,10 @@ final class HandlerDepth: @unchecked Sendable {
         }
     }
 
-    /// Returns whether calls were forgotten.
-    func forget() -> Bool {
+    /// Forgets calls that are on another loop, or whose thread has ended. Returns whether there were any.
+    func forget(unlessOn loop: GRunLoop) -> Bool {
         lock.withLock {
-            guard state.count > 0 else { return false }
+            guard state.count > 0, loop.isDead || state.loop !== loop else { return false }
             state.count = 0
             state.round += 1
             return true
@@ -76,15 +79,15 @@ extension GRunLoop.MessagePort {
 
     /// Calls the handler. While it is as deep in itself as it may be, the port is not ready.
     func call(_ handler: (Message) -> Void, _ message: Message) {
-        let (round, isLast) = depth.enter()
+        let (round, isLast) = depth.enter(on: ThreadLoops.peek)
         if isLast { watchUnlessTooDeep() }
         handler(message)
         if depth.leave(round) { watchUnlessTooDeep() }
     }
 
-    /// The calls that have not returned are on another loop, or their thread has ended.
-    func forgetFormerHandlers() {
-        if isNowhere, depth.forget() { watchUnlessTooDeep() }
+    /// Before the port is added to a loop.
+    func forgetFormerHandlers(unlessOn loop: GRunLoop) {
+        if isNowhere, depth.forget(unlessOn: loop) { watchUnlessTooDeep() }
     }
 
     private func watchUnlessTooDeep() {

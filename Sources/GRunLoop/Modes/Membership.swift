@@ -39,7 +39,7 @@ extension GRunLoop {
     ///
     /// Threads: any. The corresponding Core Foundation function is `CFRunLoopAddSource`.
     public func add(_ source: DescriptorSource, forMode name: Mode) throws(DescriptorError) {
-        guard source.willBeAdded() else { return }
+        guard source.willBeAdded(to: self) else { return }
         try add(source, to: name, "add(DescriptorSource)")
     }
 
