@@ -736,6 +736,39 @@ private final class Callee: Forwarder, @unchecked Sendable {
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder).sorted() == ["victim", "x.json"])
     }
 
+    @Test(
+        "a link that another user plants while a file is written is never followed",
+        .enabled(if: geteuid() == 0, "only root makes links of another user"))
+    func plantedMeanwhile() throws {
+        let folder = NSTemporaryDirectory() + "timeline-\(getpid()).m"
+        mkdir(folder, 0o700)
+        chmod(folder, 0o1777)
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let (victim, path, foreign) = (folder + "/victim", folder + "/x.json", folder + "/link")
+        try Data("former".utf8).write(to: URL(fileURLWithPath: victim))
+        symlink(victim, foreign)
+        lchown(foreign, 12_345, 12_345)
+        let (isPlanting, isOver) = (Flag(), Flag())
+        let planter = startThread {
+            while !isOver.isSet {
+                // A second name of the link itself. An entry that is there stays: another user could not remove it.
+                link(foreign, path)
+                isPlanting.set()
+            }
+        }
+        isPlanting.wait()
+        let file = OutputFile(path)
+        var errors: Set<Int32> = []
+        for _ in 0..<5000 {
+            unlink(path)
+            errors.insert(file.write([]))
+        }
+        isOver.set()
+        join(planter)
+        #expect(try String(contentsOfFile: victim, encoding: .utf8) == "former")
+        #expect(errors.isSubset(of: [0, EACCES]) && errors.contains(0), "\(errors)")
+    }
+
     @Test("a pipe is written to")
     func pipe() throws {
         let pipe = TestSupport.Pipe()

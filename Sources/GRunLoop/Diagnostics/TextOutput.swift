@@ -74,11 +74,14 @@ struct OutputFile {
     /// 0, or why it could not be written; then what was there is there still. A device or a pipe is written to as it
     /// is. A link stays one, and a file keeps its mode. What another user has planted is left alone: `EACCES`.
     func write(_ parts: [UnsafeRawBufferPointer]) -> Int32 {
-        if isPlanted { return EACCES }
+        guard path.count > 1 else { return ENOENT }
+        var entry = stat()
+        // If nothing has this name yet, another user may plant a link now. The new file replaces the link: nothing
+        // follows it.
+        guard lstat(path, &entry) == 0 else { return replace(path, parts, mode: nil) }
+        if isPlanted(entry) { return EACCES }
         var status = stat()
-        guard stat(path, &status) == 0 else {
-            return path.count > 1 ? replace(path, parts, mode: nil) : ENOENT
-        }
+        guard stat(path, &status) == 0 else { return replace(path, parts, mode: nil) }
         switch status.st_mode & S_IFMT {
         case S_IFREG:
             guard let known = realpath(path, nil) else { return errno }
@@ -89,15 +92,14 @@ struct OutputFile {
         }
     }
 
-    /// Whether another user has put something under this name in a sticky folder that others may write to, as `/tmp`.
+    /// Whether another user has put the entry of this name into a sticky folder that others may write to, as `/tmp`.
     /// Through a link the process would replace a file of its own, and at a pipe it would wait. The kernel refuses such
-    /// links only with `fs.protected_symlinks`. After this look nobody can replace a file of this user: the folder is
-    /// sticky.
-    private var isPlanted: Bool {
-        var entry = stat()
+    /// links only with `fs.protected_symlinks`. An entry of this user stays what it is, because in a sticky folder no
+    /// other user can replace the entry.
+    private func isPlanted(_ entry: stat) -> Bool {
         var place = stat()
         // A dot after the slash, or for a path without one.
-        guard lstat(path, &entry) == 0, stat(folder + [CChar(UInt8(ascii: ".")), 0], &place) == 0 else { return false }
+        guard stat(folder + [CChar(UInt8(ascii: ".")), 0], &place) == 0 else { return false }
         return place.st_mode & S_ISVTX != 0 && place.st_mode & 0o022 != 0
             && entry.st_uid != geteuid() && entry.st_uid != place.st_uid
     }
