@@ -448,7 +448,7 @@ private struct Leaf: @unchecked Sendable {
         #expect(!refused.contains("does not return"), "\(refused)")
     }
 
-    @Test("a stall is told of while another thread keeps the loop's lock")
+    @Test("a stall is told of while another thread keeps the loop's lock, and is not over when the lock is free")
     func lockHeld() async throws {
         try await onFreshThread { loop in
             let told = Told()
@@ -462,9 +462,16 @@ private struct Leaf: @unchecked Sendable {
                     }
                 }
                 isHeld.wait()
+                // As if another callout began: the monitor sees its count for the first time, and nothing else of it.
+                _ = cgrun_beat_begin(loop.beat)
                 told.stallUntilTold()
                 isTold.set()
                 join(holder)
+                // One look is under way, and the next one finds the lock free.
+                let looks = monitor.lookCount
+                let end = GRunLoop.now.advanced(by: Patience.normal)
+                while monitor.lookCount < looks + 3, GRunLoop.now < end { keepSpinning() }
+                #expect(monitor.lookCount >= looks + 3 && told.reports.count == 1, "\(told.reports)")
             }
             loop.run(for: .zero)
             let reports = told.wait(for: 2)

@@ -12,6 +12,9 @@ enum LoopActivity: Equatable {
     case isBusy(count: UInt32, mark: Nanoseconds, frame: UInt)
     /// Its thread has ended.
     case hasEnded
+
+    /// Stands for the frame while another thread keeps the loop's lock: the count alone is known. No frame is there.
+    static let unknownFrame = UInt.max
 }
 
 /// The callout that a loop is in, and where that stands. Reading it allocates no memory, because the stalled thread may

@@ -204,15 +204,20 @@ final class StallWatcher: @unchecked Sendable {
         if seen != .hasEnded { wait(from: since) }
     }
 
-    /// What the loop does. If another thread keeps the loop's lock, a count that has not changed decides.
+    /// What the loop does. If another thread keeps the loop's lock, a count that has not changed decides. Once the lock
+    /// is free, the same count is the same stall: `seen` only gets the rest, which was not known.
     private func look() -> LoopActivity {
         guard loop.lock.lock(within: Self.longestWait) else {
             let count = cgrun_beat_count(loop.beat)
             if case .isBusy(let known, _, _) = seen, known == count { return seen }
-            return .isBusy(count: count, mark: 0, frame: 0)
+            return .isBusy(count: count, mark: 0, frame: LoopActivity.unknownFrame)
         }
-        defer { loop.lock.unlock() }
-        return loop.activityLocked
+        let activity = loop.activityLocked
+        loop.lock.unlock()
+        if case .isBusy(let count, _, LoopActivity.unknownFrame) = seen, case .isBusy(count, _, _) = activity {
+            seen = activity
+        }
+        return activity
     }
 
     /// The callout that has stalled; nil if it has returned.
