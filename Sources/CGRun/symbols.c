@@ -20,18 +20,24 @@
 
 // MARK: Loaded files
 
-/// The loaded file at an address; NULL if there is none. Since glibc 2.35 this takes no lock. An older glibc takes the
-/// lock of the loader: there the file is found only if the caller may wait.
-static const struct link_map *loaded_at(uintptr_t address, bool may_wait)
+/// The loaded file at an address, and where in memory it begins; NULL if there is none. Since glibc 2.35 this takes no
+/// lock. An older glibc takes the lock of the loader: there the file is found only if the caller may wait.
+static const struct link_map *loaded_at(uintptr_t address, bool may_wait, const void **start)
 {
 #if __GLIBC_PREREQ(2, 35)
     (void)may_wait;
     struct dl_find_object found;
-    return _dl_find_object((void *)address, &found) == 0 ? found.dlfo_link_map : NULL;
+    if (_dl_find_object((void *)address, &found) != 0)
+        return NULL;
+    *start = found.dlfo_map_start;
+    return found.dlfo_link_map;
 #else
     Dl_info info;
     struct link_map *map = NULL;
-    return may_wait && dladdr1((void *)address, &info, (void **)&map, RTLD_DL_LINKMAP) != 0 ? map : NULL;
+    if (!may_wait || dladdr1((void *)address, &info, (void **)&map, RTLD_DL_LINKMAP) == 0)
+        return NULL;
+    *start = info.dli_fbase;
+    return map;
 #endif
 }
 
@@ -45,7 +51,8 @@ static const char *name_of(const struct link_map *map)
 
 bool cgrun_loaded_file(uintptr_t address, const char **name, uintptr_t *offset)
 {
-    const struct link_map *map = loaded_at(address, false);
+    const void *start;
+    const struct link_map *map = loaded_at(address, false, &start);
     if (map == NULL)
         return false;
     *name = name_of(map);
@@ -105,9 +112,17 @@ static char *name_in(const Image *image, const ElfW(Shdr) *table, const ElfW(Shd
     return NULL;
 }
 
-/// The name of the function at an offset of a file, from its whole table of symbols: the table in memory lacks the
-/// functions that are not exported.
-static char *name_in_file(const char *path, uint64_t offset)
+/// Whether a file is the one that was loaded, and not a later version of the library. The first page has the headers
+/// and, as a rule, the build ID. Device and inode do not suffice: on an overlay, the kernel reports those of a layer.
+static bool is_loaded(const Image *image, const void *start)
+{
+    enum { PAGE = 4096 };
+    return memcmp(image->bytes, start, MIN(image->size, PAGE)) == 0;
+}
+
+/// The name of the function at an offset of a loaded file, from its whole table of symbols: the table in memory lacks
+/// the functions that are not exported. NULL if another file has the path now.
+static char *name_in_file(const char *path, const void *start, uint64_t offset)
 {
     Image image;
     if (!image_open(&image, path))
@@ -115,7 +130,8 @@ static char *name_in_file(const char *path, uint64_t offset)
     char *name = NULL;
     const ElfW(Ehdr) *header = (const void *)image.bytes;
     const ElfW(Shdr) *sections = NULL;
-    if (memcmp(header->e_ident, ELFMAG, SELFMAG) == 0 && header->e_shentsize == sizeof *sections)
+    if (is_loaded(&image, start) && memcmp(header->e_ident, ELFMAG, SELFMAG) == 0
+        && header->e_shentsize == sizeof *sections)
         sections = image_at(&image, header->e_shoff, header->e_shnum, sizeof *sections);
     for (unsigned index = 0; sections != NULL && name == NULL && index < header->e_shnum; index++) {
         const ElfW(Shdr) *table = &sections[index];
@@ -179,14 +195,15 @@ extern char *swift_demangle(
 
 void cgrun_symbol(uintptr_t address, char **function, char **file)
 {
-    const struct link_map *map = loaded_at(address, true);
+    const void *start;
+    const struct link_map *map = loaded_at(address, true, &start);
     *function = NULL;
     *file = NULL;
     if (map == NULL)
         return;
     *file = g_strdup(name_of(map));
     const char *path = is_program(map) ? "/proc/self/exe" : map->l_name;
-    char *name = path[0] == '/' ? name_in_file(path, address - map->l_addr) : NULL;
+    char *name = path[0] == '/' ? name_in_file(path, start, address - map->l_addr) : NULL;
     if (name == NULL)
         name = name_in_memory(map, address);
     char *plain = name != NULL && &swift_demangle != NULL ? swift_demangle(name, strlen(name), NULL, NULL, 0) : NULL;
