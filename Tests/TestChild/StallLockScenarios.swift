@@ -13,6 +13,7 @@ let stallLockScenarios: [String: @Sendable () throws -> Void] = [
     "stall-with-malloc-held-and-a-handler": {
         stall(isLogged: false, taking: malloc_gate_close, giving: malloc_gate_open)
     },
+    "stall-in-a-timer-with-malloc-held": stallInTimer,
     "stall-with-standard-error-held": { stall(taking: standard_error_hold, giving: standard_error_release) },
     "stall-with-the-log-held": {
         g_log_set_writer_func(writeWithLogLock, nil, nil)
@@ -77,6 +78,37 @@ private func stall(isLogged: Bool = true, taking take: @escaping () -> Void, giv
     }
     GRunLoop.main.run(for: .zero)
     report(first)
+    withExtendedLifetime(monitor) {}
+}
+
+/// Another thread takes the loop's lock while the report waits for memory.
+private func stallInTimer() throws {
+    let monitor = try watch(isLogged: true)
+    nonisolated(unsafe) var first = heard
+    let (isReady, isHeard, isTaken, isFree) = (Flag(), Flag(), Flag(), Flag())
+    let asker = startThread {
+        // The first call may allocate memory.
+        _ = GRunLoop.main.isWaiting
+        isReady.set()
+        isHeard.wait()
+        _ = GRunLoop.main.isWaiting
+        isTaken.set()
+    }
+    isReady.wait()
+    let timer = GRunLoop.Timer(interval: .milliseconds(1), repeats: false) { _ in
+        malloc_gate_close()
+        stallUntilHeard()
+        first = heard
+        isHeard.set()
+        if isTaken.wait(timeout: .seconds(2)) { isFree.set() }
+        malloc_gate_open()
+    }
+    timer.label = "planted"
+    GRunLoop.main.add(timer, forMode: .default)
+    GRunLoop.main.run(for: .seconds(1))
+    join(asker)
+    report(first)
+    if !isFree.isSet { say("the loop's lock is not free") }
     withExtendedLifetime(monitor) {}
 }
 

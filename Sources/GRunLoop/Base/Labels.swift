@@ -6,11 +6,11 @@ import Synchronization
 
 enum Labels {
     /// Replaced, never changed. What it holds weakly may have gone, and another object may have its address.
-    private final class Label: Sendable {
-        nonisolated(unsafe) weak let item: AnyObject?
+    final class Label: Sendable {
+        nonisolated(unsafe) fileprivate weak let item: AnyObject?
         let text: String
 
-        init(_ text: String, of item: AnyObject) {
+        fileprivate init(_ text: String, of item: AnyObject) {
             self.item = item
             self.text = text
         }
@@ -49,6 +49,16 @@ enum Labels {
         let label = lock.withLock { table[ObjectIdentifier(item)] }
         guard let label, label.item === item else { return nil }
         return label.text
+    }
+
+    /// The label of an item, for a thread that holds the item's loop's lock and must not wait for the allocator's. It
+    /// neither allocates nor frees memory. Nil also if another thread keeps the lock of the labels: that thread may
+    /// wait for the allocator's lock. The caller releases the label after the loop's lock.
+    static func withoutAllocation(of item: AnyObject) -> Label? {
+        guard isInUse, !Fork.isChild, lock.lock(within: 1_000_000) else { return nil }
+        defer { lock.unlock() }
+        guard let label = table[ObjectIdentifier(item)], label.item === item else { return nil }
+        return label
     }
 
     /// Gives an item a label, or takes it away. Any thread, which holds no lock: that of another item may be let go

@@ -64,8 +64,8 @@ extension GRunLoop {
         init(_ sight: StallSight, _ details: StallDetails, _ sample: StallSample?, after span: Nanoseconds) {
             let isHosts = sight.isHosts(depth: sample?.depth ?? 0)
             callout = isHosts ? .host : sight.callout
-            label = isHosts || sight.callout == .context ? sample?.source : details.label
-            item = isHosts ? nil : details.item
+            label = isHosts || sight.callout == .context ? sample?.source : details.label?.text
+            item = isHosts ? nil : details.item?.text
             mode = sight.mode
             depth = details.depth
             driver = isHosts ? .host : sight.driver

@@ -36,10 +36,12 @@ struct StallSight {
     static var unknown: Self { Self(callout: .unknown, mode: nil, driver: .loop, deepest: .max, home: nil) }
 }
 
-/// What else is known of the callout. Reading it allocates memory.
+/// What else is known of the callout. It is read with the loop's lock held, so reading it allocates no memory: the
+/// stalled thread may hold the allocator's lock, and others would wait for the loop's.
 struct StallDetails {
-    var label: String?
-    var item: String?
+    var label: Labels.Label?
+    /// Nil if it is no item, or if its mode does not have it any more.
+    var item: ItemDetail?
     /// How many runs are on the stack.
     var depth = 0
 }
@@ -91,31 +93,38 @@ extension GRunLoop {
     /// With the lock held, while the loop is busy.
     var stallDetailsLocked: StallDetails {
         guard let frame else { return StallDetails() }
-        let item = itemLocked(CalloutMark(bits: frame.callout.load(ordering: .relaxed)), in: frame)
-        return StallDetails(label: item?.label, item: item?.text, depth: runCountLocked)
+        var details = StallDetails(depth: runCountLocked)
+        let mark = CalloutMark(bits: frame.callout.load(ordering: .relaxed))
+        guard let item = itemLocked(mark, in: frame) else { return details }
+        details.label = Labels.withoutAllocation(of: item)
+        details.item =
+            switch mark.kind {
+            case .idleWork: .words("an idle queue")
+            case .port: .words("a port")
+            default: CalloutMark.detail(of: item)
+            }
+        return details
     }
 
-    /// The item is looked for where its mode has it: it may have gone already, and what goes here would go on the
-    /// wrong thread. Its description would take the lock.
-    private func itemLocked(_ mark: CalloutMark, in frame: Frame) -> (label: String?, text: String)? {
+    /// The item is looked for where its mode has it, because it may have been released already. The caller drops the
+    /// item before it unlocks. Otherwise this thread could release the last reference.
+    private func itemLocked(_ mark: CalloutMark, in frame: Frame) -> AnyObject? {
         let mode = frame.mode
         func isIt(_ item: AnyObject) -> Bool { CalloutMark(.none, item).item == mark.item }
-        // The frame may know the next item already, while a closure of the marked one is still being released.
-        func marked(_ item: Unmanaged<some AnyObject>?) -> AnyObject? {
-            item.map { $0.takeUnretainedValue() }.flatMap { isIt($0) ? $0 : nil }
-        }
-        func facts(_ item: AnyObject?, _ text: String? = nil) -> (label: String?, text: String)? {
-            item.map { (Labels.of($0), text ?? CalloutMark.detail(of: $0) ?? "") }
+        // The frame may know the next item already, while a closure of the marked one is still being released. This
+        // function is not generic: in a debug build, the first call of a generic function takes memory for metadata.
+        func marked(_ item: AnyObject?) -> AnyObject? {
+            if let item, isIt(item) { item } else { nil }
         }
         return switch mark.kind {
         case .none, .block, .mainQueue, .context: nil
-        case .idleWork: facts(marked(frame.called.idleQueue), "an idle queue")
-        case .source: facts(mode.sources.values.first { isIt($0.source) }?.source)
-        case .timer: facts(marked(frame.called.timer))
-        case .descriptor: facts(mode.descriptors.all.first(where: isIt))
-        case .port: facts(mode.ports.all.first(where: isIt), "a port")
+        case .idleWork: marked(frame.called.idleQueue?.takeUnretainedValue())
+        case .source: mode.sources.values.first { isIt($0.source) }?.source
+        case .timer: marked(frame.called.timer?.takeUnretainedValue())
+        case .descriptor: mode.descriptors.first(where: isIt)
+        case .port: mode.ports.first(where: isIt)
         case .entry, .beforeTimers, .beforeSources, .beforeWaiting, .afterWaiting, .exit:
-            facts(mode.observers.all.first(where: isIt))
+            mode.observers.first(where: isIt)
         }
     }
 }

@@ -4,7 +4,8 @@
 // It never reads what the loop's thread is at: it looks now and then, and what is the same as before has not come back.
 //
 // The stalled thread may hold any lock: the allocator's, the dynamic linker's, the log's. Until the notice of a stall
-// is scheduled, the watching thread allocates no memory, and waits for no lock for long. After that it may wait.
+// is scheduled, the watching thread allocates no memory, and waits for no lock for long. After that it may wait, but
+// not while it holds the loop's lock: others would wait with it.
 
 import CGRun
 import Glibc

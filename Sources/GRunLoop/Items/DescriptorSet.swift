@@ -47,6 +47,18 @@ final class DescriptorSet {
 
     var all: [GRunLoop.DescriptorSource] { watchedDescriptors.flatMap(sources) }
 
+    /// Unlike ``all``, the search allocates no memory.
+    func first(where isWanted: (GRunLoop.DescriptorSource) -> Bool) -> GRunLoop.DescriptorSource? {
+        for (index, watch) in watches.enumerated() {
+            if watch.isShared {
+                if let source = shared[Int32(index)]?.first(where: isWanted) { return source }
+            } else if let source = watch.source?.takeUnretainedValue(), isWanted(source) {
+                return source
+            }
+        }
+        return nil
+    }
+
     private var watchedDescriptors: [Int32] {
         var found: [Int32] = []
         var index = 0

@@ -38,6 +38,13 @@ struct ObserverList {
     /// In calling order.
     var all: [GRunLoop.Observer] { merged().compactMap(\.observer) }
 
+    /// The only observer that is wanted. Unlike ``all``, the search allocates no memory.
+    func first(where isWanted: (GRunLoop.Observer) -> Bool) -> GRunLoop.Observer? {
+        for entry in sorted { if let observer = entry.observer, isWanted(observer) { return observer } }
+        for entry in fresh { if let observer = entry.observer, isWanted(observer) { return observer } }
+        return nil
+    }
+
     /// Returns the number of the addition.
     mutating func insert(_ observer: GRunLoop.Observer) -> UInt64 {
         additions += 1

@@ -21,6 +21,12 @@ struct SharedDescriptor {
 
     var sources: [GRunLoop.DescriptorSource] { members.map(\.source) }
 
+    /// Unlike ``sources``, the search allocates no memory.
+    func first(where isWanted: (GRunLoop.DescriptorSource) -> Bool) -> GRunLoop.DescriptorSource? {
+        for member in members where isWanted(member.source) { return member.source }
+        return nil
+    }
+
     /// The new source comes after the others, but before the one that was called last. So a source that is added again
     /// in each of its own calls, or in each call of another, is not always first.
     mutating func add(_ source: GRunLoop.DescriptorSource) {

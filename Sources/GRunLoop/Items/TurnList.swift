@@ -52,6 +52,12 @@ struct TurnList<Member: AnyObject> {
             .compactMap { $0?._withUnsafeGuaranteedRef { $0.member } }
     }
 
+    /// Unlike ``all``, the search allocates no memory.
+    func first(where isWanted: (Member) -> Bool) -> Member? {
+        for member in members.values where isWanted(member) { return member }
+        return nil
+    }
+
     /// Whether it is here still. It may be gone: only its identity counts.
     func contains(_ wanted: Unmanaged<Member>) -> Bool {
         next?.toOpaque() == wanted.toOpaque() || members[wanted.toOpaque()] != nil

@@ -37,16 +37,35 @@ struct CalloutMark {
         UnsafeRawPointer(bitPattern: item).map { Unmanaged<AnyObject>.fromOpaque($0).takeUnretainedValue() }
     }
 
-    /// What is known of its item beside the kind, in a few words. Takes no lock: the item is not changed meanwhile, or
-    /// its loop's lock is held.
-    static func detail(of item: AnyObject) -> String? {
+    /// The item's properties besides its kind. Takes no lock: the item is not changed meanwhile, or its loop's lock is
+    /// held. Allocates no memory.
+    static func detail(of item: AnyObject) -> ItemDetail? {
         switch item {
-        case let source as GRunLoop.Source: "order \(source.order)"
-        case let timer as GRunLoop.Timer:
-            timer.dates.period == 0 ? "fires once" : "every \(briefSeconds(timer.dates.period)) s"
-        case let source as GRunLoop.DescriptorSource: "\(source.subject.kind) \(source.subject.number)"
-        case let observer as GRunLoop.Observer: "order \(observer.order)"
+        case let source as GRunLoop.Source: .order(source.order)
+        case let timer as GRunLoop.Timer: .period(timer.dates.period)
+        case let source as GRunLoop.DescriptorSource: .subject(kind: source.subject.kind, source.subject.number)
+        case let observer as GRunLoop.Observer: .order(observer.order)
         default: nil
+        }
+    }
+}
+
+/// What a report says of an item. Its text is written without the loop's lock, because that allocates memory.
+enum ItemDetail {
+    case order(Int)
+    /// 0 if a timer fires once.
+    case period(Nanoseconds)
+    /// The kind is a literal.
+    case subject(kind: String, Int32)
+    /// A literal.
+    case words(String)
+
+    var text: String {
+        switch self {
+        case .order(let order): "order \(order)"
+        case .period(let period): period == 0 ? "fires once" : "every \(briefSeconds(period)) s"
+        case .subject(let kind, let number): "\(kind) \(number)"
+        case .words(let words): words
         }
     }
 }

@@ -126,8 +126,8 @@ final class Recorder: @unchecked Sendable {
     }
 
     private static func detail(of object: AnyObject) -> String? {
-        guard let timer = object as? GRunLoop.Timer else { return CalloutMark.detail(of: object) }
-        return timer.guardian.withLock { CalloutMark.detail(of: timer) }
+        guard let timer = object as? GRunLoop.Timer else { return CalloutMark.detail(of: object)?.text }
+        return timer.guardian.withLock { CalloutMark.detail(of: timer) }?.text
     }
 
     /// Forgets the items of which there is no record any more. Their numbers are given to others.
