@@ -13,7 +13,46 @@ let stallLockScenarios: [String: @Sendable () throws -> Void] = [
     "stall-with-malloc-held-and-a-handler": {
         stall(isLogged: false, taking: malloc_gate_close, giving: malloc_gate_open)
     },
-    "stall-in-a-timer-with-malloc-held": stallInTimer,
+    "stall-of-a-timer-with-malloc-held": {
+        try stallWhileAsked { stall in
+            let timer = GRunLoop.Timer(interval: .milliseconds(1), repeats: false) { _ in stall() }
+            timer.label = "planted"
+            GRunLoop.main.add(timer, forMode: .default)
+        }
+    },
+    "stall-of-a-source-with-malloc-held": {
+        try stallWhileAsked { stall in
+            let source = GRunLoop.main.source { stall() }
+            source.label = "planted"
+            source.signal()
+        }
+    },
+    "stall-of-an-observer-with-malloc-held": {
+        try stallWhileAsked { stall in
+            GRunLoop.main.keepAlive()
+            GRunLoop.main.on(.beforeSources, repeats: false) { _ in stall() }.label = "planted"
+        }
+    },
+    "stall-of-a-port-with-malloc-held": {
+        try stallWhileAsked { stall in
+            let port = GRunLoop.Port { _ in stall() }
+            port.label = "planted"
+            GRunLoop.main.add(port, forMode: .default)
+            _ = port.trySend(GRunLoop.PortMessage(id: 1))
+        }
+    },
+    "stall-of-a-descriptor-with-malloc-held": {
+        try stallWhileAsked { stall in
+            let pipe = Pipe()
+            let source = GRunLoop.DescriptorSource(descriptor: pipe.readEnd) { _, _ in
+                pipe.drain()
+                stall()
+            }
+            source.label = "planted"
+            try? GRunLoop.main.add(source, forMode: .default)
+            pipe.send()
+        }
+    },
     "stall-with-standard-error-held": { stall(taking: standard_error_hold, giving: standard_error_release) },
     "stall-with-the-log-held": {
         g_log_set_writer_func(writeWithLogLock, nil, nil)
@@ -81,8 +120,11 @@ private func stall(isLogged: Bool = true, taking take: @escaping () -> Void, giv
     withExtendedLifetime(monitor) {}
 }
 
-/// Another thread takes the loop's lock while the report waits for memory.
-private func stallInTimer() throws {
+/// An item's closure stalls with malloc()'s lock. Another thread takes the loop's lock while the report waits for
+/// memory.
+///
+/// - Parameter add: makes an item that calls the closure, and adds the item to the main loop.
+private func stallWhileAsked(_ add: (@escaping @Sendable () -> Void) -> Void) throws {
     let monitor = try watch(isLogged: true)
     nonisolated(unsafe) var first = heard
     let (isReady, isHeard, isTaken, isFree) = (Flag(), Flag(), Flag(), Flag())
@@ -95,7 +137,7 @@ private func stallInTimer() throws {
         isTaken.set()
     }
     isReady.wait()
-    let timer = GRunLoop.Timer(interval: .milliseconds(1), repeats: false) { _ in
+    add {
         malloc_gate_close()
         stallUntilHeard()
         first = heard
@@ -103,9 +145,7 @@ private func stallInTimer() throws {
         if isTaken.wait(timeout: .seconds(2)) { isFree.set() }
         malloc_gate_open()
     }
-    timer.label = "planted"
-    GRunLoop.main.add(timer, forMode: .default)
-    GRunLoop.main.run(for: .seconds(1))
+    GRunLoop.main.run(for: .milliseconds(20))
     join(asker)
     report(first)
     if !isFree.isSet { say("the loop's lock is not free") }
