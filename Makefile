@@ -32,14 +32,19 @@ define install
 	}
 endef
 
-.PHONY: demo test build install uninstall c-reference format lint glib-api items items-bite oracle turns idle hosted \
-	growth models stalls records inspect-pictures trace-cost stable soak docs fuzz kill-ports test-tsan test-asan \
-	test-sanitizers test-gtk test-c test-foundation test-debian perturb \
-	counts bench bench-quick bench-build deps check-deps gtk-deps c-deps clean
+.PHONY: demo window test build install uninstall c-reference format lint glib-api items items-bite oracle turns \
+	idle hosted growth models stalls records inspect-pictures trace-cost stable soak docs fuzz kill-ports test-tsan \
+	test-asan test-sanitizers test-gtk test-c test-foundation test-debian perturb counts bench bench-quick \
+	bench-build deps check-deps gtk-deps c-deps clean
 
 ## Builds and runs the tour of self-checking scenarios.
 demo: deps
 	$(SWIFT) run -c release gloop-demo
+
+## Opens a GTK 4 window that a task of the main actor, a dispatch queue and run-loop timers keep up to date.
+window: deps
+	@$(call install,libgtk-4-dev)
+	$(SWIFT) run --package-path Examples gtk4-window
 
 ## Everything that must hold before a change lands.
 test: check-deps lint glib-api
