@@ -63,9 +63,12 @@ let package = Package(
             swiftSettings: strict),
         // Facts about a process: its main thread, its descriptors, its forks. Beside the tests, which start it.
         .executableTarget(
-            name: "grun-test-child", dependencies: ["GRunLoop", "TestSupport", "CGRunGLib", "CMallocGate"],
-            path: "Tests/TestChild", swiftSettings: strict),
-        // Its malloc(), whose lock a scenario can keep.
+            name: "grun-test-child", dependencies: ["GRunLoop", "TestSupport", "CGRunGLib"], path: "Tests/TestChild",
+            swiftSettings: strict),
+        // Stalls that hold a lock, also malloc()'s. No test may depend on it: the tests would have this malloc().
+        .executableTarget(
+            name: "grun-stall-child", dependencies: ["GRunLoop", "TestSupport", "CGRunGLib", "CMallocGate"],
+            path: "Tests/StallChild", swiftSettings: strict),
         .target(
             name: "CMallocGate", path: "Tests/MallocGate",
             cSettings: [.treatAllWarnings(as: .error), .enableWarning("all"), .enableWarning("extra")]),

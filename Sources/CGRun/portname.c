@@ -191,7 +191,7 @@ int cgrun_port_listen(int directory, const char *file)
     int listener = cgrun_port_socket();
     if (listener < 0)
         return -1;
-    // What a killed owner has left.
+    // A killed owner may have left a socket.
     if (unlinkat(directory, file, 0) != 0 && errno != ENOENT)
         goto failed;
     // The file is made with the mode of the socket, less the umask.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the errors of system calls mean to message ports: in the code and in the documents.
+// The classes of system call errors: the code and the document agree.
 
 import Glibc
 import Testing

@@ -93,7 +93,7 @@ extension MessageSocket {
                 return sizes.joined().count == 30
             })
         for sizes in sizes { #expect(sizes == (0..<10).map { mebibyte + $0 }) }
-        // What was taken is noticed by the next reply that needs to know, and here by the end.
+        // The port notices here, at its end, that the memory was taken.
         replier.finish()
         #expect(replier.port.untakenBytes == 0)
     }
@@ -223,31 +223,33 @@ extension MessageSocket {
     // MARK: Descriptors
 
     @Test("300 visits whose replies are kept are served with 100 descriptors, and no descriptor is left")
-    func visits() {
-        #expect(runChild("ports-visits").output == ["300 visits", "none is left"])
+    func visits() async {
+        #expect(await outcome(ofChild: "ports-visits").output == ["300 visits", "none is left"])
     }
 
     // MARK: Shortages
 
     @Test("a message whose descriptors are too many on their way waits, without spinning, until others are taken")
-    func inFlight() {
+    func inFlight() async {
         #expect(
-            runChild("ports-in-flight").output == [
+            await outcome(ofChild: "ports-in-flight").output == [
                 "tried once: ETOOMANYREFS", "for 20 ms: ETOOMANYREFS, waited", "for 30 s: sent, few passes",
                 "received: all, with 16 descriptors each",
             ])
     }
 
     @Test("a large message for whose memory there is no descriptor waits for one")
-    func memoryLater() {
+    func memoryLater() async {
         #expect(
-            runChild("ports-memory-later").output == ["tried once: EMFILE", "for 30 s: sent", "received: [1]"])
+            await outcome(ofChild: "ports-memory-later").output == [
+                "tried once: EMFILE", "for 30 s: sent", "received: [1]",
+            ])
     }
 
     @Test("replies without a descriptor for their memory wait, hold none, and come; one that cannot is told of")
-    func repliesLater() {
+    func repliesLater() async {
         #expect(
-            runChild("ports-replies-later").output == [
+            await outcome(ofChild: "ports-replies-later").output == [
                 "50 are on their way, with 0 descriptors", "50 came", "a file that is too large: unanswered",
                 "the one behind it came",
             ])

@@ -129,7 +129,7 @@ private func map(_ memory: Int32, _ size: Int) -> MappedMemory? {
                 Issue.record("no request came")
                 return
             }
-            // Who looked at this would end the connection: it is not sealed.
+            // A look at this memory would end the connection, because the memory is not sealed.
             let memory = SealableMemory.make([1], size: 1 << 20, seals: 0)
             defer { close(memory) }
             peer.send(.reply, conversation: first.conversation, memory: memory, size: 1 << 20)
@@ -149,7 +149,7 @@ private func map(_ memory: Int32, _ size: Int) -> MappedMemory? {
         join(server)
     }
 
-    // MARK: What messages may hold
+    // MARK: Limits of messages
 
     /// A port on a fresh thread's loop that keeps the messages with the number 1, and a peer that sends them.
     private func withHog(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a peer of a message port may send that no port of ours sends.
+// Peers of message ports that send packets which no port of the library sends.
 
 import CGRun
 import Glibc
@@ -89,5 +89,5 @@ private func require<Value>(_ value: Value?) throws -> Value {
 private func waitUntilReadable(_ descriptor: Int32) {
     var record = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
     // Signals of other tests interrupt it.
-    while poll(&record, 1, 30_000) < 0, errno == EINTR {}
+    while poll(&record, 1, 120_000) < 0, errno == EINTR {}
 }

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 @Suite("A sandbox that forbids a system call") struct SandboxTests {
-    /// What the scenario prints, what it writes to standard error, and whether it ends by SIGABRT.
+    /// The output of a scenario, its standard error, and whether it ends by SIGABRT.
     struct Case: CustomTestStringConvertible, Sendable {
         let scenario: String
         var output: [String] = []
@@ -18,8 +18,8 @@ import Testing
 
     @Test(
         "the message names the call and says what to do", arguments: cases, ["EPERM", "ENOSYS"])
-    func isNamed(what: Case, code: String) {
-        let child = runChild("sandboxed-\(what.scenario)-\(code)")
+    func isNamed(what: Case, code: String) async {
+        let child = await outcome(ofChild: "sandboxed-\(what.scenario)-\(code)")
         let reason = code == "EPERM" ? "Operation not permitted" : "Function not implemented"
         #expect(child.output == what.output.map { $0.replacing("REASON", with: reason) }, "\(child)")
         #expect(child.signal == (what.isAborted ? SIGABRT : nil), "\(child)")

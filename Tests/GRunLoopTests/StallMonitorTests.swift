@@ -500,7 +500,7 @@ private struct Leaf: @unchecked Sendable {
                 stack.ss_flags = Int32(SS_DISABLE)
                 sigaltstack(&stack, nil)
                 let used = size - memory.prefix { $0 == paint }.count
-                // What the kernel puts there: _SC_MINSIGSTKSZ.
+                // The kernel's part of the frame: _SC_MINSIGSTKSZ.
                 let frame = sysconf(249)
                 #expect(used > 0 && used - frame <= 2048, "\(used) bytes, \(frame) of them the kernel's")
                 memory.deallocate()
@@ -529,17 +529,17 @@ private struct Leaf: @unchecked Sendable {
     @Test(
         "a stalled thread that has a lock is told of within 100 ms after the threshold; then with names",
         .disabled(if: sanitizer != nil), arguments: locks)
-    func whileLocked(_ scenario: String, _ kind: String) throws {
+    func whileLocked(_ scenario: String, _ kind: String) async throws {
         // On a machine that is busy one of them may be late.
         var latest: [String] = []
         for _ in 0..<5 {
-            let output = runChild(scenario).output
+            let output = await outcome(ofChild: scenario, of: "grun-stall-child").output
             try #require(output.count > 3)
             latest.append(output[0])
             let text = output.joined(separator: "\n")
             #expect(output[1] == kind, "\(text)")
             #expect(text.contains("stallUntilHeard"), "\(text)")
-            #expect(kind == "report" || text.contains(" in grun-test-child+0x"), "\(text)")
+            #expect(kind == "report" || text.contains(" in grun-stall-child+0x"), "\(text)")
             #expect(text.contains("has returned after "), "\(text)")
             #expect(!text.contains("the loop's lock is not free"), "\(text)")
             #expect(!scenario.contains("stall-of") || text.contains(" \"planted\" ("), "\(text)")
@@ -550,11 +550,12 @@ private struct Leaf: @unchecked Sendable {
     }
 
     @Test("a stall whose report is out in time has no plain notice", .disabled(if: sanitizer != nil))
-    func noNotice() {
+    func noNotice() async {
         // On a machine that is busy one of them may be late.
-        let isWithout = (0..<5).contains { _ in
-            let logged = runChild("stalls-are-logged").errors
-            return logged.contains("has returned") && !logged.contains("waits for a lock")
+        var isWithout = false
+        for _ in 0..<5 where !isWithout {
+            let logged = await outcome(ofChild: "stalls-are-logged").errors
+            isWithout = logged.contains("has returned") && !logged.contains("waits for a lock")
         }
         #expect(isWithout)
     }

@@ -86,14 +86,14 @@ private func namesAgain() throws {
     say("\(refused) refused, \(children.value > 10 ? "many" : "few") children")
 }
 
-// MARK: What is left
+// MARK: Files that are left
 
 private func namesLeft() throws {
     let directory = RuntimeDirectory.path + "/grun-ports"
     for _ in 0..<200 {
         let (first, second) = (RuntimeDirectory.newName(), RuntimeDirectory.newName())
         var port: GRunLoop.MessagePort? = try .init(first) { _ in }
-        // One that is refused leaves the file of the one that has the name.
+        // A refused port leaves the file of the port that has the name.
         guard take(first) == "taken", take(first) == "taken" else { return say("not taken") }
         try port?.setName(second)
         let others = try [first, RuntimeDirectory.newName()].map { try GRunLoop.MessagePort($0) { _ in } }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the library says where a sandbox forbids a system call: the call, and what to do. Each scenario forbids one.
+// Messages of the library if a sandbox forbids a system call. Each scenario forbids one call.
 
 import CGRunGLib
 import GRunLoop

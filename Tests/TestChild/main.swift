@@ -55,7 +55,7 @@ let scenarios: [String: () throws -> Void] = [
 let ofOtherFiles = [
     confinedScenarios, endingScenarios, processEndScenarios, signalScenarios, signalRaceScenarios, childScenarios,
     messagePortScenarios, messagePortLimitScenarios, messagePortNameScenarios, messagePortKillScenarios,
-    perturbScenarios, stallLockScenarios, sandboxScenarios, portPathScenarios,
+    perturbScenarios, sandboxScenarios, portPathScenarios,
 ]
 
 // Tests that run at the same time leave descriptors here, which would count in a scenario with a lowered limit.

@@ -65,6 +65,16 @@ public func runChild(
         output: texts[0].split(separator: "\n").map(String.init), errors: texts[1])
 }
 
+/// ``runChild(_:of:sharing:timeout:)`` on a thread of its own: a test that waits with a thread of the pool holds up
+/// other tests.
+public func outcome(
+    ofChild scenario: String, of program: String = "grun-test-child"
+) async -> ChildOutcome {
+    await withCheckedContinuation { continuation in
+        pthread_detach(startThread { continuation.resume(returning: runChild(scenario, of: program)) })
+    }
+}
+
 private func pipeForChild() -> (read: Int32, write: Int32) {
     // Close-on-exec: the child gets its copies by dup2.
     let ends = System.pipe(flags: O_CLOEXEC)

@@ -49,7 +49,7 @@ extension GRunLoop {
                 }
         }
 
-        /// Of a call that says nothing about a descriptor.
+        /// The error of a call that says nothing about a descriptor.
         init(errno: Int32, of call: String) {
             self =
                 switch KernelRefusal(errno) {

@@ -3,7 +3,7 @@
 
 import Glibc
 
-/// What the error number of a system call says, where the call was right.
+/// The meaning of a system call's error number, if the library called it rightly.
 enum KernelRefusal {
     /// The process or the system has no descriptor, watch or memory left.
     case shortage
@@ -19,7 +19,7 @@ enum KernelRefusal {
         }
     }
 
-    /// What is wrong with a forbidden call and what to do, without a full stop.
+    /// Describes a forbidden call and the remedy, without a full stop.
     static func message(_ call: String, _ error: Int32) -> String {
         "the kernel or a sandbox forbids \(call) (\(errorMessage(error))); have the sandbox allow this system call"
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How much of a process the messages of one peer may hold, and those of all peers of a port.
 
-/// What messages hold of the process that has received them, until they are released.
+/// The resources that messages hold in the receiving process until they are released.
 struct MessageHolding: Equatable {
     /// Memory of senders that is mapped: how many mappings, and how many bytes of addresses.
     var memories = 0
@@ -26,7 +26,7 @@ struct MessageHolding: Equatable {
     }
 }
 
-/// What the messages of all peers of a port hold. Threads: any.
+/// The resources that the messages of all peers of a port hold. Threads: any.
 final class MessageHoldings: @unchecked Sendable {
     /// A process has 65,530 mappings and addresses of 128 TiB, if nobody has changed that, and often 1,024 descriptors.
     fileprivate static let most = MessageHolding(memories: 8192, bytes: 64 << 30, descriptors: 512)
@@ -51,7 +51,7 @@ final class MessageHoldings: @unchecked Sendable {
     deinit { Lock.giveBack(lock) }
 }
 
-/// What the messages of one peer hold. A peer whose messages hold nothing may always send one more, of any size.
+/// The resources that the messages of one peer hold. A peer whose messages hold nothing may send one more of any size.
 /// Threads: any.
 final class MessageAllowance: @unchecked Sendable {
     fileprivate static let most = MessageHolding(memories: 1024, bytes: 4 << 30, descriptors: 64)

@@ -87,7 +87,7 @@ extension GRunLoop {
                 ? .limitReached(errno: errno) : .system(errno: errno, path: path)
         }
 
-        /// Of a call that concerns no file.
+        /// The error of a call that concerns no file.
         init(errno: Int32, of call: String) {
             if case .forbidden = KernelRefusal(errno) {
                 self = .forbidden(call: call, errno: errno)

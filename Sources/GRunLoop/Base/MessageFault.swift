@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an error of a system call means to message ports. docs/message-errors.md is the same as a table.
+// The meaning of system call errors for message ports. docs/message-errors.md has the same table.
 
 import Glibc
 
@@ -8,7 +8,7 @@ enum MessageCall: String, CaseIterable {
     case socket, connect, accept, send, receive, memory, map, watch, duplicate, name, credentials, queue
 }
 
-/// What an error means, and so what is done about it.
+/// The class of an error, which decides the reaction.
 enum MessageFault: String, CaseIterable {
     /// It passes, and an event tells when: wait for the event.
     case room

@@ -65,7 +65,7 @@ final class MessageSocket: Sendable {
         case lost(errno: Int32)
     }
 
-    /// What the packet holds is counted by the allowance, if there is one.
+    /// The allowance, if there is one, counts the resources of the packet.
     func receive(countedBy allowance: MessageAllowance? = nil) -> Received {
         withUnsafeTemporaryAllocation(
             byteCount: MemoryLayout<cgrun_packet>.size + Int(CGRUN_PACKET_INLINE), alignment: 1

@@ -4,7 +4,7 @@
 import CGRun
 import Glibc
 
-/// What a packet means.
+/// The meaning of a packet.
 enum PacketKind: UInt8 {
     case oneWay = 0, request, reply
     /// A request was let go of without a reply.

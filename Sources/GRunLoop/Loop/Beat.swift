@@ -50,7 +50,7 @@ struct CalloutMark {
     }
 }
 
-/// What a report says of an item. Its text is written without the loop's lock, because that allocates memory.
+/// The part of a report about an item. Its text is made without the loop's lock, because that allocates memory.
 enum ItemDetail {
     case order(Int)
     /// 0 if a timer fires once.

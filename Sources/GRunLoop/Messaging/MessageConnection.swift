@@ -9,7 +9,7 @@ import Glibc
 final class MessageConnection: @unchecked Sendable {
     /// The number that the port's watch reports for this connection.
     let number: UInt64
-    /// What the peer's messages hold of this process.
+    /// The resources that the peer's messages hold in this process.
     let allowance: MessageAllowance
     let process: pid_t
     private let watch: MessageWatch
@@ -114,7 +114,7 @@ final class MessageConnection: @unchecked Sendable {
             admission = admit()
         }
         guard admission == .admitted else { return false }
-        // What is short now may be there when it is sent.
+        // A resource that is short now may be there when the reply is sent.
         _ = packet.makeMemory()
         return true
     }
@@ -215,7 +215,7 @@ final class MessageConnection: @unchecked Sendable {
     /// Sends the first reply that waits. Returns whether the next one is to be tried.
     private func sendFirst(_ packet: OutgoingPacket) -> Bool {
         let isAdmitted = prepare(packet) { state.waiting.first === packet }
-        // What was sent is released after the lock.
+        // The packet is released after the lock.
         return lock.withLock { sendFirstLocked(packet, isAdmitted: isAdmitted) }.0
     }
 

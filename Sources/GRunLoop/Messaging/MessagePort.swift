@@ -52,7 +52,7 @@ extension GRunLoop {
             var lastNumber = MessagePort.listening
             var handler: (@Sendable (Message) -> Void)?
             var invalidationHandlers: [@Sendable () -> Void] = []
-            /// What was logged already.
+            /// The reports that were logged already.
             var logged: Set<Report> = []
         }
 
@@ -256,7 +256,7 @@ extension GRunLoop {
 
         private func connection(_ number: UInt64) -> MessageConnection? { lock.withLock { state.connections[number] } }
 
-        /// What waited for room, or for something that was short.
+        /// Sends replies that waited for room or for a resource.
         private func sendWaiting(_ number: UInt64) {
             if number == Self.listening {
                 if let claim = lock.withLock({ state.claim }) { watch.goOn(claim.listener, Self.listening) }

@@ -31,7 +31,7 @@ final class MessageReader: @unchecked Sendable {
         /// How many wait in each mode: as a rule in one.
         var waits: [(mode: GRunLoop.Mode, count: Int)] = []
 
-        /// What is watched where somebody waits.
+        /// The thing that is watched while a thread or a task waits.
         var watched: Watched { !isConnected ? .time : isShort ? [.replies, .time] : .replies }
 
         func watched(in mode: GRunLoop.Mode) -> Watched { waits.contains { $0.mode == mode } ? watched : [] }
@@ -68,7 +68,7 @@ final class MessageReader: @unchecked Sendable {
     func invalidate() {
         source?.invalidate()
         retry.invalidate()
-        // Whoever still waits here does not keep it.
+        // A waiting thread or task does not keep the socket.
         _ = lock.withLock { state.socket.take() }
     }
 

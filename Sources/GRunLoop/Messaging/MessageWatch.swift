@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a message port waits for.
+// The epoll of a message port.
 
 import CGRun
 import Glibc
@@ -26,7 +26,7 @@ final class MessageWatch: @unchecked Sendable {
     private static let pause: Nanoseconds = 50_000_000
 
     private let lock = Lock.take()
-    /// What is tried again when the timer is due. Guarded by the lock.
+    /// The numbers that are tried again when the timer is due. Guarded by the lock.
     @exclusivity(unchecked) private var waiting: Set<UInt64> = []
 
     init() throws(GRunLoop.MessagePortError) {
@@ -92,7 +92,7 @@ final class MessageWatch: @unchecked Sendable {
         }
     }
 
-    /// What is to be tried again now.
+    /// The numbers that are to be tried again now.
     func due() -> Set<UInt64> {
         lock.withLock {
             _ = cgrun_timer_arm(timer, 0)
@@ -107,7 +107,7 @@ final class MessageWatch: @unchecked Sendable {
         remove(rooms)
     }
 
-    /// One that is ready; nil if there is none. They take turns.
+    /// The next event; nil if there is none. Descriptors take turns.
     func next() -> Event? {
         while let number = next(in: epoll) {
             switch number {

@@ -225,7 +225,7 @@ extension GRunLoop {
         private func prepareMemory(_ packet: OutgoingPacket) throws(MessageRequestError) {
             guard packet.isInMemory, lock.withLock({ state.isConnected && !state.exchanges.isBlocked }) else { return }
             let error = packet.makeMemory()
-            // What is short now may be there when it is sent, or the message waits for it.
+            // A resource that is short now may be there when the message is sent. Otherwise the message waits.
             if error != 0, MessageFault.of(error, in: .memory) != .shortage { throw .transportError(errno: error) }
         }
 
@@ -311,7 +311,7 @@ extension GRunLoop {
             }
         }
 
-        /// What became of a packet.
+        /// The result of matching a packet.
         private enum Match {
             case exchange(MessageExchange)
             /// Nobody waits for it.

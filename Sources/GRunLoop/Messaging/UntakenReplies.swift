@@ -30,7 +30,7 @@ final class UntakenReplies: @unchecked Sendable {
         }
     }
 
-    /// What waits in a connection's own queue.
+    /// A reply in a connection's own queue.
     struct Waiting {
         let cost: Int
         let descriptors: Int

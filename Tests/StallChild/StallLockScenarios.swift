@@ -62,7 +62,7 @@ let stallLockScenarios: [String: @Sendable () throws -> Void] = [
     "stall-in-dlopen-and-a-handler": { stallInDlopen(isLogged: false) },
 ]
 
-/// What has come out of standard error, and how long after the begin of the stall its first report came.
+/// The text on standard error, and the time from the begin of the stall to its first report.
 private struct Heard {
     private let pipe = Pipe()
     private(set) var text = ""
