@@ -170,7 +170,10 @@ private typealias Remote = GRunLoop.RemoteMessagePort
         }
     }
 
-    @Test("a handler that ends its thread is forgotten: another loop serves the port")
+    // The stack of the thread is never released, which a sanitizer calls a leak.
+    @Test(
+        "a handler that ends its thread is forgotten: another loop serves the port",
+        .disabled(if: sanitizer == "address"))
     func endsItsThread() async throws {
         let (worker, handled) = (try GRunLoop.Thread(name: "ends"), Counter())
         let port = try Port(RuntimeDirectory.newName()) { message in
