@@ -92,7 +92,7 @@ private final class CMessage {
         }
     }
 
-    /// Made when they are first asked for: whoever has them may read them, and that costs what the sender likes.
+    /// Made when they are first asked for, because the check before the first read takes as long as the sender likes.
     var bytes: OpaquePointer? {
         if let bytes = madeBytes.load(ordering: .acquiring) { return bytes }
         let new = data.makeBytes()

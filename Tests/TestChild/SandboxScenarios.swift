@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What happens where a filter forbids system calls.
+// Scenarios in which a filter forbids system calls.
 
 import GRunLoop
 import Glibc

@@ -7,7 +7,7 @@ import Glibc
 /// The meaning of a packet.
 enum PacketKind: UInt8 {
     case oneWay = 0, request, reply
-    /// A request was let go of without a reply.
+    /// A request was released without a reply.
     case unanswered
 }
 

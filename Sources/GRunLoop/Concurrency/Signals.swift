@@ -112,7 +112,7 @@ extension GRunLoop {
 }
 
 extension GRunLoop.SignalError {
-    /// Of an eventfd of ours: the limits can be in the way, and a sandbox.
+    /// The error of an eventfd of the library: a limit or a sandbox can refuse the eventfd.
     fileprivate init(_ error: GRunLoop.DescriptorError) {
         switch error {
         case .forbidden(let call, let errno): self = .forbidden(call: call, errno: errno)

@@ -72,7 +72,7 @@ struct OutputFile {
     var name: String { path.withUnsafeBufferPointer { String(cString: $0.baseAddress.unsafelyUnwrapped) } }
 
     /// 0, or why it could not be written; then what was there is there still. A device or a pipe is written to as it
-    /// is. A link stays one, and a file keeps its mode. What another user has planted is left alone: `EACCES`.
+    /// is. A link stays one, and a file keeps its mode. An entry that another user planted is refused: `EACCES`.
     func write(_ parts: [UnsafeRawBufferPointer]) -> Int32 {
         guard path.count > 1 else { return ENOENT }
         var entry = stat()

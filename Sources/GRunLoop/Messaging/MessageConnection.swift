@@ -5,7 +5,7 @@ import CGRun
 import Glibc
 
 /// It ends in three steps: after ``end()`` nothing is sent any more, after ``drop()`` nothing is received either, and
-/// ``close()`` closes its descriptor, whoever holds the object. Threads: any.
+/// ``close()`` closes its descriptor, also while the object is held. Threads: any.
 final class MessageConnection: @unchecked Sendable {
     /// The number that the port's watch reports for this connection.
     let number: UInt64
@@ -23,7 +23,7 @@ final class MessageConnection: @unchecked Sendable {
         var socket: MessageSocket?
         /// In the order in which they are to be sent.
         var waiting: [OutgoingPacket] = []
-        /// Memory that was sent, and of which it is not known that it was taken.
+        /// Bytes of memory that was sent. The peer may have taken it since the last recount.
         var sent = 0
         var isRoomWatched = false
         /// The peer is not read: see ``pauseIfUsedUp()``.

@@ -4,7 +4,8 @@
 import CGRun
 import Glibc
 
-/// An epoll of its own, so that a pass sees one descriptor whatever the number of peers. What is in it has a number.
+/// An epoll of its own, so that a pass sees one descriptor whatever the number of peers. Each descriptor in it has a
+/// number.
 /// Closed with the object. Threads: any.
 final class MessageWatch: @unchecked Sendable {
     enum Event {

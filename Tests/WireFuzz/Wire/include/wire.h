@@ -52,7 +52,7 @@ int wire_send_now(int socket, const wire_packet *packet);
 /// A packet of these parts, without waiting.
 int wire_try_send(
     int socket, const wire_header *header, const void *bytes, size_t size, const int *descriptors, unsigned count);
-/// Sealed memory, of which so many bytes are written from its start on.
+/// Sealed memory. Its first `written` bytes are written, and the rest is a hole.
 int wire_memory(size_t size, size_t written);
 /// Waits for a packet for so long, and closes what comes with it. Returns its size; 0 is the end, -1 none in time.
 /// `data` has room for 8 bytes.
