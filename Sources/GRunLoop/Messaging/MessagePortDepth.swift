@@ -10,8 +10,8 @@ final class HandlerDepth: @unchecked Sendable {
     private struct State {
         var most = 16
         var count = 0
-        /// The loop of the calls.
-        weak var loop: GRunLoop?
+        /// The loop of the calls, as long as there are any.
+        var loop: GRunLoop?
         /// Changes when the calls so far do not count any more.
         var round = 0
     }
@@ -40,18 +40,23 @@ final class HandlerDepth: @unchecked Sendable {
         lock.withLock {
             guard round == state.round else { return false }
             defer { state.count -= 1 }
+            // The loop that calls also holds itself, so this is never its last reference.
+            if state.count == 1 { state.loop = nil }
             return state.count >= state.most
         }
     }
 
     /// Forgets calls that are on another loop, or whose thread has ended. Returns whether there were any.
     func forget(unlessOn loop: GRunLoop) -> Bool {
-        lock.withLock {
-            guard state.count > 0, loop.isDead || state.loop !== loop else { return false }
+        // The former loop is released outside the lock: this may be its last reference.
+        let (wereAny, _) = lock.withLock { () -> (Bool, GRunLoop?) in
+            guard state.count > 0, loop.isDead || state.loop !== loop else { return (false, nil) }
+            defer { state.loop = nil }
             state.count = 0
             state.round += 1
-            return true
+            return (true, state.loop)
         }
+        return wereAny
     }
 }
 
