@@ -34,20 +34,21 @@ struct Row {
 
 extension Kind {
     private static let rounds = 3
-    /// How often a kind is measured again before the test fails: another process may have had the caches.
+    /// How often a kind is measured again before the test fails: another process may have used the processor.
     private static let furtherRounds = 12
 
     func measure(_ order: Order) -> [Row] {
-        var (few, many): ([String: Double], [String: Double]) = ([:], [:])
+        var (few, many): ([String: [Double]], [String: [Double]]) = ([:], [:])
         var operations: [String] = []
         for round in 0..<(Self.rounds + Self.furtherRounds) {
             if round >= Self.rounds, isDecided(rows(operations, order, few, many)) { break }
             let first = trial(count, order, mostNanoseconds: [:])
-            few.merge(first.costs, uniquingKeysWith: min)
+            for (operation, cost) in first.costs { few[operation, default: []].append(cost) }
             operations = first.operations
             // Far beyond the limit, where the growth is known.
-            let most = few.mapValues { Int64(20 * $0 * Double(4 * count)) + 100_000_000 }
-            many.merge(trial(4 * count, order, mostNanoseconds: most).costs, uniquingKeysWith: min)
+            let most = few.mapValues { Int64(20 * median($0) * Double(4 * count)) + 100_000_000 }
+            let second = trial(4 * count, order, mostNanoseconds: most)
+            for (operation, cost) in second.costs { many[operation, default: []].append(cost) }
         }
         return rows(operations, order, few, many)
     }
@@ -58,13 +59,17 @@ extension Kind {
     }
 
     private func rows(
-        _ operations: [String], _ order: Order, _ few: [String: Double], _ many: [String: Double]
+        _ operations: [String], _ order: Order, _ few: [String: [Double]], _ many: [String: [Double]]
     ) -> [Row] {
         operations.compactMap { operation in
             guard let few = few[operation], let many = many[operation] else { return nil }
-            return Row(kind: name, operation: operation, order: order, count: count, few: few, many: many)
+            return Row(
+                kind: name, operation: operation, order: order, count: count, few: median(few), many: median(many))
         }
     }
+
+    /// Not the lowest: where threads share the work, a round in which they happen to meet seldom costs a third.
+    private func median(_ costs: [Double]) -> Double { costs.sorted()[costs.count / 2] }
 
     private func trial(_ count: Int, _ order: Order, mostNanoseconds: [String: Int64]) -> Trial {
         let result = Shared<Trial?>(nil)

@@ -35,7 +35,7 @@ enum Others {
     static let all = waiting + threads + contexts + modes
 
     private static let waiting = [
-        Kind(name: "task that sleeps", count: 1000) { trial in
+        Kind(name: "task that sleeps", count: 4000) { trial in
             let tasks = Tasks()
             let loop = trial.loop
             try trial.eachAsMade("wait") { number in
