@@ -235,11 +235,11 @@ bench-build: c-deps
 format:
 	$(SWIFT) format format -i -r $(SWIFT_CODE)
 
-## The layout, and the rules of layers: those come from a debug build, which is made if there is none.
+## The layout of code, the rules of scripts/check-rules, and links.
 lint: check-deps
 	$(SWIFT) format lint --strict -r $(SWIFT_CODE)
 	scripts/check-lines
-	scripts/check-layers --self-test
+	scripts/check-rules
 	scripts/check-documents
 
 ## The library uses nothing of GLib that is newer than 2.56: warnings, which are errors, say so. And Swift names no

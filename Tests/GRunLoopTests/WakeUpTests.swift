@@ -86,7 +86,7 @@ private let pass = ["beforeTimers", "beforeSources", "beforeWaiting", "afterWait
 
     @Test("item 79: wakeUp and stop say that they are not for signal handlers")
     func signalHandlers() throws {
-        for (function, file) in [("wakeUp", "Loop/Waking.swift"), ("stop", "RunLoop/Running.swift")] {
+        for (function, file) in [("wakeUp", "Loop/Waking.swift"), ("stop", "Loop/Running.swift")] {
             let lines = try sourceLines(of: file)
             let index = try #require(lines.firstIndex { $0.contains("public func \(function)()") })
             let comment = lines[..<index].reversed().prefix { $0.contains("///") }.joined(separator: " ")

@@ -37,7 +37,7 @@ typedef struct {
     /// Whose lock it is: nothing here looks into it.
     void *owner;
 } cgrun_lock;
-/// What Swift has of it (Base/Lock.swift): `Lock`, with the functions that name it as its methods.
+/// What Swift has of it (Support/Lock.swift): `Lock`, with the functions that name it as its methods.
 typedef cgrun_lock *cgrun_lock_ref __attribute__((swift_newtype(struct), swift_name("Lock")));
 enum { CGRUN_LOCK_FREE, CGRUN_LOCK_TAKEN };
 /// True if releasing a lock needs a full fence: membarrier(2) is missing, or this is a build for the Thread Sanitizer.

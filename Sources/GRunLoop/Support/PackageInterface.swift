@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the core offers to the other products of this package beside its public interface. All of it is here, so that
-// the rest can change without them; only the seams of tests are declared where they are used (scripts/check-layers).
+// the rest can change without them; only the seams of tests are declared where they are used (scripts/check-rules).
 // The oracle is in the package Tools, to which `package` declarations are closed: it asks for `@_spi(Oracle)` ones.
 //
 // What is public needs no door here: a run's wait is extended by a descriptor (`DescriptorSource`), by a whole context

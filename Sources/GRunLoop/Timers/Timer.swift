@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Timers: one-shot or repeating on a fixed grid, movable, with a tolerance. Their dates: TimerDates.swift; how
-// they fire: Pass/TimerStep.swift.
+// they fire: Timers/TimerStep.swift.
 
 extension GRunLoop {
     /// A closure that is called when a point in time has come.
