@@ -19,7 +19,7 @@ import Testing
         used.stage.beginTail()
         used.isStopped = true
         used.heardWakeUp = true
-        used.turns.giveTurns(to: .timers)
+        used.turns.giveTurns(to: .timer)
         used.turns.noteLook()
         used.turns.noteServed(.descriptor)
         used.turns.beginPass()

@@ -12,7 +12,7 @@ import Testing
     private func longRow() -> TimeSlice {
         var slice = TimeSlice()
         slice.begin(at: .now() - Self.second * 3 / 2)
-        _ = slice.isSpent(.never, after: .blocks)
+        _ = slice.isSpent(.never, after: .block)
         return slice
     }
 
@@ -43,8 +43,8 @@ import Testing
     @Test("short items of one kind do not hide a long one of another")
     func kindsAreLookedAtApart() {
         var slice = longRow()
-        #expect(!answers(of: &slice, .never, after: .timers).contains(true))
-        #expect(answers(of: &slice, Self.second, after: .descriptors).first == true)
+        #expect(!answers(of: &slice, .never, after: .timer).contains(true))
+        #expect(answers(of: &slice, Self.second, after: .descriptor).first == true)
     }
 
     @Test("a wait of ours that was a sleep ends the row, and one that found something at once does not")
@@ -91,7 +91,7 @@ import Testing
         #expect(!answers(of: &slice, 0).contains(true))
     }
 
-    private func answers(of slice: inout TimeSlice, _ length: Nanoseconds, after kind: Kinds = .blocks) -> [Bool] {
+    private func answers(of slice: inout TimeSlice, _ length: Nanoseconds, after kind: ItemKind = .block) -> [Bool] {
         var answers: [Bool] = []
         for _ in 0..<20 { answers.append(slice.isSpent(length, after: kind)) }
         return answers

@@ -30,7 +30,7 @@ extension GRunLoop {
                 run.turns.leavePass()
                 break
             }
-            guard case .descriptor(let source) = item else { return serviceLocked(item, frame, mode) || handled }
+            guard let source = item.descriptor else { return serviceLocked(item, frame, mode) || handled }
             if performLocked(source, frame, mode) { handled = true }
         }
         return handled
@@ -42,7 +42,7 @@ extension GRunLoop {
         let run = frame.run
         return isNextHeadEmptyLocked(frame, mode) && run.deadline == .never && !mode.descriptors.isEmpty
             && run.stage == .tail && (!run.isHosted || isHostBetweenPassesLocked(in: mode))
-            && !run.turns.slice.isSpent(sliceLength, after: .descriptors) && !mainQueueGoesFirstLocked(run, mode)
+            && !run.turns.slice.isSpent(sliceLength, after: .descriptor) && !mainQueueGoesFirstLocked(run, mode)
     }
 
     private func performLocked(_ wanted: Unmanaged<DescriptorSource>, _ frame: Frame, _ mode: ModeState) -> Bool {
@@ -64,8 +64,7 @@ extension GRunLoop {
     /// Takes the next fetched event of a descriptor. Nil if a wake-up or a timer may come first, or if nothing is
     /// ready.
     @inline(__always) func takeEventLocked(_ run: Run, _ mode: ModeState) -> DescriptorSet.Receiver? {
-        guard !owed.contains(.wakeUp), mode.heap.earliest > timeForTimersLocked(mode), servesFromMemoryLocked(run)
-        else { return nil }
+        guard readyLocked([.wakeUp, .timer], in: mode).isEmpty, servesFromMemoryLocked(run) else { return nil }
         let hasFetched = fetchIfUsedUpLocked(mode)
         if hasFetched {
             run.turns.noteAsked()

@@ -3,34 +3,38 @@
 
 import CGRun
 
-/// A callout in one word: what kind it is and, if it is of an item, where that is. The item is not held, and may have
-/// gone.
+/// A callout in one word: its kind and, if the loop calls an item, the item's address. The item is not retained, and may
+/// have been released.
 struct CalloutMark {
-    enum Kind: UInt {
-        case none, block, source, timer, descriptor, mainQueue, context, idleWork, port
-        case entry, beforeTimers, beforeSources, beforeWaiting, afterWaiting, exit
-    }
-
-    // An object begins at a multiple of 16.
+    /// The lowest four bits are the kind, of an observer the activity behind the kinds. An object begins at a multiple
+    /// of 16. 0: no callout, since the loop calls nothing for a wake-up.
     let bits: UInt
 
+    private static let firstActivity = UInt(ItemKind.observer.rawValue)
+
     init(bits: UInt) { self.bits = bits }
-    init(_ kind: Kind) { bits = kind.rawValue }
-    init(_ kind: Kind, _ item: AnyObject) { bits = UInt(bitPattern: ObjectIdentifier(item)) | kind.rawValue }
+    init(_ kind: ItemKind) { bits = UInt(kind.rawValue) }
+    init(_ kind: ItemKind, _ item: AnyObject) { bits = Self.address(of: item) | UInt(kind.rawValue) }
 
     init(_ observer: GRunLoop.Observer, _ activity: GRunLoop.Activity) {
-        switch activity {
-        case .entry: self.init(.entry, observer)
-        case .beforeTimers: self.init(.beforeTimers, observer)
-        case .beforeSources: self.init(.beforeSources, observer)
-        case .beforeWaiting: self.init(.beforeWaiting, observer)
-        case .afterWaiting: self.init(.afterWaiting, observer)
-        default: self.init(.exit, observer)
-        }
+        // The six activities are the bits 0 to 2 and 5 to 7.
+        let bit = UInt(activity.rawValue.trailingZeroBitCount)
+        bits = Self.address(of: observer) | Self.firstActivity + (bit < 3 ? bit : bit - 2)
     }
 
-    var kind: Kind { Kind(rawValue: bits & 15) ?? .none }
-    /// 0 for none.
+    static func address(of item: AnyObject) -> UInt { UInt(bitPattern: ObjectIdentifier(item)) }
+
+    /// The kind and the activity in one number, which is below 16.
+    var code: UInt { bits & 15 }
+    /// Nil without a callout.
+    var kind: ItemKind? { code == 0 ? nil : ItemKind(rawValue: UInt8(min(code, Self.firstActivity))) }
+    /// For an observer.
+    var activity: GRunLoop.Activity? {
+        guard code >= Self.firstActivity else { return nil }
+        let index = code - Self.firstActivity
+        return GRunLoop.Activity(rawValue: 1 << (index < 3 ? index : index + 2))
+    }
+    /// 0 without an item.
     var item: UInt { bits & ~15 }
     /// While it is called, which holds it.
     var object: AnyObject? {

@@ -10,7 +10,7 @@ import Synchronization
 final class Recorder: @unchecked Sendable {
     /// What is known of an item that has been called.
     struct Item {
-        let kind: CalloutMark.Kind
+        let kind: ItemKind?
         var label: String?
         /// "every 0.016 s", "descriptor 5".
         let detail: String?
@@ -95,7 +95,7 @@ final class Recorder: @unchecked Sendable {
     /// An item is known by its address, a block or a delayed perform by its code, anything else by its kind.
     static func key(_ mark: CalloutMark, code: UInt) -> UInt64 {
         if mark.item != 0 { return UInt64(mark.item) }
-        return UInt64(code) << 6 | UInt64(mark.kind.rawValue) << 1 | 1
+        return UInt64(code) << 6 | UInt64(mark.code) << 1 | 1
     }
 
     /// Without a lock, as it is called: the number of an item that has none, or whose label may be another one. 0

@@ -85,10 +85,10 @@ extension GRunLoop {
         guard let frame else {
             return StallSight(callout: .host, mode: nil, driver: .host, deepest: .max, home: home?.context)
         }
-        let kind = CalloutMark(bits: frame.callout.load(ordering: .relaxed)).kind
+        let mark = CalloutMark(bits: frame.callout.load(ordering: .relaxed))
         return StallSight(
-            callout: .init(kind), mode: frame.mode.name, driver: frame.run.isHosted ? .host : .loop,
-            deepest: frame.depth + (kind == .context ? 1 : 0), home: home?.context)
+            callout: .init(mark), mode: frame.mode.name, driver: frame.run.isHosted ? .host : .loop,
+            deepest: frame.depth + (mark.kind == .context ? 1 : 0), home: home?.context)
     }
 
     /// With the lock held, while the loop is busy.
@@ -111,29 +111,28 @@ extension GRunLoop {
     /// item before it unlocks. Otherwise this thread could release the last reference.
     private func itemLocked(_ mark: CalloutMark, in frame: Frame) -> AnyObject? {
         let mode = frame.mode
-        func isIt(_ item: AnyObject) -> Bool { CalloutMark(.none, item).item == mark.item }
+        func isIt(_ item: AnyObject) -> Bool { CalloutMark.address(of: item) == mark.item }
         // The frame may know the next item already, while a closure of the marked one is still being released. This
         // function is not generic: in a debug build, the first call of a generic function takes memory for metadata.
         func marked(_ item: AnyObject?) -> AnyObject? {
             if let item, isIt(item) { item } else { nil }
         }
         return switch mark.kind {
-        case .none, .block, .mainQueue, .context: nil
+        case nil, .wakeUp, .block, .mainQueue, .context: nil
         case .idleWork: marked(frame.called.idleQueue?.takeUnretainedValue())
         case .source: mode.sources.values.first { isIt($0.source) }?.source
         case .timer: marked(frame.called.timer?.takeUnretainedValue())
         case .descriptor: mode.descriptors.first(where: isIt)
         case .port: mode.ports.first(where: isIt)
-        case .entry, .beforeTimers, .beforeSources, .beforeWaiting, .afterWaiting, .exit:
-            mode.observers.first(where: isIt)
+        case .observer: mode.observers.first(where: isIt)
         }
     }
 }
 
 extension GRunLoop.StallReport.Callout {
-    init(_ kind: CalloutMark.Kind) {
-        switch kind {
-        case .none: self = .unknown
+    init(_ mark: CalloutMark) {
+        switch mark.kind {
+        case nil, .wakeUp: self = .unknown
         case .block: self = .block
         case .source: self = .source
         case .timer: self = .timer
@@ -142,12 +141,7 @@ extension GRunLoop.StallReport.Callout {
         case .context: self = .context
         case .idleWork: self = .idleWork
         case .port: self = .port
-        case .entry: self = .observer(.entry)
-        case .beforeTimers: self = .observer(.beforeTimers)
-        case .beforeSources: self = .observer(.beforeSources)
-        case .beforeWaiting: self = .observer(.beforeWaiting)
-        case .afterWaiting: self = .observer(.afterWaiting)
-        case .exit: self = .observer(.exit)
+        case .observer: self = mark.activity.map { .observer($0) } ?? .unknown
         }
     }
 }

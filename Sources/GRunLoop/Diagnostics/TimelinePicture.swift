@@ -7,7 +7,7 @@ import Glibc
 /// Times are nanoseconds since the recording began.
 struct TimelinePicture {
     struct Item {
-        /// "timer", "mainQueue": a case of CalloutMark.Kind, of an observer "observer".
+        /// The name of an `ItemKind`.
         let kind: String
         let label: String?
         /// The function that it calls.
@@ -119,7 +119,7 @@ struct TimelinePicture {
 
     private mutating func shown(_ item: Recorder.Item) -> Item {
         Item(
-            kind: item.kind.isObserver ? "observer" : "\(item.kind)", label: item.label,
+            kind: item.kind.map { "\($0)" } ?? "none", label: item.label,
             calls: item.code == 0 ? nil : function(at: item.code), detail: item.detail)
     }
 
@@ -149,10 +149,6 @@ struct TimelinePicture {
         defer { free(name) }
         return String(cString: name)
     }
-}
-
-extension CalloutMark.Kind {
-    var isObserver: Bool { rawValue >= Self.entry.rawValue }
 }
 
 /// Makes spans of records, in their order.

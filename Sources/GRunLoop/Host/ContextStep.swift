@@ -5,7 +5,7 @@ import CGRun
 
 extension GRunLoop {
     @inline(never) func dispatchAllLocked(_ ready: [ServedContext], _ frame: Frame) {
-        let isOwed = frame.run.turns.remaining.contains(.contexts)
+        let isOwed = frame.run.turns.remaining.contains(.context)
         let end = isOwed ? Nanoseconds.now().addingSaturating(sliceLength) : .min
         frame.run.turns.slice.begin()
         for served in ready { dispatchLocked(served, frame) }

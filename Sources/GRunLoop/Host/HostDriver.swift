@@ -27,7 +27,7 @@ extension GRunLoop {
     private func runPendingTailLocked(_ frame: Frame, _ mode: ModeState) -> Bool {
         let found = Found(
             contexts: readyContextsLocked(frame),
-            item: lookLocked(hostRun, mode, polled: host.polled.take(), now: timeForTimersLocked(mode)))
+            item: nextItemLocked(hostRun, mode, polled: host.polled.take(), now: timeForTimersLocked(mode)))
         // Nothing for us: another source's wake-up, or a stale READY flag. The tail stays pending.
         if found.isEmpty, !hasLeftoversLocked(mode) {
             leaveWaitToHostLocked(mode, isTold: false)
@@ -135,9 +135,9 @@ extension GRunLoop {
     /// Whether the kernel is asked by the host's poll and not here: nothing in memory is ready, and nobody is told that
     /// the loop sleeps. After a descriptor's event or the main queue we ask it ourselves.
     func leavesLookToHostLocked(_ run: Run, _ mode: ModeState, _ polled: HostState.Polled?) -> Bool {
-        if polled?.descriptors == true || !batch.isEmpty(in: mode) || hostPoll.shortage != .none { return false }
-        return !owed.contains(.wakeUp) && run.turns.served == .other && itemChooser == nil && !mode.areWaitsObserved
-            && !mode.ports.haveWork && mode.heap.earliest > timeForTimersLocked(mode)
+        if polled?.descriptors == true || hostPoll.shortage != .none { return false }
+        return run.turns.served == .other && itemChooser == nil && !mode.areWaitsObserved
+            && readyLocked(in: mode).isEmpty
     }
 
     // MARK: The frames of the host's run

@@ -118,10 +118,12 @@ extension GRunLoop: HubOwner {
     }
 
     private func hasWorkLocked(_ mode: ModeState) -> Bool {
-        if !owed.isDisjoint(with: [.wakeUp, .hostWakeUp]) { return true }
+        if owed.contains(.hostWakeUp) || !hostPoll.gone.isEmpty { return true }
         // Observers' first pass is not urgent: see owesFirstPassLocked(_:).
         if owed.contains(.pass), hostRun.stage != .outside { return true }
-        if !hostPoll.gone.isEmpty || mode.ports.haveWork || hasDueTimersLocked(mode) { return true }
+        // If the timer descriptor is armed for the earliest deadline, the host's poll reports that, and no clock is read.
+        let isTimerWatched = hostPoll.armedFor == mode.heap.earliest && virtualTime == nil
+        if !readyLocked([.wakeUp, .timer, .port], in: mode, at: isTimerWatched ? .min : nil).isEmpty { return true }
         return (owed.contains(.work) || owed.contains(.news) && !isWaitTold) && hasLeftoversLocked(mode)
     }
 
@@ -129,18 +131,6 @@ extension GRunLoop: HubOwner {
     /// first time, by way of the last sentinel: an observer must not delay sources of the host's.
     private func owesFirstPassLocked(_ mode: ModeState) -> Bool {
         owed.contains(.pass) && hostRun.stage == .outside && !mode.observed.isEmpty
-    }
-
-    /// Whether a timer is due. Not checked here if the timer descriptor is armed for the earliest deadline: the host's
-    /// poll reports that, and no clock is read.
-    private func hasDueTimersLocked(_ mode: ModeState) -> Bool {
-        if hostPoll.armedFor == mode.heap.earliest, virtualTime == nil { return false }
-        return mode.heap.earliest <= timeForTimersLocked(mode)
-    }
-
-    /// Whether there are signalled sources or blocks: a pass serves them, but they do not end a wait.
-    func hasLeftoversLocked(_ mode: ModeState) -> Bool {
-        !mode.signalled.isEmpty || hasVisibleBlocksLocked(mode)
     }
 
     /// With the lock held: libdispatch closes the main queue's descriptor when the main thread ends or calls

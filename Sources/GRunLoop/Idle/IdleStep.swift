@@ -41,7 +41,7 @@ extension GRunLoop {
         guard !run.isStopped, !run.heardWakeUp else { return false }
         acquireContextsLocked(frame, mode)
         let end = wakeUpTimeLocked(frame, mode)
-        return end != .min && (end == .never || end > time) && readyKindsLocked(frame).isEmpty
+        return end != .min && (end == .never || end > time) && readyForTurnsLocked(frame).isEmpty
     }
 }
 

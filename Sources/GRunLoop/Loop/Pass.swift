@@ -26,7 +26,7 @@ extension GRunLoop {
         let run = frame.run
         let handled = runHeadLocked(frame, mode)
         var looks = run.onlyLooks || (handled && !sleepsAtOnceLocked(frame, mode))
-        if !run.turns.remaining.isEmpty {
+        if run.turns.areOwed {
             // What the tail would find comes after the host's turn.
             if run.turns.isHostsTurn { return .other }
             looks = true
@@ -49,17 +49,17 @@ extension GRunLoop {
     /// What comes after the wait: stages 10 and 11. Returns whether a source was handled.
     @inline(never) func runTailLocked(_ frame: Frame, _ mode: ModeState, _ found: Found) -> Bool {
         frame.run.stage.beginTail()
-        let dispatches = !found.contexts.isEmpty && frame.run.turns.mayServe(.contexts)
+        let dispatches = !found.contexts.isEmpty && frame.run.turns.mayServe(.context)
         if dispatches { dispatchAllLocked(found.contexts, frame) }
         mark(.service)
         frame.run.turns.noteServed(.other)
         // What is owed after a cut, or after a foreign loop in the callout, is for later passes.
-        let owesTurns = !frame.run.turns.remaining.isEmpty
+        let owesTurns = frame.run.turns.areOwed
         let handled = serviceLocked(found.item, frame, mode)  // 10
         if owesTurns { endTurnsLocked(frame, of: found) }
         runBlocksLocked(frame, mode)  // 11
         if !found.contexts.isEmpty { keepDispatchedLocked(found, frame) }
-        if let item = found.item, item.kind != .wakeUp { _ = isCutLocked(frame, after: Kinds(item.kind)) }
+        if let item = found.item, item.kind != .wakeUp { _ = isCutLocked(frame, after: item.kind) }
         return handled || dispatches
     }
 
@@ -68,7 +68,7 @@ extension GRunLoop {
     private func keepDispatchedLocked(_ found: Found, _ frame: Frame) {
         frame.kept.keep(all: found.contexts)
         let isAlone = found.item.map { $0.kind == .wakeUp } ?? true
-        if isAlone, frame.run.turns.remaining.isEmpty { _ = isCutLocked(frame, after: .contexts) }
+        if isAlone, !frame.run.turns.areOwed { _ = isCutLocked(frame, after: .context) }
     }
 
     /// From here on wake-ups count again. An outer run's deadline that passed while they were ignored is ignored, too.
@@ -90,19 +90,19 @@ extension GRunLoop {
         run.turns.endDescriptors()
         guard let item else { return false }
         if item.kind != .wakeUp { run.turns.slice.begin() }
-        switch item {
-        case .wakeUp:
-            return false
-        case .timers:
+        switch item.kind {
+        case .timer:
             fireTimersLocked(frame, mode)
             return false
         case .mainQueue:
             run.turns.noteServed(.mainQueue)
             return drainMainQueueLocked()
-        case .descriptor(let source):
-            return serviceDescriptorLocked(source, frame, mode)
+        case .descriptor:
+            return item.descriptor.map { serviceDescriptorLocked($0, frame, mode) } ?? false
         case .port:
             return servicePortLocked(frame, mode)
+        case .wakeUp, .block, .source, .context, .idleWork, .observer:
+            return false
         }
     }
 
@@ -122,9 +122,9 @@ extension GRunLoop {
         mark(.blocks)
         guard mode.blocks.live > 0 || (mode.isCommon && commonBlocks.live > 0) else {
             // A nested run may have run them.
-            return endTurnLocked(frame, of: .blocks)
+            return endTurnLocked(frame, of: .block)
         }
-        if frame.run.turns.mayServe(.blocks) { runBlockStepLocked(frame, mode) }
+        if frame.run.turns.mayServe(.block) { runBlockStepLocked(frame, mode) }
     }
 
     @inline(never) private func runBlockStepLocked(_ frame: Frame, _ mode: ModeState) {
@@ -138,7 +138,7 @@ extension GRunLoop {
             runMergedLocked(frame, mode, from: outer, before: hiddenBlocks)
         }
         hiddenBlocks = outer
-        endTurnLocked(frame, of: .blocks)
+        endTurnLocked(frame, of: .block)
     }
 
     /// The queue to run, if blocks wait in only one of the mode's two queues, and this step runs all of them. Blocks
@@ -163,9 +163,9 @@ extension GRunLoop {
             // Handed on in place: a copy of the body that outlives its callout would be released with the lock held.
             var body = taken.removeFirst()
             callOutToBlock(&body, of: self)
-            guard run.turns.slice.isSpent(limit, after: .blocks) else { continue }
+            guard run.turns.slice.isSpent(limit, after: .block) else { continue }
             lock.lock()
-            if cutLocked(frame, after: .blocks), taken.live > 0 {
+            if cutLocked(frame, after: .block), taken.live > 0 {
                 // Blocks that were enqueued meanwhile come after the rest.
                 taken.appendAll(of: queue)
                 taken.exchange(with: queue)
@@ -186,7 +186,7 @@ extension GRunLoop {
             lock.unlock()
             callOutToBlock(&body, of: self)
             lock.lock()
-            if isCutLocked(frame, after: .blocks) { break }
+            if isCutLocked(frame, after: .block) { break }
         }
     }
 
@@ -199,11 +199,6 @@ extension GRunLoop {
         case (nil, let common?): return (commonBlocks, common)
         case (let own?, let common?): return own <= common ? (mode.blocks, own) : (commonBlocks, common)
         }
-    }
-
-    func hasVisibleBlocksLocked(_ mode: ModeState) -> Bool {
-        mode.blocks.first(from: hiddenBlocks) != nil
-            || (mode.isCommon && commonBlocks.first(from: hiddenBlocks) != nil)
     }
 
     // MARK: Every callout

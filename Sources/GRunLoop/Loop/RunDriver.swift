@@ -58,7 +58,8 @@ extension GRunLoop {
 
     /// With the lock held: whether a run of `mode` has nothing to wait for (items 16 to 23).
     func isFinishedLocked(_ mode: ModeState) -> Bool {
-        !(mode.hasItems || servesMainQueueLocked(mode) || hasVisibleBlocksLocked(mode) || mode.hasIdleWork)
+        !(mode.hasItems || servesMainQueueLocked(mode) || !readyLocked(.block, in: mode).isEmpty
+            || mode.hasIdleWork)
     }
 
     /// The limit counts from the first pass, after the entry observers. One that is too large to represent ends the run

@@ -92,21 +92,21 @@ struct TimeSlice {
 
         var word: UInt64
 
-        subscript(kind: Kinds) -> UInt64 {
+        subscript(kind: ItemKind) -> UInt64 {
             @inline(__always) get { word >> shift(kind) & 0xFF }
             @inline(__always) set { word = word & ~(0xFF << shift(kind)) | newValue << shift(kind) }
         }
 
         /// It is not zero.
-        mutating func decrease(_ kind: Kinds) { word &-= 1 << shift(kind) }
+        mutating func decrease(_ kind: ItemKind) { word &-= 1 << shift(kind) }
 
-        @inline(__always) private func shift(_ kind: Kinds) -> UInt64 {
-            UInt64(kind.rawValue.trailingZeroBitCount & 7) * 8
+        @inline(__always) private func shift(_ kind: ItemKind) -> UInt64 {
+            UInt64(kind.rawValue & 7) * 8
         }
     }
 
     /// After each item: whether a slice of `length` is used up.
-    @inline(__always) mutating func isSpent(_ length: Nanoseconds, after kind: Kinds) -> Bool {
+    @inline(__always) mutating func isSpent(_ length: Nanoseconds, after kind: ItemKind) -> Bool {
         if row == .underWay, length <= Self.standard, perturbs(CGRUN_SITE_SLICE) { isOver = true }
         if untilLook[kind] > 1 {
             untilLook.decrease(kind)
@@ -116,7 +116,7 @@ struct TimeSlice {
         return isOver
     }
 
-    @inline(never) mutating func look(_ length: Nanoseconds, _ kind: Kinds, at now: Nanoseconds) {
+    @inline(never) mutating func look(_ length: Nanoseconds, _ kind: ItemKind, at now: Nanoseconds) {
         let taken = now - lastLook
         lastLook = now
         if taken * 2 <= Self.stretch {

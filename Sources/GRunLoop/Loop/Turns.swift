@@ -3,54 +3,14 @@
 
 import CGRun
 
-/// The kinds of work that a pass does. Each has its turn: see ``GRunLoop/isCutLocked(_:after:)``.
-struct Kinds: OptionSet {
-    let rawValue: UInt8
-
-    static let blocks = Kinds(rawValue: 1 << 0)
-    static let sources = Kinds(rawValue: 1 << 1)
-    static let contexts = Kinds(rawValue: 1 << 2)
-    static let mainQueue = Kinds(rawValue: 1 << 3)
-    static let timers = Kinds(rawValue: 1 << 4)
-    static let descriptors = Kinds(rawValue: 1 << 5)
-    /// The host's turn: nothing of ours is served.
-    static let host = Kinds(rawValue: 1 << 6)
-    static let ports = Kinds(rawValue: 1 << 7)
-
-    /// What a wait ends with.
-    static let found: Kinds = [.contexts, .mainQueue, .timers, .descriptors, .ports]
-
-    init(rawValue: UInt8) {
-        self.rawValue = rawValue
-    }
-
-    /// Those of our kinds that the bits of a number stand for.
-    static func some(_ number: Int) -> Kinds {
-        Kinds(rawValue: UInt8(truncatingIfNeeded: number)).subtracting(.host)
-    }
-
-    /// For a wake-up nothing is called.
-    init(_ kind: GRunLoop.ReadyItem.Kind) {
-        switch kind {
-        case .wakeUp: self = []
-        case .mainQueue: self = .mainQueue
-        case .timers: self = .timers
-        case .descriptor: self = .descriptors
-        case .port: self = .ports
-        }
-    }
-}
-
 /// Whose turn it is of the kinds of items that are ready: the one after the kind that was chosen last.
 struct Rotation {
-    private var last = GRunLoop.ReadyItem.Kind.port
+    private var last = ItemKind.port
 
-    mutating func note(_ kind: GRunLoop.ReadyItem.Kind) { last = kind }
+    mutating func note(_ kind: ItemKind) { last = kind }
 
-    /// For steps from one to the number of kinds: each kind, the next one first.
-    func kind(after step: Int) -> GRunLoop.ReadyItem.Kind? {
-        .init(rawValue: (last.rawValue + step) % GRunLoop.ReadyItem.Kind.count)
-    }
+    /// The next of some kinds; nil if there is none.
+    func next(of kinds: ItemKinds) -> ItemKind? { last.next(of: kinds) }
 }
 
 /// Who was served, who is to be served, and what may be served without asking the kernel. One for each run.
@@ -75,9 +35,13 @@ struct Rotation {
 struct Turns {
     /// The row of our own items that is under way.
     var slice = TimeSlice()
-    /// The kinds that were ready when the slice was used up: only they are served now. Empty: all are. With `.host`,
-    /// for the rest of a dispatch, none is: these have their turn in the next one.
-    private(set) var remaining: Kinds = []
+    /// The kinds that were ready when the slice was used up: only they are served now. Empty: all are.
+    private(set) var remaining: ItemKinds = []
+    /// The slice is used up where a host drives: for the rest of the dispatch the loop serves nothing. `remaining` have
+    /// their turn in the next dispatch.
+    private(set) var isHostsTurn = false
+    /// Whether not every kind may be served now.
+    var areOwed: Bool { isHostsTurn || !remaining.isEmpty }
 
     enum Served {
         case mainQueue, descriptor, other
@@ -105,20 +69,28 @@ struct Turns {
     private var asked = Asked.no
 
     /// Whether a step of this kind may begin.
-    func mayServe(_ kind: Kinds) -> Bool {
-        remaining.isEmpty || remaining.contains(kind) && !isHostsTurn
+    func mayServe(_ kind: ItemKind) -> Bool {
+        !areOwed || remaining.contains(kind) && !isHostsTurn
     }
 
-    var isHostsTurn: Bool { remaining.contains(.host) }
+    /// The kinds among those that are ready that may be served now. While turns are owed, a wake-up waits.
+    func served(of ready: ItemKinds) -> ItemKinds {
+        if isHostsTurn { return [] }
+        return remaining.isEmpty ? ready : ready.intersection(remaining)
+    }
 
     /// A new row begins, with one turn for each of `kinds`.
-    mutating func giveTurns(to kinds: Kinds) {
+    mutating func giveTurns(to kinds: ItemKinds) {
         remaining = kinds
         slice.restart()
     }
 
-    mutating func yieldToHost(then kinds: Kinds) { remaining = kinds.union(.host) }
-    mutating func endTurn(of kinds: Kinds) { remaining.subtract(kinds) }
+    mutating func yieldToHost(then kinds: ItemKinds) {
+        remaining = kinds
+        isHostsTurn = true
+    }
+
+    mutating func endTurn(of kinds: ItemKinds) { remaining.subtract(kinds) }
 
     mutating func beginPass() { asked = asked == .nextPass ? .thisPass : .no }
 
@@ -132,14 +104,14 @@ struct Turns {
 
     /// It ends. One around it goes on with what is owed.
     mutating func endDispatch() {
-        endTurn(of: .host)
+        isHostsTurn = false
         slice.interrupt()
     }
 
     // MARK: What is in memory
 
     /// After 64 passes from memory, of which a wake-up counts as four, everything is looked at.
-    var mayServeFromMemory: Bool { passesFromMemory > 0 && remaining.isEmpty && !slice.isOver }
+    var mayServeFromMemory: Bool { passesFromMemory > 0 && !areOwed && !slice.isOver }
     mutating func noteFromMemory(_ passes: Int) { passesFromMemory -= passes }
     /// All that may be ready is looked at.
     mutating func noteLook() {

@@ -25,7 +25,7 @@ extension GRunLoop {
             if MainQueue.isReady {
                 // Nothing else is looked at in this pass.
                 run.turns.noteFromMemory(1)
-                return Found(item: .mainQueue)
+                return Found(item: ReadyItem(.mainQueue))
             }
         }
         if !mode.areWaitsObserved, let item = takeFromMemoryLocked(run, mode) {
@@ -40,9 +40,9 @@ extension GRunLoop {
             // beforeWaiting means "about to sleep". If a context is ready now, this pass does not sleep.
             let ready = readyContextsLocked(frame)
             if !ready.isEmpty {
-                return Found(contexts: ready, item: lookLocked(run, mode, now: timeForTimersLocked(mode)))
+                return Found(contexts: ready, item: nextItemLocked(run, mode, now: timeForTimersLocked(mode)))
             }
-            if run.isHosted, !hasReadyLocked(run, mode) {
+            if run.isHosted, !hasItemLocked(run, mode) {
                 // The host may have more to do before it sleeps. When it is about to it says so: hostIsIdle().
                 leaveWaitToHostLocked(mode, isTold: false)
                 return nil
@@ -80,7 +80,7 @@ extension GRunLoop {
     /// Whether the main queue is served before everything else if it is ready: it was not what the pass before has
     /// served. While turns are owed it waits for its own: contexts that a pass has not asked would lose theirs.
     func asksMainQueueFirstLocked(_ run: Run, _ mode: ModeState) -> Bool {
-        run.turns.prefersMainQueue && run.turns.remaining.isEmpty && servesMainQueueLocked(mode)
+        run.turns.prefersMainQueue && !run.turns.areOwed && servesMainQueueLocked(mode)
     }
 
     /// Whether stage 6 of the next pass would serve it. Mostly it is empty: that is asked first.
@@ -94,7 +94,7 @@ extension GRunLoop {
         var found = Found(contexts: readyContextsLocked(frame))
         let polled = host.polled.take()
         if looks || !found.contexts.isEmpty || !leavesLookToHostLocked(run, mode, polled) {
-            found.item = lookLocked(run, mode, now: timeForTimersLocked(mode))
+            found.item = nextItemLocked(run, mode, now: timeForTimersLocked(mode))
         }
         guard !looks, found.isEmpty else { return found }
         leaveWaitToHostLocked(mode, isTold: mode.areWaitsObserved)
@@ -118,34 +118,10 @@ extension GRunLoop {
         if frame.takePassedAncestorDeadlines(at: now) { owed.owe(.wakeUp) }
     }
 
-    /// The loop's own item to service next. Does not poll the contexts again.
-    ///
-    /// - Parameters:
-    ///   - polled: what a host's poll has just found; nil: ask the kernel.
-    ///   - now: the time, if the mode has timers.
-    func lookLocked(_ run: Run, _ mode: ModeState, polled: HostState.Polled? = nil, now: Nanoseconds) -> ReadyItem? {
-        if itemChooser != nil, mode.descriptors.watched >= 0 {
-            // A chooser is shown everything that is ready at this moment.
-            fetchLocked(mode)
-        } else if polled?.descriptors ?? !run.turns.hasAsked {
-            refillBatchLocked(mode)
-        }
-        let mainQueue = servesMainQueueLocked(mode) && (polled?.mainQueue ?? MainQueue.isReady)
-        return chooseLocked(run, mode, mainQueue: mainQueue, now: now)
-    }
-
-    /// The current time, for the mode's timers. Without timers it is `.min`, and no clock is read.
-    func timeForTimersLocked(_ mode: ModeState) -> Nanoseconds {
-        mode.heap.earliest == .never ? .min : time
-    }
-
-    /// Whether anything of the loop's own is ready, without choosing it.
-    private func hasReadyLocked(_ run: Run, _ mode: ModeState) -> Bool {
-        if owed.contains(.wakeUp) || mode.ports.haveWork || mode.heap.earliest <= timeForTimersLocked(mode) {
-            return true
-        }
-        if !run.turns.hasAsked { refillBatchLocked(mode) }
-        return !batch.isEmpty(in: mode) || servesMainQueueLocked(mode) && MainQueue.isReady
+    /// Whether the loop has an item to serve, without choosing it.
+    private func hasItemLocked(_ run: Run, _ mode: ModeState) -> Bool {
+        let now = timeForTimersLocked(mode)
+        return !readyLocked(in: mode, at: now).isEmpty || !lookLocked(run, mode, now: now).isEmpty
     }
 
     /// Serves a pending wake-up or a fetched event without a system call. After 64 such passes, of which a wake-up
@@ -153,33 +129,22 @@ extension GRunLoop {
     /// the epoll is asked before the loop sleeps. Not used where stages 7 or 9 are observed, nor in tests that choose
     /// the item or move the time: they see each wait.
     @inline(__always) func takeFromMemoryLocked(_ run: Run, _ mode: ModeState) -> ReadyItem? {
-        guard owed.contains(.wakeUp) || run.turns.served == .descriptor || mode.ports.haveWork,
-            servesFromMemoryLocked(run)
-        else { return nil }
-        if owed.contains(.wakeUp) {
+        let ready = readyLocked([.wakeUp, .port], in: mode)
+        guard !ready.isEmpty || run.turns.served == .descriptor, servesFromMemoryLocked(run) else { return nil }
+        if ready.contains(.wakeUp) {
             // Not noted in `rotation`: beside a thread that wakes the loop for ever, the other kinds would never get a
             // turn.
             owed.settle(.wakeUp)
             run.turns.noteFromMemory(4)
-            return .wakeUp
+            return ReadyItem(.wakeUp)
         }
-        if run.turns.served != .descriptor, mode.heap.earliest == .never { return takeMessageLocked(run, mode) }
         return takeFetchedLocked(run, mode)
-    }
-
-    /// A message, where nothing else is known to be ready.
-    private func takeMessageLocked(_ run: Run, _ mode: ModeState) -> ReadyItem? {
-        guard mode.ports.haveWork else { return nil }
-        rotation.note(.port)
-        run.turns.noteFromMemory(1)
-        return .port
     }
 
     /// The next item where the last one was a descriptor's event, or a message waits.
     @inline(never) private func takeFetchedLocked(_ run: Run, _ mode: ModeState) -> ReadyItem? {
         if run.turns.served == .descriptor, !run.turns.hasAsked, refillBatchLocked(mode) { run.turns.noteAsked() }
-        let now = timeForTimersLocked(mode)
-        guard let item = chooseLocked(run, mode, mainQueue: false, now: now) else { return nil }
+        guard let item = chooseLocked(run, mode, readyLocked(in: mode)) else { return nil }
         run.turns.noteFromMemory(1)
         return item
     }
@@ -193,7 +158,7 @@ extension GRunLoop {
         let contexts = readyContextsLocked(frame)
         let now = noteTimeLocked(frame, mode)
         frame.run.turns.slice.interrupt()
-        return Found(contexts: contexts, item: lookLocked(frame.run, mode, now: now))
+        return Found(contexts: contexts, item: nextItemLocked(frame.run, mode, now: now))
     }
 
     /// 8, where we drive: waits until an item is live or the deadline has passed. A kick that only re-arms the sleep
@@ -236,7 +201,9 @@ extension GRunLoop {
             let end = noteTimeLocked(frame, mode)
             run.turns.slice.noteWait(until: virtualTime == nil && end != .min ? end : .never)
             if result.descriptors { fetchLocked(mode) }
-            let item = chooseLocked(run, mode, mainQueue: result.mainQueue, now: end)
+            var ready = readyLocked(in: mode, at: end)
+            if result.mainQueue { ready.insert(.mainQueue) }
+            let item = chooseLocked(run, mode, ready)
             if item != nil || !result.readyContexts.isEmpty || run.deadline <= end {
                 return Found(contexts: result.readyContexts, item: item)
             }
@@ -298,64 +265,35 @@ extension GRunLoop {
         // Without a date to compare with, no clock is read.
         let now = hasDatesLocked(frame, mode) ? time : .min
         if !frame.isOutermost { endOuterRunsLocked(frame, at: now) }
-        if owed.contains(.wakeUp) || mode.ports.haveWork || mode.heap.earliest <= now || batch.first(in: mode) != nil {
-            return .min
-        }
+        if !readyLocked(in: mode, at: now).isEmpty { return .min }
         return min(frame.run.deadline, mode.heap.wakeUpTime(), frame.nextAncestorDeadline)
     }
 
-    /// The item that this pass services. A wake-up is consumed by being chosen.
-    private func chooseLocked(_ run: Run, _ mode: ModeState, mainQueue: Bool, now: Nanoseconds) -> ReadyItem? {
-        guard mainQueue || mode.heap.earliest <= now || !batch.isEmpty(in: mode) || mode.ports.haveWork else {
-            // The usual case: nothing is ready, or only a wake-up. There is no turn to decide.
-            guard owed.contains(.wakeUp) else { return nil }
-            rotation.note(.wakeUp)
-            owed.settle(.wakeUp)
-            return .wakeUp
-        }
-        guard let item = preferredLocked(run, mode, mainQueue: mainQueue, now: now) else { return nil }
+    /// The item that this pass serves, of everything that is ready now: see ``lookLocked(_:_:polled:now:)``.
+    func nextItemLocked(
+        _ run: Run, _ mode: ModeState, polled: HostState.Polled? = nil, now: Nanoseconds
+    ) -> ReadyItem? {
+        chooseLocked(run, mode, lookLocked(run, mode, polled: polled, now: now))
+    }
+
+    /// The item that this pass serves, of those that are ready. A wake-up is consumed by being chosen.
+    private func chooseLocked(_ run: Run, _ mode: ModeState, _ ready: ItemKinds) -> ReadyItem? {
+        guard let item = preferredLocked(run, mode, ready) else { return nil }
         rotation.note(item.kind)
-        if case .wakeUp = item { owed.settle(.wakeUp) }
+        if item.kind == .wakeUp { owed.settle(.wakeUp) }
         return item
     }
 
-    @inline(__always) private func preferredLocked(
-        _ run: Run, _ mode: ModeState, mainQueue: Bool, now: Nanoseconds
-    ) -> ReadyItem? {
-        let hasTimers = mode.heap.earliest <= now
-        if itemChooser != nil, let item = chosenLocked(mode, mainQueue: mainQueue, hasTimers: hasTimers) { return item }
-        // The kinds take turns, so that none is starved; descriptors among themselves, by `DescriptorBatch.fetch`.
-        for step in 1...ReadyItem.Kind.count {
-            switch rotation.kind(after: step) {
-            case .wakeUp where owed.contains(.wakeUp) && run.turns.remaining.isEmpty: return .wakeUp
-            case .mainQueue where mainQueue && run.turns.mayServe(.mainQueue): return .mainQueue
-            case .timers where hasTimers && run.turns.mayServe(.timers): return .timers
-            case .descriptor where run.turns.mayServe(.descriptors):
-                if let receiver = batch.first(in: mode) { return .descriptor(receiver.source) }
-            case .port where mode.ports.haveWork && run.turns.mayServe(.ports): return .port
-            default: break
-            }
+    /// The kinds take turns, so that none is starved. Descriptors take turns among each other: `DescriptorBatch.fetch`.
+    @inline(__always) private func preferredLocked(_ run: Run, _ mode: ModeState, _ ready: ItemKinds) -> ReadyItem? {
+        if itemChooser != nil, let item = chosenLocked(ready, mode) { return item }
+        var candidates = run.turns.served(of: ready)
+        while let kind = rotation.next(of: candidates) {
+            guard kind == .descriptor else { return ReadyItem(kind) }
+            if let receiver = batch.first(in: mode) { return ReadyItem(.descriptor, receiver.source) }
+            candidates.remove(.descriptor)
         }
         return nil
-    }
-
-    /// The item that a test chooses of several; nil leaves the choice to the loop.
-    private func chosenLocked(_ mode: ModeState, mainQueue: Bool, hasTimers: Bool) -> ReadyItem? {
-        var ready: [ReadyChoice] = []
-        if owed.contains(.wakeUp) { ready.append(.item(.wakeUp)) }
-        if mainQueue { ready.append(.item(.mainQueue)) }
-        if hasTimers { ready.append(.item(.timers)) }
-        ready += batch.pending(in: mode).compactMap {
-            mode.descriptors.receiver(of: $0).map { .item(.descriptor($0.source)) }
-        }
-        ready += mode.ports.ready.map { .port($0) }
-        guard ready.count > 1, let index = itemChooser?(ready), ready.indices.contains(index) else { return nil }
-        switch ready[index] {
-        case .item(let item): return item
-        case .port(let port):
-            port._withUnsafeGuaranteedRef { $0.comeFirstLocked(in: mode) }
-            return .port
-        }
     }
 
     /// The contexts of the run's mode as they are now, as far as no other thread owns them.

@@ -7,12 +7,12 @@ extension GRunLoop {
     /// Performs what is signalled now, in order; only the first if the run returns after a source. Returns whether any
     /// was.
     @inline(__always) func performSourcesLocked(_ frame: Frame, _ mode: ModeState) -> Bool {
-        mark(.sources)
+        mark(.source)
         guard !mode.signalled.isEmpty else {
-            if !frame.run.turns.remaining.isEmpty { endSourcesTurnLocked(frame, mode) }
+            if frame.run.turns.areOwed { endSourcesTurnLocked(frame, mode) }
             return false
         }
-        return frame.run.turns.mayServe(.sources) && performSignalledLocked(frame, mode)
+        return frame.run.turns.mayServe(.source) && performSignalledLocked(frame, mode)
     }
 
     @inline(never) private func performSignalledLocked(_ frame: Frame, _ mode: ModeState) -> Bool {
@@ -20,19 +20,19 @@ extension GRunLoop {
         let handled: Bool
         if let only = mode.signalled.takeOnly() {
             handled = performLocked(only, frame, mode)
-            if handled { _ = isCutLocked(frame, after: .sources) }
+            if handled { _ = isCutLocked(frame, after: .source) }
         } else {
             handled = performBatchLocked(frame, mode)
         }
-        if !frame.run.turns.remaining.isEmpty { endSourcesTurnLocked(frame, mode, handled) }
+        if frame.run.turns.areOwed { endSourcesTurnLocked(frame, mode, handled) }
         return handled
     }
 
     /// Runs the blocks that waited for this turn if it was the last one owed and no source was handled: nothing else
     /// would keep the loop from sleeping with blocks left.
     @inline(never) private func endSourcesTurnLocked(_ frame: Frame, _ mode: ModeState, _ handled: Bool = false) {
-        endTurnLocked(frame, of: .sources)
-        if !handled, frame.run.turns.remaining.isEmpty { runBlocksLocked(frame, mode) }
+        endTurnLocked(frame, of: .source)
+        if !handled, !frame.run.turns.areOwed { runBlocksLocked(frame, mode) }
     }
 
     @inline(never) private func performBatchLocked(_ frame: Frame, _ mode: ModeState) -> Bool {
@@ -44,7 +44,7 @@ extension GRunLoop {
             guard performLocked(membership, frame, mode) else { continue }
             handled = true
             if frame.run.returnsAfterSource { break }
-            if isCutLocked(frame, after: .sources) {
+            if isCutLocked(frame, after: .source) {
                 mode.signalled.cutBatch()
                 break
             }

@@ -132,8 +132,7 @@ extension GRunLoop {
     fileprivate func isReady(in name: Mode) -> Bool {
         lock.withLock {
             guard let mode = modes[name] else { return false }
-            return owed.contains(.wakeUp) || hasLeftoversLocked(mode) || mode.ports.haveWork
-                || mode.heap.earliest <= time
+            return !readyLocked([.wakeUp, .block, .source, .port, .timer], in: mode, at: time).isEmpty
         }
     }
 }

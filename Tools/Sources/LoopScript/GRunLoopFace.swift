@@ -76,10 +76,10 @@ public final class GRunLoopFace: LoopFace {
 
     private static func kind(of item: GRunLoop.ReadyChoice, _ ports: [ScriptPort]) -> ReadyKind {
         switch item {
-        case .item(.wakeUp): .wakeUp
-        case .item(.timers): .timers
-        case .item(.mainQueue), .item(.port): .other
-        case .item(.descriptor), .port: ports.firstIndex { $0.isChosen(by: item) }.map(ReadyKind.port) ?? .other
+        case .wakeUp: .wakeUp
+        case .timers: .timers
+        case .mainQueue: .other
+        case .descriptor, .port: ports.firstIndex { $0.isChosen(by: item) }.map(ReadyKind.port) ?? .other
         }
     }
 

@@ -72,7 +72,7 @@ enum ScriptPort {
 
     func isChosen(by item: GRunLoop.ReadyChoice) -> Bool {
         switch (self, item) {
-        case (.descriptor(let own, _), .item(.descriptor(let source))): source.toOpaque() == address(of: own)
+        case (.descriptor(let own, _), .descriptor(let source)): source.toOpaque() == address(of: own)
         case (.messages(let own), .port(let port)): port.toOpaque() == address(of: own)
         default: false
         }

@@ -100,7 +100,7 @@ enum ScriptPortC {
 
     func isChosen(by item: GRunLoop.ReadyChoice) -> Bool {
         switch (self, item) {
-        case (.descriptor(let own?, _), .item(.descriptor(let source))): own == OpaquePointer(source.toOpaque())
+        case (.descriptor(let own?, _), .descriptor(let source)): own == OpaquePointer(source.toOpaque())
         case (.messages(let own?), .port(let port)): own == OpaquePointer(port.toOpaque())
         default: false
         }
