@@ -19,12 +19,12 @@ import Testing
         used.stage.beginTail()
         used.isStopped = true
         used.heardWakeUp = true
-        used.turns.giveTurns(to: .timer)
-        used.turns.noteLook()
-        used.turns.noteServed(.descriptor)
-        used.turns.beginPass()
-        used.turns.noteAsked()
-        used.turns.slice.begin(at: 9)
+        used.scheduler.oweTurns(to: .timer)
+        used.scheduler.noteLook()
+        used.scheduler.noteServed(.descriptor)
+        used.scheduler.beginPass()
+        used.scheduler.noteAsked()
+        used.scheduler.beginItem(at: 9)
 
         new.begin(returningAfterSource: false)
         let expected = contents(of: new)

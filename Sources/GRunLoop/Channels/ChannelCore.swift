@@ -70,7 +70,7 @@ import Synchronization
         /// The source is signalled, so that a nested run finds what is left.
         var isSignalled = false
         /// The loop's time slice when a task took the batch.
-        var slice = TimeSlice.standard
+        var slice = Scheduler.standardSlice
         /// Whether the task has taken an element in this turn. Only then does a used-up slice end the turn, so that
         /// each turn delivers at least one element.
         var hasTaken = false

@@ -95,7 +95,7 @@ extension ChannelCore {
             if !own.hasRest { unsignalLast() }
             body(element)
             if hasNews.load(ordering: .relaxed), !mayGoOn() { break }
-            if own.hasRest, run.turns.slice.isSpent(slice, after: .source), isCut() { break }
+            if own.hasRest, run.scheduler.usesUpSlice(slice, after: .source), isCut() { break }
         }
         endDelivery()
     }

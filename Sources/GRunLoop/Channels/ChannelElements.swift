@@ -113,7 +113,7 @@ extension GRunLoop.Channel {
         guard core.own.hasTaken, loop.isCurrent, loop.virtualTime == nil, let frame = loop.innermost else {
             return false
         }
-        return frame._withUnsafeGuaranteedRef { $0.run.turns.slice.isSpent(core.own.slice, after: .source) }
+        return frame._withUnsafeGuaranteedRef { $0.run.scheduler.usesUpSlice(core.own.slice, after: .source) }
     }
 
     /// Whether there may be an element now; false at the end.

@@ -8,7 +8,7 @@ extension GRunLoop {
     /// 10. Performs a source, and then those that have been fetched after it. Returns whether an item counts as a
     /// handled source.
     func serviceDescriptorLocked(_ source: Unmanaged<DescriptorSource>, _ frame: Frame, _ mode: ModeState) -> Bool {
-        frame.run.turns.noteServed(.descriptor)
+        frame.run.scheduler.noteServed(.descriptor)
         let handled = performLocked(source, frame, mode)
         return serviceRowLocked(frame, mode) || handled
     }
@@ -20,14 +20,14 @@ extension GRunLoop {
         let run = frame.run
         var handled = false
         while isRowLocked(frame, mode) {
-            run.turns.beginPass()
+            run.scheduler.beginPass()
             if let (source, ready, _) = takeEventLocked(run, mode) {
                 callOutLocked(to: source, ready, frame)
                 handled = true
                 continue
             }
             guard let item = takeFromMemoryLocked(run, mode) else {
-                run.turns.leavePass()
+                run.scheduler.leavePass()
                 break
             }
             guard let source = item.descriptor else { return serviceLocked(item, frame, mode) || handled }
@@ -42,7 +42,7 @@ extension GRunLoop {
         let run = frame.run
         return isNextHeadEmptyLocked(frame, mode) && run.deadline == .never && !mode.descriptors.isEmpty
             && run.stage == .tail && (!run.isHosted || isHostBetweenPassesLocked(in: mode))
-            && !run.turns.slice.isSpent(sliceLength, after: .descriptor) && !mainQueueGoesFirstLocked(run, mode)
+            && !run.scheduler.usesUpSlice(sliceLength, after: .descriptor) && !mainQueueGoesFirstLocked(run, mode)
     }
 
     private func performLocked(_ wanted: Unmanaged<DescriptorSource>, _ frame: Frame, _ mode: ModeState) -> Bool {
@@ -67,15 +67,15 @@ extension GRunLoop {
         guard readyLocked([.wakeUp, .timer], in: mode).isEmpty, servesFromMemoryLocked(run) else { return nil }
         let hasFetched = fetchIfUsedUpLocked(mode)
         if hasFetched {
-            run.turns.noteAsked()
+            run.scheduler.noteAsked()
             if batch.isLarge, !batch.confirmOne(in: mode) { replaceEpollLocked(of: mode) }
         }
         guard let receiver = batch.takeFirst(in: mode) else {
             if hasFetched { endFetchLocked(mode) }
             return nil
         }
-        rotation.note(.descriptor)
-        run.turns.noteFromMemory(1)
+        lastServed = .descriptor
+        run.scheduler.notePassesFromMemory(1)
         return receiver
     }
 

@@ -3,8 +3,8 @@
 
 import CGRun
 
-/// A callout in one word: its kind and, if the loop calls an item, the item's address. The item is not retained, and may
-/// have been released.
+/// A callout in one word: its kind and, if the loop calls an item, the item's address. The item is not retained, and
+/// may have been released.
 struct CalloutMark {
     /// The lowest four bits are the kind, of an observer the activity behind the kinds. An object begins at a multiple
     /// of 16. 0: no callout, since the loop calls nothing for a wake-up.

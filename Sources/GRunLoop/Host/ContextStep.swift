@@ -5,9 +5,9 @@ import CGRun
 
 extension GRunLoop {
     @inline(never) func dispatchAllLocked(_ ready: [ServedContext], _ frame: Frame) {
-        let isOwed = frame.run.turns.remaining.contains(.context)
+        let isOwed = frame.run.scheduler.owed.contains(.context)
         let end = isOwed ? Nanoseconds.now().addingSaturating(sliceLength) : .min
-        frame.run.turns.slice.begin()
+        frame.run.scheduler.beginItem()
         for served in ready { dispatchLocked(served, frame) }
         if isOwed { yieldLocked(frame, until: end) }
     }

@@ -59,7 +59,7 @@ extension GRunLoop {
 
     /// Whole passes, until one of them has nothing to do or the slice is used up.
     private func runHostedPassesLocked(_ frame: Frame) {
-        while !hostRun.turns.isHostsTurn {
+        while !hostRun.scheduler.isHostsTurn {
             frame.move(to: host.ambient)
             owed.settle(.pass)
             let end = host.ambient._withUnsafeGuaranteedRef { runPassLocked(frame, $0) }
@@ -69,7 +69,7 @@ extension GRunLoop {
             return
         }
         owed.owe(.pass)
-        hostRun.turns.slice.end()
+        hostRun.scheduler.endRow()
         if let hub = hostPoll.hub { cgrun_hub_yield(hub, Self.yieldedIterations, Int(sliceLength) / 1000) }
     }
 
@@ -136,7 +136,7 @@ extension GRunLoop {
     /// the loop sleeps. After a descriptor's event or the main queue we ask it ourselves.
     func leavesLookToHostLocked(_ run: Run, _ mode: ModeState, _ polled: HostState.Polled?) -> Bool {
         if polled?.descriptors == true || hostPoll.shortage != .none { return false }
-        return run.turns.served == .other && itemChooser == nil && !mode.areWaitsObserved
+        return run.scheduler.served == .other && itemChooser == nil && !mode.areWaitsObserved
             && readyLocked(in: mode).isEmpty
     }
 
@@ -157,7 +157,7 @@ extension GRunLoop {
         sleep.end()
         owed.takeFromHost()
         batch.discard()
-        hostRun.turns.beginDispatch()
+        hostRun.scheduler.beginDispatch()
         let frame = pushHostFrameLocked()
         if hostRun.stage == .outside { enterHostedLocked(frame) }
         return frame
@@ -171,7 +171,7 @@ extension GRunLoop {
 
     /// Gives the lock up.
     private func endDispatch(_ frame: Frame) {
-        hostRun.turns.endDispatch()
+        hostRun.scheduler.endDispatch()
         // A pass that was cut goes on with a head.
         if hostRun.stage.isInPass { hostRun.stage.lend() }
         batch.discard()
@@ -222,7 +222,7 @@ extension GRunLoop {
             notifyLocked(.exit, mode)
         }
         // A cut of these blocks was no dispatch's: the next run's first one is not left to the host.
-        hostRun.turns.endDispatch()
+        hostRun.scheduler.endDispatch()
         hostRun.stage.leave()
     }
 }

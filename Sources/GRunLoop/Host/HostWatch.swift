@@ -79,7 +79,7 @@ extension GRunLoop: HubOwner {
             }
             if host.ambient._withUnsafeGuaranteedRef({ hasWorkLocked($0) }) { return true }
             // Nothing to do: our next item begins a new row.
-            hostRun.turns.slice.end()
+            hostRun.scheduler.endRow()
             return hasSlept && !wasRearmed
         }
     }
@@ -121,7 +121,7 @@ extension GRunLoop: HubOwner {
         if owed.contains(.hostWakeUp) || !hostPoll.gone.isEmpty { return true }
         // Observers' first pass is not urgent: see owesFirstPassLocked(_:).
         if owed.contains(.pass), hostRun.stage != .outside { return true }
-        // If the timer descriptor is armed for the earliest deadline, the host's poll reports that, and no clock is read.
+        // If the timer descriptor is armed for the earliest deadline, the host's poll reports it, and no clock is read.
         let isTimerWatched = hostPoll.armedFor == mode.heap.earliest && virtualTime == nil
         if !readyLocked([.wakeUp, .timer, .port], in: mode, at: isTimerWatched ? .min : nil).isEmpty { return true }
         return (owed.contains(.work) || owed.contains(.news) && !isWaitTold) && hasLeftoversLocked(mode)

@@ -54,8 +54,9 @@ public final class GRunLoop: @unchecked Sendable {
     /// The delayed performs whose closures are on the stack, outermost first.
     @exclusivity(unchecked) var performing: [Performing] = []
     @exclusivity(unchecked) var batch = DescriptorBatch()
-    /// Kept across runs: else a program that runs the loop for one source at a time would serve the first kind only.
-    var rotation = Rotation()
+    /// The kind that was chosen last. Of the kinds that are ready, the next one after it is served. Kept across runs:
+    /// otherwise a program that runs the loop for one source at a time would serve the first kind only.
+    var lastServed = ItemKind.port
     /// The passes that are owed, to the innermost run and to the host.
     var owed: Owed = .pass
     @exclusivity(unchecked) var sleep = Sleep()
@@ -69,7 +70,7 @@ public final class GRunLoop: @unchecked Sendable {
     let hostRun = Run(isHosted: true)
     @exclusivity(unchecked) var host: HostState
     @exclusivity(unchecked) var hostPoll = HostPoll()
-    var sliceLength = TimeSlice.standard
+    var sliceLength = Scheduler.standardSlice
     /// How often the rest of a step has waited because a slice was used up: see ``cutCount``.
     var cuts = 0
     @exclusivity(unchecked) var performs = PerformQueue()

@@ -26,9 +26,9 @@ extension GRunLoop {
         let run = frame.run
         let handled = runHeadLocked(frame, mode)
         var looks = run.onlyLooks || (handled && !sleepsAtOnceLocked(frame, mode))
-        if run.turns.areOwed {
+        if run.scheduler.owesTurns {
             // What the tail would find comes after the host's turn.
-            if run.turns.isHostsTurn { return .other }
+            if run.scheduler.isHostsTurn { return .other }
             looks = true
         }
         guard let found = takeReadyLocked(frame, mode, looks: looks) else { return .waits }
@@ -49,12 +49,12 @@ extension GRunLoop {
     /// What comes after the wait: stages 10 and 11. Returns whether a source was handled.
     @inline(never) func runTailLocked(_ frame: Frame, _ mode: ModeState, _ found: Found) -> Bool {
         frame.run.stage.beginTail()
-        let dispatches = !found.contexts.isEmpty && frame.run.turns.mayServe(.context)
+        let dispatches = !found.contexts.isEmpty && frame.run.scheduler.mayServe(.context)
         if dispatches { dispatchAllLocked(found.contexts, frame) }
         mark(.service)
-        frame.run.turns.noteServed(.other)
+        frame.run.scheduler.noteServed(.other)
         // What is owed after a cut, or after a foreign loop in the callout, is for later passes.
-        let owesTurns = frame.run.turns.areOwed
+        let owesTurns = frame.run.scheduler.owesTurns
         let handled = serviceLocked(found.item, frame, mode)  // 10
         if owesTurns { endTurnsLocked(frame, of: found) }
         runBlocksLocked(frame, mode)  // 11
@@ -68,7 +68,7 @@ extension GRunLoop {
     private func keepDispatchedLocked(_ found: Found, _ frame: Frame) {
         frame.kept.keep(all: found.contexts)
         let isAlone = found.item.map { $0.kind == .wakeUp } ?? true
-        if isAlone, !frame.run.turns.areOwed { _ = isCutLocked(frame, after: .context) }
+        if isAlone, !frame.run.scheduler.owesTurns { _ = isCutLocked(frame, after: .context) }
     }
 
     /// From here on wake-ups count again. An outer run's deadline that passed while they were ignored is ignored, too.
@@ -87,15 +87,15 @@ extension GRunLoop {
     /// Services one item; returns whether that counts as a handled source.
     @inline(never) func serviceLocked(_ item: ReadyItem?, _ frame: Frame, _ mode: ModeState) -> Bool {
         let run = frame.run
-        run.turns.endDescriptors()
+        run.scheduler.endDescriptors()
         guard let item else { return false }
-        if item.kind != .wakeUp { run.turns.slice.begin() }
+        if item.kind != .wakeUp { run.scheduler.beginItem() }
         switch item.kind {
         case .timer:
             fireTimersLocked(frame, mode)
             return false
         case .mainQueue:
-            run.turns.noteServed(.mainQueue)
+            run.scheduler.noteServed(.mainQueue)
             return drainMainQueueLocked()
         case .descriptor:
             return item.descriptor.map { serviceDescriptorLocked($0, frame, mode) } ?? false
@@ -124,14 +124,14 @@ extension GRunLoop {
             // A nested run may have run them.
             return endTurnLocked(frame, of: .block)
         }
-        if frame.run.turns.mayServe(.block) { runBlockStepLocked(frame, mode) }
+        if frame.run.scheduler.mayServe(.block) { runBlockStepLocked(frame, mode) }
     }
 
     @inline(never) private func runBlockStepLocked(_ frame: Frame, _ mode: ModeState) {
-        frame.run.turns.slice.begin()
+        frame.run.scheduler.beginItem()
         let outer = hiddenBlocks
         hiddenBlocks = blockSequence
-        frame.run.turns.forgetAsked()
+        frame.run.scheduler.forgetAsked()
         if let queue = onlyQueueLocked(mode, from: outer) {
             runAllLocked(queue, frame)
         } else {
@@ -163,7 +163,7 @@ extension GRunLoop {
             // Handed on in place: a copy of the body that outlives its callout would be released with the lock held.
             var body = taken.removeFirst()
             callOutToBlock(&body, of: self)
-            guard run.turns.slice.isSpent(limit, after: .block) else { continue }
+            guard run.scheduler.usesUpSlice(limit, after: .block) else { continue }
             lock.lock()
             if cutLocked(frame, after: .block), taken.live > 0 {
                 // Blocks that were enqueued meanwhile come after the rest.

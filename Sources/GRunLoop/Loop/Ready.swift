@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is ready in a mode. The wait, the deadline of a sleep, a host's `prepare` and `check`, the turns and virtual time
-// all ask these functions, and no other code knows when a kind of item is ready.
+// What is ready in a mode. The wait, the deadline of a sleep, a host's `prepare` and `check`, the scheduler and virtual
+// time all ask these functions, and no other code knows when a kind of item is ready.
 
 import CGRun
 
@@ -43,7 +43,7 @@ extension GRunLoop {
         if itemChooser != nil, mode.descriptors.watched >= 0 {
             // A chooser is shown everything that is ready at this moment.
             fetchLocked(mode)
-        } else if polled?.descriptors ?? !run.turns.hasAsked {
+        } else if polled?.descriptors ?? !run.scheduler.hasAsked {
             refillBatchLocked(mode)
         }
         var ready = readyLocked(in: mode, at: now)
@@ -63,7 +63,15 @@ extension GRunLoop {
         return ready
     }
 
-    /// With the lock held: whether sources are signalled or blocks wait. A pass serves them, but they do not end a wait.
+    /// The kinds that are ready, to decide whose turn it is. A hint: any of them may come or go the next moment.
+    func kindsForTurnsLocked(_ frame: Frame) -> ItemKinds {
+        var ready = readyForTurnsLocked(frame)
+        if perturbs(CGRUN_SITE_TURN) { ready.subtract(.some(perturbed(below: 256))) }
+        if perturbs(CGRUN_SITE_STALE_TURN) { ready.formUnion(.some(perturbed(below: 256))) }
+        return ready
+    }
+
+    /// With the lock held: whether sources are signalled or blocks wait. A pass serves them. They do not end a wait.
     func hasLeftoversLocked(_ mode: ModeState) -> Bool {
         !readyLocked([.source, .block], in: mode).isEmpty
     }

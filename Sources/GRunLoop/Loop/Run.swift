@@ -4,7 +4,7 @@
 import CGRun
 import Synchronization
 
-/// One run: its limit, its stop, its stage, and whose turn it is. Guarded by the loop's lock, but for its turns.
+/// One run: its limit, its stop, its stage, and its scheduler. Guarded by the loop's lock, except the scheduler.
 ///
 /// A run of ours has one frame. The host's lasts as long as the loop is attached, with a frame for each dispatch; a
 /// dispatch inside a callout of another is one more frame of the same run.
@@ -12,7 +12,7 @@ final class Run {
     /// A host drives: the run does not sleep.
     let isHosted: Bool
     @exclusivity(unchecked) var stage: Stage
-    @exclusivity(unchecked) var turns = Turns()
+    @exclusivity(unchecked) var scheduler = Scheduler()
     /// A stop belongs to one run: neither its parent's nor the next one's (items 58 to 62).
     var isStopped = false
     /// A wake-up counted for this run, which has not begun a pass since.
@@ -34,7 +34,7 @@ final class Run {
     /// A run of ours begins. Resets what is left of the former one.
     func begin(returningAfterSource: Bool) {
         stage = .head
-        turns = Turns()
+        scheduler = Scheduler()
         isStopped = false
         heardWakeUp = false
         returnsAfterSource = returningAfterSource
@@ -44,7 +44,7 @@ final class Run {
 
     func beginPass() {
         stage.beginHead()
-        turns.beginPass()
+        scheduler.beginPass()
         heardWakeUp = false
     }
 

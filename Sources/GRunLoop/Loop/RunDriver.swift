@@ -58,8 +58,7 @@ extension GRunLoop {
 
     /// With the lock held: whether a run of `mode` has nothing to wait for (items 16 to 23).
     func isFinishedLocked(_ mode: ModeState) -> Bool {
-        !(mode.hasItems || servesMainQueueLocked(mode) || !readyLocked(.block, in: mode).isEmpty
-            || mode.hasIdleWork)
+        !(mode.hasItems || servesMainQueueLocked(mode) || mode.hasIdleWork || !readyLocked(.block, in: mode).isEmpty)
     }
 
     /// The limit counts from the first pass, after the entry observers. One that is too large to represent ends the run

@@ -163,4 +163,24 @@ extension GRunLoop {
         guard !Fork.refuses("isWaiting") else { return false }
         return !isCurrent && lock.withLock { sleep.isUnderWay }
     }
+
+    // MARK: Turns
+
+    /// How long the loop serves its own items in a row before others that are ready have their turn: GTK's drawing and
+    /// other sources of GLib, for up to three dispatches, fewer once they have taken as long; and those of our own
+    /// kinds of work that have waited (blocks, sources, timers, descriptors, the main queue), each once. A row overruns
+    /// the slice by one item, or by eight where those before them were short. 4 ms at first, at which GTK draws every
+    /// frame under any load of ours; more than 8 costs frames. Zero and negative: a row is one item. One that is too
+    /// long is no limit.
+    ///
+    /// A snapshot of the main dispatch queue is one item: libdispatch runs it to its end.
+    ///
+    /// Threads: any; it takes effect at the next step of a pass. There is no corresponding Core Foundation function.
+    public var timeSlice: Duration {
+        get { Fork.refuses("timeSlice") ? .zero : lock.withLock { sliceLength }.duration }
+        set {
+            guard !Fork.refuses("timeSlice") else { return }
+            lock.withLock { sliceLength = max(0, Nanoseconds(saturating: newValue)) }
+        }
+    }
 }

@@ -24,7 +24,7 @@ extension GRunLoop {
             mark(.mainQueueCheck)  // 6
             if MainQueue.isReady {
                 // Nothing else is looked at in this pass.
-                run.turns.noteFromMemory(1)
+                run.scheduler.notePassesFromMemory(1)
                 return Found(item: ReadyItem(.mainQueue))
             }
         }
@@ -32,7 +32,7 @@ extension GRunLoop {
             mark(.wait)
             return Found(item: item)
         }
-        run.turns.noteLook()
+        run.scheduler.noteLook()
         // A run that never sleeps would keep what it has called until its end. A host's frame ends with the dispatch.
         if !run.isHosted { dropKeptLocked(frame) }
         acquireContextsLocked(frame, mode)
@@ -80,7 +80,7 @@ extension GRunLoop {
     /// Whether the main queue is served before everything else if it is ready: it was not what the pass before has
     /// served. While turns are owed it waits for its own: contexts that a pass has not asked would lose theirs.
     func asksMainQueueFirstLocked(_ run: Run, _ mode: ModeState) -> Bool {
-        run.turns.prefersMainQueue && !run.turns.areOwed && servesMainQueueLocked(mode)
+        run.scheduler.prefersMainQueue && !run.scheduler.owesTurns && servesMainQueueLocked(mode)
     }
 
     /// Whether stage 6 of the next pass would serve it. Mostly it is empty: that is asked first.
@@ -130,12 +130,12 @@ extension GRunLoop {
     /// the item or move the time: they see each wait.
     @inline(__always) func takeFromMemoryLocked(_ run: Run, _ mode: ModeState) -> ReadyItem? {
         let ready = readyLocked([.wakeUp, .port], in: mode)
-        guard !ready.isEmpty || run.turns.served == .descriptor, servesFromMemoryLocked(run) else { return nil }
+        guard !ready.isEmpty || run.scheduler.served == .descriptor, servesFromMemoryLocked(run) else { return nil }
         if ready.contains(.wakeUp) {
-            // Not noted in `rotation`: beside a thread that wakes the loop for ever, the other kinds would never get a
-            // turn.
+            // Not noted in `lastServed`: beside a thread that wakes the loop forever, the other kinds would never get
+            // a turn.
             owed.settle(.wakeUp)
-            run.turns.noteFromMemory(4)
+            run.scheduler.notePassesFromMemory(4)
             return ReadyItem(.wakeUp)
         }
         return takeFetchedLocked(run, mode)
@@ -143,21 +143,23 @@ extension GRunLoop {
 
     /// The next item where the last one was a descriptor's event, or a message waits.
     @inline(never) private func takeFetchedLocked(_ run: Run, _ mode: ModeState) -> ReadyItem? {
-        if run.turns.served == .descriptor, !run.turns.hasAsked, refillBatchLocked(mode) { run.turns.noteAsked() }
+        if run.scheduler.served == .descriptor, !run.scheduler.hasAsked, refillBatchLocked(mode) {
+            run.scheduler.noteAsked()
+        }
         guard let item = chooseLocked(run, mode, readyLocked(in: mode)) else { return nil }
-        run.turns.noteFromMemory(1)
+        run.scheduler.notePassesFromMemory(1)
         return item
     }
 
     @inline(__always) func servesFromMemoryLocked(_ run: Run) -> Bool {
-        run.turns.mayServeFromMemory && itemChooser == nil && virtualTime == nil && !perturbs(CGRUN_SITE_MEMORY)
+        run.scheduler.mayServeFromMemory && itemChooser == nil && virtualTime == nil && !perturbs(CGRUN_SITE_MEMORY)
     }
 
     /// 8, where we drive, without waiting.
     @inline(never) private func lookAroundLocked(_ frame: Frame, _ mode: ModeState) -> Found {
         let contexts = readyContextsLocked(frame)
         let now = noteTimeLocked(frame, mode)
-        frame.run.turns.slice.interrupt()
+        frame.run.scheduler.interruptRow()
         return Found(contexts: contexts, item: nextItemLocked(frame.run, mode, now: now))
     }
 
@@ -199,7 +201,7 @@ extension GRunLoop {
             if result.wake, !cgrun_event_clear(wakeDescriptor), errno != EAGAIN { loseDescriptorsLocked("read", errno) }
             if let virtualTime, result.isEmpty { skipLocked(virtualTime, frame, mode) }
             let end = noteTimeLocked(frame, mode)
-            run.turns.slice.noteWait(until: virtualTime == nil && end != .min ? end : .never)
+            run.scheduler.noteWait(until: virtualTime == nil && end != .min ? end : .never)
             if result.descriptors { fetchLocked(mode) }
             var ready = readyLocked(in: mode, at: end)
             if result.mainQueue { ready.insert(.mainQueue) }
@@ -279,7 +281,7 @@ extension GRunLoop {
     /// The item that this pass serves, of those that are ready. A wake-up is consumed by being chosen.
     private func chooseLocked(_ run: Run, _ mode: ModeState, _ ready: ItemKinds) -> ReadyItem? {
         guard let item = preferredLocked(run, mode, ready) else { return nil }
-        rotation.note(item.kind)
+        lastServed = item.kind
         if item.kind == .wakeUp { owed.settle(.wakeUp) }
         return item
     }
@@ -287,8 +289,8 @@ extension GRunLoop {
     /// The kinds take turns, so that none is starved. Descriptors take turns among each other: `DescriptorBatch.fetch`.
     @inline(__always) private func preferredLocked(_ run: Run, _ mode: ModeState, _ ready: ItemKinds) -> ReadyItem? {
         if itemChooser != nil, let item = chosenLocked(ready, mode) { return item }
-        var candidates = run.turns.served(of: ready)
-        while let kind = rotation.next(of: candidates) {
+        var candidates = run.scheduler.allowed(of: ready)
+        while let kind = lastServed.next(of: candidates) {
             guard kind == .descriptor else { return ReadyItem(kind) }
             if let receiver = batch.first(in: mode) { return ReadyItem(.descriptor, receiver.source) }
             candidates.remove(.descriptor)

@@ -9,14 +9,14 @@ extension GRunLoop {
     @inline(__always) func performSourcesLocked(_ frame: Frame, _ mode: ModeState) -> Bool {
         mark(.source)
         guard !mode.signalled.isEmpty else {
-            if frame.run.turns.areOwed { endSourcesTurnLocked(frame, mode) }
+            if frame.run.scheduler.owesTurns { endSourcesTurnLocked(frame, mode) }
             return false
         }
-        return frame.run.turns.mayServe(.source) && performSignalledLocked(frame, mode)
+        return frame.run.scheduler.mayServe(.source) && performSignalledLocked(frame, mode)
     }
 
     @inline(never) private func performSignalledLocked(_ frame: Frame, _ mode: ModeState) -> Bool {
-        frame.run.turns.slice.begin()
+        frame.run.scheduler.beginItem()
         let handled: Bool
         if let only = mode.signalled.takeOnly() {
             handled = performLocked(only, frame, mode)
@@ -24,7 +24,7 @@ extension GRunLoop {
         } else {
             handled = performBatchLocked(frame, mode)
         }
-        if frame.run.turns.areOwed { endSourcesTurnLocked(frame, mode, handled) }
+        if frame.run.scheduler.owesTurns { endSourcesTurnLocked(frame, mode, handled) }
         return handled
     }
 
@@ -32,7 +32,7 @@ extension GRunLoop {
     /// would keep the loop from sleeping with blocks left.
     @inline(never) private func endSourcesTurnLocked(_ frame: Frame, _ mode: ModeState, _ handled: Bool = false) {
         endTurnLocked(frame, of: .source)
-        if !handled, !frame.run.turns.areOwed { runBlocksLocked(frame, mode) }
+        if !handled, !frame.run.scheduler.owesTurns { runBlocksLocked(frame, mode) }
     }
 
     @inline(never) private func performBatchLocked(_ frame: Frame, _ mode: ModeState) -> Bool {

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+// The scheduler without a loop: when a slice of time is used up, and who is served then.
+
+import Testing
+
+@testable import GRunLoop
+
+@Suite("The scheduler") struct SchedulerTests {
+    private static let second: Nanoseconds = 1_000_000_000
+
+    /// A row that has lasted for a second and a half, until now.
+    private func longRow() -> Scheduler {
+        var scheduler = Scheduler()
+        scheduler.beginItem(at: .now() - Self.second * 3 / 2)
+        _ = scheduler.usesUpSlice(.never, after: .block)
+        return scheduler
+    }
+
+    @Test("that it is used up is known to everyone who asks, until it begins anew")
+    func staysUsedUp() {
+        var scheduler = Scheduler()
+        scheduler.beginItem()
+        #expect(answers(of: &scheduler, 0) == Array(repeating: true, count: 20))
+        scheduler.restartRow()
+        // The clock is read after a few items: until then nobody knows.
+        #expect(answers(of: &scheduler, 0).last == true)
+        scheduler.restartRow()
+        #expect(!answers(of: &scheduler, .never).contains(true))
+    }
+
+    @Test("the first item is looked at, and where items are short every eighth")
+    func shortItems() {
+        var scheduler = Scheduler()
+        scheduler.beginItem(at: .now() - 2 * Self.second)
+        #expect(answers(of: &scheduler, Self.second).first == true)
+        scheduler.endRow()
+        scheduler.beginItem()
+        #expect(!answers(of: &scheduler, Self.second).contains(true))
+        // Used up between two looks.
+        #expect(answers(of: &scheduler, 0).prefix(8).contains(true))
+    }
+
+    @Test("short items of one kind do not hide a long one of another")
+    func kindsAreLookedAtApart() {
+        var scheduler = longRow()
+        #expect(!answers(of: &scheduler, .never, after: .timer).contains(true))
+        #expect(answers(of: &scheduler, Self.second, after: .descriptor).first == true)
+    }
+
+    @Test("a wait of ours that was a sleep ends the row, and one that found something at once does not")
+    func sleeps() {
+        let length: Nanoseconds = 4_000_000
+        var scheduler = Scheduler()
+        scheduler.beginItem(at: 0)
+        scheduler.readClock(length, .timer, at: 3_900_000)
+        scheduler.noteWait()
+        scheduler.beginItem(at: 3_950_000)
+        scheduler.readClock(length, .timer, at: 4_010_000)
+        #expect(scheduler.isSliceUsedUp)
+        scheduler.noteWait()
+        scheduler.beginItem(at: 4_200_000)
+        #expect(!scheduler.isSliceUsedUp)
+        scheduler.readClock(length, .timer, at: 8_100_000)
+        #expect(!scheduler.isSliceUsedUp)
+    }
+
+    @Test("a host's short iteration between two items counts, and a long one does not, but the row goes on")
+    func waits() {
+        let length: Nanoseconds = 4_000_000
+        var scheduler = Scheduler()
+        scheduler.beginItem(at: 0)
+        scheduler.readClock(length, .block, at: 3_000_000)
+        scheduler.interruptRow()
+        scheduler.beginItem(at: 3_500_000)
+        scheduler.readClock(length, .block, at: 3_900_000)
+        #expect(!scheduler.isSliceUsedUp)
+        scheduler.interruptRow()
+        scheduler.beginItem(at: 900_000_000)
+        scheduler.readClock(length, .block, at: 900_050_000)
+        #expect(!scheduler.isSliceUsedUp)
+        scheduler.readClock(length, .block, at: 900_110_000)
+        #expect(scheduler.isSliceUsedUp)
+    }
+
+    @Test("while nothing of ours is called nothing is used up, and no clock is read")
+    func nothingCalled() {
+        var scheduler = Scheduler()
+        #expect(!answers(of: &scheduler, 0).contains(true))
+        scheduler.beginItem()
+        scheduler.noteWait()
+        #expect(!answers(of: &scheduler, 0).contains(true))
+    }
+
+    @Test("a kind that is owed a turn is served once, and nothing else before the last owed turn is over")
+    func owedTurns() {
+        var scheduler = Scheduler()
+        #expect(!scheduler.owesTurns && ItemKind.allCases.allSatisfy(scheduler.mayServe))
+        let ready: ItemKinds = [.wakeUp, .timer, .port, .source]
+        #expect(scheduler.allowed(of: ready) == ready)
+
+        scheduler.oweTurns(to: [.timer, .source])
+        #expect(scheduler.owesTurns && scheduler.allowed(of: ready) == [.timer, .source])
+        #expect(scheduler.mayServe(.timer) && !scheduler.mayServe(.port) && !scheduler.mayServe(.block))
+        scheduler.endTurn(of: .timer)
+        #expect(scheduler.owed == .source && !scheduler.mayServe(.timer))
+        // A kind that is not ready any more has no turn.
+        scheduler.endTurn(of: [.source, .context])
+        #expect(!scheduler.owesTurns && scheduler.allowed(of: ready) == ready)
+    }
+
+    @Test("in the host's turn nothing is served; the owed turns come in the next dispatch")
+    func hostsTurn() {
+        var scheduler = Scheduler()
+        scheduler.beginDispatch()
+        scheduler.yieldToHost(then: .timer)
+        #expect(scheduler.isHostsTurn && scheduler.owesTurns)
+        #expect(scheduler.allowed(of: [.timer, .wakeUp]).isEmpty)
+        #expect(!ItemKind.allCases.contains(where: scheduler.mayServe))
+        scheduler.endDispatch()
+        #expect(!scheduler.isHostsTurn && scheduler.allowed(of: [.timer, .port]) == .timer)
+
+        // Nothing else was ready: the next dispatch serves every kind.
+        scheduler.endTurn(of: .timer)
+        scheduler.yieldToHost(then: [])
+        #expect(scheduler.owesTurns && !scheduler.mayServe(.timer))
+        scheduler.endDispatch()
+        #expect(!scheduler.owesTurns && scheduler.mayServe(.timer))
+    }
+
+    @Test("kinds that are ready take turns in their order, also a kind that is ready alone")
+    func order() {
+        #expect(ItemKind.port.next(of: [.timer, .mainQueue, .port]) == .mainQueue)
+        #expect(ItemKind.mainQueue.next(of: [.timer, .mainQueue, .port]) == .timer)
+        #expect(ItemKind.timer.next(of: [.timer, .mainQueue, .port]) == .port)
+        for kind in [ItemKind.wakeUp, .mainQueue, .timer, .descriptor, .port] {
+            #expect(kind.next(of: ItemKinds(kind)) == kind)
+            #expect(kind.next(of: []) == nil)
+        }
+    }
+
+    @Test("64 passes are made from memory, and none before the first look, while turns are owed, or in a new dispatch")
+    func memory() {
+        var scheduler = Scheduler()
+        #expect(!scheduler.mayServeFromMemory)
+        scheduler.noteLook()
+        for _ in 0..<15 { scheduler.notePassesFromMemory(4) }
+        #expect(scheduler.mayServeFromMemory)
+        scheduler.notePassesFromMemory(4)
+        #expect(!scheduler.mayServeFromMemory)
+        scheduler.noteLook()
+        scheduler.oweTurns(to: .port)
+        #expect(!scheduler.mayServeFromMemory)
+        scheduler.endTurn(of: .port)
+        #expect(scheduler.mayServeFromMemory)
+        scheduler.beginDispatch()
+        #expect(!scheduler.mayServeFromMemory)
+    }
+
+    @Test("the epoll's answer is good for one pass; a row of descriptors hands it to the next, and blocks end it")
+    func asked() {
+        var scheduler = Scheduler()
+        scheduler.noteAsked()
+        #expect(scheduler.hasAsked)
+        scheduler.leavePass()
+        #expect(!scheduler.hasAsked)
+        scheduler.beginPass()
+        #expect(scheduler.hasAsked)
+        scheduler.beginPass()
+        #expect(!scheduler.hasAsked)
+        scheduler.noteAsked()
+        scheduler.forgetAsked()
+        scheduler.leavePass()
+        scheduler.beginPass()
+        #expect(!scheduler.hasAsked)
+    }
+
+    @Test("the main queue is not asked first after it was served, nor in the first pass")
+    func mainQueueFirst() {
+        var scheduler = Scheduler()
+        #expect(!scheduler.prefersMainQueue)
+        scheduler.noteServed(.descriptor)
+        #expect(scheduler.prefersMainQueue && scheduler.served == .descriptor)
+        scheduler.endDescriptors()
+        #expect(scheduler.served == .other)
+        scheduler.noteServed(.mainQueue)
+        scheduler.endDescriptors()
+        #expect(!scheduler.prefersMainQueue)
+    }
+
+    private func answers(
+        of scheduler: inout Scheduler, _ length: Nanoseconds, after kind: ItemKind = .block
+    ) -> [Bool] {
+        var answers: [Bool] = []
+        for _ in 0..<20 { answers.append(scheduler.usesUpSlice(length, after: kind)) }
+        return answers
+    }
+}
