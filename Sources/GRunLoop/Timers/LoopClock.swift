@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sleeping on a loop's clock.
+// A loop's clock as a Swift `Clock`, and tasks that sleep on it.
 
 extension GRunLoop {
     /// A loop's clock, for code that takes a `Clock`.
     ///
-    /// It sleeps by delayed performs of the loop, in its common modes, so that in virtual time it sleeps as long as the
-    /// test says. There is no corresponding Core Foundation type.
+    /// A sleep is a delayed perform of the loop, in its common modes. In virtual time a sleep therefore lasts as long
+    /// as the test says. There is no corresponding Core Foundation type.
     public struct LoopClock: Clock {
-        /// Swift's own.
+        /// Swift's own duration type.
         public typealias Duration = Swift.Duration
         /// A point on the loop's clock.
         public typealias Instant = GRunLoop.Instant
 
         let loop: GRunLoop
 
-        /// The present on the loop's clock. Threads: any.
+        /// The current time on the loop's clock. Threads: any.
         public var now: Instant { loop.time.instant }
         /// One nanosecond. Threads: any.
         public var minimumResolution: Duration { .nanoseconds(1) }
@@ -23,8 +23,8 @@ extension GRunLoop {
         /// ``GRunLoop/sleep(until:tolerance:inModes:)``.
         ///
         /// - Parameters:
-        ///   - deadline: one that has passed: not at all.
-        ///   - tolerance: how much longer it may take. Nil and negative mean none.
+        ///   - deadline: when to resume. If it has passed, the call returns without suspending.
+        ///   - tolerance: how much longer the sleep may take. Nil and negative mean none.
         /// - Throws: `CancellationError` and ``LoopEndedError``.
         ///
         /// Threads: any.
@@ -38,17 +38,21 @@ extension GRunLoop {
     /// Threads: any. There is no corresponding Core Foundation function.
     public var clock: LoopClock { LoopClock(loop: self) }
 
-    /// Suspends the task for a time, by a delayed perform of the loop. The thread goes on.
+    /// Suspends the task for a time.
+    ///
+    /// A delayed perform of the loop resumes the task. The thread is not blocked meanwhile.
     ///
     /// - Parameters:
-    ///   - span: how long. Zero and less: not at all. 16 years and more: until the task is cancelled.
-    ///   - tolerance: how much longer it may take, so that several wake-ups become one. Negative means none.
-    ///   - names: the modes in which the sleep is ended: while none of them runs it lasts.
-    /// - Throws: `CancellationError` as soon as the task is cancelled, also before it sleeps; ``LoopEndedError`` when
-    ///   the loop's thread has ended or ends. Nothing of it stays in the loop then.
+    ///   - span: how long to sleep. With zero or less, the call returns without suspending. With 16 years or more, the
+    ///     task sleeps until it is cancelled.
+    ///   - tolerance: how much longer the sleep may take, so that several wake-ups become one. Negative means none.
+    ///   - names: the modes in which the sleep can end. It lasts on while the loop runs none of them.
+    /// - Throws: `CancellationError` as soon as the task is cancelled, also if that was before the call;
+    ///   ``LoopEndedError`` if the loop's thread has ended, or ends meanwhile. In both cases nothing of the sleep stays
+    ///   in the loop.
     ///
-    /// Threads: any. It is resumed as ``ItemSequence/Iterator/next()`` is. There is no corresponding Core Foundation
-    /// function; Swift's is `Task.sleep(for:tolerance:clock:)`.
+    /// Threads: any. The task is resumed in the way that ``ItemSequence/Iterator/next()`` describes. There is no
+    /// corresponding Core Foundation function; Swift's is `Task.sleep(for:tolerance:clock:)`.
     nonisolated(nonsending) public func sleep(
         for span: Duration, tolerance: Duration = .zero, inModes names: [Mode] = [.common]
     ) async throws {
@@ -56,12 +60,13 @@ extension GRunLoop {
             until: time.addingSaturating(Nanoseconds(saturating: span)).instant, tolerance: tolerance, inModes: names)
     }
 
-    /// Suspends the task until a point in time, by a delayed perform: see ``sleep(for:tolerance:inModes:)``.
+    /// Suspends the task until a point in time: see ``sleep(for:tolerance:inModes:)``.
     ///
     /// - Parameters:
-    ///   - deadline: until when. One that has passed: not at all. 16 years ahead and more: until the task is cancelled.
-    ///   - tolerance: how much longer it may take, so that several wake-ups become one. Negative means none.
-    ///   - names: the modes in which the sleep is ended: while none of them runs it lasts.
+    ///   - deadline: when to resume. If it has passed, the call returns without suspending. If it is 16 years ahead or
+    ///     more, the task sleeps until it is cancelled.
+    ///   - tolerance: how much longer the sleep may take, so that several wake-ups become one. Negative means none.
+    ///   - names: the modes in which the sleep can end. It lasts on while the loop runs none of them.
     /// - Throws: `CancellationError` and ``LoopEndedError``.
     ///
     /// Threads: any. There is no corresponding Core Foundation function; Swift's is
@@ -76,7 +81,7 @@ extension GRunLoop {
         let mailbox = Mailbox<Void>(of: self) { older, _ in older }
         // Closes the mailbox also if the task is cancelled before it first suspends.
         defer { mailbox.close(.done) }
-        // What is further away would be performed after 16 years.
+        // A sleep of 16 years or more does not end by itself: its perform is added to no mode.
         let isFar = end.subtractingSaturating(time) >= .longest
         let perform = addPerform(at: end, tolerance: tolerance, inModes: isFar ? [] : names) { mailbox.send(()) }
         mailbox.open(for: perform)

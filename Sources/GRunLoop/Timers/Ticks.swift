@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// A repeating timer, for await.
+// A repeating timer as an asynchronous sequence.
 
 extension GRunLoop {
-    /// The dates of a grid, as they come: a repeating ``Timer``, for `for await`. Each iterator has a timer of its own,
-    /// whose grid begins when the iterator is made.
+    /// A repeating ``Timer`` as an asynchronous sequence of the dates of its grid, for `for await`.
     ///
-    /// Ticks that come while the task, or the loop, is busy are one, the latest. The sequence ends, and its timer goes,
-    /// at once when the task is cancelled or the iterator is let go; it also ends with the loop's thread.
+    /// Each iterator has its own timer, whose grid begins when the iterator is made.
+    ///
+    /// If several ticks come while the task or the loop is busy, the sequence delivers only the latest. The sequence
+    /// ends when the task is cancelled, or when the loop's thread ends. The timer leaves the loop immediately when the
+    /// task is cancelled or the iterator is released.
     public typealias Ticks = ItemSequence<Instant, Never>
 
-    /// The points in time that lie `every` apart, as they come, the first one interval after the iterator was made.
+    /// Returns the ticks of a repeating timer; the first tick comes one interval after the iterator is made.
     ///
     /// - Parameters:
-    ///   - interval: zero and less mean 0.1 ms, as in a ``Timer`` that repeats.
+    ///   - interval: the time between two ticks. Zero or less means 0.1 ms, as in a repeating ``Timer``.
     ///   - tolerance: how much later a tick may come; at most half the interval. Negative means none.
-    ///   - names: the modes in which it ticks. An empty list means that nothing ever comes.
+    ///   - names: the modes in which the timer ticks. With an empty list no tick ever comes.
     ///
     /// Threads: any. The corresponding Core Foundation type is `CFRunLoopTimer`.
     public func ticks(every interval: Duration, tolerance: Duration = .zero, inModes names: [Mode] = [.common]) -> Ticks

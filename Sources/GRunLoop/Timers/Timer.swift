@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// Timers: one-shot or repeating on a fixed grid, movable, with a tolerance. Their dates: TimerDates.swift; how
-// they fire: Timers/TimerStep.swift.
+// Timers: one-shot, or repeating on a fixed grid of dates, movable, and with a tolerance. TimerDates.swift has their
+// dates, and TimerStep.swift fires them.
 
 extension GRunLoop {
-    /// A closure that is called when a point in time has come.
+    /// A closure that a run loop calls at a point in time, once or repeatedly.
     ///
-    /// A timer never fires before its fire date. One that repeats keeps to its grid: after each fire the next date is
-    /// the first one of the grid that lies after the end of the closure; dates that were missed are skipped. With an
-    /// interval of 50 ms and a closure that takes 70 ms it fires at 0, 100, 200 ms.
+    /// A timer never fires before its fire date. A repeating timer keeps to its grid of dates: its next date is the
+    /// first date of the grid after its closure has returned. Missed dates are skipped. With an interval of 50 ms and a
+    /// closure that takes 70 ms, a timer fires at 0, 100 and 200 ms.
     ///
-    /// A timer is in one loop at a time, and in any number of its modes: one due time is one call. While its closure
-    /// runs a nested loop, it does not fire there.
+    /// A timer is in one loop at a time, and in any number of the loop's modes. It fires once for each due date,
+    /// however many modes it is in. It does not fire in a nested run that its own closure starts.
     ///
     /// Threads: any. The corresponding Core Foundation type is `CFRunLoopTimer`.
     public final class Timer: @unchecked Sendable {
         let guardian = Guardian()
-        // Guarded by the guardian. The order of the fields packs the object into 72 bytes, in malloc's class of 80; one
-        // byte more costs 96.
+        // The fields below are guarded by the guardian. Their order packs the object into 72 bytes, in malloc's class
+        // of 80; one byte more would cost 96.
         var handler: Handler?
         var firstMode: Unmanaged<ModeState>?
         @exclusivity(unchecked) var dates: TimerDates
@@ -30,17 +30,18 @@ extension GRunLoop {
             let body: @Sendable (Timer) -> Void
         }
 
-        /// A timer that fires at a date, and then on the grid of its interval. It is in no loop yet, and may be added
-        /// to any.
+        /// Creates a timer that fires at a date and, if it repeats, at the later dates of its grid. The timer is in no
+        /// loop yet, and can be added to any loop.
         ///
         /// - Parameters:
-        ///   - fireAt: the first fire date. One in the past means now; one that is more than 16 years ahead fires in 16
-        ///     years, and is shown as it was given.
-        ///   - interval: the grid of the following dates. Zero or negative: the timer fires once, and is then
+        ///   - fireAt: the first fire date. A date in the past means now. With a date more than 16 years ahead, the
+        ///     timer fires in 16 years. ``fireDate`` returns the date as it was given.
+        ///   - interval: the time between two dates of the grid. With zero or less, the timer fires once and is then
         ///     invalidated.
-        ///   - tolerance: how much later than its date it may fire, so that several wake-ups become one. Negative means
-        ///     none; a repeating timer takes at most half its interval.
-        ///   - handler: called on the loop's thread. It is released when the timer is invalidated.
+        ///   - tolerance: how much later than its date the timer may fire, so that several wake-ups become one.
+        ///     Negative means none. A repeating timer takes at most half its interval.
+        ///   - handler: called on the loop's thread; ``fire()`` calls it on the calling thread. It is released when the
+        ///     timer is invalidated.
         ///
         /// Threads: any. The corresponding Core Foundation function is `CFRunLoopTimerCreateWithHandler`.
         public convenience init(
@@ -52,7 +53,7 @@ extension GRunLoop {
                 at: GRunLoop.owner.timeHere, handler: handler)
         }
 
-        /// - Parameter home: where the closure belongs, if that is an actor.
+        /// - Parameter home: the home of the actor that owns the closure; nil if no actor owns it.
         init(
             date first: Nanoseconds, period span: Nanoseconds, tolerance: Duration, at now: Nanoseconds,
             home: Home? = nil, handler: @escaping @Sendable (Timer) -> Void
@@ -61,15 +62,17 @@ extension GRunLoop {
             self.handler = Handler(body: handler)
         }
 
-        /// A timer whose first fire is `interval` from now. It is in no loop yet, and may be added to any.
+        /// Creates a timer whose first fire date is `interval` from now. The timer is in no loop yet, and can be added
+        /// to any loop.
         ///
         /// - Parameters:
-        ///   - interval: in a timer that repeats, zero and less mean 0.1 ms; in one that fires once, they mean now.
-        ///     More than 16 years mean 16 years.
-        ///   - repeats: false makes a timer that fires once.
-        ///   - tolerance: how much later than its date it may fire. Negative means none; a repeating timer takes at
-        ///     most half its interval.
-        ///   - handler: called on the loop's thread. It is released when the timer is invalidated.
+        ///   - interval: the time until the first fire and, in a repeating timer, between two dates. Zero or less means
+        ///     0.1 ms in a repeating timer, and now in a one-shot timer. More than 16 years means 16 years.
+        ///   - repeats: false makes a one-shot timer.
+        ///   - tolerance: how much later than its date the timer may fire. Negative means none. A repeating timer takes
+        ///     at most half its interval.
+        ///   - handler: called on the loop's thread; ``fire()`` calls it on the calling thread. It is released when the
+        ///     timer is invalidated.
         ///
         /// Threads: any. The corresponding Foundation initializer is `Timer(timeInterval:repeats:block:)`.
         public convenience init(
@@ -81,7 +84,7 @@ extension GRunLoop {
                 handler: handler)
         }
 
-        /// - Parameter start: the present, or a moment ago.
+        /// - Parameter start: the time from which `interval` counts: the current time, or a moment ago.
         convenience init(
             interval: Duration, startingAt start: Nanoseconds, repeats: Bool = true, tolerance: Duration,
             home: Home? = nil, handler: @escaping @Sendable (Timer) -> Void
@@ -95,12 +98,13 @@ extension GRunLoop {
 
         // MARK: Validity
 
-        /// False from the call of ``invalidate()`` on, and after the closure of a one-shot timer has returned.
+        /// Whether the timer is valid: false from the call of ``invalidate()`` on, and once the closure of a one-shot
+        /// timer has returned.
         ///
         /// Threads: any. The corresponding Core Foundation function is `CFRunLoopTimerIsValid`.
         public var isValid: Bool { !Fork.isChild && guardian.withLock { isValidLocked } }
 
-        /// Takes the timer out of every mode, for good, and releases its closure. The second time it does nothing.
+        /// Removes the timer from every mode, for good, and releases its closure. A second call does nothing.
         ///
         /// Threads: any. The corresponding Core Foundation function is `CFRunLoopTimerInvalidate`.
         public func invalidate() {
@@ -108,19 +112,19 @@ extension GRunLoop {
             invalidate(holding: guardian.lock())
         }
 
-        /// With the timer's guardian held, which this releases.
+        /// Invalidates the timer. The caller holds the timer's guardian, and this call releases it.
         func invalidate(holding held: Guardian.Held) {
             let released = endLocked(held) ? handler.take() : nil
             guardian.unlock(held)
             Self.release(released)
         }
 
-        /// Releases it where no lock is held: the deinit of what the closure holds is user code.
+        /// Releases the closure where no lock is held, because the deinit of an object that it holds is user code.
         @inline(never) private static func release(_ handler: consuming Handler?) {}
     }
 }
 
-// MARK: How it joins and leaves modes, and its slot in the heap of each
+// MARK: Joining and leaving modes, and the slot in the heap of each mode
 
 /// Modes live as long as their loop, and are neither retained nor released here.
 extension GRunLoop.Timer: ModeItem {
@@ -135,7 +139,8 @@ extension GRunLoop.Timer: ModeItem {
 
     func leave(_ mode: ModeState, _ effects: inout Effects) { mode.remove(self) }
 
-    /// The timer begins to fire: it stays in its modes, and a nested run does not see it.
+    /// Marks the timer as firing. It leaves every heap, so that a nested run does not fire it, but it stays in its
+    /// modes.
     func beginFiring() {
         isFiring = true
         forEachMode { mode in
@@ -144,16 +149,17 @@ extension GRunLoop.Timer: ModeItem {
         }
     }
 
-    /// The timer has fired. The caller returns it to its heaps if it is valid.
+    /// Marks the timer as no longer firing. If the timer is valid, the caller returns it to its heaps.
     func stopFiring() {
         isFiring = false
         forEachMode { $0.noteFired(self) }
     }
 
-    /// The timer begins to move.
+    /// Takes the timer out of every heap, before its dates change.
     func leaveHeaps() { forEachMode { $0.takeOut(self) } }
 
-    /// The timer has fired, or moved: it is behind those of the same deadline.
+    /// Inserts the timer into the heap of each of its modes, after it has fired or moved. It comes behind the timers of
+    /// the same deadline. Returns a kick if a sleep would now last too long.
     func returnToHeaps(of loop: GRunLoop) -> Kick? {
         var kick: Kick?
         forEachMode { mode in
@@ -176,7 +182,8 @@ extension GRunLoop.Timer: ModeItem {
         isFirst(mode) || extras?.others?[mode] != nil
     }
 
-    /// Its slot in the mode's heap. -1 while it is firing: then the mode's list of firing timers has it.
+    /// The timer's slot in the mode's heap; -1 while the timer is not in the heap. A firing timer is in the mode's
+    /// `firing` list instead.
     @inline(__always) func slot(in mode: ModeState) -> Int {
         Int(isFirst(mode) ? firstSlot : otherSlot(in: mode))
     }
@@ -242,34 +249,34 @@ extension ModeState {
         if slot >= 0 { heap.remove(timer, from: slot, in: self) }
     }
 
-    // Not inlined, because most timers are added and cancelled while they do not fire.
+    // Not inlined, because most timers are added and cancelled while they are not firing.
 
     @inline(never) func noteFiring(_ timer: GRunLoop.Timer) { firing.append(.passUnretained(timer)) }
 
     @inline(never) func noteFired(_ timer: GRunLoop.Timer) {
-        // The last one, unless another loop's thread calls it.
+        // The timer is the last of the list, unless another loop's thread calls its closure.
         if firing.last === timer { firing.removeLast() } else { firing.removeAll { $0 === timer } }
     }
 }
 
-/// What few timers need: a grid, a fire date other than the deadline, several modes. Made when needed, so that other
-/// timers stay small. Guarded as the timer is.
+/// Holds the parts that few timers need: a grid, a fire date other than the deadline, several modes. The object is made
+/// when it is first needed, so that other timers stay small. Guarded like the timer.
 class TimerExtras {
     struct Slot: Place {
         let modeOfPlace: Unmanaged<ModeState>
         let slot: Int32
     }
 
-    /// 0 in a timer that fires once.
+    /// The time between two dates of the grid; 0 in a one-shot timer.
     let period: Nanoseconds
     var slack: Nanoseconds
-    /// What `fireDate` returns, if it is not the deadline.
+    /// The date that `fireDate` returns; nil if it is the deadline.
     var requested: Nanoseconds?
-    /// Whether it is a ``ConfinedTimerExtras``: in a byte that is there anyway.
+    /// Whether this object is a ``ConfinedTimerExtras``. The flag costs no memory, because it takes a byte of padding.
     let isConfined: Bool
-    /// It stands for a delayed perform: the program does not know it.
+    /// Whether the timer stands for a delayed perform. The program never sees such a timer.
     var isPerform = false
-    /// The modes but the first.
+    /// The timer's modes other than the first, and its slot in each of them.
     @exclusivity(unchecked) private(set) var others: OtherPlaces<Slot>?
 
     init(period: Nanoseconds = 0, slack: Nanoseconds, isConfined: Bool = false) {
@@ -283,7 +290,7 @@ class TimerExtras {
     }
 }
 
-/// Of a timer whose closure belongs to an actor.
+/// The extras of a timer whose closure belongs to an actor.
 final class ConfinedTimerExtras: TimerExtras {
     let home: Home
 
@@ -294,7 +301,8 @@ final class ConfinedTimerExtras: TimerExtras {
 }
 
 extension GRunLoop.Timer: CustomStringConvertible {
-    /// Whether it is valid and firing, its interval, tolerance and next date, for reading. The format may change.
+    /// Describes the timer for people: whether it is valid and firing, its interval, its tolerance and its next fire
+    /// date. The format may change.
     ///
     /// Threads: any. The corresponding Core Foundation function is `CFCopyDescription`.
     public var description: String {

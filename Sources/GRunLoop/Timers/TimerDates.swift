@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// When a timer fires: its dates, its grid, its tolerance.
+// The dates of a timer: its next date, its grid and its tolerance.
 
-/// Guarded as the timer is.
+/// When a timer fires next, and how it goes on from there. Guarded like the timer.
 struct TimerDates {
-    /// From when on the timer is due.
+    /// The time from which on the timer is due.
     var deadline: Nanoseconds
     private var more = More.slack(0)
 
@@ -12,7 +12,7 @@ struct TimerDates {
         case extras(TimerExtras)
     }
 
-    /// - Parameter home: where the timer's closure belongs, if that is an actor.
+    /// - Parameter home: the home of the actor that owns the timer's closure; nil if no actor owns it.
     init(
         first: Nanoseconds, period span: Nanoseconds, tolerance: Duration, at now: Nanoseconds, home: Home?
     ) {
@@ -31,12 +31,12 @@ struct TimerDates {
         more = .extras(extras)
     }
 
-    /// What few timers have.
+    /// The parts that few timers have; nil in other timers.
     var extras: TimerExtras? {
         if case .extras(let extras) = more { extras } else { nil }
     }
 
-    /// Where the timer's closure belongs, if that is an actor.
+    /// The home of the actor that owns the timer's closure; nil if no actor owns it.
     var home: Home? {
         if case .extras(let extras) = more, extras.isConfined { confinedHome(extras) } else { nil }
     }
@@ -52,7 +52,7 @@ struct TimerDates {
         return made
     }
 
-    /// 0 if the timer fires once.
+    /// The time between two dates of the grid; 0 in a one-shot timer.
     var period: Nanoseconds { extras?.period ?? 0 }
 
     /// How much later than its date the timer may fire.
@@ -68,7 +68,7 @@ struct TimerDates {
         if let extras { extras.slack = slack } else { more = .slack(slack) }
     }
 
-    /// What `fireDate` returns: a requested date in the past stays readable until the timer fires (item 112).
+    /// The date that `fireDate` returns. A requested date in the past stays readable until the timer fires (item 112).
     var requested: Nanoseconds { extras?.requested ?? deadline }
 
     mutating func move(to date: Nanoseconds, at now: Nanoseconds) {
@@ -76,19 +76,20 @@ struct TimerDates {
         if date != deadline { needExtras().requested = date } else { extras?.requested = nil }
     }
 
-    /// The first date of the grid after now: phase is kept, what was missed is skipped.
+    /// Moves the deadline to the first date of the grid after now. The grid keeps its phase, and missed dates are
+    /// skipped.
     mutating func advance(from due: Nanoseconds, at now: Nanoseconds) {
         let dates = missed(since: due, at: now).addingSaturating(1)
         deadline = due.addingSaturating(dates.multipliedSaturating(by: period))
         extras?.requested = nil
     }
 
-    /// The latest date of the grid that has come.
+    /// The latest date of the grid that has passed.
     func latest(at now: Nanoseconds) -> Nanoseconds {
         requested.addingSaturating(missed(since: requested, at: now).multipliedSaturating(by: period))
     }
 
-    /// How many dates of the grid have come since that one.
+    /// How many dates of the grid have passed since `due`.
     private func missed(since due: Nanoseconds, at now: Nanoseconds) -> Nanoseconds {
         Swift.max(0, now.subtractingSaturating(due) / period)
     }
@@ -104,44 +105,45 @@ struct TimerDates {
 }
 
 extension GRunLoop.Timer {
-    /// The date of the next fire; of an invalid timer, the last date that it had.
+    /// The timer's next fire date; an invalid timer keeps the last date that it had.
     ///
-    /// Setting it moves the timer in all its modes: to fire at once if the date has passed. One that is more than
-    /// 16 years ahead fires in 16 years, and is returned as it was given. Inside the timer's own closure it
-    /// replaces the next date of the grid; a one-shot timer cannot be moved from there. An invalid timer ignores
-    /// it.
+    /// Setting the date moves the timer in all its modes. If the date has passed, the timer is due immediately. If it
+    /// is more than 16 years ahead, the timer fires in 16 years, but the property returns the date as it was given.
     ///
-    /// Threads: any; from another one than the loop's own it wakes the loop. The corresponding Core Foundation
-    /// functions are `CFRunLoopTimerGetNextFireDate` and `CFRunLoopTimerSetNextFireDate`.
+    /// Inside the timer's own closure, the new date replaces the next date of the grid. A one-shot timer cannot be
+    /// moved from inside its closure. An invalid timer ignores the new date.
+    ///
+    /// Threads: any. Setting the date on another thread than the loop's own wakes the loop. The corresponding Core
+    /// Foundation functions are `CFRunLoopTimerGetNextFireDate` and `CFRunLoopTimerSetNextFireDate`.
     public var fireDate: GRunLoop.Instant {
         get { Fork.refuses("Timer.fireDate") ? GRunLoop.distantFuture : guardian.withLock { dates.requested }.instant }
         set { move(to: Nanoseconds(saturating: newValue)) }
     }
 
-    /// The date of the next fire, nil once the timer is invalid.
+    /// The timer's next fire date; nil once the timer is invalid.
     ///
-    /// Threads: any. The corresponding Core Foundation function is `CFRunLoopTimerGetNextFireDate`, which returns 0
-    /// then.
+    /// Threads: any. The corresponding Core Foundation function is `CFRunLoopTimerGetNextFireDate`, which returns 0 for
+    /// an invalid timer.
     public var nextFireDate: GRunLoop.Instant? {
         guard !Fork.refuses("Timer.nextFireDate") else { return nil }
         return guardian.withLock { isValidLocked ? dates.requested : nil }?.instant
     }
 
-    /// The distance of the grid's dates: at most 16 years, and zero in a timer that fires once.
+    /// The time between two dates of the timer's grid: at most 16 years, and zero in a one-shot timer.
     ///
     /// Threads: any. The corresponding Core Foundation function is `CFRunLoopTimerGetInterval`.
     public var interval: Duration {
         Fork.refuses("Timer.interval") ? .zero : guardian.withLock { dates.period }.duration
     }
 
-    /// Whether the timer has a grid of dates. If not, it fires once and is then invalidated.
+    /// Whether the timer repeats. A timer that does not repeat fires once and is then invalidated.
     ///
     /// Threads: any. The corresponding Core Foundation function is `CFRunLoopTimerDoesRepeat`.
     public var repeats: Bool { !Fork.refuses("Timer.repeats") && guardian.withLock { dates.period } > 0 }
 
     /// How much later than its date the timer may fire, so that several wake-ups become one.
     ///
-    /// Setting a negative one means none; a repeating timer takes at most half its interval.
+    /// A negative value means none. A repeating timer takes at most half its interval.
     ///
     /// Threads: any. The corresponding Core Foundation functions are `CFRunLoopTimerGetTolerance` and
     /// `CFRunLoopTimerSetTolerance`.
@@ -157,18 +159,19 @@ extension GRunLoop.Timer {
         guard !Fork.refuses("Timer.fireDate") else { return }
         let kick = guardian.withLock { () -> Kick? in
             guard isValidLocked else { return nil }
-            // A firing timer takes its next date from the grid unless its closure has set a later one. In virtual time
-            // it is still the moment for which the timer fires.
+            // A firing timer takes its next date from the grid, unless its closure sets a date later than the one for
+            // which it fires. In virtual time the clock still shows that date, so the earliest new date is 1 ns later.
             let earliest = isFiring ? nowLocked.addingSaturating(1) : nowLocked
             var kick = changeLocked { $0.move(to: date, at: earliest) }
-            // Set by another thread, it also wakes the loop (item 77).
+            // A date that another thread sets also wakes the loop (item 77).
             if let loop = guardian.loop { kick.merge(loop.owner.wakeUpIfElsewhereLocked()) }
             return kick
         }
         kick?.send()
     }
 
-    /// Moves the timer to its new place in every heap, unless it is firing, and in none.
+    /// Changes the dates, and moves the timer to its new place in every heap. A firing timer is in no heap, and stays
+    /// out.
     private func changeLocked(_ change: (inout TimerDates) -> Void) -> Kick? {
         guard let loop = guardian.loop, !isFiring else {
             change(&dates)
@@ -179,9 +182,9 @@ extension GRunLoop.Timer {
         return returnToHeaps(of: loop)
     }
 
-    /// In the closure of a repeating timer: the latest date of its grid that has come.
+    /// Inside the closure of a repeating timer: the latest date of the timer's grid that has passed.
     var latestDate: GRunLoop.Instant { guardian.withLock { dates.latest(at: nowLocked) }.instant }
 
-    /// The current time on the clock of the timer's dates.
+    /// The current time on the clock of the timer's loop or, if the timer is in none, of the calling thread's loop.
     var nowLocked: Nanoseconds { guardian.loop?.owner.time ?? GRunLoop.owner.timeHere }
 }

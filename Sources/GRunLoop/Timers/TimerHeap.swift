@@ -5,13 +5,15 @@
 import CGRun
 import Glibc
 
-/// Guarded by the loop's lock. What is ordered stands in ``TimerSlots``: an entry knows its slot, which does not
-/// change, and the slot where the entry is.
+/// An indexed heap of the timers and delayed performs of a mode. Guarded by the loop's lock.
+///
+/// The timers and closures themselves are in ``TimerSlots``. An entry of the heap holds its slot, which does not
+/// change. The slot holds the index of its entry.
 struct TimerHeap: ~Copyable {
-    /// What a sift compares and moves. The four children of an entry are 64 bytes.
+    /// An entry of the heap: the key that a sift compares and moves. The four children of an entry take 64 bytes.
     private struct Entry {
         let deadline: Nanoseconds
-        /// The order of addition, which decides between equal deadlines, above the slot.
+        /// The upper half is the order of addition, which decides between equal deadlines. The lower half is the slot.
         let orderAndSlot: UInt64
 
         init(deadline: Nanoseconds, order: UInt32, slot: Int) {
@@ -22,7 +24,7 @@ struct TimerHeap: ~Copyable {
         var order: UInt32 { UInt32(truncatingIfNeeded: orderAndSlot >> 32) }
         var slot: Int { Int(UInt32(truncatingIfNeeded: orderAndSlot)) }
 
-        /// Both in one number, so that comparing needs no branch: half of them would be mispredicted.
+        /// Both fields in one number, so that a comparison needs no branch. Half of the branches would be mispredicted.
         private var key: Int128 { Int128(deadline) << 64 | Int128(orderAndSlot) }
 
         func precedes(_ other: Entry) -> Bool { key < other.key }
@@ -31,21 +33,21 @@ struct TimerHeap: ~Copyable {
     private var capacity = 1
     private var entries: UnsafeMutablePointer<Entry>
     private var slots: TimerSlots
-    /// Read by tests only.
+    /// How many entries the heap has. Only tests read it from outside.
     private(set) var count = 0
-    /// How many were ever added. An entry's order is the number of its addition, counted from `base`.
+    /// The number of the last addition. The order of an entry is the number of its addition, counted from `base`.
     private var additions: UInt64 { base + UInt64(lastOrder) }
     private var base: UInt64 = 0
     private var lastOrder: UInt32 = 0
     private let greatestOrder: UInt32
-    /// What ``wakeUpTime()`` computed, until the heap changes.
+    /// The result of ``wakeUpTime()``; nil once the heap has changed.
     private var window: Nanoseconds?
-    /// How many of the timers have a tolerance. In the usual case of none, the first timer decides.
+    /// How many timers of the heap have a tolerance. Usually none has: then the earliest deadline is the wake-up time.
     private var tolerant = 0
     private var batch = Batch()
 
-    /// For tests: after `greatestOrder` additions they are numbered again, and after `greatestUse` uses the slot of a
-    /// closure is left alone.
+    /// The parameters are for tests. After `greatestOrder` additions all entries get new order numbers. After
+    /// `greatestUse` uses the slot of a closure is never used again.
     init(
         greatestOrder: UInt32 = .max,
         greatestUse: UInt32 = perturbs(CGRUN_SITE_COUNTER) ? 2 : TimerSlots.greatestUse
@@ -64,13 +66,13 @@ struct TimerHeap: ~Copyable {
 
     private func additionNumber(of entry: Entry) -> UInt64 { base + UInt64(entry.order) }
 
-    /// How much later than its deadline it may fire.
+    /// How much later than its deadline the entry may fire.
     private func slack(of entry: Entry) -> Nanoseconds {
         guard slots.isTimer(entry.slot) else { return 0 }
         return slots.timer(of: entry.slot)._withUnsafeGuaranteedRef { $0.dates.slack }
     }
 
-    /// The earliest deadline.
+    /// The earliest deadline; `never` if the heap is empty.
     var earliest: Nanoseconds { count > 0 ? entries[0].deadline : .never }
 
     // MARK: Timers
@@ -84,14 +86,14 @@ struct TimerHeap: ~Copyable {
 
     mutating func remove(_ timer: GRunLoop.Timer, from slot: Int, in mode: ModeState) {
         let index = slots[place: slot]
-        // An invalidated one loses its turn; any other keeps it.
+        // An invalidated timer loses its turn in the batch. Any other timer keeps its turn: the batch is listed first.
         if entries[index].deadline <= batch.limit, timer.isValidLocked { listBatch() }
         takeOut(timer, at: index, in: mode)
     }
 
     private mutating func takeOut(_ timer: GRunLoop.Timer, at index: Int, in mode: ModeState) {
         timer.setSlot(-1, in: mode)
-        // Its tolerance changes only while it is not in the heap.
+        // The timer had the same tolerance when it was counted, because its tolerance changes only outside of the heap.
         if timer.dates.slack > 0 { tolerant -= 1 }
         takeOut(at: index)
     }
@@ -108,13 +110,14 @@ struct TimerHeap: ~Copyable {
         return slots.name(of: slot)
     }
 
-    /// What has a name: the closure itself, or the timer that has its name since it took its place.
+    /// The occupant of a slot: a closure, or the timer that has replaced the closure and kept its name.
     enum Occupant {
         case perform(TimerSlots.Body)
         case timer(GRunLoop.Timer)
     }
 
-    /// A closure leaves the heap; a timer is to be invalidated. Nil if there is neither any more.
+    /// Takes the closure of that name out of the heap. If a timer has replaced the closure, returns the timer, which
+    /// the caller invalidates. Nil if neither is in the heap any more.
     mutating func takeOut(_ name: Name) -> Occupant? {
         guard let slot = slots.slot(named: name) else { return nil }
         if slots.isTimer(slot) { return .timer(slots.timer(of: slot).takeUnretainedValue()) }
@@ -127,7 +130,7 @@ struct TimerHeap: ~Copyable {
         return body
     }
 
-    /// Puts a timer of the same deadline in the place of a closure.
+    /// Replaces a closure by a timer of the same deadline, which keeps the closure's name.
     mutating func replace(
         _ name: Name, in mode: ModeState, by makeTimer: (Nanoseconds, @escaping TimerSlots.Body) -> GRunLoop.Timer
     ) -> GRunLoop.Timer {
@@ -141,13 +144,13 @@ struct TimerHeap: ~Copyable {
         return timer
     }
 
-    /// Those that are to join every mode that becomes common, in firing order.
+    /// The performs that join every mode that becomes common, in firing order.
     var commonPerforms: [Name] {
         (0..<count).map { entries[$0] }.filter { slots.isCommon($0.slot) }
             .sorted { $0.precedes($1) }.map { slots.name(of: $0.slot) }
     }
 
-    // MARK: Both
+    // MARK: Timers and delayed performs
 
     private mutating func insert(_ slot: Int, at deadline: Nanoseconds) {
         if count == capacity { grow() }
@@ -173,9 +176,11 @@ struct TimerHeap: ~Copyable {
         }
     }
 
-    /// The numbers are used up: all get new ones in the same order, all greater than any before. So that no batch takes
-    /// them for its own, the rest of the current batch is listed; batches of outer runs are listed already, or have no
-    /// rest.
+    /// Gives all entries new order numbers, in the same order, because the numbers are used up.
+    ///
+    /// The new numbers are greater than any before, so that a batch never takes a later addition for its own. A batch
+    /// then does not recognize its own entries either, so the rest of the current batch is listed first. The batches of
+    /// outer runs are listed already, or have no rest.
     private mutating func numberAnew() {
         listBatch()
         let order = (0..<count).sorted { entries[$0].order < entries[$1].order }
@@ -189,27 +194,31 @@ struct TimerHeap: ~Copyable {
 
     // MARK: The batch
 
-    /// What was due when a pass began to fire. Normally the keys of the heap tell what that is, and it is taken out one
-    /// by one: a pass may have time for only a few of a hundred thousand. It is listed only if something of it leaves
-    /// the heap otherwise.
+    /// The timers and delayed performs that were due when a pass began to fire.
+    ///
+    /// Normally the keys of the heap tell what belongs to the batch, and the pass takes entries out one by one. It may
+    /// have time for only a few of a hundred thousand. The batch becomes a list only when the keys can no longer tell
+    /// this: for example, if an entry leaves the heap in another way.
     struct Batch {
         fileprivate var limit = Nanoseconds.min
-        /// What was added later waits for the next pass.
+        /// The last addition that belongs to the batch. Later additions wait for the next pass.
         fileprivate var lastAddition: UInt64 = 0
-        /// The rest of the batch, from `next` on, once the keys do not tell it any more.
+        /// The rest of the batch, from `next` on; nil as long as the keys tell what it is.
         fileprivate var list: [Member]?
         fileprivate var next = 0
     }
 
-    /// What fires next.
+    /// The next timer or delayed perform of a batch.
     enum Taken {
-        /// It has left the heap, unless the batch is listed: then it may have left the mode as well.
+        /// The timer has left the heap, unless the batch is listed. A timer of a listed batch may be in the heap still,
+        /// or may have left the mode.
         case timer(Unmanaged<GRunLoop.Timer>)
-        /// It has left the heap. The mode still counts it.
+        /// The perform has left the heap, but the mode still counts it.
         case perform(Name, due: Nanoseconds, isCommon: Bool)
     }
 
-    /// Begins a batch of what is due at `limit` or earlier. Returns the outer batch if this run is nested in one.
+    /// Begins a batch of the entries that are due at `limit` or earlier. Returns the former batch: the batch of the
+    /// outer run, if this run is nested in one.
     mutating func beginBatch(by limit: Nanoseconds) -> Batch {
         if earliest <= batch.limit { listBatch() }
         let outer = batch
@@ -217,18 +226,20 @@ struct TimerHeap: ~Copyable {
         return outer
     }
 
-    /// - Parameter body: nil when called; of a perform it is the closure afterwards, its one reference, which is let go
-    ///   where no lock is held.
+    /// Takes the next timer or delayed perform of the batch; nil if there is no more.
+    ///
+    /// - Parameter body: nil when called. For a perform it is set to the closure, and is the only reference to it. The
+    ///   caller releases it where no lock is held.
     mutating func nextOfBatch(in mode: ModeState, _ body: inout TimerSlots.Body?) -> Taken? {
         if batch.list == nil {
             guard earliest <= batch.limit else { return nil }
             if additionNumber(of: entries[0]) <= batch.lastAddition {
                 let taken = takeOutFirst(in: mode, &body)
-                // The next one is needed when the callout of this one has returned.
+                // The pass needs the next entry when the callout of this one has returned.
                 if count > 0 { prefetch(entries[0]) }
                 return taken
             }
-            // What was added meanwhile, with an earlier date, hides the rest of the batch.
+            // An entry with an earlier deadline, which was added meanwhile, hides the rest of the batch.
             listBatch()
         }
         return nextOfList(&body)
@@ -253,7 +264,7 @@ struct TimerHeap: ~Copyable {
             switch list[batch.next - 1] {
             case .timer(let timer): return .timer(.passUnretained(timer))
             case .perform(let name, let due):
-                // It may have been cancelled, or performed by a nested run.
+                // The perform may have been cancelled, or a nested run may have performed it.
                 guard let slot = slots.slot(named: name) else { continue }
                 if slots.isTimer(slot) { return .timer(slots.timer(of: slot)) }
                 let isCommon = slots.isCommon(slot)
@@ -264,7 +275,8 @@ struct TimerHeap: ~Copyable {
         return nil
     }
 
-    /// Sifts do not touch the timers: without a prefetch each would be a cache miss when its turn comes.
+    /// Prefetches the timer of an entry. Sifts do not touch the timers, so each timer would otherwise be a cache miss
+    /// when its turn comes.
     private func prefetch(_ entry: Entry) {
         guard slots.isTimer(entry.slot) else { return }
         let timer = slots.timer(of: entry.slot).toOpaque()
@@ -272,22 +284,23 @@ struct TimerHeap: ~Copyable {
         cgrun_prefetch(timer + 64)
     }
 
-    /// Resumes the outer batch. Returns what is to be released after the lock.
+    /// Ends the batch and resumes the outer one. The caller releases the result after the lock.
     mutating func endBatch(resuming outer: Batch) -> [Member] {
         defer { batch = outer }
         return batch.list ?? []
     }
 
-    /// Lists the rest of the batch, because keys are about to change: a timer that is moved, or fired by a nested run,
-    /// keeps its turn.
+    /// Lists the rest of the batch, because its keys are about to change. A timer that is moved, or that a nested run
+    /// fires, thereby keeps its turn.
     private mutating func listBatch() {
         guard batch.list == nil else { return }
         batch.list = due(by: batch.limit, addedUpTo: batch.lastAddition)
     }
 
-    // MARK: What is there
+    // MARK: Members
 
-    /// For those who look, and for a list, which does not change while the heap does.
+    /// A timer or delayed perform of the heap: for callers that inspect the heap, and for the list of a batch. A list
+    /// does not change while the heap does.
     enum Member {
         case timer(GRunLoop.Timer)
         case perform(Name, due: Nanoseconds)
@@ -300,10 +313,11 @@ struct TimerHeap: ~Copyable {
         return .timer(slots.timer(of: entry.slot).takeUnretainedValue())
     }
 
-    /// That of the earliest deadline.
+    /// The member with the earliest deadline; nil if the heap is empty.
     var first: Member? { count > 0 ? member(entries[0]) : nil }
 
-    /// What is due at `limit` or earlier, in firing order.
+    /// The members that are due at `limit` or earlier, in firing order, without those that were added after
+    /// `lastAddition`.
     func due(by limit: Nanoseconds, addedUpTo lastAddition: UInt64 = .max) -> [Member] {
         guard earliest <= limit, count > 0 else { return [] }
         var due: [Entry] = []
@@ -323,7 +337,7 @@ struct TimerHeap: ~Copyable {
         return due.map { member($0) }
     }
 
-    /// Those of the timers that are in the heap, in firing order.
+    /// The given timers in firing order, without those that are not in the heap.
     func inFiringOrder(_ timers: [GRunLoop.Timer], in mode: ModeState) -> [GRunLoop.Timer] {
         timers.compactMap { timer -> (entry: Entry, timer: GRunLoop.Timer)? in
             let slot = timer.slot(in: mode)
@@ -332,18 +346,19 @@ struct TimerHeap: ~Copyable {
         .sorted { $0.entry.precedes($1.entry) }.map(\.timer)
     }
 
-    /// Everything, in no order.
+    /// All members, in no particular order.
     var all: [Member] { (0..<count).map { member(entries[$0]) } }
 
-    /// When the loop must wake up: the earliest point at which one of them may be no later. At that time everything
-    /// whose deadline has passed fires with it.
+    /// The time at which the loop must wake up: the earliest point at which an entry has used up its tolerance.
+    /// Everything whose deadline has passed fires at the same wake-up.
     mutating func wakeUpTime() -> Nanoseconds {
         guard tolerant > 0 else { return earliest }
         if let window { return window }
         var hard = hardDeadline(of: entries[0])
         var next = 0
         var parents = [0]
-        // Only what has its deadline inside the window can narrow it, and it fires with it.
+        // Only an entry whose deadline lies inside the window can narrow the window. An entry that does so fires at the
+        // same wake-up.
         while next < parents.count {
             let firstChild = 4 * parents[next] + 1
             next += 1
@@ -357,7 +372,7 @@ struct TimerHeap: ~Copyable {
         return hard
     }
 
-    /// The latest point at which it may fire.
+    /// The latest time at which the entry may fire.
     private func hardDeadline(of entry: Entry) -> Nanoseconds {
         entry.deadline.addingSaturating(slack(of: entry))
     }
@@ -410,7 +425,7 @@ struct TimerHeap: ~Copyable {
         return least
     }
 
-    /// In debug builds: each entry stands behind its parent, and its slot knows where.
+    /// In debug builds: checks that each entry comes after its parent, and that its slot knows its index.
     @inline(__always) private func checkInvariants() {
         #if DEBUG
             invariant(0...capacity ~= count && 0...count ~= tolerant, "a heap's counts fit in it")

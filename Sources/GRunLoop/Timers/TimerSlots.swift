@@ -1,38 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who stands in a heap of timers: a timer, or the closure of a delayed perform, which nothing else holds.
+// The slots of a timer heap: each holds a timer, or the closure of a delayed perform, which nothing else holds.
 
 import Glibc
 
-/// A slot is a number that does not change while its occupant is in the heap. Guarded by the loop's lock.
+/// The occupants of a timer heap. A slot is a number that does not change while its occupant is in the heap. Guarded by
+/// the loop's lock.
 ///
-/// Timers and closures have tables of their own, the numbers of closures from ``firstBody`` on: what a sift writes are
-/// places, and of timers it should touch nothing else.
+/// Timers and closures have separate tables, and the slots of closures begin at ``firstBody``. A sift writes the places
+/// of entries. The places of timers are in an array of their own, so that a sift touches no other memory of timers.
 struct TimerSlots: ~Copyable {
     typealias Body = @Sendable () -> Void
 
-    /// A slot of a closure, and which of its uses: no other closure ever has it.
+    /// The name of a delayed perform: its slot, and how often the slot was used before. No other closure of the heap
+    /// ever has an equal name.
     struct Name: Hashable, Sendable {
         let slot: UInt32
         let use: UInt32
     }
 
-    /// A timer keeps its slot as an `Int32`, and has a closure's where it took its place.
+    /// The first slot of the closures. Every slot fits in an `Int32`, because a timer stores its slot in one and keeps
+    /// the slot of the closure that it replaces.
     private static let firstBody = 1 << 30
     static let greatestUse = BodyTable.greatestUse
 
     private var timers = TimerTable()
     private var bodies: BodyTable
 
-    /// - Parameter greatestUse: for tests. After so many uses a closure's slot is left alone, so that its first name,
-    ///   which somebody may still have, does not become that of another one.
-    /// - Parameter firstUse: for tests. The use that a new slot of a closure begins with.
+    /// - Parameter greatestUse: for tests. After this many uses a closure's slot is never used again: a new closure
+    ///   would get a name that a client may still hold.
+    /// - Parameter firstUse: for tests. The use count with which a new slot of a closure begins.
     init(greatestUse: UInt32 = Self.greatestUse, firstUse: UInt32 = 0) {
         bodies = BodyTable(greatestUse: greatestUse, firstUse: firstUse)
     }
 
-    // MARK: In and out
+    // MARK: Adding and removing
 
-    /// It is not retained: the mode does that.
+    /// Adds a timer and returns its slot. The timer is not retained here, because its mode retains it.
     mutating func add(_ timer: Unmanaged<GRunLoop.Timer>) -> Int {
         defer { timers.checkInvariants() }
         return timers.add(timer)
@@ -43,7 +46,8 @@ struct TimerSlots: ~Copyable {
         return Self.firstBody + bodies.add(body, isCommon: isCommon)
     }
 
-    /// A closure leaves its slot, which is to be given back, or goes to a timer with its name.
+    /// Moves the closure out of its slot. The caller then gives the slot back, or puts a timer into it, which keeps the
+    /// closure's name.
     func takeBody(from slot: Int) -> Body { bodies.takeBody(from: slot - Self.firstBody) }
 
     func put(_ timer: Unmanaged<GRunLoop.Timer>, inPlaceOfBodyAt slot: Int) {
@@ -56,10 +60,10 @@ struct TimerSlots: ~Copyable {
         bodies.checkInvariants()
     }
 
-    // MARK: Who and where
+    // MARK: Occupants, names and places
 
     func isTimer(_ slot: Int) -> Bool { slot < Self.firstBody || bodies.isTimer(slot - Self.firstBody) }
-    /// Whether it is a closure that joins every mode that becomes common.
+    /// Whether the slot holds the closure of a common perform: one that joins every mode that becomes common.
     func isCommon(_ slot: Int) -> Bool { slot >= Self.firstBody && bodies.isCommon(slot - Self.firstBody) }
 
     func timer(of slot: Int) -> Unmanaged<GRunLoop.Timer> {
@@ -70,13 +74,13 @@ struct TimerSlots: ~Copyable {
         Name(slot: UInt32(truncatingIfNeeded: slot), use: bodies.use(of: slot - Self.firstBody))
     }
 
-    /// Nil once its closure has left, or the timer that took its place.
+    /// The slot of that name; nil once the closure, or the timer that replaced it, has left the heap.
     func slot(named name: Name) -> Int? {
         let slot = Int(name.slot)
         return bodies.isUsed(slot - Self.firstBody, name.use) ? slot : nil
     }
 
-    /// Where it stands in the heap.
+    /// The index of the slot's entry in the heap.
     subscript(place slot: Int) -> Int {
         get { Int(slot < Self.firstBody ? timers.places[slot] : bodies[place: slot - Self.firstBody]) }
         nonmutating set {
@@ -90,15 +94,15 @@ struct TimerSlots: ~Copyable {
     }
 }
 
-/// Which numbers of a table are free.
+/// The free slots of a table, in a linked list: each free slot holds the number of the next one.
 private struct FreeList {
-    /// -1 for none.
+    /// The first free slot; -1 if there is none.
     var first: Int32 = -1
-    /// How many were ever used.
+    /// How many slots were ever used.
     var used = 0
     var capacity = 0
 
-    /// In debug builds: every free number was used before, and none is free twice.
+    /// In debug builds: checks that every free slot was used before, and is in the list only once.
     @inline(__always) func checkInvariants(_ next: (Int32) -> Int32) {
         #if DEBUG
             invariant(0...capacity ~= used, "a table has room for the slots that were used")
@@ -115,7 +119,7 @@ private struct FreeList {
 
 private struct TimerTable: ~Copyable {
     private var timers: UnsafeMutablePointer<Unmanaged<GRunLoop.Timer>>
-    /// In the heap; of a free one, the next free one.
+    /// For each slot, the index of its entry in the heap; for a free slot, the next free slot.
     private(set) var places: UnsafeMutablePointer<Int32>
     private var free = FreeList()
 
@@ -163,23 +167,24 @@ private struct TimerTable: ~Copyable {
     }
 }
 
-/// 24 bytes a slot: an object for each perform would cost more than the perform.
+/// The closures of delayed performs, 24 bytes a slot. An object for each perform would cost more than the perform
+/// itself.
 private struct BodyTable: ~Copyable {
-    /// A bare closure is wrapped in another one where memory is bound to its type.
+    /// A struct, because a bare closure is wrapped in another closure where memory is bound to its type.
     private struct Closure {
         let body: TimerSlots.Body
     }
 
-    /// What stands in a slot, in its first 16 bytes.
+    /// The kind of the occupant, which is in the first 16 bytes of a slot.
     private enum Kind {
         static let body: UInt32 = 0
         static let commonBody: UInt32 = 1
         static let timer: UInt32 = 2
     }
 
-    /// The last 8.
+    /// The last 8 bytes of a slot.
     private struct Mark {
-        /// In the heap; of a free slot, the next free one.
+        /// The index of the slot's entry in the heap; in a free slot, the next free slot.
         var place: Int32 = 0
         private var useAndKind: UInt32
 
@@ -285,7 +290,7 @@ private struct BodyTable: ~Copyable {
     }
 }
 
-/// Memory that grows.
+/// Allocates and enlarges the memory of heaps and of slots.
 enum Table {
     static func grown(_ capacity: Int) -> Int { Swift.max(16, capacity + capacity / 2) }
 
@@ -295,7 +300,7 @@ enum Table {
         memory(former, bytes: count * MemoryLayout<Element>.stride).assumingMemoryBound(to: Element.self)
     }
 
-    /// Makes or enlarges it. The kernel moves what is large without copying it.
+    /// Allocates memory, or enlarges `former`. The kernel moves a large block without copying its contents.
     static func memory(_ former: UnsafeMutableRawPointer?, bytes: Int) -> UnsafeMutableRawPointer {
         guard let memory = realloc(former, bytes) else {
             Log.fatal("no memory is left for timers: \(bytes) bytes were asked for")

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where timers fire, and delayed performs with them: in stage 10 those that are due, and a timer by hand.
+// How timers and delayed performs fire: stage 10 fires those that are due, and `fire()` fires one timer by hand.
 
 import CGRun
 
 extension GRunLoop {
-    /// Fires every timer that is due now, in order. Each is checked again before its call: an earlier one may have
-    /// invalidated, removed or moved it, and a nested run may have fired it.
+    /// Fires the timers and delayed performs that are due now, in firing order. Stops early if the time slice is used
+    /// up and other kinds of work have their turn. The lock is held before and after.
+    ///
+    /// Each timer is checked again before its call. An earlier callout may have invalidated, removed or moved it, and a
+    /// nested run may have fired it.
     func fireTimersLocked(_ frame: Frame, _ mode: ModeState) {
         let limit = time
         let outer = mode.heap.beginBatch(by: limit)
@@ -25,7 +28,7 @@ extension GRunLoop {
         frame.kept.keep(all: mode.heap.endBatch(resuming: outer))
     }
 
-    /// With the lock held before and after.
+    /// Calls the closure of a delayed perform without the lock, which is held before and after.
     private func callDelayedLocked(
         _ body: inout TimerSlots.Body?, _ perform: DelayedPerform, _ call: Performing, in frame: Frame
     ) {
@@ -34,16 +37,19 @@ extension GRunLoop {
         frame.kept.drop()
         callDelayed(perform) { callOutToPerform(&body, due: call.due, of: self) }
         lock.lock()
-        // Always its own, unless the thread has ended meanwhile.
+        // The last element belongs to this call, unless the end of the thread has emptied the list meanwhile.
         performing.popLast()?.leave()
     }
 }
 
 extension GRunLoop.Timer {
-    /// Calls the closure now. A repeating timer keeps its dates; a one-shot timer is invalidated. An invalid timer
-    /// ignores it.
+    /// Calls the timer's closure now.
     ///
-    /// Threads: any; the closure is called on this one. The corresponding Foundation method is `Timer.fire()`.
+    /// A repeating timer keeps its dates. A one-shot timer is invalidated after the call. An invalid timer ignores the
+    /// call.
+    ///
+    /// Threads: any; the closure is called on the calling thread. The corresponding Foundation method is
+    /// `Timer.fire()`.
     public func fire() {
         guard !Fork.refuses("Timer.fire") else { return }
         var (body, isOneShot) = guardian.withLock { (isValidLocked ? handler?.body : nil, dates.period == 0) }
@@ -52,14 +58,14 @@ extension GRunLoop.Timer {
         if isOneShot { invalidate() }
     }
 
-    /// With the lock held: whether the timer is in the mode, and was due when its batch began, or is due now if it
-    /// was moved since.
+    /// With the lock held: whether the timer may still fire in the mode. It must be valid, in the mode, and not firing
+    /// already. It must have been due at `limit`, when its batch began, or be due now if it was moved since.
     func canFireLocked(in mode: ModeState, of loop: GRunLoop, by limit: Nanoseconds) -> Bool {
         guardian.isBound(to: loop.lock) && isValidLocked && isIn(mode) && !isFiring
             && (dates.deadline <= limit || dates.deadline <= loop.time)
     }
 
-    /// With the lock held before and after: calls the closure without it, and computes the next date.
+    /// Calls the timer's closure without the lock, and then computes the next date. The lock is held before and after.
     func fireLocked(of loop: GRunLoop, in frame: Frame) {
         var body = handler?.body
         let due = dates.deadline
@@ -74,8 +80,8 @@ extension GRunLoop.Timer {
         loop.lock.lock()
         frame.called.timer = nil
         guard guardian.isBound(to: loop.lock) else {
-            // Its own closure took it out of the loop, and may have added it to another one: our lock does not
-            // guard it any more.
+            // The closure took its timer out of this loop, and may have added it to another one. This loop's lock does
+            // not guard the timer any more.
             loop.lock.unlock()
             endFiring(due)
             return loop.lock.lock()
@@ -88,8 +94,8 @@ extension GRunLoop.Timer {
         }
     }
 
-    /// Ends a timer that fires once. Releases the lock. A function of its own, so that what is taken out of the
-    /// timer is released before the caller locks again.
+    /// Invalidates a one-shot timer that has fired, and releases the lock. A separate function, so that the timer's
+    /// closure is released before the caller locks again.
     private func endOneShot(holding lock: Lock) {
         stopFiring()
         invalidate(holding: lock)
@@ -97,10 +103,10 @@ extension GRunLoop.Timer {
 
     var isPerform: Bool { guardian.withLock { isPerformLocked } }
 
-    /// Called without a lock when the closure has returned, or has ended its thread. The closure may have moved the
-    /// timer to another loop, or removed it.
+    /// Ends the firing of a timer whose closure has returned or has ended its thread. Called without a lock: the
+    /// closure may have moved the timer to another loop, or removed it.
     ///
-    /// - Parameter due: the date that it has fired for.
+    /// - Parameter due: the date for which the timer has fired.
     func endFiring(_ due: Nanoseconds) {
         if guardian.withLock({ dates.period == 0 }) { invalidate() }
         guardian.withLock { endFiringLocked(due) }?.send()
@@ -123,7 +129,7 @@ extension GRunLoop.Timer {
     cgrun_keep_frame()
 }
 
-/// `loop` is nil in a timer that is fired by hand.
+/// Calls a timer's closure. `loop` is nil if the timer is fired by hand.
 @inline(never) func callOutToTimer(
     _ handler: inout (@Sendable (GRunLoop.Timer) -> Void)?, _ timer: GRunLoop.Timer, of loop: GRunLoop?
 ) {
