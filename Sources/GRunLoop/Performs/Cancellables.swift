@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The delayed performs that have a target, and the ordered performs, each of which ends its source.
+// The table of the delayed performs that have a target, and of all ordered performs. An ordered perform finds its
+// source in it.
 
-/// Own thread only. Cancelling costs the same beside any number of other performs.
+/// The performs that the program can cancel by target and key, and the sources of ordered performs. Own thread only.
+/// The cost of a cancellation does not depend on the number of other performs.
 ///
 /// Comparing or hashing a key runs code of the program. So the caller hashes the key before it uses this table. The
 /// table finds the performs whose keys have the same hash, and the caller compares their keys one after the other.
@@ -22,7 +24,7 @@ struct Cancellables {
         let key: AnyHashable?
         fileprivate let keyHash: Int
 
-        /// Calls the program's code.
+        /// Hashes the key, which calls code of the program.
         init(_ target: Target, key: AnyHashable?) {
             self.target = target
             self.key = key
@@ -37,11 +39,13 @@ struct Cancellables {
         fileprivate var ofKey: Line.Name { Line.Name(target: target, keyHash: keyHash) }
     }
 
-    /// The target's deinit may call back into the loop: a removed entry is released after the access to the others.
+    /// One perform of the table. The deinit of its target may call back into the loop, so a removed entry is released
+    /// after the access to the table.
     struct Entry {
-        /// Nil: it cannot be cancelled.
+        /// The target and key by which the program can cancel the perform; nil if it cannot.
         let name: Name?
-        /// Keeps the target: it is the target itself, or the target's closure if that belongs to an actor.
+        /// Keeps the target alive: the target itself or, if the closure belongs to an actor, the closure, which holds
+        /// the target.
         let holder: (any AnyObject & Sendable)?
         /// The delayed perform; nil for an ordered one.
         let perform: GRunLoop.DelayedPerform?
@@ -49,15 +53,15 @@ struct Cancellables {
         fileprivate(set) var source: GRunLoop.Source?
     }
 
-    /// The performs of one target, or those of one target whose keys have one hash.
+    /// The performs of one target, or only those of them whose keys have the same hash.
     fileprivate struct Line {
         struct Name: Hashable {
             let target: Target
-            /// Nil: those of every key.
+            /// Nil for all performs of the target, whatever their keys.
             let keyHash: Int?
         }
 
-        /// In the order of addition. The numbers of removed performs are still there.
+        /// In the order of addition. The numbers of some removed performs are still in the list.
         var numbers: [Number]
         var removed = 0
     }
@@ -78,7 +82,7 @@ struct Cancellables {
         delayed[perform] = add(Entry(name: name, holder: holder, perform: perform, source: nil))
     }
 
-    /// Returns the number of an ordered one, whose source is not made yet.
+    /// Adds an ordered perform, whose source is not made yet, and returns its number.
     mutating func add(_ name: Name?, heldBy holder: (any AnyObject & Sendable)?) -> Number {
         add(Entry(name: name, holder: holder, perform: nil, source: nil))
     }
@@ -94,8 +98,8 @@ struct Cancellables {
         entries[number]?.source = source
     }
 
-    /// The performs that a name may mean, in the order of addition. Some may be removed while the caller compares
-    /// their keys.
+    /// The performs that the name may mean, in the order of addition. Some of them may be removed while the caller
+    /// compares their keys.
     func candidates(for wanted: Name) -> [(number: Number, name: Name)] {
         let line = lines[wanted.key == nil ? wanted.ofTarget : wanted.ofKey]
         return (line?.numbers ?? []).compactMap { number in
@@ -120,7 +124,7 @@ struct Cancellables {
     private mutating func noteRemoval(from name: Line.Name) {
         guard var line = lines.removeValue(forKey: name) else { return }
         line.removed += 1
-        // Not at each removal: to cancel all performs of a target would take the square of their number.
+        // Not at each removal: to cancel all performs of a target would then take quadratic time.
         if line.removed * 2 > line.numbers.count {
             line.numbers.removeAll { entries[$0] == nil }
             line.removed = 0

@@ -1,22 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// What names a delayed perform, and how one joins and leaves a mode.
+// The token of a delayed perform, and how a delayed perform joins and leaves a mode.
 
 extension GRunLoop {
-    /// Which closure ``GRunLoop/perform(after:_:)`` or ``GRunLoop/perform(after:inModes:target:key:_:)`` is to perform,
-    /// for ``GRunLoop/cancelPerform(_:)``. It is a plain value, and keeps neither the closure nor the loop.
+    /// The token of a closure that ``GRunLoop/perform(after:_:)`` or ``GRunLoop/perform(after:inModes:target:key:_:)``
+    /// has added, for ``GRunLoop/cancelPerform(_:)``.
     ///
-    /// No two performs of the process have equal ones; all that are never to be performed have the same.
+    /// It is a plain value, and retains neither the closure nor the loop.
     ///
-    /// Threads: any. The corresponding GLib type is the number that `g_timeout_add` returns. Foundation has none, and
-    /// cancels by target, selector and object.
+    /// Each delayed perform of the process has a unique token. Calls that add no closure all return the same token.
+    ///
+    /// Threads: any. The corresponding GLib type is the number that `g_timeout_add` returns. Foundation has no such
+    /// type: it cancels by target, selector and object.
     public struct DelayedPerform: Hashable, Sendable {
-        /// ``ModeState/number`` of the mode in which it has its slot; 0 if it is never to be performed.
+        /// The ``ModeState/number`` of the mode whose heap has the perform's slot; 0 if no closure was added.
         let mode: UInt64
         let name: TimerSlots.Name
 
         static var none: DelayedPerform { DelayedPerform(mode: 0, name: TimerSlots.Name(slot: 0, use: 0)) }
 
-        /// For descriptions.
+        /// Describes a delayed perform, in the descriptions of timers and modes.
         static func text(isFiring: Bool, ahead: Nanoseconds) -> String {
             "<delayed perform>{firing = \(yesNo(isFiring)), next fire date = \(seconds(ahead)) s from now}"
         }
@@ -31,20 +33,21 @@ extension ModeState {
         return GRunLoop.DelayedPerform(mode: number, name: heap.insert(body, at: deadline, isCommon: isCommon))
     }
 
-    /// What is to be released, or invalidated, after the lock.
+    /// Removes the perform of that name; nil if it is not there any more. The caller releases the closure, or
+    /// invalidates the timer, after the lock.
     func remove(_ name: TimerHeap.Name) -> TimerHeap.Occupant? {
         let occupant = heap.takeOut(name)
         if case .perform = occupant { timerCount -= 1 }
         return occupant
     }
 
-    /// In the place of a closure.
+    /// Replaces a closure by a timer, which the mode retains.
     func replace(
         _ name: TimerHeap.Name, by makeTimer: (Nanoseconds, @escaping TimerSlots.Body) -> GRunLoop.Timer
     ) -> GRunLoop.Timer {
         let timer = heap.replace(name, in: self) { deadline, body in
             let timer = makeTimer(deadline, body)
-            // Before it knows its slot.
+            // The timer must know its mode before it gets its slot.
             timer.note(self)
             return timer
         }

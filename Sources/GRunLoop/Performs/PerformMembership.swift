@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Delayed performs come and go.
+// Adds delayed performs to modes, and removes them.
 
 extension GRunLoop {
-    /// Has the closure performed once, in the first of the modes that runs at that time or later.
+    /// Adds a closure that is called once, in the first of the modes that runs at `deadline` or later.
     ///
-    /// In one mode it is a slot in the mode's heap. Where it is to be in several, or may be late, a timer stands for
-    /// it.
+    /// In one mode and without a tolerance, the perform is a slot in the mode's heap. In several modes, or with a
+    /// tolerance, a timer stands for it.
     ///
-    /// - Parameter tolerance: how much later it may be performed. Zero and less: none.
-    /// - Returns: ``DelayedPerform/none`` if there are no modes, or the loop has ended.
+    /// - Parameter tolerance: how much later the closure may be called. Zero and less mean none.
+    /// - Returns: the perform's token; ``DelayedPerform/none`` if there are no modes, or the loop has ended. The
+    ///   closure is then dropped.
     ///
     /// Threads: any.
     func addPerform(
@@ -43,7 +44,7 @@ extension GRunLoop {
         return names.flatMap(modesToJoinLocked).filter { known.insert(ObjectIdentifier($0)).inserted }
     }
 
-    /// In the default mode.
+    /// Adds a closure that is called once in the default mode, at `deadline` or later.
     func addPerform(
         at deadline: Nanoseconds, _ body: consuming @escaping @Sendable () -> Void
     ) -> DelayedPerform {
@@ -61,7 +62,8 @@ extension GRunLoop {
         return perform
     }
 
-    /// Takes back a closure that was not performed yet. Returns whether there was one. Threads: any.
+    /// Cancels a delayed perform. Returns false if its closure was called, is being called, or was cancelled before.
+    /// Threads: any.
     @discardableResult func removePerform(_ perform: DelayedPerform) -> Bool {
         guard !Fork.isChild else { return false }
         lock.lock()
@@ -79,9 +81,10 @@ extension GRunLoop {
         }
     }
 
-    /// With the lock held: a mode becomes common, and so common performs are in several modes.
+    /// With the lock held: replaces common performs by timers. A mode is about to become common, so these performs will
+    /// be in several modes.
     func makeTimersOfCommonPerformsLocked() {
-        // Only while the default mode is the only common one are common performs in slots.
+        // Common performs are in slots only while the default mode is the only common mode.
         guard commonModes.count == 1 else { return }
         for name in defaultMode.heap.commonPerforms {
             let perform = DelayedPerform(mode: defaultMode.number, name: name)
@@ -89,7 +92,7 @@ extension GRunLoop {
         }
     }
 
-    /// With the lock held: a timer of the same deadline in its place, which can be in several modes.
+    /// With the lock held: replaces a perform by a timer of the same deadline, which can be in several modes.
     private func makeTimerLocked(
         of perform: DelayedPerform, in mode: ModeState, _ tolerance: Duration, isCommon: Bool
     ) -> Timer {

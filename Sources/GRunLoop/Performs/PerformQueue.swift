@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is waiting to be performed on a loop's thread: one queue and one version-0 source for each set of modes.
+// The closures that wait to be called on a loop's thread: one queue and one version-0 source for each set of modes.
 
-/// Guarded by the loop's lock.
+/// The closures of `performOnThread` and `performAndWait` that were not called yet. Guarded by the loop's lock.
 struct PerformQueue {
-    /// One thing to perform, and who waits for it.
+    /// A closure to call and, if a thread waits until it has returned, the semaphore that wakes the thread.
     final class Request: AsyncWaiter {
         private let body: @Sendable () -> Void
         private let done: Semaphore?
@@ -20,7 +20,7 @@ struct PerformQueue {
             done?.signal()
         }
 
-        /// The loop has ended, perhaps in the closure: a waiting thread is released.
+        /// Wakes the waiting thread, because the loop has ended, perhaps in the closure.
         func loopHasEnded() {
             done?.signal()
         }
@@ -32,7 +32,7 @@ struct PerformQueue {
 
     private final class Channel {
         let source: GRunLoop.Source
-        /// Requests are moved out when taken: what a request has captured must not be released here, under the lock.
+        /// A request is moved out when it is taken, because its captures must not be released here, under the lock.
         private var requests: [Request?] = []
         /// The index of the first request that was not taken.
         private var next = 0
@@ -50,7 +50,7 @@ struct PerformQueue {
             guard next < requests.count else { return nil }
             let request = requests[next].take()
             next += 1
-            // Drops the taken part, or a queue that is never empty would grow for ever.
+            // Drops the taken part. Otherwise a queue that is never empty would grow forever.
             if next * 2 >= requests.count {
                 requests.removeFirst(next)
                 next = 0
@@ -63,7 +63,8 @@ struct PerformQueue {
     private var channels: [Set<GRunLoop.Mode>: Channel] = [:]
     private var isClosed = false
 
-    /// Returns the source to signal, and whether it is new, to be added to the modes; nil if the loop has ended.
+    /// Queues a request. Returns the source to signal, and whether the source is new and must be added to the modes.
+    /// Nil if the loop has ended.
     mutating func append(
         _ request: Request, modes: Set<GRunLoop.Mode>, makeSource: () -> GRunLoop.Source
     ) -> (source: GRunLoop.Source, isNew: Bool)? {
@@ -82,12 +83,13 @@ struct PerformQueue {
         channels[modes]?.count ?? 0
     }
 
-    /// Taken one at a time: if a request ends the thread, those behind it are still here, and their waiters are told.
+    /// Takes the next request. If a request ends the thread, the requests behind it are still here, and the end of the
+    /// loop wakes their threads.
     func take(for modes: Set<GRunLoop.Mode>) -> Request? {
         channels[modes]?.take()
     }
 
-    /// Removes the source of a set of modes if no request is left for it.
+    /// Removes the source of a set of modes, and returns it, if no request is queued for these modes.
     mutating func removeIfIdle(_ modes: Set<GRunLoop.Mode>) -> GRunLoop.Source? {
         guard let channel = channels[modes], channel.count == 0 else { return nil }
         channels[modes] = nil
@@ -98,6 +100,7 @@ struct PerformQueue {
         channels[modes]?.source
     }
 
+    /// Closes all queues, because the loop ends. Returns the requests that were not taken.
     mutating func close() -> [Request] {
         isClosed = true
         defer { channels = [:] }

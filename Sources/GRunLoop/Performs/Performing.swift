@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// A delayed perform that is being called.
+// Delayed performs whose closures are being called.
 
-/// A delayed perform whose closure is on the stack. It has left the heap and is still in its modes, as a timer is that
-/// fires.
+/// A delayed perform whose closure is on the stack. Like a timer that fires, it has left the heap but is still in its
+/// modes.
 struct Performing {
     let due: Nanoseconds
     let isCommon: Bool
-    /// Its own, and those that have become common meanwhile.
+    /// The perform's own mode, and the modes that it has joined since because they became common.
     private var places = Places<Unmanaged<ModeState>>()
 
     init(due: Nanoseconds, isCommon: Bool, in mode: ModeState) {
@@ -21,13 +21,13 @@ struct Performing {
         places.add(.passUnretained(mode))
     }
 
-    /// It has returned.
+    /// Leaves all modes, because the closure has returned or the loop ends.
     func leave() { places.forEach { $0._withUnsafeGuaranteedRef { $0.timerCount -= 1 } } }
 }
 
 extension GRunLoop {
-    /// Without the lock: calls the closure of a delayed perform, which cannot be cancelled any more. Its target goes
-    /// after it.
+    /// Calls the closure of a delayed perform, without the lock. From now on the perform cannot be cancelled. Its
+    /// target is released after the closure has returned.
     func callDelayed(_ perform: DelayedPerform, _ call: () -> Void) {
         let entry = cancellables.isEmpty ? nil : cancellables.remove(perform)
         call()

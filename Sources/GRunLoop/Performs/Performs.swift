@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// The perform family: closures on a loop's thread, now, later, in order, and taken back by target and key.
+// The perform family: functions that call closures on a loop's thread, soon, after a delay or in an order, and cancel
+// them.
 
 extension GRunLoop {
     // MARK: On the loop's thread
 
-    /// Has the closure performed on the loop's thread, in the first of the modes that runs, and wakes the loop. What
-    /// was queued is performed in one pass, in order, as far as ``timeSlice`` lets it. An empty list of modes means
-    /// never.
+    /// Calls the closure once on the loop's thread, in the first of the modes that runs, and wakes the loop.
     ///
-    /// Unlike ``async(inModes:_:)`` it is a source: it keeps its modes from being finished until it was performed,
-    /// counts as a handled source, and throws when it can never happen.
+    /// The caller does not wait for the closure. One pass calls the closures that are queued for the same modes, in
+    /// order, as far as ``timeSlice`` lets it. With an empty list of modes the closure is never called.
     ///
-    /// - Throws: ``LoopEndedError`` when the loop's thread has ended. What is queued when it ends is dropped.
+    /// Unlike a block of ``async(inModes:_:)``, the closure has a source. The source keeps its modes from being
+    /// finished until the closure was called, and counts as a handled source. The call throws if the loop's thread has
+    /// ended.
+    ///
+    /// - Throws: ``LoopEndedError`` if the loop's thread has ended. Closures that are queued when it ends are dropped.
     ///
     /// Threads: any. The corresponding Foundation method is `perform(_:on:with:waitUntilDone:modes:)` without waiting.
     public func performOnThread(
@@ -22,19 +25,20 @@ extension GRunLoop {
         try enqueue(PerformQueue.Request(waits: false, body), modes: Set(names))
     }
 
-    /// Has the closure performed on the loop's thread and waits until that is done. While it waits this thread serves
-    /// nothing.
+    /// Calls the closure on the loop's thread, and waits until it has returned.
+    ///
+    /// The calling thread serves nothing while it waits.
     ///
     /// - Parameters:
-    ///   - names: the modes to perform it in. An empty list is an error of the program's, and ends the process, since
-    ///     the call would wait forever.
-    ///   - body: what is performed.
+    ///   - names: the modes to call the closure in. An empty list is an error of the program, and ends the process,
+    ///     because the call would wait forever.
+    ///   - body: the closure to call.
     /// - Returns: what the closure returns.
-    /// - Throws: what the closure throws; ``LoopEndedError`` when the loop's thread has ended, or ends before the
-    ///   closure was performed.
+    /// - Throws: what the closure throws; ``LoopEndedError`` if the loop's thread has ended, or ends before the closure
+    ///   has returned.
     ///
-    /// Threads: any. On the loop's own, also while that is in virtual time, the closure is performed at once. The
-    /// corresponding Foundation method is `perform(_:on:with:waitUntilDone:modes:)`.
+    /// Threads: any. On the loop's own thread, also while that thread is in virtual time, the closure is called
+    /// immediately. The corresponding Foundation method is `perform(_:on:with:waitUntilDone:modes:)`.
     public func performAndWait<Value: Sendable, Failure: Error>(
         inModes names: [Mode] = [.common], _ body: @escaping @Sendable () throws(Failure) -> Value
     ) throws -> Value {
@@ -64,7 +68,7 @@ extension GRunLoop {
     }
 
     private func performQueued(_ names: Set<Mode>) {
-        // Performs the requests that are queued now. Those that they queue wait for the next pass.
+        // Performs the requests that are queued now. Requests that are queued meanwhile wait for the next pass.
         for _ in 0..<lock.withLock({ performs.count(for: names) }) {
             performNext(names)
             if isSliceSpent() { break }
@@ -77,7 +81,7 @@ extension GRunLoop {
         }
     }
 
-    /// A function of its own, so that what a closure has captured is released before the next one is called.
+    /// A separate function, so that the captures of one closure are released before the next closure is called.
     private func performNext(_ names: Set<Mode>) {
         guard let request = lock.withLock({ performs.take(for: names) }) else { return }
         guard request.isAwaited, let frame else { return request.perform() }
@@ -88,23 +92,23 @@ extension GRunLoop {
 
     // MARK: Later
 
-    /// Has the closure performed once, after a delay, in whichever of the modes runs then.
+    /// Calls the closure once, after a delay, in whichever of the modes runs then.
     ///
     /// - Parameters:
-    ///   - delay: zero and negative mean as soon as the loop runs such a mode, never at once. 16 years and more mean in
-    ///     16 years.
-    ///   - names: the modes. An empty list means never.
-    ///   - target: with `key`, what ``cancelPerforms(target:key:)`` finds it by. It is retained until the closure was
-    ///     performed or cancelled, and may then be let go on the loop's thread, so that it is Sendable; with
-    ///     `isolation:` it can be any object of the actor's. Nil: that does not
-    ///     find it; ``cancelPerform(_:)`` does.
-    ///   - key: see `target`. Nil: it is found by its target alone.
-    ///   - body: what is performed.
-    /// - Returns: what ``cancelPerform(_:)`` takes. It ignores that of a closure that is never to be performed: with an
-    ///   empty list of modes, from another thread, of a loop whose thread has ended.
+    ///   - delay: how long to wait. Zero and negative mean as soon as the loop runs one of the modes, but never inside
+    ///     this call. 16 years and more mean 16 years.
+    ///   - names: the modes. With an empty list the closure is never called.
+    ///   - target: the object by which, together with `key`, ``cancelPerforms(target:key:)`` finds the closure. It is
+    ///     retained until the closure was called or cancelled. It may then be released on the loop's thread, so it must
+    ///     be Sendable; with `isolation:` it can be any object of the actor. If it is nil, only ``cancelPerform(_:)``
+    ///     can cancel the closure.
+    ///   - key: see `target`. If it is nil, the closure is found by its target alone.
+    ///   - body: the closure to call.
+    /// - Returns: the token for ``cancelPerform(_:)``. It is ignored there if no closure was added: because the list of
+    ///   modes is empty, the call comes from another thread, or the loop's thread has ended.
     ///
-    /// Threads: the loop's own; from another thread it is logged and ignored. The corresponding Foundation method is
-    /// `perform(_:with:afterDelay:inModes:)`.
+    /// Threads: the loop's own; a call from another thread is logged and ignored. The corresponding Foundation method
+    /// is `perform(_:with:afterDelay:inModes:)`.
     @discardableResult public func perform(
         after delay: Duration, inModes names: [Mode] = [.default], target: (any AnyObject & Sendable)? = nil,
         key: (any Hashable & Sendable)? = nil, _ body: @escaping @Sendable () -> Void
@@ -112,17 +116,19 @@ extension GRunLoop {
         perform(after: delay, names, cancelledBy: .init(target, key), heldBy: target, body)
     }
 
-    /// Has the closure performed once, after a delay, in the default mode: the quickest way to have something done
-    /// later. ``perform(after:inModes:target:key:_:)`` names other modes, or a target to cancel by.
+    /// Calls the closure once, after a delay, in the default mode.
+    ///
+    /// This is the quickest way to do something later. To name other modes, or a target to cancel by, call
+    /// ``perform(after:inModes:target:key:_:)``.
     ///
     /// - Parameters:
-    ///   - delay: zero and negative mean as soon as the loop runs the default mode, never at once. 16 years and more
-    ///     mean in 16 years.
-    ///   - body: what is performed. It is let go when it was performed or cancelled, or when the loop's thread ends.
-    /// - Returns: what ``cancelPerform(_:)`` takes.
+    ///   - delay: how long to wait. Zero and negative mean as soon as the loop runs the default mode, but never inside
+    ///     this call. 16 years and more mean 16 years.
+    ///   - body: the closure to call. It is released when it was called or cancelled, or when the loop's thread ends.
+    /// - Returns: the token for ``cancelPerform(_:)``.
     ///
-    /// Threads: the loop's own; from another thread it is logged and ignored. The corresponding Foundation method is
-    /// `perform(_:with:afterDelay:)`.
+    /// Threads: the loop's own; a call from another thread is logged and ignored. The corresponding Foundation method
+    /// is `perform(_:with:afterDelay:)`.
     @discardableResult public func perform(
         after delay: Duration, _ body: consuming @escaping @Sendable () -> Void
     ) -> DelayedPerform {
@@ -135,7 +141,7 @@ extension GRunLoop {
         heldBy holder: (any AnyObject & Sendable)?, _ body: @escaping @Sendable () -> Void
     ) -> DelayedPerform {
         guard canPerformLater() else { return .none }
-        // Before anything is added, because it calls code of the program.
+        // Before anything is added, because hashing the key calls code of the program.
         let name = name()
         let perform = addPerform(at: time.addingSaturating(Nanoseconds(ahead: delay)), inModes: names, body)
         if perform != .none, let name { cancellables.add(perform, name, heldBy: holder) }
@@ -146,13 +152,13 @@ extension GRunLoop {
         !Fork.refuses("perform(after:)") && requireOwnThread("perform(after:)")
     }
 
-    /// Takes back a closure that ``perform(after:_:)`` or one of its kin has not performed yet.
+    /// Cancels a closure that ``perform(after:_:)``, or another function that takes a delay, has not called yet.
     ///
-    /// - Parameter perform: what that has returned. That of another loop is ignored.
-    /// - Returns: whether it was taken back; false if it was performed, is being performed, or was cancelled, however
-    ///   long ago that was.
+    /// - Parameter perform: the token that the function has returned. The token of another loop is ignored.
+    /// - Returns: true if the closure was cancelled; false if it was called, is being called, or was cancelled before,
+    ///   however long ago that was.
     ///
-    /// Threads: the loop's own; from another thread it is logged and ignored. The corresponding GLib function is
+    /// Threads: the loop's own; a call from another thread is logged and ignored. The corresponding GLib function is
     /// `g_source_remove`.
     @discardableResult public func cancelPerform(_ perform: DelayedPerform) -> Bool {
         guard !Fork.refuses("cancelPerform"), requireOwnThread("cancelPerform") else { return false }
@@ -165,19 +171,20 @@ extension GRunLoop {
         _ = cancellables.remove(perform)
     }
 
-    /// Has the closure performed once, at the start of the next pass in one of the modes. It does not wake the loop.
+    /// Calls the closure once, at the start of the next pass in one of the modes. Does not wake the loop.
     ///
     /// - Parameters:
-    ///   - order: lower ones are performed first; equal ones in the order of these calls.
-    ///   - names: the modes. An empty list means never.
-    ///   - target: with `key`, what ``cancelPerforms(target:key:)`` finds it by. It is retained until the closure was
-    ///     performed or cancelled, and may then be let go on the loop's thread, so that it is Sendable; with
-    ///     `isolation:` it can be any object of the actor's. Nil: it cannot be cancelled.
-    ///   - key: see `target`. Nil: it is found by its target alone.
-    ///   - body: what is performed.
+    ///   - order: closures of a lower order are called first, and closures of equal order in the order of these calls.
+    ///   - names: the modes. With an empty list the closure is never called.
+    ///   - target: the object by which, together with `key`, ``cancelPerforms(target:key:)`` finds the closure. It is
+    ///     retained until the closure was called or cancelled. It may then be released on the loop's thread, so it must
+    ///     be Sendable; with `isolation:` it can be any object of the actor. If it is nil, the closure cannot be
+    ///     cancelled.
+    ///   - key: see `target`. If it is nil, the closure is found by its target alone.
+    ///   - body: the closure to call.
     ///
-    /// Threads: the loop's own; from another thread it is logged and ignored. The corresponding Foundation method is
-    /// `RunLoop.perform(_:target:argument:order:modes:)`.
+    /// Threads: the loop's own; a call from another thread is logged and ignored. The corresponding Foundation method
+    /// is `RunLoop.perform(_:target:argument:order:modes:)`.
     public func perform(
         order: Int, inModes names: [Mode], target: (any AnyObject & Sendable)? = nil,
         key: (any Hashable & Sendable)? = nil, _ body: @escaping @Sendable () -> Void
@@ -192,7 +199,7 @@ extension GRunLoop {
         guard !Fork.refuses("perform(order:)"), requireOwnThread("perform(order:)"), !names.isEmpty, !isDead else {
             return
         }
-        // Before anything is added, because it calls code of the program.
+        // Before anything is added, because hashing the key calls code of the program.
         let name = name()
         let number = cancellables.add(name, heldBy: holder)
         let source = Source(order: order) { [unowned self] in
@@ -205,23 +212,25 @@ extension GRunLoop {
         source.signal()
     }
 
-    /// Takes back what ``perform(after:inModes:target:key:_:)`` and ``perform(order:inModes:target:key:_:)`` of this
-    /// loop have not performed yet. What other threads have queued stays.
+    /// Cancels the closures of a target that ``perform(after:inModes:target:key:_:)`` and
+    /// ``perform(order:inModes:target:key:_:)`` of this loop have not called yet. Closures that other threads have
+    /// queued stay.
     ///
     /// - Parameters:
-    ///   - target: whose performs are taken back.
-    ///   - key: nil means everything of the target, else what has also an equal key.
+    ///   - target: the target of the closures to cancel.
+    ///   - key: if it is nil, all closures of the target are cancelled; otherwise only those that have an equal key.
     ///
-    /// Threads: the loop's own; from another thread it is logged and ignored. The corresponding Foundation methods are
-    /// `cancelPreviousPerformRequests(withTarget:selector:object:)` and `RunLoop.cancelPerformSelectors(withTarget:)`.
+    /// Threads: the loop's own; a call from another thread is logged and ignored. The corresponding Foundation methods
+    /// are `cancelPreviousPerformRequests(withTarget:selector:object:)` and
+    /// `RunLoop.cancelPerformSelectors(withTarget:)`.
     public func cancelPerforms(target: AnyObject, key: (any Hashable & Sendable)? = nil) {
         guard !Fork.refuses("cancelPerforms"), requireOwnThread("cancelPerforms") else { return }
         if let wanted = Cancellables.Name(target, key) { takeBack(wanted) }
     }
 
-    /// Cancels those that the name means, in the order in which they were added.
+    /// Cancels the performs that the name means, in the order in which they were added.
     func takeBack(_ wanted: Cancellables.Name) {
-        // Of a copy: comparing keys calls the user's code, which may add and cancel others.
+        // Goes over a copy, because comparing keys calls the user's code, which may add and cancel others.
         for (number, name) in cancellables.candidates(for: wanted) where name.isMeant(by: wanted) {
             guard let removed = cancellables.remove(number) else { continue }
             removed.source?.invalidate()
@@ -231,7 +240,7 @@ extension GRunLoop {
 }
 
 extension Cancellables.Name {
-    /// Nil without a target. Calls the program's code.
+    /// Nil without a target. Hashes the key, which calls code of the program.
     init?(_ target: AnyObject?, _ key: (any Hashable & Sendable)?) {
         guard let target else { return nil }
         self.init(.object(ObjectIdentifier(target)), key: key.map { AnyHashable($0) })
