@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A clock that a test moves.
+// The clock of a loop in virtual time: a test moves it.
 
 import Synchronization
 
-/// The clock of virtual time. Other threads read it, too.
+/// The clock of a loop in virtual time. The loop's thread moves it, and other threads may read it.
 final class VirtualClock: Sendable {
     private static let count = Atomic(0)
 
@@ -11,10 +11,11 @@ final class VirtualClock: Sendable {
     static var isInUse: Bool { count.load(ordering: .relaxed) > 0 }
 
     private let reading: Atomic<Nanoseconds>
-    /// The thread's loop outside virtual time, which the thread keeps.
+    /// The loop that was the thread's current one before virtual time; nil if the thread had none. The thread retains
+    /// it.
     private let former: Unmanaged<GRunLoop>?
 
-    /// The loop's thread only, and only while virtual time lasts.
+    /// The loop that is hidden while virtual time lasts. Read it on the loop's thread only, and only during that time.
     var hidden: GRunLoop? { former?.takeUnretainedValue() }
 
     init(at start: Nanoseconds, hiding former: GRunLoop?) {
@@ -29,12 +30,12 @@ final class VirtualClock: Sendable {
 
     var now: Nanoseconds { reading.load(ordering: .relaxed) }
 
-    /// Moves the clock, never back. The loop's thread only.
+    /// Moves the clock forward; an earlier time is ignored. The loop's thread only.
     func move(to time: Nanoseconds) {
         if time > now { reading.store(Self.limited(time), ordering: .relaxed) }
     }
 
-    /// The clock never reads `never`: items without a date would be due.
+    /// Limits a reading to the range from 0 to `last`. If the clock read `never`, items without a date would be due.
     static func limited(_ time: Nanoseconds) -> Nanoseconds {
         min(max(0, time), .last)
     }

@@ -2,14 +2,15 @@
 // Virtual time: a loop for tests, whose clock jumps where another loop would sleep.
 
 extension GRunLoop {
-    /// The time of a loop that never sleeps through it: see ``GRunLoop/withVirtualTime(from:_:)``.
+    /// The clock of a test's loop, which jumps ahead where another loop would sleep: see
+    /// ``GRunLoop/withVirtualTime(from:_:)``.
     ///
-    /// Work takes no time: the clock stands still while anything is ready, so that what enqueues itself for ever keeps
-    /// it from ever moving.
+    /// Work takes no time: the clock stands still while anything is ready. Code that enqueues itself again forever
+    /// therefore stops the clock.
     ///
-    /// Threads: the one that called ``GRunLoop/withVirtualTime(from:_:)``.
+    /// Threads: the thread that called ``GRunLoop/withVirtualTime(from:_:)``.
     public final class VirtualTime {
-        /// The loop, which is also ``GRunLoop/current`` meanwhile. Threads: its own.
+        /// The loop in virtual time, which is also ``GRunLoop/current`` inside the closure. Threads: the loop's own.
         public let loop: GRunLoop
         private let clock: VirtualClock
 
@@ -18,16 +19,18 @@ extension GRunLoop {
             self.clock = clock
         }
 
-        /// The present on the loop's clock. Threads: the loop's own.
+        /// The current time on the loop's clock. Threads: the loop's own.
         public var now: Instant { clock.now.instant }
 
-        /// Moves the clock on, and has the loop serve on the way what falls due, each at its time and in its order;
-        /// then whatever is ready.
+        /// Moves the clock forward, and runs the loop, which serves everything that becomes due on the way.
         ///
-        /// The clock reaches the end in any case: also if the mode is finished before, or stopped.
+        /// Each item is served at its time on the clock and in its order. At the end the loop serves whatever is ready
+        /// then.
+        ///
+        /// The clock reaches the end in any case, even if the mode is finished earlier or a run is stopped.
         ///
         /// - Parameters:
-        ///   - span: how far. Zero and negative serve what is ready now.
+        ///   - span: how far to move the clock. Zero and negative serve what is ready now.
         ///   - mode: the mode to run in.
         ///
         /// Threads: the loop's own.
@@ -38,7 +41,8 @@ extension GRunLoop {
         /// Moves the clock to a point in time: see ``advance(by:inMode:)``.
         ///
         /// - Parameters:
-        ///   - end: how far. One that has passed serves what is ready now: time does not go back.
+        ///   - end: the time at which to stop. If it has passed, the loop serves what is ready now, and the clock does
+        ///     not go back.
         ///   - mode: the mode to run in.
         ///
         /// Threads: the loop's own.
@@ -46,16 +50,17 @@ extension GRunLoop {
             advance(to: Nanoseconds(saturating: end), mode)
         }
 
-        /// Moves the clock to where the mode's first timer is due, and fires it.
+        /// Moves the clock to the date of the mode's next timer or delayed perform, and fires it.
         ///
         /// - Parameter mode: the mode to run in.
-        /// - Returns: false if there is no timer whose time comes: the clock ends 1 ns before
-        ///   ``GRunLoop/distantFuture``.
+        /// - Returns: false if the mode has no timer or delayed perform whose date the clock can reach. The clock ends
+        ///   1 ns before ``GRunLoop/distantFuture``.
         ///
         /// Threads: the loop's own.
         @discardableResult public func advanceToNextTimer(inMode mode: Mode = .default) -> Bool {
             guard !Fork.refuses("VirtualTime.advanceToNextTimer") else { return false }
-            // The deadline and not the fire date, which may lie beyond the 16 years after which a timer fires.
+            // Moves to the deadline, not to the fire date. A fire date may be more than 16 years ahead, but its timer
+            // fires after 16 years.
             let due = loop.lock.withLock { loop.modes[mode]?.heap.earliest ?? .never }
             guard due != .never else { return false }
             advance(to: due, mode)
@@ -67,7 +72,7 @@ extension GRunLoop {
             let end = VirtualClock.limited(date)
             serve(mode)
             while clock.now < end {
-                // A longer span would be no limit of a run.
+                // A run treats a longer span as no limit.
                 let result = loop.runMode(mode, for: min(end - clock.now, .longest), returningAfterSource: false)
                 if result == nil || result == .finished { break }
             }
@@ -75,8 +80,8 @@ extension GRunLoop {
             serve(mode)
         }
 
-        /// Makes passes without waiting until nothing is ready. A finished mode gets none: a wake-up stays for the
-        /// outer run.
+        /// Makes passes without waiting, until nothing is ready. A finished mode gets no pass, so that a wake-up stays
+        /// pending for the outer run.
         private func serve(_ mode: Mode) {
             repeat {
                 guard loop.runMode(mode, for: 0, returningAfterSource: false) != nil else { return }
@@ -84,39 +89,42 @@ extension GRunLoop {
         }
     }
 
-    /// Runs the closure with a loop of its own as the calling thread's ``current``, whose time passes only as the
-    /// closure says: by ``VirtualTime/advance(by:inMode:)``, or by running the loop, which jumps where it would sleep.
-    /// A timer that is an hour away fires at once, at its date on the loop's clock and in its order. It is the same run
-    /// loop, with another clock and without a host.
+    /// Runs the closure in virtual time, with a new loop as the calling thread's ``current``.
     ///
-    /// On this thread ``now`` is virtual, as are the dates of timers that are made here. What GLib and the kernel time
-    /// by themselves (GLib's timeouts, `Task.sleep`) goes on in real time; ``sleep(for:tolerance:inModes:)`` and
-    /// ``clock`` of the loop are virtual. The main dispatch queue is not served. A run with nothing to come waits in
-    /// earnest, for other threads.
+    /// Time passes only when the closure calls ``VirtualTime/advance(by:inMode:)``, or runs the loop, whose clock jumps
+    /// ahead where another loop would sleep. A timer that is an hour away fires without a wait, at its date on the
+    /// loop's clock and in its order. The loop is the same as outside of virtual time, but with another clock and
+    /// without a host.
     ///
-    /// **Replies.** A ``MessagePort`` of another thread or process takes real time to reply, for which the clock does
-    /// not wait: it jumps to the limits of the request. Without limits it waits in earnest, once the mode has no timer
-    /// left.
+    /// On this thread ``now`` is virtual, and so are the dates of timers that are made here.
+    /// ``sleep(for:tolerance:inModes:)`` and ``clock`` of the loop are virtual, too. GLib's timeouts, `Task.sleep` and
+    /// everything else that GLib or the kernel times by itself go on in real time. The main dispatch queue is not
+    /// served. A run without a limit and without a timer to come really waits, for other threads.
     ///
-    /// **The main actor.** Where the closure is on the main actor, so are the callouts of the loop: items whose
-    /// closures are `@MainActor` can be added to it. That is so on the main thread, as in a test of XCTest's, and in a
-    /// `@MainActor` test of Swift Testing's, whose main actor lives on threads of libdispatch. ``main`` stays the main
-    /// loop, which does not run meanwhile: what is added to it waits for its own, real time. So code that is to be
-    /// tested is given its loop, ``main`` unless told otherwise. A task of the main actor runs when the test has
-    /// returned or awaits.
+    /// **Replies.** A ``MessagePort`` of another thread or process takes real time to reply. The clock does not wait
+    /// for the reply, but jumps to the timeouts of the request. A request without timeouts really waits once the mode
+    /// has no timer left.
     ///
-    /// The loop that the thread has otherwise, the main one included, cannot be run in there, which is logged;
-    /// ``performAndWait(inModes:_:)`` of it performs at once, since the caller is on its thread and would wait for
-    /// itself.
+    /// **The main actor.** If the closure is on the main actor, the callouts of the loop are on it as well. Items with
+    /// `@MainActor` closures can then be added to the loop. This is so on the main thread, as in a test of XCTest. It
+    /// is also so in a `@MainActor` test of Swift Testing, whose main actor lives on threads of libdispatch. A task of
+    /// the main actor runs only when the test has returned or awaits.
+    ///
+    /// ``main`` stays the main loop and does not run meanwhile: items that are added to it wait for its own, real time.
+    /// Pass the loop to the code under test, and let the parameter default to ``main``.
+    ///
+    /// The loop that the thread has outside of virtual time cannot be run inside the closure, even if it is the main
+    /// loop: such a call is logged. ``performAndWait(inModes:_:)`` of that loop calls its closure immediately, because
+    /// the caller is on the loop's thread and would wait for itself.
     ///
     /// - Parameters:
-    ///   - start: the first reading of the clock; one before the machine's start is that.
-    ///   - body: what is called, once, with the loop and its clock.
+    ///   - start: the first reading of the clock. A time before the machine's start means the machine's start.
+    ///   - body: the closure to call, once, with the loop and its clock.
     /// - Returns: what the closure returns.
     /// - Throws: what the closure throws.
     ///
-    /// Threads: any; the loop ends with the closure, as with a thread. There is no corresponding Core Foundation
-    /// function.
+    /// Threads: any. The loop ends with the closure, as any other loop ends with its thread. There is no corresponding
+    /// Core Foundation function.
     public static func withVirtualTime<Result, Failure: Error>(
         from start: Instant = now, _ body: (VirtualTime) throws(Failure) -> Result
     ) throws(Failure) -> Result {
