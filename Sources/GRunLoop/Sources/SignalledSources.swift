@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which version-0 sources of a mode may be signalled.
+// The version-0 sources of a mode that may be signalled, and the membership of a source in a mode.
 
-/// A source in a mode of a loop. The source and the mode hold it, until the source leaves.
+/// The membership of a source in one mode of a loop. The source and the mode retain it until the source leaves the
+/// mode.
 final class SourceMembership {
     let source: GRunLoop.Source
     let loop: GRunLoop
@@ -10,7 +11,7 @@ final class SourceMembership {
     // Guarded by the loop's lock.
     /// False once the source has left the mode: a signal that arrives later is dropped.
     var isIn = true
-    /// Its place among the signalled sources.
+    /// Where the membership is in the mode's ``SignalledSources``.
     fileprivate var place = SignalledSources.Place.nowhere
 
     init(of source: GRunLoop.Source, in mode: ModeState, of loop: GRunLoop) {
@@ -23,17 +24,19 @@ final class SourceMembership {
 
     /// Tells the loop that the source was signalled. Any thread, without a lock.
     func noteSignal() {
-        // The membership holds the loop: no reference is counted here.
+        // The membership retains the loop, so no reference is counted here.
         Unmanaged.passUnretained(loop)._withUnsafeGuaranteedRef { $0.owner.noteSignal(of: self) }
     }
 }
 
 /// The signalled sources of a mode. Guarded by the loop's lock. Each membership knows its place, so that signal and
-/// perform need no search and no hash. Not retained: a source that leaves the mode is taken out of here first.
+/// perform need no search and no hash. Memberships are not retained here: when a source leaves the mode, its membership
+/// is removed first.
 ///
-/// A pass performs its batch in order: the sources that are signalled when it begins. What is left stays sorted for the
-/// next pass, since sorting ten thousand again may take longer than a time slice. What a slice was too short for comes
-/// before sources that were signalled later: else one of a low order could keep the others waiting for ever.
+/// A pass performs its batch in order: the sources that are signalled when the pass begins. The rest of a batch stays
+/// sorted for the next pass, because sorting ten thousand sources again may take longer than a time slice. If a slice
+/// has cut the batch, the rest comes before sources that are signalled later. Otherwise a source of a low order could
+/// keep the others waiting forever.
 struct SignalledSources {
     fileprivate enum Place: Equatable {
         case nowhere
@@ -44,7 +47,7 @@ struct SignalledSources {
     private struct Entry {
         let order: Int
         let signal: UInt64
-        /// Nil once it has left.
+        /// Nil once the membership was taken or removed.
         var membership: Unmanaged<SourceMembership>?
 
         init(_ membership: Unmanaged<SourceMembership>, signal: UInt64) {
@@ -58,12 +61,12 @@ struct SignalledSources {
         }
     }
 
-    /// Signalled since the last batch began; in no order.
+    /// The sources that were signalled since the last batch began, in no order.
     private var fresh: [Unmanaged<SourceMembership>] = []
-    /// Signalled earlier: from `next` on, in the order in which they are performed.
+    /// The sources that were signalled earlier. From `next` on they are in the order in which they are performed.
     private var sorted: [Entry] = []
     private var next = 0
-    /// Nothing is put before this index.
+    /// No entry is merged in before this index: the rest of a cut batch is there.
     private var settled = 0
     private var count = 0
     private var batch = Batch()
@@ -95,7 +98,8 @@ struct SignalledSources {
         checkInvariants()
     }
 
-    /// Takes the only signalled source, the usual case: nothing is sorted.
+    /// Takes the signalled source if there is only one, which is the usual case. Nothing is sorted then. Nil if there
+    /// are more, or if the source is sorted already.
     @inline(__always) mutating func takeOnly() -> Unmanaged<SourceMembership>? {
         guard count == 1, let only = fresh.first else { return nil }
         only._withUnsafeGuaranteedRef { remove($0) }
@@ -106,13 +110,14 @@ struct SignalledSources {
 
     struct Batch {
         fileprivate var isUnderWay = false
-        /// What is left of the batch, from `next` on, once a nested run performs sources. One that the nested run
-        /// performs keeps its turn here if it is signalled again.
+        /// The rest of the batch, from `next` on; nil until a nested run or another loop performs sources. A source
+        /// that is performed there keeps its turn here if it is signalled again.
         fileprivate var list: [SourceMembership]?
         fileprivate var next = 0
     }
 
-    /// Begins a batch of all signalled sources. Returns the outer batch if this run is nested in one.
+    /// Begins a batch of all signalled sources. Returns the former batch: the batch of the outer run, if this run is
+    /// nested in one.
     mutating func beginBatch() -> Batch {
         listBatch()
         let outer = batch
@@ -122,7 +127,8 @@ struct SignalledSources {
         return outer
     }
 
-    /// The next source of the batch. It has left this list, unless the batch has its own list.
+    /// Takes the next source of the batch; nil if there is no more. The source has left the signalled sources, unless
+    /// the batch has its own list.
     mutating func nextOfBatch() -> Unmanaged<SourceMembership>? {
         if let list = batch.list {
             while batch.next < list.count {
@@ -140,18 +146,20 @@ struct SignalledSources {
         return nil
     }
 
-    /// The time slice is used up: what is left of the batch comes before sources that are signalled from now on.
+    /// Cuts the batch, because the time slice is used up. The rest of the batch comes before sources that are signalled
+    /// from now on.
     mutating func cutBatch() {
         settled = sorted.count
     }
 
-    /// Resumes the outer batch. Returns what is to be released after the lock.
+    /// Ends the batch and resumes the outer one. The caller releases the result after the lock.
     mutating func endBatch(resuming outer: Batch) -> [SourceMembership] {
         defer { batch = outer }
         return batch.list ?? []
     }
 
-    /// A source was performed in another mode.
+    /// Removes a source that is performed in another mode. If it is signalled again, it keeps its turn in the current
+    /// batch.
     mutating func removePerformed(_ membership: SourceMembership) {
         listBatch()
         remove(membership)
@@ -167,8 +175,8 @@ struct SignalledSources {
         for membership in fresh {
             let signal = membership._withUnsafeGuaranteedRef { $0.source.signalOrder }
             if signal == 0 {
-                // The signal was cleared, or another loop is about to perform the source. A new signal from a callout
-                // of this pass is for the next one (item 91).
+                // The signal was cleared, or another loop is about to perform the source. So a new signal from a
+                // callout of this pass counts for the next pass (item 91).
                 membership._withUnsafeGuaranteedRef { $0.place = .nowhere }
                 count -= 1
             } else {
@@ -190,7 +198,7 @@ struct SignalledSources {
         }
     }
 
-    /// Merges sorted entries into the list: mostly at its end, since they were signalled later.
+    /// Merges sorted entries into `sorted`: mostly at its end, because they were signalled later.
     private mutating func merge(_ entries: [Entry]) {
         var earlier = sorted.count - 1
         let first = max(next, settled)
@@ -212,7 +220,8 @@ struct SignalledSources {
         entry.membership?._withUnsafeGuaranteedRef { $0.place = .sorted(index) }
     }
 
-    /// In debug builds: each membership knows its place, and what no cut batch has left is in order.
+    /// In debug builds: checks that each membership knows its place, and that the entries behind the rest of a cut
+    /// batch are in order.
     @inline(__always) private func checkInvariants() {
         #if DEBUG
             invariant(0...sorted.count ~= next && 0...sorted.count ~= settled, "a list's positions are in it")

@@ -2,45 +2,46 @@
 // Version-0 sources: events that a program signals itself.
 
 extension GRunLoop {
-    /// A source that is performed after it was signalled: once, however often it was signalled before.
+    /// A version-0 source: the loop calls its closure once after it was signalled, however often it was signalled.
     ///
-    /// Signalling does not wake a sleeping loop: call ``GRunLoop/wakeUp()`` after ``signal()``. A source can be in
-    /// several modes and in several loops; one signal is performed by whichever of them comes first. It keeps its loops
-    /// alive as long as it is in them.
+    /// Signalling does not wake a sleeping loop: call ``GRunLoop/wakeUp()`` after ``signal()``.
+    ///
+    /// A source can be in several modes and in several loops. A signal is performed only once, in the mode that comes
+    /// to it first. The source keeps its loops alive as long as it is in them.
     ///
     /// Threads: any. The corresponding Core Foundation type is `CFRunLoopSource` with a context of version 0.
     public final class Source: @unchecked Sendable {
-        /// Sources that are signalled at the same time perform in ascending order; equal ones in the order of their
-        /// first signal.
+        /// The order of the source: signalled sources are performed in ascending order, and sources of equal order in
+        /// the order of their first signals.
         ///
         /// Threads: any. The corresponding Core Foundation function is `CFRunLoopSourceGetOrder`.
         public let order: Int
 
         let perform: @Sendable () -> Void
-        /// What `perform` holds, if that belongs to an actor.
+        /// The closure that `perform` calls, if it belongs to an actor; otherwise nil.
         let confined: Confined?
         let schedule: (@Sendable (GRunLoop, Mode) -> Void)?
         let cancel: (@Sendable (GRunLoop, Mode) -> Void)?
 
-        /// Taken after a loop's lock, never before it.
+        /// Acquired after a loop's lock, never before it.
         private let lock = Lock.take()
         private var valid = true
-        /// Its place in the order of first signals; 0 when it is not signalled.
+        /// The number of the source's first signal since it was performed; 0 while it is not signalled.
         private var signalNumber: UInt64 = 0
         @exclusivity(unchecked) private var memberships = SourceMemberships.none
-        /// The loops of which it is a common item.
+        /// The loops that have the source among their common items.
         private var commonIn: [GRunLoop] = []
 
-        /// A source that is in no loop yet, and may be added to any.
+        /// Creates a source. It is in no loop yet, and can be added to any loop.
         ///
         /// - Parameters:
-        ///   - order: lower performs first.
+        ///   - order: sources of a lower order are performed first.
         ///   - schedule: called on the adding thread when the source has been added to a mode of a loop, once for each
         ///     mode. It gets the mode's own name, never ``Mode/common``.
-        ///   - cancel: called on the removing thread, once for each mode that it was removed from; also when it is
-        ///     invalidated, and when the loop's thread ends.
-        ///   - perform: called on the loop's thread, after the signal is cleared: a signal from inside it performs the
-        ///     source again in the next pass.
+        ///   - cancel: called on the removing thread, once for each mode that the source was removed from. It is also
+        ///     called when the source is invalidated, and when the loop's thread ends.
+        ///   - perform: called on the loop's thread, after the signal was cleared. If the closure signals the source,
+        ///     the next pass performs the source again.
         ///
         /// Threads: any. The corresponding Core Foundation function is `CFRunLoopSourceCreate`.
         public convenience init(
@@ -68,7 +69,7 @@ extension GRunLoop {
             Lock.giveBack(lock)
         }
 
-        /// Marks the source to be performed. Does not wake the loop. An invalid source ignores it.
+        /// Marks the source to be performed. Does not wake the loop. An invalid source ignores the call.
         ///
         /// Threads: any; not from a signal handler. The corresponding Core Foundation function is
         /// `CFRunLoopSourceSignal`.
@@ -77,7 +78,7 @@ extension GRunLoop {
             _ = signalAnsweringMembership()
         }
 
-        /// Signals the source. Returns a loop that it is in.
+        /// Signals the source. Returns a loop that the source is in; nil if there is none, or the source is invalid.
         func signalAnsweringLoop() -> GRunLoop? {
             signalAnsweringMembership()?.loop
         }
@@ -89,8 +90,8 @@ extension GRunLoop {
                 return nil
             }
             if signalNumber == 0 { signalNumber = SignalOrder.next() }
-            // Also if it was signalled already: the thread that did so may not have told the modes yet, and a wake-up
-            // that follows this call must find the signal.
+            // The modes are told even if the source was signalled already. The thread that signalled it may not have
+            // told them yet, and a wake-up that follows this call must find the signal.
             if let only = memberships.only {
                 // The usual case: no array is retained.
                 lock.unlock()
@@ -103,18 +104,20 @@ extension GRunLoop {
             return all.first
         }
 
-        /// Whether it was signalled and has not been performed since. False once it is invalid.
+        /// Whether the source was signalled and has not been performed since. False in an invalid source.
         ///
         /// Threads: any. The corresponding Core Foundation function is `CFRunLoopSourceIsSignalled`.
         public var isSignalled: Bool { !Fork.refuses("Source.isSignalled") && signalOrder != 0 }
 
-        /// False from the call of ``invalidate()`` on.
+        /// Whether the source is valid: false from the call of ``invalidate()`` on.
         ///
         /// Threads: any. The corresponding Core Foundation function is `CFRunLoopSourceIsValid`.
         public var isValid: Bool { !Fork.isChild && lock.withLock { valid } }
 
-        /// Takes the source out of every mode of every loop, for good. `cancel` is called once for each mode, on this
-        /// thread. The closures are kept until the source itself goes. The second time it does nothing.
+        /// Removes the source from every mode of every loop, for good. A second call does nothing.
+        ///
+        /// The source's `cancel` is called once for each mode, on the calling thread. The source keeps its closures
+        /// until it is released itself, except for a closure that belongs to an actor: that is released on its actor.
         ///
         /// Threads: any. The corresponding Core Foundation function is `CFRunLoopSourceInvalidate`.
         public func invalidate() {
@@ -132,17 +135,18 @@ extension GRunLoop {
             confined?.letGo()
         }
 
-        // MARK: For the loop, which holds its own lock
+        // MARK: For the loop, which holds the loop's lock
 
         var isInModes: Bool { lock.withLock { !memberships.isEmpty } }
 
         var signalOrder: UInt64 { lock.withLock { signalNumber } }
 
-        /// Clears the signal. Returns nothing that would have to be released.
+        /// Clears the signal. Unlike `takeSignal()`, it returns nothing that the caller would have to release after the
+        /// lock.
         func clearSignal() { lock.withLock { signalNumber = 0 } }
 
-        /// Clears the signal. Nil if there was none; else the memberships if the source is in several modes, and none
-        /// if it is in one.
+        /// Clears the signal. Returns nil if there was none. Otherwise returns the memberships if the source is in
+        /// several modes, and an empty list if it is in one.
         func takeSignal() -> [SourceMembership]? {
             lock.withLock {
                 guard signalNumber != 0 else { return nil }
@@ -151,7 +155,8 @@ extension GRunLoop {
             }
         }
 
-        /// Records that it is in a mode now. Nil if it is invalid, else whether it is signalled.
+        /// Records that the source is in a mode now. Returns nil if the source is invalid, otherwise whether it is
+        /// signalled.
         func join(_ membership: SourceMembership) -> Bool? {
             lock.withLock {
                 guard valid else { return nil }
@@ -160,7 +165,7 @@ extension GRunLoop {
             }
         }
 
-        /// Records that it is a common item of the loop. False if it is invalid.
+        /// Records that the source is a common item of the loop. Returns false if the source is invalid.
         func becomeCommon(in loop: GRunLoop) -> Bool {
             lock.withLock {
                 guard valid else { return false }
@@ -169,13 +174,14 @@ extension GRunLoop {
             }
         }
 
-        /// The caller releases the result after the loop's lock.
+        /// Records that the source is not a common item of the loop any more. The caller releases the result after the
+        /// loop's lock.
         func ceaseCommon(in loop: GRunLoop) -> GRunLoop? {
             lock.withLock { commonIn.firstIndex { $0 === loop }.map { commonIn.remove(at: $0) } }
         }
 
-        /// The caller releases the membership after the loop's lock: it may hold the last references to the loop and to
-        /// the source.
+        /// Records that the source has left a mode. The caller releases the membership after the loop's lock: it may
+        /// hold the last references to the loop and to the source.
         func leave(_ membership: SourceMembership) {
             lock.withLock { memberships.remove(membership) }
         }
@@ -185,7 +191,8 @@ extension GRunLoop {
 extension GRunLoop.Source: Invalidatable {}
 
 extension GRunLoop.Source: CustomStringConvertible {
-    /// Whether it is signalled and valid, its order and its closures, for reading. The format may change.
+    /// Describes the source for people: whether it is signalled and valid, its order and its closures. The format may
+    /// change.
     ///
     /// Threads: any. The corresponding Core Foundation function is `CFCopyDescription`.
     public var description: String {

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Version-0 sources come and go.
+// Adds version-0 sources to modes, and removes them.
 
 extension GRunLoop {
-    /// Adds a source to a mode, or to all common modes. Its `schedule` is called on this thread before this returns,
-    /// once for each mode that it joins. A source that is there already, or invalid, is left alone. A sleeping loop
-    /// does not notice until it wakes. One whose closure belongs to an actor that lives on another loop ends the
-    /// process, with a message.
+    /// Adds a source to a mode, or to all common modes.
+    ///
+    /// The source's `schedule` is called on the calling thread before this call returns, once for each mode that the
+    /// source joins. A source that is invalid, or in the mode already, is left alone. A sleeping loop does not notice
+    /// the source until it wakes. If the source's closure belongs to an actor that lives on another loop, the process
+    /// ends with a message.
     ///
     /// Threads: any. The corresponding Core Foundation function is `CFRunLoopAddSource`.
     public func add(_ source: Source, forMode name: Mode) {
@@ -23,8 +25,10 @@ extension GRunLoop {
         for mode in joined { source.schedule?(self, mode.name) }
     }
 
-    /// Removes a source from a mode, or from all common modes. Its `cancel` is called on this thread, once for each
-    /// mode that it leaves. It does not perform any more, also when it was signalled; the signal is kept.
+    /// Removes a source from a mode, or from all common modes.
+    ///
+    /// The source's `cancel` is called on the calling thread, once for each mode that the source leaves. The loop does
+    /// not perform the source there any more, even if it was signalled; the source keeps its signal.
     ///
     /// Threads: any. The corresponding Core Foundation function is `CFRunLoopRemoveSource`.
     public func remove(_ source: Source, forMode name: Mode) {
@@ -46,7 +50,7 @@ extension GRunLoop {
         for mode in left { source.cancel?(self, mode.name) }
     }
 
-    /// A source was signalled. Any thread, without a lock.
+    /// Adds a source that was signalled to the signalled sources of its mode. Any thread, without a lock.
     func noteSignal(of membership: SourceMembership) {
         lock.withLock {
             guard membership.isIn else { return }
@@ -70,7 +74,7 @@ extension GRunLoop {
         for mode in left { source.cancel?(self, mode.name) }
     }
 
-    /// Whether the source is in the mode; for ``Mode/common``, whether it was added to the common modes as such.
+    /// Whether the source is in the mode; for ``Mode/common``, whether it was added to ``Mode/common`` itself.
     ///
     /// Threads: any. The corresponding Core Foundation function is `CFRunLoopContainsSource`.
     public func contains(_ source: Source, forMode name: Mode) -> Bool {
@@ -84,7 +88,7 @@ extension GRunLoop {
 
     // MARK: With the lock held
 
-    /// Returns whether the source was not there before.
+    /// Adds the source to the mode. Returns false if it was there already, or is invalid.
     func joinLocked(_ source: Source, _ mode: ModeState) -> Bool {
         let id = ObjectIdentifier(source)
         guard mode.sources[id] == nil else { return false }
@@ -95,7 +99,8 @@ extension GRunLoop {
         return true
     }
 
-    /// Returns what is to be released after the lock, nil if the source was not there.
+    /// Removes the source from the mode. Returns its membership, which the caller releases after the lock; nil if the
+    /// source was not there.
     func leaveLocked(_ source: Source, _ mode: ModeState) -> SourceMembership? {
         guard let membership = mode.sources.removeValue(forKey: ObjectIdentifier(source)) else { return nil }
         membership.isIn = false

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // The modes that a version-0 source is in. They can belong to several loops, but usually there is one mode.
 
-/// Guarded by the source's lock. One word, so that a source stays in malloc's class of 128 bytes.
+/// The memberships of one source. Guarded by the source's lock. They take one word, so that a source stays in malloc's
+/// class of 128 bytes.
 enum SourceMemberships {
     case none
-    /// First, because Swift tags the pointer of the later case, and a leak sanitizer does not find it then. The mode
-    /// has a plain pointer to the membership of `one`.
+    /// This case stands before `one`, because Swift tags the pointer of the later case, and a leak sanitizer does not
+    /// find a tagged pointer. It finds the membership of `one` by a plain pointer in the mode.
     case several(SeveralMemberships)
     case one(SourceMembership)
 
-    /// The usual case.
+    /// The membership of a source that is in one mode, which is the usual case; otherwise nil.
     @inline(__always) var only: SourceMembership? {
         if case .one(let membership) = self { membership } else { nil }
     }
@@ -18,7 +19,7 @@ enum SourceMemberships {
         if case .none = self { true } else { false }
     }
 
-    /// All of them, in an array that is never changed.
+    /// All memberships, in an array that is never changed.
     var all: [SourceMembership] {
         switch self {
         case .none: []
@@ -46,8 +47,9 @@ enum SourceMemberships {
 
 final class SeveralMemberships {
     @exclusivity(unchecked) private var places = Places<SourceMembership>()
-    /// Nil after a change. Replaced, never changed in place: a signalling thread reads the array that it found without
-    /// the lock, and its release of that array is not ordered before a change in place.
+    /// The array that ``all`` returns; nil after a change. It is replaced and never changed in place, because a
+    /// signalling thread reads its array without the lock. Nothing orders that thread's release of the array before a
+    /// later change in place.
     private var list: [SourceMembership]?
 
     init(_ first: SourceMembership, _ second: SourceMembership) {
@@ -68,7 +70,7 @@ final class SeveralMemberships {
         places.add(membership)
     }
 
-    /// Returns what is left, if that is one.
+    /// Removes a membership. Returns the one that is left; nil if several are left.
     func remove(_ membership: SourceMembership) -> SourceMembership? {
         list = nil
         places.remove(membership.mode)
@@ -85,7 +87,8 @@ struct SourceDepartures {
     private(set) var loops: [(loop: GRunLoop, modes: [ModeState])] = []
     private var indexes: [ObjectIdentifier: Int] = [:]
 
-    /// - Parameter commonIn: the loops that have the source among their common items, perhaps in no mode.
+    /// - Parameter commonIn: the loops that have the source among their common items. The source may be in none of
+    ///   their modes.
     init(_ memberships: [SourceMembership], commonIn: [GRunLoop]) {
         for membership in memberships { loops[index(of: membership.loop)].modes.append(membership.mode) }
         for loop in commonIn { _ = index(of: loop) }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stage 5: the version-0 sources that are signalled.
+// Stage 5 of a pass: performs the version-0 sources that are signalled.
 
 import CGRun
 
 extension GRunLoop {
-    /// Performs what is signalled now, in order; only the first if the run returns after a source. Returns whether any
-    /// was.
+    /// Performs the sources that are signalled now, in order. Performs only the first if the run returns after a
+    /// source. Returns whether any source was performed.
     @inline(__always) func performSourcesLocked(_ frame: Frame, _ mode: ModeState) -> Bool {
         mark(.source)
         guard !mode.signalled.isEmpty else {
@@ -28,8 +28,8 @@ extension GRunLoop {
         return handled
     }
 
-    /// Runs the blocks that waited for this turn if it was the last one owed and no source was handled: nothing else
-    /// would keep the loop from sleeping with blocks left.
+    /// Ends the turn of sources. If it was the last turn that was pending and no source was handled, it runs the blocks
+    /// that waited for this turn. Nothing else would keep the loop from sleeping with these blocks left.
     @inline(never) private func endSourcesTurnLocked(_ frame: Frame, _ mode: ModeState, _ handled: Bool = false) {
         endTurnLocked(frame, of: .source)
         if !handled, !frame.run.scheduler.owesTurns { runBlocksLocked(frame, mode) }
@@ -38,8 +38,8 @@ extension GRunLoop {
     @inline(never) private func performBatchLocked(_ frame: Frame, _ mode: ModeState) -> Bool {
         let outer = mode.signalled.beginBatch()
         var handled = false
-        // A source that is not performed stays in the mode's list, where a nested run finds it. A removed one has left
-        // the list, and keeps its signal.
+        // A source that is not performed yet stays in the mode's list, where a nested run finds it. A source that was
+        // removed from the mode has left the list, and keeps its signal.
         while let membership = mode.signalled.nextOfBatch() {
             guard performLocked(membership, frame, mode) else { continue }
             handled = true
@@ -53,7 +53,7 @@ extension GRunLoop {
         return handled
     }
 
-    /// Performs a source of the mode; returns whether it was still signalled.
+    /// Performs a source of the mode. Returns false if it was not signalled any more.
     private func performLocked(_ membership: Unmanaged<SourceMembership>, _ frame: Frame, _ mode: ModeState) -> Bool {
         let memberships = membership._withUnsafeGuaranteedRef {
             mode.signalled.remove($0)
@@ -67,8 +67,8 @@ extension GRunLoop {
         return true
     }
 
-    /// Before it is performed a source leaves the lists of all its modes, in whatever loop: a signal from its callout
-    /// is a new one there too.
+    /// Takes a source that is about to be performed out of the lists of all its modes, in every loop. A signal from its
+    /// callout is then a new signal in these modes, too.
     private func notePerformed(_ memberships: [SourceMembership], _ frame: Frame) {
         frame.kept.keep(all: memberships)
         for membership in memberships {
