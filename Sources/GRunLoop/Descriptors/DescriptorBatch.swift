@@ -1,32 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
-// The events of one query of a mode's epoll, to be serviced one a pass.
+// The events that one query of a mode's epoll has returned. Each pass services one of them.
 
 import CGRun
 import Glibc
 
-/// Events that were fetched from one mode's epoll in one go and are serviced one a pass: a ring, in the order of
-/// service. Guarded by the loop's lock.
+/// The events that one query of a mode's epoll has returned: a ring, in the order of service. Each pass services one
+/// event. Guarded by the loop's lock.
 struct DescriptorBatch: ~Copyable {
-    /// The kernel's own record: the watch, and what has happened.
+    /// The kernel's record of one event: `data` identifies the watch, `events` holds the conditions.
     typealias Event = epoll_event
 
     /// A power of two.
     static let size = 64
-    /// A batch of as many events at most is small: the numbers of all are confirmed, at a system call each.
+    /// The largest size of a small batch. All numbers of a small batch are confirmed, at one system call each.
     private static let few = 4
 
-    /// The mode of the batch. Only its identity: comparing references would count them.
+    /// The mode whose epoll the events come from; nil after ``discard()``. It is stored as an identity, because
+    /// comparing references would retain and release them.
     private var mode: ObjectIdentifier?
     private let events = UnsafeMutablePointer<Event>.allocate(capacity: size)
     private var head = 0
     private var count = 0
-    /// The kernel may have more events.
+    /// True if the last query filled the batch, so that the kernel may have more events.
     private var isFull = false
-    /// How many events the next query fetches. The kernel moves all fetched events behind the rest. If full batches
-    /// were dropped again and again with events left in them, the same few descriptors would be serviced for ever. So
-    /// after a dropped batch this is one, until a batch is serviced to its end.
+    /// How many events the next query fetches at most. The kernel moves all fetched events behind the others. If full
+    /// batches were discarded again and again before they are used up, the loop would service the same few descriptors
+    /// forever. So after a full batch was discarded, each query fetches one event, until a batch is used up.
     private var room = Int32(size)
-    /// Chooses the number of a larger batch that is confirmed, as a fraction of its events in 32 bits.
+    /// Selects the event of a large batch whose number is confirmed: its position, as a 32-bit fraction of the batch.
     private var turn: UInt32 = 0
     private var lost: [LostNumber] = []
 
@@ -38,7 +39,7 @@ struct DescriptorBatch: ~Copyable {
         events + ((head &+ index) & (Self.size - 1))
     }
 
-    /// What is left of the batch, if it is of `mode`.
+    /// The events that are left in the batch; none if the batch belongs to another mode.
     func pending(in mode: ModeState) -> [Event] {
         isEmpty(in: mode) ? [] : (0..<count).map { slot($0).pointee }
     }
@@ -47,7 +48,8 @@ struct DescriptorBatch: ~Copyable {
         count == 0 || self.mode != ObjectIdentifier(mode)
     }
 
-    /// The next source to call, and its conditions. Drops events that no source waits for any more.
+    /// Returns the next source to call, and its conditions; nil if the batch has none for this mode. Drops the events
+    /// in front that no source waits for any more.
     mutating func first(in mode: ModeState) -> DescriptorSet.Receiver? {
         while !isEmpty(in: mode) {
             if let receiver = mode.descriptors.receiver(of: slot(0).pointee) { return receiver }
@@ -62,16 +64,17 @@ struct DescriptorBatch: ~Copyable {
         invariant(0...Self.size ~= count, "a batch holds no more than it has room for")
     }
 
-    /// Drops the rest: the kernel reports again what is still ready.
+    /// Drops the remaining events. The kernel reports again what is still ready.
     mutating func discard() {
         if count > 0, isFull { room = 1 }
         mode = nil
         count = 0
     }
 
-    /// Asks the kernel what is ready, without waiting. Service begins after the descriptor that was serviced last: the
-    /// kernel may list them in the same order each time, and a program that services one event a run would always get
-    /// the first. False and errno if the epoll is not open.
+    /// Asks the kernel what is ready, without waiting. Returns false, with errno set, if the kernel refuses the query.
+    ///
+    /// Service begins after the descriptor that was serviced last. The kernel may list the descriptors in the same
+    /// order each time. A program that services one event a run would then always get the first.
     mutating func fetch(from mode: ModeState) -> Bool {
         if self.mode != nil { room = Int32(Self.size) }
         self.mode = ObjectIdentifier(mode)
@@ -83,8 +86,8 @@ struct DescriptorBatch: ~Copyable {
         guard count > 1, let last = (0..<count).first(where: { events[$0].data.u64 == mode.lastWatch }) else {
             return found >= 0
         }
-        // Rotates the events up to the last serviced descriptor behind the rest. If that one is the last anyway, the
-        // order is right.
+        // Rotates the events up to the last serviced descriptor behind the others. If that descriptor is already the
+        // last one, the order is right.
         if last < count - 1 {
             reverse(0, last + 1)
             reverse(last + 1, count)
@@ -101,8 +104,10 @@ struct DescriptorBatch: ~Copyable {
         }
     }
 
-    /// Drops the events that no source waits for any more. Confirms all numbers of a small batch, and one of a larger
-    /// batch, so that this costs as much as the fetch at most. Returns whether a number was lost.
+    /// Drops the events that no source waits for any more. Returns whether a number was lost.
+    ///
+    /// It confirms all numbers of a small batch, but only one number of a large batch. So it costs at most as much as
+    /// the query.
     mutating func dropOrphans(of mode: ModeState) -> Bool {
         guard !isEmpty(in: mode) else { return false }
         let confirmsAll = !isLarge
@@ -117,19 +122,20 @@ struct DescriptorBatch: ~Copyable {
         return kept < count
     }
 
-    /// Whether only one of the numbers is confirmed.
+    /// Whether the batch is large: then only one of its numbers is confirmed.
     var isLarge: Bool { count > Self.few }
 
-    /// Asks the kernel whether one of the numbers still belongs to the file that is ready. If not, no source waits for
-    /// its event any more.
+    /// Asks the kernel whether the number of one event still belongs to the file that is ready. Returns false if it
+    /// does not: then no source waits for the event.
     mutating func confirmOne(in mode: ModeState) -> Bool {
-        // Steps of the golden ratio meet every number sooner or later, also if each batch begins a few events later
-        // than the one before.
+        // Steps of the golden ratio select every number sooner or later, even if each batch begins a few events later
+        // than the batch before.
         turn &+= 0x9E37_79B9
         return isSound(Int((UInt64(turn) * UInt64(count)) >> 32), in: mode, confirms: true)
     }
 
-    /// Whether a source waits for an event, and its number still belongs to the file.
+    /// Whether a source waits for the event and, if `confirms` is true, the number still belongs to the file. If not,
+    /// the number is added to `lost`.
     private mutating func isSound(_ index: Int, in mode: ModeState, confirms: Bool) -> Bool {
         let event = slot(index).pointee
         guard let source = mode.descriptors.receiver(of: event)?.source else {
@@ -137,21 +143,21 @@ struct DescriptorBatch: ~Copyable {
             return false
         }
         return source._withUnsafeGuaranteedRef {
-            // The program does not know a descriptor of the library's own, and does not close it.
+            // The library owns this descriptor. The program does not know it, and so does not close it.
             guard confirms, !$0.ownsDescriptor, !mode.descriptors.confirm(event) else { return true }
             lost.append(LostNumber(descriptor: event.descriptor, label: Labels.suffix(of: $0)))
             return false
         }
     }
 
-    /// The numbers that were lost since the last call.
+    /// Returns the numbers that were lost since the last call, and forgets them.
     mutating func takeLost() -> [LostNumber] {
         defer { lost = [] }
         return lost
     }
 
-    /// Takes a source's event out of the batch: the first event, unless a test has chosen. Nil if the event is not
-    /// there any more; then the source may be gone.
+    /// Takes the event of `source` out of the batch. It is the first event, unless a test has chosen another one.
+    /// Returns nil if the event is not there any more; the source may be deallocated then.
     mutating func take(_ source: Unmanaged<GRunLoop.DescriptorSource>, in mode: ModeState) -> DescriptorSet.Receiver? {
         guard !isEmpty(in: mode) else { return nil }
         for index in 0..<count {
@@ -164,19 +170,21 @@ struct DescriptorBatch: ~Copyable {
         return nil
     }
 
-    /// Takes the first event of the batch; nil if no source waits for any.
+    /// Takes the first event of the batch. Returns nil if the batch is empty, or if no source waits for its first
+    /// event.
     @inline(__always) mutating func takeFirst(in mode: ModeState) -> DescriptorSet.Receiver? {
         guard !isEmpty(in: mode), let receiver = mode.descriptors.receiver(of: slot(0).pointee) else { return nil }
         takeOut(at: 0, for: receiver, in: mode)
         return receiver
     }
 
-    /// Conditions for other sources of the descriptor are dropped, too: the kernel reports them again, and then they
-    /// get their turn.
+    /// Takes an event out of the batch, and records the turn of the source that gets it. The event's conditions for
+    /// other sources of the descriptor are dropped: the kernel reports them again, and then those sources get their
+    /// turn.
     private mutating func takeOut(
         at index: Int, for receiver: DescriptorSet.Receiver, in mode: ModeState
     ) {
-        // The next fetch begins behind it.
+        // The next query begins its service behind this descriptor.
         let event = slot(index).pointee
         mode.lastWatch = event.data.u64
         mode.descriptors.noteTurn(of: receiver, on: event.descriptor)
@@ -189,17 +197,18 @@ struct DescriptorBatch: ~Copyable {
     }
 }
 
-/// A number that was closed while a source watched it, or that `dup2(2)` has given another file, while the old file
-/// lives on in a copy.
+/// A descriptor's number that the program closed while a source watched it, or gave to another file by `dup2(2)`. A
+/// copy keeps the old file open.
 struct LostNumber {
     let descriptor: Int32
-    /// Behind the kind of the source, if it is known which one was to be called.
+    /// The source's label, formatted to follow `DescriptorSource` in the log message; empty if the source has no label
+    /// or is not known.
     let label: String
 }
 
 extension epoll_event {
-    /// A watch is the descriptor's number and a generation: an event of an earlier watch of the same number may still
-    /// be in a batch.
+    /// The event's data holds the descriptor's number and the generation of its watch. The generation is needed because
+    /// a batch may still hold an event of an earlier watch of the same number.
     init(events: UInt32, descriptor: Int32, generation: UInt32) {
         self.init(
             events: events, data: epoll_data_t(u64: UInt64(generation) << 32 | UInt64(UInt32(bitPattern: descriptor))))

@@ -1,36 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
-// The descriptors that one mode watches: an epoll, and who waits for what on each of them.
+// The descriptors that one mode watches: an epoll, and the sources of each descriptor.
 
 import CGRun
 import Glibc
 
-/// Guarded by the loop's lock. The epoll is made when the first descriptor is added.
+/// The descriptors that one mode watches. Its epoll is made when the first descriptor is added. Guarded by the loop's
+/// lock.
 final class DescriptorSet {
-    /// The source to call for an event, and the conditions to call it with. Not retained: it lives as long as it is in
-    /// the mode, and its caller retains it.
+    /// The source to call for an event, and the conditions to call it with. The source is not retained: it lives as
+    /// long as it is in the mode, and the code that calls it retains it.
     typealias Receiver = (
         source: Unmanaged<GRunLoop.DescriptorSource>, ready: GRunLoop.DescriptorSource.Conditions, isShared: Bool
     )
 
-    /// One descriptor, and who watches it: as a rule one source.
+    /// The watch of one descriptor: usually for one source.
     private struct Watch {
-        /// Retained. Nil without a watch.
+        /// The source that was added first. Retained. Nil if the descriptor is not watched.
         var source: Unmanaged<GRunLoop.DescriptorSource>?
-        /// Distinguishes this watch from an earlier one of the same number, whose event may still be in a batch. 0
-        /// without a watch.
+        /// Distinguishes this watch from an earlier watch of the same number, whose event may still be in a batch. 0 if
+        /// the descriptor is not watched.
         var generation: UInt32 = 0
-        /// Several sources watch the descriptor, or did: they are in `shared`.
+        /// True from the second source of the descriptor on, until its last source is removed. The sources are in
+        /// `shared`.
         var isShared = false
     }
 
     private(set) var epoll: Int32 = -1
-    /// By descriptor: their numbers are small, since the system gives the lowest that is free.
+    /// The watch of each descriptor, by number. Numbers are small, because the system gives the lowest free one.
     private var watches = UnsafeMutableBufferPointer<Watch>(start: nil, count: 0)
     private var shared: [Int32: SharedDescriptor] = [:]
     private var count = 0
     private var generations: UInt32
 
-    /// - Parameter generations: for tests: the generation of the last watch before.
+    /// - Parameter generations: the generation of the last watch that was begun. Tests set it.
     init(generations: UInt32 = perturbs(CGRUN_SITE_COUNTER) ? .max - 2 : 0) { self.generations = generations }
 
     deinit {
@@ -42,12 +44,12 @@ final class DescriptorSet {
     }
 
     var isEmpty: Bool { count == 0 }
-    /// The epoll as long as there is something in it, else -1: each descriptor in a poll costs a sleep 160 to 380 ns.
+    /// The epoll while it watches a descriptor, otherwise -1: each descriptor in a poll costs a sleep 160 to 380 ns.
     var watched: Int32 { count == 0 ? -1 : epoll }
 
     var all: [GRunLoop.DescriptorSource] { watchedDescriptors.flatMap(sources) }
 
-    /// Unlike ``all``, the search allocates no memory.
+    /// Finds a source without allocating memory, unlike ``all``.
     func first(where isWanted: (GRunLoop.DescriptorSource) -> Bool) -> GRunLoop.DescriptorSource? {
         for (index, watch) in watches.enumerated() {
             if watch.isShared {
@@ -62,7 +64,7 @@ final class DescriptorSet {
     private var watchedDescriptors: [Int32] {
         var found: [Int32] = []
         var index = 0
-        // Stops at the last watch: the table is as long as the highest number ever watched.
+        // Stops at the last watch, because the table reaches to the highest number ever watched.
         while found.count < count, index < watches.count {
             if watches[index].generation != 0 { found.append(Int32(index)) }
             index += 1
@@ -80,7 +82,7 @@ final class DescriptorSet {
         return watch.source.map { [$0.takeUnretainedValue()] } ?? []
     }
 
-    /// Returns what is wrong with the watch of the number, or nil: see ``WatchLoss``.
+    /// Adds a source. Returns what is wrong with the watch of its number, or nil: see ``WatchLoss``.
     func add(_ source: GRunLoop.DescriptorSource) throws(GRunLoop.DescriptorError) -> WatchLoss? {
         let descriptor = source.descriptor
         guard descriptor >= 0 else { throw .invalid(descriptor: descriptor) }
@@ -88,7 +90,8 @@ final class DescriptorSet {
         if epoll < 0 {
             epoll = epoll_create1(Int32(EPOLL_CLOEXEC))
             guard epoll >= 0 else { throw .init(errno: errno, of: "epoll_create1(2)") }
-            // The epoll is new, but sources may exist: a rebuild may have found no descriptor left.
+            // The epoll is new, but the set may already have sources: an earlier rebuild may have found no free
+            // descriptor.
             watchAll()
         }
         let known = watch(of: descriptor)
@@ -122,7 +125,7 @@ final class DescriptorSet {
             watch.source?.release()
         }
         if watch.isShared {
-            // Kept while a source is left: it remembers whose turn it is.
+            // The entry stays while a source is left, because it remembers whose turn it is.
             if left.isEmpty { shared[descriptor] = nil } else { shared[descriptor]?.remove(source) }
             watches[Int(descriptor)].isShared = !left.isEmpty
         }
@@ -139,14 +142,14 @@ final class DescriptorSet {
         return nil
     }
 
-    /// A source of the set waits for something else than before. A poll that is under way is told by the kernel what is
-    /// ready now.
+    /// Tells the kernel that a source of the set waits for other conditions than before. If a poll is under way, the
+    /// kernel ends it if a new condition holds now. Returns what is wrong with the watch, or nil.
     func noteChange(of source: GRunLoop.DescriptorSource, from former: GRunLoop.DescriptorSource.Conditions)
         -> WatchLoss?
     {
         let descriptor = source.descriptor
         let others = Self.union(sources(of: descriptor).filter { $0 !== source })
-        // The kernel watches for failures in any case, and for what another source waits for.
+        // The kernel always watches for failures. It also goes on watching for what another source waits for.
         let changed = former.symmetricDifference(source.conditionsLocked).subtracting(others.union([.hangUp, .error]))
         guard !changed.isEmpty else { return nil }
         do throws(GRunLoop.DescriptorError) {
@@ -156,7 +159,8 @@ final class DescriptorSet {
         }
     }
 
-    /// Begins a watch. `generation` is new: no event of a file that had the number before reaches its sources.
+    /// Begins a watch. `generation` must be new, so that no event of a file that had the number before reaches the
+    /// sources.
     private func begin(
         _ descriptor: Int32, _ conditions: GRunLoop.DescriptorSource.Conditions, _ generation: UInt32
     ) throws(GRunLoop.DescriptorError) {
@@ -164,8 +168,9 @@ final class DescriptorSet {
             try control(EPOLL_CTL_ADD, descriptor, conditions, generation)
         } catch {
             guard error == .system(errno: EEXIST) else { throw error }
-            // The number was closed when its last source was removed, so the kernel could not find the watch. A copy
-            // has brought the file back to the number.
+            // The kernel still has an old watch of this number and file. The program had closed the number before its
+            // last source was removed, so the watch could not be ended. Now the program has copied the file back to the
+            // number.
             try control(EPOLL_CTL_MOD, descriptor, conditions, generation)
         }
     }
@@ -175,8 +180,8 @@ final class DescriptorSet {
         return generations
     }
 
-    /// Changes the conditions of a watch. Returns whether the number has become another file's meanwhile: then the
-    /// sources wait for that file, as they would in a `poll(2)`.
+    /// Changes the conditions of a watch. Returns true if the number has become another file's meanwhile. Then the
+    /// sources wait for the new file, as they would in a `poll(2)`.
     private func change(
         _ descriptor: Int32, to conditions: GRunLoop.DescriptorSource.Conditions
     ) throws(GRunLoop.DescriptorError) -> Bool {
@@ -185,7 +190,8 @@ final class DescriptorSet {
             return false
         } catch {
             guard !isSandboxed else { throw error }
-            // The number has another file, or none. If its old file lives on, no source gets an event of it.
+            // The number has another file, or none. If the old file lives on, the new generation keeps its events from
+            // the sources.
             let generation = nextGeneration()
             watches[Int(descriptor)].generation = generation
             guard error == .system(errno: ENOENT) else { throw error }
@@ -194,19 +200,20 @@ final class DescriptorSet {
         }
     }
 
-    /// Ends all watches. Returns the epoll, to be closed by the caller.
+    /// Ends all watches, by giving the epoll to the caller. The caller must close it; nil if there is no epoll.
     func end() -> Int32? {
         defer { epoll = -1 }
         return epoll < 0 ? nil : epoll
     }
 
-    /// The epoll was closed by the program: its number is not used any more, and not closed.
+    /// Forgets the epoll and does not close it: the program may have closed it and reused its number.
     func forgetEpoll() { epoll = -1 }
 
     private func makeRoom(for descriptor: Int32) {
         guard descriptor >= watches.count else { return }
         let needed = Swift.max(16, 1 << (Int.bitWidth - Int(descriptor).leadingZeroBitCount))
-        // calloc(): zeroes mean no watch, and the system provides the pages of a large piece only when they are used.
+        // calloc(), because a watch of zeroes means that nothing is watched. The system provides the pages of a large
+        // allocation only when they are used.
         guard let memory = calloc(needed, MemoryLayout<Watch>.stride) else {
             Log.fatal("no memory is left for watching descriptor \(descriptor)")
         }
@@ -216,8 +223,8 @@ final class DescriptorSet {
         watches = .init(start: larger, count: needed)
     }
 
-    /// Makes a new epoll with all watches that are still possible. Returns why there is none, or why it can watch
-    /// nothing.
+    /// Makes a new epoll with all watches that are still possible. Returns the error if no epoll can be made, or if a
+    /// sandbox forbids to watch; otherwise nil.
     func rebuild() -> GRunLoop.DescriptorError? {
         var made = epoll_create1(Int32(EPOLL_CLOEXEC))
         cgrun_close(epoll)
@@ -227,7 +234,8 @@ final class DescriptorSet {
         return watchAll() ?? error
     }
 
-    /// Returns the error if a sandbox forbids it. A number that is closed is not watched, without an error.
+    /// Watches all descriptors again. Returns the error if a sandbox forbids it. A closed number is not watched, and is
+    /// not an error.
     @discardableResult private func watchAll() -> GRunLoop.DescriptorError? {
         var forbidden: GRunLoop.DescriptorError?
         for descriptor in watchedDescriptors {
@@ -243,7 +251,7 @@ final class DescriptorSet {
         return forbidden
     }
 
-    /// Nil if the source was removed after the event was fetched.
+    /// Returns the source to call for an event; nil if no source waits for it any more, as after a removal.
     func receiver(of event: DescriptorBatch.Event) -> Receiver? {
         let watch = watch(of: event.descriptor)
         guard watch.generation == event.generation, let source = watch.source else { return nil }
@@ -252,16 +260,19 @@ final class DescriptorSet {
         return ready.isEmpty ? nil : (source, ready, false)
     }
 
-    /// Returns whether the event's number still belongs to the watched file. It does not if the program has closed the
-    /// number or called `dup2(2)` onto it, and a copy of the watched file is open. The kernel refuses to add a pair of
-    /// number and file twice, so the usual case changes nothing. If the number has another file, that file is watched
-    /// from now on.
+    /// Returns whether the event's number still belongs to the watched file. If the number has another file, that file
+    /// is watched from now on.
+    ///
+    /// The number is lost if the program has closed it, or has called `dup2(2)` onto it, while a copy of the watched
+    /// file is open. To find out, this adds the number to the epoll. The kernel refuses to add the same pair of number
+    /// and file twice, so the usual case changes nothing.
     func confirm(_ event: DescriptorBatch.Event) -> Bool {
         guard !cgrun_has_forked(), epoll >= 0 else { return true }
         let descriptor = event.descriptor
         var added = epoll_event(events: 0, descriptor: descriptor, generation: 0)
         let isAdded = epoll_ctl(epoll, EPOLL_CTL_ADD, descriptor, &added) == 0
-        // Any other refusal says that the number has no file, or one that cannot be watched.
+        // EEXIST confirms the number. Any other error means that the number has no file, or a file that cannot be
+        // watched.
         guard isAdded || errno != EEXIST && !isSandboxed else { return true }
         let generation = nextGeneration()
         watches[Int(descriptor)].generation = generation
@@ -269,8 +280,8 @@ final class DescriptorSet {
         return false
     }
 
-    /// Whether a sandbox forbids `epoll_ctl(2)`: its refusal says nothing about a number, and must not make the loop
-    /// deaf. The kernel itself refuses an epoll that is added to itself with EINVAL.
+    /// Whether a sandbox forbids `epoll_ctl(2)`. Such a refusal says nothing about a number, and must not make the loop
+    /// deaf. The kernel itself refuses to add an epoll to itself with EINVAL, so any other error is the sandbox's.
     private var isSandboxed: Bool {
         var event = epoll_event()
         return epoll_ctl(epoll, EPOLL_CTL_ADD, epoll, &event) != 0 && errno != EINVAL
@@ -280,7 +291,7 @@ final class DescriptorSet {
         shared[event.descriptor]?.receiver(of: event.events)
     }
 
-    /// The receiver is about to be called: the next turn of a shared descriptor is another source's.
+    /// Records that the receiver is about to be called. The next turn of a shared descriptor is another source's.
     func noteTurn(of receiver: Receiver, on descriptor: Int32) {
         if receiver.isShared { noteSharedTurn(of: receiver, on: descriptor) }
     }
@@ -289,7 +300,7 @@ final class DescriptorSet {
         receiver.source._withUnsafeGuaranteedRef { shared[descriptor]?.noteTurn(of: $0) }
     }
 
-    /// In debug builds: a watch has a source, and it is shared if and only if the table of shared ones says so.
+    /// In debug builds, checks that a watch has a source, and that it is shared if and only if `shared` has an entry.
     @inline(__always) private func checkInvariants(of descriptor: Int32) {
         #if DEBUG
             let watch = watch(of: descriptor)
@@ -311,7 +322,7 @@ final class DescriptorSet {
         _ operation: Int32, _ descriptor: Int32, _ conditions: GRunLoop.DescriptorSource.Conditions,
         _ generation: UInt32
     ) throws(GRunLoop.DescriptorError) {
-        // A child shares the epoll with its parent, whose watches it would change.
+        // A forked child shares the epoll with its parent, and would change the parent's watches.
         guard !cgrun_has_forked(), epoll >= 0 else { return }
         var event = epoll_event(events: conditions.rawValue, descriptor: descriptor, generation: generation)
         guard epoll_ctl(epoll, operation, descriptor, &event) == 0 else {

@@ -1,53 +1,57 @@
 // SPDX-License-Identifier: Apache-2.0
-// Version-1 sources: a descriptor and the conditions that are waited for.
+// Version-1 sources: a descriptor, and the conditions that the source waits for.
 
 extension GRunLoop {
     /// A source that is performed when its descriptor is readable, writable, and so on.
     ///
     /// It is level-triggered: it is performed again in every pass in which the condition still holds. The loop does not
-    /// read from the descriptor. Remove or invalidate the source before closing the descriptor. Two sources may watch
-    /// one descriptor for different conditions; of two for the same condition the later one gets it. Let the closure
-    /// hold the object that owns the descriptor: Swift lets go of an object after its last use, not at the end of its
-    /// scope.
+    /// read from the descriptor. Use descriptors that do not block: if a closure drains the descriptor of another
+    /// source, that source may still get one spurious call, as in every level-triggered loop.
+    ///
+    /// Several sources may watch one descriptor for different conditions. If two wait for the same condition, the
+    /// source that was added later gets it. A descriptor source is in one loop at a time, and in any number of its
+    /// modes.
+    ///
+    /// Remove or invalidate the source before you close the descriptor. Let the closure hold the object that owns the
+    /// descriptor: Swift releases an object after its last use, not at the end of its scope.
     ///
     /// Also remove or invalidate the source before `dup2(2)` gives the number another file, and add it again
-    /// afterwards. Otherwise the loop goes on watching the old file. The loop usually notices the new file when an
-    /// event of the old file comes, and always when a source of the number is added, changed or removed: it logs a
+    /// afterwards. Otherwise the loop goes on watching the old file. The loop always notices the new file when a source
+    /// of the number is added, changed or removed, and usually when an event of the old file comes. Then it logs a
     /// warning, drops the event, and watches the new file. If no copy of the old file is open, no such event comes. If
     /// the new file cannot be polled, as a regular file or `/dev/null`, the closure is not called for the new file.
     ///
-    /// A closure that runs a nested loop in one of the source's modes while the condition still holds is called again
-    /// there, and again: read first, or remove the source for as long.
+    /// A closure may run a nested loop in one of the source's modes while the condition still holds. Then the nested
+    /// loop calls the closure again, and so on. Read first, or remove the source before the nested run.
     ///
-    /// A closure that drains another source's descriptor may leave that one a spurious call, as in every
-    /// level-triggered loop: use descriptors that do not block. A descriptor source is in one loop at a time, and in
-    /// any number of its modes.
-    ///
-    /// What else a descriptor stands for is a kind of its own: a ``SignalSource``, a ``ChildSource``.
+    /// Signals and child processes also have a descriptor, and sources of their own: ``SignalSource`` and
+    /// ``ChildSource``.
     ///
     /// Threads: any. The corresponding Core Foundation type is `CFRunLoopSource` with a context of version 1; the GLib
     /// function is `g_unix_fd_source_new`.
     public class DescriptorSource: @unchecked Sendable {
-        /// What can be waited for and what can be found. The bits are those of `poll(2)`, which are those of `epoll(7)`
-        /// and GLib. The corresponding GLib type is `GIOCondition`.
+        /// The conditions that a source can wait for, or has found. The bits are those of `poll(2)`, which `epoll(7)`
+        /// and GLib use as well. The corresponding GLib type is `GIOCondition`.
         public struct Conditions: OptionSet, Hashable, Sendable, CustomStringConvertible {
             /// The conditions as bits.
             public let rawValue: UInt32
 
-            /// The conditions that those bits stand for. A source takes no notice of bits that stand for none.
+            /// The conditions that these bits stand for. A source ignores bits that stand for no condition.
             public init(rawValue: UInt32) {
                 self.rawValue = rawValue
             }
 
-            /// There is something to read, or the end of the stream (`POLLIN`).
+            /// There is something to read, or the stream has ended (`POLLIN`).
             public static let readable = Conditions(rawValue: 1 << 0)
             /// Writing would not block (`POLLOUT`).
             public static let writable = Conditions(rawValue: 1 << 2)
-            /// There is an exceptional condition, as out-of-band data (`POLLPRI`).
+            /// There is an exceptional condition, such as out-of-band data (`POLLPRI`).
             public static let priority = Conditions(rawValue: 1 << 1)
-            /// The other side has closed (`POLLHUP`). Reported to every source of the descriptor, asked for or not.
+            /// The other side has closed (`POLLHUP`). Reported to every source of the descriptor, whether it asks for
+            /// it or not.
             public static let hangUp = Conditions(rawValue: 1 << 4)
-            /// The descriptor has failed (`POLLERR`). Reported to every source of the descriptor, asked for or not.
+            /// The descriptor has failed (`POLLERR`). Reported to every source of the descriptor, whether it asks for
+            /// it or not.
             public static let error = Conditions(rawValue: 1 << 3)
 
             /// The names of the conditions, joined by `+`.
@@ -59,35 +63,38 @@ extension GRunLoop {
                 return names.filter { contains($0.0) }.map(\.1).joined(separator: "+")
             }
 
-            /// The conditions to report for epoll's `events`: those that are waited for, and failures.
+            /// The conditions to report for epoll's `events`: those that this set contains, and failures.
             func happened(in events: UInt32) -> Conditions {
                 intersection(Self(rawValue: events)).union(Self(rawValue: events).intersection([.hangUp, .error]))
             }
         }
 
-        /// The descriptor that is watched. It stays the caller's: the source never closes it.
+        /// The descriptor that is watched. The caller owns it, and the source never closes it.
         ///
-        /// Threads: any. The corresponding part of Core Foundation's is the `getPort` of a source's context.
+        /// Only a ``SignalSource`` and a ``ChildSource`` own their descriptors, and close them when they are released.
+        ///
+        /// Threads: any. The corresponding part of Core Foundation is `getPort` in the context of a source.
         public let descriptor: Int32
         var isCommonItem = false
         var isValidLocked = true
-        // All conditions fit into a byte. Beside the flags, it keeps the object at 72 bytes, in malloc's class of 80;
-        // one byte more costs 96.
+        // All conditions fit into one byte. Next to the flags, this byte keeps the object at 72 bytes, for which malloc
+        // uses 80. One byte more would cost 96.
         @exclusivity(unchecked) private var conditionBits: UInt8
-        /// With the guardian held.
+        /// The conditions. The caller holds the guardian.
         var conditionsLocked: Conditions { Conditions(rawValue: UInt32(conditionBits)) }
 
-        /// What the source waits for. ``Conditions/hangUp`` and ``Conditions/error`` come unasked, also where this is
-        /// empty: a descriptor that has hung up is reported until the source is removed.
+        /// The conditions that the source waits for. ``Conditions/hangUp`` and ``Conditions/error`` are always
+        /// reported, even if this is empty: a descriptor that has hung up is reported until the source is removed.
         ///
-        /// It can be changed at any time, as for a socket that waits for ``Conditions/writable`` only while it has
-        /// something to write. A condition that is taken away is not reported any more, also if it was found already;
-        /// where another thread takes it away, a call that has begun may still have it. One that is added is reported
-        /// if it holds now, and a sleeping loop notices. A change costs one system call for each mode that the source
-        /// is in; there is none if the kernel watches for the same as before. That the descriptor was closed meanwhile
-        /// is logged. Bits that no loop can wait for are dropped.
+        /// You can change it at any time, as for a socket that waits for ``Conditions/writable`` only while it has
+        /// something to write. A condition that you remove is not reported any more, even if it was found already. If
+        /// another thread removes it, a call that has begun may still report it. A condition that you add is reported
+        /// if it holds now, and a sleeping loop notices it.
         ///
-        /// Of a ``SignalSource`` and of a ``ChildSource`` it stays: a change is logged and ignored.
+        /// A change costs one system call for each mode that the source is in. It costs none if the kernel watches for
+        /// the same conditions as before. If the descriptor was closed meanwhile, that is logged. Bits that no loop can
+        /// wait for are dropped. The conditions of a ``SignalSource`` or ``ChildSource`` cannot be changed: an attempt
+        /// is logged and ignored.
         ///
         /// Threads: any. The corresponding Core Foundation functions are `CFFileDescriptorEnableCallBacks` and
         /// `CFFileDescriptorDisableCallBacks`, GLib's is `g_source_modify_unix_fd`.
@@ -105,20 +112,22 @@ extension GRunLoop {
             }
         }
 
-        /// Guards the flags and what follows.
+        /// Guards the flags, the conditions and the places.
         let guardian = Guardian()
         @exclusivity(unchecked) private var places = Places<Unmanaged<ModeState>>()
         let handler: @Sendable (DescriptorSource, Conditions) -> Void
-        /// What the handler holds, if that belongs to an actor.
+        /// Holds the closure and its actor, if the closure belongs to an actor; otherwise nil.
         let confined: Confined?
 
-        /// A source that is in no loop yet, and may be added to any. Whether its descriptor can be watched turns out
-        /// then.
+        /// Creates a source that is in no loop yet, and may be added to any loop.
+        ///
+        /// Whether the descriptor can be watched is checked when the source is added.
         ///
         /// - Parameters:
-        ///   - descriptor: an open descriptor that can be polled. It stays the caller's: the source never closes it.
+        ///   - descriptor: an open descriptor that can be polled. The caller owns it, and the source never closes it.
         ///   - conditions: what to wait for; ``Conditions/hangUp`` and ``Conditions/error`` are always waited for.
-        ///   - handler: called on the loop's thread with what has been found. It is kept until the source itself goes.
+        ///   - handler: called on the loop's thread with the conditions that were found. It is released with the
+        ///     source.
         ///
         /// Threads: any. The corresponding Core Foundation function is `CFRunLoopSourceCreate`, GLib's is
         /// `g_unix_fd_source_new`.
@@ -139,7 +148,7 @@ extension GRunLoop {
             self.confined = confined
         }
 
-        /// Without those that no loop can wait for.
+        /// The conditions as bits, without bits that no loop can wait for.
         private static func bits(of conditions: Conditions) -> UInt8 { UInt8(conditions.rawValue & 0x1F) }
 
         func change(to conditions: Conditions) {
@@ -158,14 +167,15 @@ extension GRunLoop {
             }
         }
 
-        /// False from the call of ``invalidate()`` on.
+        /// Whether the source is valid: false from the call of ``invalidate()`` on, and always in a forked child.
         ///
         /// Threads: any. The corresponding Core Foundation function is `CFRunLoopSourceIsValid`.
         public var isValid: Bool { !Fork.isChild && guardian.withLock { isValidLocked } }
 
-        /// Takes the source out of every mode, for good. It is not performed any more, also not for an event that was
-        /// found already; where another thread invalidates it, a call whose turn has come may still begin. The second
-        /// time it does nothing.
+        /// Removes the source from every mode, for good.
+        ///
+        /// It is not performed any more, even for an event that was found already. If another thread invalidates it, a
+        /// call whose turn has come may still begin. A second call does nothing.
         ///
         /// Threads: any. The corresponding Core Foundation function is `CFRunLoopSourceInvalidate`.
         public func invalidate() {
@@ -176,18 +186,19 @@ extension GRunLoop {
             confined?.letGo()
         }
 
-        /// What it waits for, in a trace and in its description.
+        /// The kind of thing that the source waits for, and its number, for traces and descriptions.
         var subject: (kind: String, number: Int32) { ("descriptor", descriptor) }
-        /// Whether nobody else knows what its descriptor may be watched for.
+        /// Whether the library owns the descriptor. If so, the program does not close it, and cannot change its
+        /// conditions.
         var ownsDescriptor: Bool { false }
-        /// Called before it is added to a mode of a loop. Returns whether it may be; if not, it says why.
+        /// Called before the source is added to a mode of a loop. Returns whether it may be added; if not, it logs why.
         func willBeAdded(to loop: GRunLoop) -> Bool { true }
-        /// Whether it is in no mode.
+        /// Whether the source is in no mode.
         var isNowhere: Bool { guardian.withLock { places.first == nil } }
     }
 }
 
-/// A source whose descriptor is the library's own: nobody else closes the number.
+/// A source whose descriptor the library owns: no other code closes the number.
 final class OwnDescriptorSource: GRunLoop.DescriptorSource, @unchecked Sendable {
     override var ownsDescriptor: Bool { true }
 }
@@ -214,7 +225,8 @@ extension GRunLoop.DescriptorSource: ModeItem {
 }
 
 extension GRunLoop.DescriptorSource: CustomStringConvertible {
-    /// Whether it is valid, what it waits for and its conditions, for reading. The format may change.
+    /// A text that says whether the source is valid, what it waits for, and its conditions. It is for people to read;
+    /// its format may change.
     ///
     /// Threads: any. The corresponding Core Foundation function is `CFCopyDescription`.
     public var description: String {

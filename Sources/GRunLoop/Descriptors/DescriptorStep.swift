@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stages 8 and 10 for descriptors: what is ready is fetched in batches, and performed one a pass or in rows.
+// Stages 8 and 10 for descriptors: fetches ready descriptors in batches, and performs their sources. Normally each pass
+// performs one source. In a row, the loop performs several in succession and leaves out the passes between them.
 
 import CGRun
 import Glibc
 
 extension GRunLoop {
-    /// 10. Performs a source, and then those that have been fetched after it. Returns whether an item counts as a
-    /// handled source.
+    /// Stage 10: performs a source, and then the sources whose events were fetched after it, if they form a row.
+    /// Returns whether at least one item counts as a handled source.
     func serviceDescriptorLocked(_ source: Unmanaged<DescriptorSource>, _ frame: Frame, _ mode: ModeState) -> Bool {
         frame.run.scheduler.noteServed(.descriptor)
         let handled = performLocked(source, frame, mode)
         return serviceRowLocked(frame, mode) || handled
     }
 
-    /// Services fetched events one after the other, as long as each next pass would do nothing else and notify no
-    /// observer. A traced loop makes no rows, so that a trace shows each pass. Returns whether an item counts as a
-    /// handled source.
+    /// Services fetched events one after the other, as long as each pass in between would do nothing else and notify no
+    /// observer. A traced loop makes no rows, so that the trace shows each pass. Returns whether at least one item
+    /// counts as a handled source.
     private func serviceRowLocked(_ frame: Frame, _ mode: ModeState) -> Bool {
         let run = frame.run
         var handled = false
@@ -36,8 +37,8 @@ extension GRunLoop {
         return handled
     }
 
-    /// Whether the passes between two descriptors can be left out. A run with a limit looks at the clock between them,
-    /// and the main queue goes before the next one.
+    /// Whether the passes between two descriptors can be left out. They cannot if the run has a limit, because such a
+    /// pass looks at the clock. Nor can they if the main queue has to be served before the next descriptor.
     @inline(__always) private func isRowLocked(_ frame: Frame, _ mode: ModeState) -> Bool {
         let run = frame.run
         return isNextHeadEmptyLocked(frame, mode) && run.deadline == .never && !mode.descriptors.isEmpty
@@ -61,8 +62,8 @@ extension GRunLoop {
 
     // MARK: What is fetched
 
-    /// Takes the next fetched event of a descriptor. Nil if a wake-up or a timer may come first, or if nothing is
-    /// ready.
+    /// Takes the next event of a descriptor, and fetches a batch if the last one is used up. Returns nil if a wake-up
+    /// or a timer may come first, if a full look is due, or if nothing is ready.
     @inline(__always) func takeEventLocked(_ run: Run, _ mode: ModeState) -> DescriptorSet.Receiver? {
         guard readyLocked([.wakeUp, .timer], in: mode).isEmpty, servesFromMemoryLocked(run) else { return nil }
         let hasFetched = fetchIfUsedUpLocked(mode)
@@ -79,8 +80,8 @@ extension GRunLoop {
         return receiver
     }
 
-    /// Asks the mode's epoll for events if the last batch is used up. Returns whether it did. A batch whose remaining
-    /// events are all of removed sources counts as not used up.
+    /// Asks the mode's epoll for events if the last batch is used up. Returns whether it asked. A batch is not used up
+    /// while events are left in it, even if all of them are of removed sources.
     @discardableResult func refillBatchLocked(_ mode: ModeState) -> Bool {
         guard fetchIfUsedUpLocked(mode) else { return false }
         endFetchLocked(mode)
@@ -93,7 +94,7 @@ extension GRunLoop {
         return true
     }
 
-    /// Asks the mode's epoll what is ready.
+    /// Asks the mode's epoll what is ready, even if the last batch is not used up.
     func fetchLocked(_ mode: ModeState) {
         if !batch.fetch(from: mode) { loseDescriptorsLocked("epoll_wait", errno) }
         endFetchLocked(mode)
@@ -103,16 +104,18 @@ extension GRunLoop {
         if batch.dropOrphans(of: mode) { replaceEpollLocked(of: mode) }
     }
 
-    /// A number was closed or given another file while it was watched, but a copy of its old file is open. The kernel
-    /// would report that file for ever, and no number is left to remove it by. A new epoll does not know it.
+    /// Replaces the mode's epoll by a new one, after a watched number was closed or given another file. A copy keeps
+    /// the old file open, so the kernel would report that file forever, and no number is left to remove it by. A new
+    /// epoll does not know the old file.
     private func replaceEpollLocked(of mode: ModeState) {
         let lost = batch.takeLost()
         let error = mode.descriptors.rebuild()
-        // Its other events are of watches that are no more. The new epoll reports them again.
+        // The other events of the batch are of watches that do not exist any more. The new epoll reports them again.
         batch.discard()
         hostPoll.forgetEpoll(of: mode)
         lock.unlock()
-        // In a sandbox the events may be of a source that was removed: the kernel has refused to end its watch.
+        // In a sandbox no number is lost. The event may be of a removed source whose watch the kernel has refused to
+        // end.
         if case .forbidden = error {} else { warn(of: lost) }
         if let error { warnOfUnwatched(mode, error) }
         lock.lock()

@@ -1,25 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// A descriptor source, for await.
+// The conditions of a descriptor as an asynchronous sequence.
 
 extension GRunLoop {
-    /// What a descriptor is ready for, each time that it is awaited: a ``DescriptorSource``, for `for try await`.
+    /// The conditions that a descriptor is ready for: a ``DescriptorSource`` for `for try await`.
     ///
-    /// It is level-triggered, and the descriptor is watched only while a task awaits: an element says what is ready
-    /// now, and a task that does not read gets the same again. After a hang-up there is no end of it: leave the loop
-    /// when a read says so. Each iterator watches for itself; of two that await the same condition the later one gets
-    /// it.
+    /// The sequence is level-triggered, and the descriptor is watched only while a task awaits an element. An element
+    /// says what is ready now, so a task that does not read gets the same element again. After a hang-up each element
+    /// reports the hang-up again: leave the `for` loop when a read returns the end of the stream. Each iterator watches
+    /// the descriptor separately. If two await the same condition, the one that began to wait later gets it.
     ///
-    /// Cancelling the task or letting go of the iterator stops the watching at once. The sequence ends with the loop's
-    /// thread. Do not close a descriptor while a task awaits it: the kernel does not report that. One that is closed
-    /// before is an error, as in ``GRunLoop/add(_:forMode:)-(GRunLoop.DescriptorSource,_)``.
+    /// Watching stops immediately when the task is cancelled or the iterator is released. The sequence ends when the
+    /// loop's thread ends. Do not close a descriptor while a task awaits it, because the kernel does not report that.
+    /// Awaiting a descriptor that is closed already is an error, as in
+    /// ``GRunLoop/add(_:forMode:)-(GRunLoop.DescriptorSource,_)``.
     public typealias Readiness = ItemSequence<DescriptorSource.Conditions, DescriptorError>
 
-    /// Watches a descriptor each time that a task awaits the next element, for `for try await`.
+    /// Returns a sequence of the conditions that a descriptor is ready for, for `for try await`.
     ///
     /// - Parameters:
-    ///   - descriptor: an open descriptor that can be polled. It stays the caller's.
+    ///   - descriptor: an open descriptor that can be polled. The caller owns it, and the loop never closes it.
     ///   - conditions: what to wait for; hang-ups and errors are always reported.
-    ///   - names: the modes in which it is watched. An empty list means that nothing ever comes.
+    ///   - names: the modes in which the descriptor is watched. If the list is empty, no element ever comes.
     ///
     /// Threads: any. The corresponding Core Foundation type is `CFRunLoopSource` with a context of version 1.
     public func readiness(
@@ -28,7 +29,8 @@ extension GRunLoop {
         Readiness {
             let mailbox = Mailbox<DescriptorSource.Conditions>(of: self) { $0.union($1) }
             let source = DescriptorSource(descriptor: descriptor, conditions: conditions) { source, found in
-                // Removed until the task asks again: else it would be performed in every pass until the task has read.
+                // The source is removed until the task asks again. Otherwise it would be performed in every pass until
+                // the task has read.
                 for name in names { self.remove(source, forMode: name) }
                 mailbox.send(found)
             }

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A descriptor that several sources of one mode watch: which source gets which condition, and which is called next.
+// A descriptor that several sources of one mode watch: it decides which source gets which condition, and which source
+// is called next.
 
-/// Guarded by the loop's lock.
+/// The sources of one descriptor in one mode, and their turns. Guarded by the loop's lock.
 struct SharedDescriptor {
     private struct Member {
         let source: GRunLoop.DescriptorSource
-        /// When the source was called last, counted in turns. Kept across batches and runs: a program may make a run
-        /// for each event.
+        /// When the source was called last, counted in turns. It is kept across batches and runs, because a program may
+        /// make one run for each event.
         var lastTurn: UInt64
     }
 
@@ -14,21 +15,21 @@ struct SharedDescriptor {
     private var members: [Member]
     private var turns: UInt64 = 2
 
-    /// `second` came later.
+    /// - Parameter second: the source that was added later.
     init(_ first: GRunLoop.DescriptorSource, _ second: GRunLoop.DescriptorSource) {
         members = [Member(source: first, lastTurn: 0), Member(source: second, lastTurn: 1)]
     }
 
     var sources: [GRunLoop.DescriptorSource] { members.map(\.source) }
 
-    /// Unlike ``sources``, the search allocates no memory.
+    /// Finds a source without allocating memory, unlike ``sources``.
     func first(where isWanted: (GRunLoop.DescriptorSource) -> Bool) -> GRunLoop.DescriptorSource? {
         for member in members where isWanted(member.source) { return member.source }
         return nil
     }
 
-    /// The new source comes after the others, but before the one that was called last. So a source that is added again
-    /// in each of its own calls, or in each call of another, is not always first.
+    /// Adds a source, whose turn comes after the others but before the source that was called last. So a source is not
+    /// always first if it is added again in each of its own calls, or in each call of another source.
     mutating func add(_ source: GRunLoop.DescriptorSource) {
         members.append(Member(source: source, lastTurn: turns - 1))
     }
@@ -37,8 +38,9 @@ struct SharedDescriptor {
         members.removeAll { $0.source === source }
     }
 
-    /// The source to call for `events`: of those that get a condition, the one that has waited longest. Of several that
-    /// wait for one condition the last one added gets it (item 109); hang-ups and errors go to all.
+    /// Returns the source to call for `events`: among the sources that get a condition, the one that has waited
+    /// longest. If several sources wait for one condition, the last one added gets it (item 109). Hang-ups and errors
+    /// go to all.
     func receiver(of events: UInt32) -> DescriptorSet.Receiver? {
         var claimed: GRunLoop.DescriptorSource.Conditions = []
         var next: (member: Member, ready: GRunLoop.DescriptorSource.Conditions)?
