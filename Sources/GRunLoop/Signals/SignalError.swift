@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why a signal cannot be listened to, and what to do instead.
+// Why the library cannot listen to a signal, and what to do instead.
 
 import Glibc
 
 extension GRunLoop {
-    /// Why a signal cannot be listened to. Nothing has changed then.
+    /// Why the library cannot listen to a signal. A call that throws this error has changed nothing.
     ///
     /// Core Foundation has no such error.
     public enum SignalError: Error, Hashable, Sendable, CustomStringConvertible {
         /// No signal that a program may handle has this number.
         case notASignal(Int32)
-        /// The signal is not for a run loop; ``description`` says what to do instead.
+        /// A run loop cannot listen to this signal; ``description`` says what to do instead.
         case refused(Int32)
-        /// Somebody in this process has a handler of the signal, which would not be called any more.
+        /// Code in this process has a handler for the signal, and that handler would not be called any more.
         case handled(Int32)
         /// The process or the system has no descriptor or memory left (`EMFILE`, `ENFILE`, `ENOSPC`, `ENOMEM`).
         case limitReached(errno: Int32)
@@ -40,7 +40,7 @@ extension GRunLoop {
             }
         }
 
-        /// The signals that are refused, each with what to do instead.
+        /// What to do instead of listening to a refused signal.
         private static func remedy(for signal: Int32) -> String {
             switch signal {
             case SIGCHLD:

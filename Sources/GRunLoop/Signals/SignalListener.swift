@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// A part in the process's signals: an eventfd that counts those of one number.
+// A listener for one signal: an eventfd that counts the signals.
 
 import CGRun
 import Glibc
 
-/// Listens from the beginning until ``end()``. Threads: any.
+/// Listens to one signal of the process from its creation until ``end()``. Threads: any.
 final class SignalListener: @unchecked Sendable {
-    /// The lock of the listeners: of the process's dispositions, as far as they are ours (signals.c).
+    /// Guards the list of listeners, and the process's signal dispositions as far as the library changes them
+    /// (signals.c).
     private static let lock = Lock.take()
 
     let event: Int32
-    /// Guarded by the lock. Nil after the end.
+    /// The listener in signals.c; nil after ``end()``. Guarded by the lock.
     private var listener: OpaquePointer?
 
     init(_ signal: Int32, replacing: Bool) throws(GRunLoop.SignalError) {
         if Fork.isChild { throw .forked }
         if GRunLoop.SignalError.isRefused(signal) { throw .refused(signal) }
-        // There may be no loop yet.
+        // The program may not have a loop yet, which would have started to watch for fork().
         cgrun_watch_fork()
         let event = cgrun_event_new()
         guard event >= 0 else { throw .init(errno: errno, of: "eventfd2(2)") }
@@ -37,12 +38,12 @@ final class SignalListener: @unchecked Sendable {
         cgrun_close(event)
     }
 
-    /// How many have come since the last call.
+    /// Returns how many signals have come since the last call.
     func take() -> Int { Int(clamping: cgrun_event_take(event)) }
 
-    /// The second time it does nothing.
+    /// Stops listening. A second call does nothing.
     func end() {
-        // The handler in a forked child looks for itself.
+        // A forked child changes nothing, because the signal handler itself ignores signals there (signals.c).
         guard !Fork.isChild else { return }
         Self.lock.withLock {
             if let ended = listener.take() { cgrun_signal_stop(ended) }

@@ -1,26 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
-// Signals of the process, as items.
+// Signals of the process, as sources.
 
 extension GRunLoop {
-    /// A source that is performed when a signal has come: a ``DescriptorSource`` whose descriptor is its own.
+    /// A source that is performed when a signal has come: a ``DescriptorSource`` that owns its descriptor.
     ///
-    /// It listens from its making until it is invalidated or let go: signals that come before it is in a loop, or while
-    /// its loop is in another mode, are counted, and none is lost. While any source listens to a signal, it does
-    /// nothing else to the process; with the last one the former disposition comes back, unless somebody has installed
-    /// another meanwhile. So the first source of SIGTERM keeps the signal from ending the process, and after the last
-    /// one it does again.
+    /// The source listens from its creation until it is invalidated or released. Signals are counted while the source
+    /// is not in a loop yet, or while its loop is in another mode, so that none is lost. Any number of sources and
+    /// loops can listen to one signal, and each source gets all of its signals.
     ///
-    /// Where a signal is ignored, as SIGHUP under `nohup`, it is heard nevertheless. Where somebody in the process has
-    /// a handler of it, as Python of SIGINT, a source is an error, unless it replaces that handler for as long as it
-    /// listens. Any number of sources and loops can listen to one signal; each gets all of them. What stands between a
-    /// signal and its callout is a handler that adds to a counter, on whatever thread the kernel chooses; no mask is
-    /// changed, so that a signal which every thread has blocked waits; system calls are restarted, except those that
-    /// never are, as poll() and nanosleep() (signal(7)). Programs that are started inherit nothing, also not that the
-    /// signal was ignored. A forked child that does not exec() hears nothing.
+    /// While any source listens to a signal, the signal has no other effect on the process. When the last source ends,
+    /// the former disposition is restored, unless other code has installed another one meanwhile. For example, the
+    /// first source of SIGTERM keeps the signal from ending the process. After the last source, SIGTERM ends the
+    /// process again.
     ///
-    /// Swift's backtracer, where `SWIFT_BACKTRACE` enables it, handles SIGQUIT: a source of that needs `replacing`. Who
-    /// saves the disposition while a source listens, and puts it back after the last one has gone, gets what was there
-    /// before the sources.
+    /// A source hears a signal even if the process ignores it, as SIGHUP under `nohup`. If other code in the process
+    /// already handles the signal, as Python handles SIGINT, creating a source is an error. With `replacing`, the
+    /// source replaces that handler for as long as it listens. Swift's backtracer, where `SWIFT_BACKTRACE` enables it,
+    /// handles SIGQUIT: a source of SIGQUIT needs `replacing` there.
+    ///
+    /// The library's signal handler only adds to a counter, on whatever thread the kernel chooses. The loop's thread
+    /// calls the closure later. The library changes no signal mask, so a signal that every thread has blocked waits.
+    /// System calls are restarted, except for those that never are, such as poll() and nanosleep() (signal(7)).
+    /// Programs that the process starts inherit nothing, not even that the signal was ignored before. A forked child
+    /// that does not exec() hears nothing.
+    ///
+    /// Other code may save the disposition while a source listens, and restore it after the last source has ended. Then
+    /// the disposition from before the sources takes effect.
     ///
     /// Threads: any. Core Foundation has nothing of the kind; the corresponding function of libdispatch is
     /// `dispatch_source_create` with `DISPATCH_SOURCE_TYPE_SIGNAL`, GLib's is `g_unix_signal_source_new`.
@@ -29,15 +34,15 @@ extension GRunLoop {
         public let signal: Int32
         private let listener: SignalListener
 
-        /// A source that listens to a signal from now on, and may be added to any loop.
+        /// Creates a source that listens to a signal from now on, and may be added to any loop.
         ///
         /// - Parameters:
-        ///   - signal: SIGCHLD, SIGKILL, SIGSTOP, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGSYS, SIGABRT,
-        ///     SIGTRAP, SIGTTIN and SIGTTOU are refused.
-        ///   - replacing: whether to take the signal over from a handler that somebody in the process has.
-        ///   - handler: called on the loop's thread, with how many have come since its last call: at least one. The
-        ///     kernel counts each of those that are queued, SIGRTMIN and later; of the others it keeps one at a time.
-        ///     It is kept until the source itself goes.
+        ///   - signal: the number of the signal. SIGCHLD, SIGKILL, SIGSTOP, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGSYS,
+        ///     SIGABRT, SIGTRAP, SIGTTIN and SIGTTOU are refused.
+        ///   - replacing: whether to replace a handler that other code in the process has installed.
+        ///   - handler: called on the loop's thread with the number of signals since its last call, at least 1. The
+        ///     kernel queues signals from SIGRTMIN on, so that each of them counts. Of any other signal it keeps one at
+        ///     a time, so that several can count as 1. The closure is released with the source.
         /// - Throws: ``SignalError``.
         ///
         /// Threads: any. The corresponding function of GLib is `g_unix_signal_source_new`.
@@ -56,18 +61,20 @@ extension GRunLoop {
             super.init(listener.event, .readable, confined: confined, handler)
         }
 
-        /// What its handler does as that of a descriptor source.
+        /// The handler of the descriptor source: calls the source's own handler with the number of signals.
         static func perform(_ source: DescriptorSource, _ handler: (SignalSource, Int) -> Void) {
             let source = unsafeDowncast(source, to: SignalSource.self)
-            // Taken before the callout: what comes from now on is another one. Nothing, if the program has read it.
+            // The count is taken before the handler is called, so that signals from now on count for the next call. It
+            // is 0 if the program has read the descriptor.
             let count = source.listener.take()
             if count > 0 { handler(source, count) }
         }
 
-        /// Takes the source out of every mode, for good, and stops listening: with the last source of a signal the
-        /// former disposition comes back. It is not performed any more, also not for signals that have come already;
-        /// where another thread invalidates it, a call whose turn has come may still begin. The second time it does
-        /// nothing.
+        /// Removes the source from every mode, for good, and stops listening.
+        ///
+        /// When the last source of a signal is invalidated, the former disposition is restored. The source is not
+        /// performed any more, even for signals that have come already. If another thread invalidates it, a call whose
+        /// turn has come may still begin. A second call does nothing.
         ///
         /// Threads: any. The corresponding Core Foundation function is `CFRunLoopSourceInvalidate`.
         override public func invalidate() {

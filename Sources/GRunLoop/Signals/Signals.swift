@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Signal sources, for await.
+// Signals as an asynchronous sequence.
 
 import Glibc
 
 extension GRunLoop {
-    /// The signals that have come since the last element, and how many of each: ``SignalSource``, for `for try await`.
+    /// The signals that have come since the last element, and how many of each: ``SignalSource`` for `for try await`.
     ///
-    /// The listening begins when an iterator is made, and ends at once when the task is cancelled or the iterator is
-    /// let go: then the former dispositions come back. Signals that come while the task, or the loop, is busy are one
-    /// element. The sequence ends with the loop's thread.
+    /// Listening begins when an iterator is made. It ends immediately when the task is cancelled or the iterator is
+    /// released, and then the former dispositions are restored. Signals that come while the task or the loop is busy
+    /// form one element. The sequence ends when the loop's thread ends.
     public typealias Signals = ItemSequence<[Int32: Int], SignalError>
 
-    /// Listens to signals of the process, for `for try await`:
+    /// Returns a sequence of signals of the process, for `for try await`:
     ///
     /// ```swift
     /// for try await arrived in loop.signals([SIGHUP, SIGTERM]) {
@@ -21,13 +21,14 @@ extension GRunLoop {
     /// ```
     ///
     /// - Parameters:
-    ///   - signals: their numbers. Either all of them are listened to, or none. An empty set means that nothing ever
-    ///     comes.
-    ///   - replacing: whether to take signals over from handlers that somebody in the process has.
-    ///   - names: the modes in which they are delivered; while none of them runs they are counted. An empty list means
-    ///     that nothing ever comes.
+    ///   - signals: the numbers of the signals. An iterator listens to all of them or, after an error, to none. If the
+    ///     set is empty, no element ever comes.
+    ///   - replacing: whether to replace handlers that other code in the process has installed.
+    ///   - names: the modes in which the signals are delivered. While none of these modes runs, the signals are
+    ///     counted. If the list is empty, no element ever comes.
     ///
-    /// What cannot be listened to is thrown by ``ItemSequence/Iterator/next()``, each time that it is awaited.
+    /// If a signal cannot be listened to, ``ItemSequence/Iterator/next()`` throws the error, each time that it is
+    /// awaited.
     ///
     /// Threads: any. There is no corresponding Core Foundation function; GLib's is `g_unix_signal_source_new`.
     public func signals(
@@ -39,7 +40,8 @@ extension GRunLoop {
                 try self.listen(to: signals, replacing: replacing, inModes: names, mailbox)
             }
             mailbox.open(for: sources)
-            // Now, and not when it is first awaited: a signal may come before. What is wrong is said there.
+            // Listens from now on and not from the first await, because a signal may come before that. An error is
+            // thrown there.
             try? sources.begin()
             return Signals.Iterator(mailbox) { () throws(SignalError) in try sources.begin() }
         }
@@ -70,7 +72,7 @@ extension GRunLoop {
         }
     }
 
-    /// The sources of an iterator, as one item.
+    /// The signal sources of one iterator, which its mailbox invalidates together.
     private final class SignalSources: Invalidatable, @unchecked Sendable {
         private enum State {
             case none, made([SignalSource]), ended
@@ -89,7 +91,8 @@ extension GRunLoop {
             Lock.giveBack(lock)
         }
 
-        /// Makes them, if that was not done. Not on two threads at once.
+        /// Makes the sources and begins to listen, unless that was done already. Two threads must not call it at the
+        /// same time.
         func begin() throws(SignalError) {
             guard !Fork.isChild, lock.withLock({ if case .none = state { true } else { false } }) else { return }
             let sources = try make()
@@ -112,7 +115,7 @@ extension GRunLoop {
 }
 
 extension GRunLoop.SignalError {
-    /// The error of an eventfd of the library: a limit or a sandbox can refuse the eventfd.
+    /// Converts an error of watching the library's own eventfd: a limit or a sandbox can refuse that.
     fileprivate init(_ error: GRunLoop.DescriptorError) {
         switch error {
         case .forbidden(let call, let errno): self = .forbidden(call: call, errno: errno)
