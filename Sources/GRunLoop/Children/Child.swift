@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// A child of this process, by a descriptor that is readable when it has ended.
+// A child of this process, and a descriptor (pidfd) that becomes readable when the child has ended.
 
 import CGRun
 import Glibc
 
-/// Threads: any.
+/// A child process that can be waited for. Its descriptor is closed with it. Threads: any.
 final class Child: Sendable {
     let pid: Int32
     let descriptor: Int32
 
-    /// - Throws: where it can be told already that its status will never be known. Else the wait would have no end, or
-    ///   only when a stranger ends.
+    /// - Throws: an error if it is known already that the exit status can never be read. Otherwise the wait would never
+    ///   end, or would end with a process that is not a child.
     init(_ pid: Int32) throws(GRunLoop.ChildError) {
-        // Zero and less mean groups elsewhere.
+        // Process ids are positive. In other calls, such as waitpid(2), zero and negative numbers mean process groups.
         guard pid > 0 else { throw .notAChild(pid) }
         let descriptor = cgrun_child_open(pid)
         guard descriptor >= 0 else { throw Self.error(errno, of: pid) }
         self.pid = pid
         self.descriptor = descriptor
-        // A descriptor can be had of any process: the kernel says whose child it is when one waits.
+        // pidfd_open(2) opens any process. Only a wait reveals whether the process is a child of this one.
         switch look(reaping: false) {
         case .success: break
         case .failure(.statusLost) where !cgrun_children_are_discarded() || !cgrun_is_readable(descriptor):
@@ -32,10 +32,11 @@ final class Child: Sendable {
         cgrun_close(descriptor)
     }
 
-    /// Whether there is anything to reap, or never will be.
+    /// Whether the child has ended, or its status can never be read.
     var hasEnded: Bool { look(reaping: false) != nil }
 
-    /// How it has ended, of which the kernel knows nothing any more after this; nil if it has not.
+    /// Reaps the child and returns its status, or why the status is unknown; nil while the child runs or a debugger
+    /// holds it. After a reap the kernel knows nothing more of the child.
     func reap() -> Result<GRunLoop.ExitStatus, GRunLoop.ChildError>? { look(reaping: true) }
 
     private func look(reaping: Bool) -> Result<GRunLoop.ExitStatus, GRunLoop.ChildError>? {
@@ -43,7 +44,7 @@ final class Child: Sendable {
         return switch cgrun_child_wait(descriptor, reaping, &status) {
         case 0: nil
         case 1: .success(GRunLoop.ExitStatus(waitStatus: status))
-        // Linux 5.3 has the descriptors, and cannot wait for them (EINVAL).
+        // Linux 5.3 can open a process, but cannot wait for its descriptor (EINVAL).
         default: .failure(errno == ECHILD ? .statusLost(pid) : .unsupported(errno: errno))
         }
     }
@@ -51,7 +52,7 @@ final class Child: Sendable {
     private static func error(_ errno: Int32, of pid: Int32) -> GRunLoop.ChildError {
         switch errno {
         case EMFILE, ENFILE, ENOSPC, ENOMEM: .limitReached(errno: errno)
-        // ESRCH: nobody has the number. The others: a thread that is no process.
+        // ESRCH: no process has the number. EINVAL and ENOENT: the number is a thread's, and not a process's.
         case ESRCH, EINVAL, ENOENT: cgrun_children_are_discarded() ? .statusLost(pid) : .notAChild(pid)
         default: .unsupported(errno: errno)
         }

@@ -1,23 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// The end of a child process, for await.
+// Awaiting the end of a child process.
 
 extension GRunLoop {
-    /// Suspends the task until a child process has ended, and reaps the child. The thread goes on.
+    /// Suspends the task until a child process has ended, and reaps the child. The thread is not blocked.
     ///
-    /// Cancelling the task does not end the child and does not reap it: its status is there for the next one who waits.
-    /// A child has one owner, see ``ChildSource``. Its output may not have been read to the end when this returns: wait
-    /// for the end of the pipe as well.
+    /// If the task is cancelled, the child is neither ended nor reaped: its status stays for the next caller that
+    /// waits. A child has one owner, see ``ChildSource``. When this returns, the child's output may not have been read
+    /// to the end: wait for the end of the pipe as well.
     ///
     /// - Parameters:
-    ///   - pid: a child of this process that nobody has reaped yet. It may have ended: then nothing suspends.
-    ///   - names: the modes in which the wait is ended: while none of them runs it lasts.
-    /// - Returns: how it has ended.
-    /// - Throws: ``ChildError``: at once, where it can be told already that the status will never be known;
-    ///   ``DescriptorError`` if no descriptor is left to wait with; `CancellationError` as soon as the task is
-    ///   cancelled; ``LoopEndedError`` when the loop's thread has ended or ends.
+    ///   - pid: a child of this process that was not reaped yet. It may have ended already: then the task is not
+    ///     suspended.
+    ///   - names: the modes in which the loop notices the end of the child. While none of these modes runs, the wait
+    ///     goes on.
+    /// - Returns: how the child has ended.
+    /// - Throws: ``ChildError`` immediately, if it is known already that the status can never be read.
+    ///   ``DescriptorError`` if no descriptor is left to wait with. `CancellationError` as soon as the task is
+    ///   cancelled. ``LoopEndedError`` if the loop's thread has ended or ends, and in a forked child.
     ///
-    /// Threads: any. It is resumed as ``ItemSequence/Iterator/next()`` is. There is no corresponding Core Foundation
-    /// function; GLib's is `g_subprocess_wait_async`.
+    /// Threads: any. The task is resumed as by ``ItemSequence/Iterator/next()``. There is no corresponding Core
+    /// Foundation function; GLib's is `g_subprocess_wait_async`.
     nonisolated(nonsending) public func exit(
         of pid: Int32, inModes names: [Mode] = [.common]
     ) async throws -> ExitStatus {
@@ -26,9 +28,10 @@ extension GRunLoop {
         let child = try Child(pid)
         if let outcome = child.reap() { return try outcome.get() }
         let mailbox = Mailbox<Void>(of: self) { older, _ in older }
-        // Closes the mailbox also if the task is cancelled before it first suspends.
+        // Closes the mailbox even if the task is cancelled before it first suspends.
         defer { mailbox.close(.done) }
-        // Reaped by the task and not here: one that is cancelled just now would take the status with it.
+        // The task reaps the child, and this closure does not: if the task is cancelled now, the status must not be
+        // lost.
         let source = OwnDescriptorSource(descriptor: child.descriptor) { source, _ in
             guard child.hasEnded else { return source.waitForDebugger() }
             source.invalidate()

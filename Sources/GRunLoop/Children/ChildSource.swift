@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// The end of a child process, as an item.
+// The end of a child process, as a source.
 
 import CGRun
 
 extension GRunLoop {
-    /// A source that is performed once, when a child process has ended: a ``DescriptorSource`` whose descriptor is its
-    /// own.
+    /// A source that is performed once, when a child process has ended: a ``DescriptorSource`` that owns its
+    /// descriptor.
     ///
-    /// It reaps the child, right before its callout. There is no handler of SIGCHLD, and no other child is touched, so
-    /// that it lives beside GLib's and swift-subprocess's children. But **a child has one owner**: whoever reaps it
-    /// first gets its status. A child of GSubprocess, of `g_child_watch_add()`, of Foundation's `Process` or of
-    /// swift-subprocess is theirs: GLib reports status 0 of a child that ended otherwise, if somebody else has reaped
-    /// it.
+    /// The source reaps the child, right before it calls its closure. It installs no handler of SIGCHLD and touches no
+    /// other child. So it works beside GLib and swift-subprocess, which have children of their own.
     ///
-    /// Invalidating or letting go of the source does not end the child, and does not reap it: another source can wait
-    /// for it, also if it has ended meanwhile.
+    /// **A child has one owner**: the code that reaps the child first gets its status. `GSubprocess`,
+    /// `g_child_watch_add()`, Foundation's `Process` and swift-subprocess reap their own children: do not make a source
+    /// for these. If other code has reaped a child of GLib's that failed, GLib reports status 0 for it.
+    ///
+    /// Invalidating or releasing the source neither ends nor reaps the child. Another source can wait for the child
+    /// then, even if it has ended meanwhile.
     ///
     /// **The end of a child and the end of its output are two events.** The kernel reports them by two descriptors, and
     /// either can come first. What the child printed may still be in the pipe when the child source is performed. A
@@ -31,21 +32,21 @@ extension GRunLoop {
     /// Threads: any. Core Foundation has nothing of the kind; the corresponding function of GLib is
     /// `g_child_watch_source_new`, libdispatch's `DISPATCH_SOURCE_TYPE_PROC` does not exist on Linux.
     public final class ChildSource: DescriptorSource, @unchecked Sendable {
-        /// How the child has ended, or why that is not known: ``ChildError/statusLost(_:)`` if somebody else has reaped
-        /// it.
+        /// How the child has ended, or why that is not known: ``ChildError/statusLost(_:)`` if other code has reaped
+        /// the child.
         public typealias Outcome = Result<ExitStatus, ChildError>
 
-        /// The child's number, which may be another process's once it was reaped. Threads: any.
+        /// The child's process id. After the child was reaped, another process may have the number. Threads: any.
         public var pid: Int32 { child.pid }
         private let child: Child
 
-        /// A source that waits for the end of a child, and may be added to any loop.
+        /// Creates a source that waits for the end of a child, and may be added to any loop.
         ///
         /// - Parameters:
-        ///   - pid: a child of this process that nobody has reaped yet. It may have ended.
-        ///   - handler: called once, on the loop's thread; the source is invalid by then. It is kept until the source
-        ///     itself goes.
-        /// - Throws: ``ChildError``: at once, where it can be told already that the status will never be known.
+        ///   - pid: a child of this process that was not reaped yet. It may have ended already.
+        ///   - handler: called once, on the loop's thread; the source is invalid by then. The closure is released with
+        ///     the source.
+        /// - Throws: ``ChildError`` immediately, if it is known already that the status can never be read.
         ///
         /// Threads: any. The corresponding function of GLib is `g_child_watch_source_new`.
         public convenience init(
@@ -61,7 +62,7 @@ extension GRunLoop {
             super.init(child.descriptor, .readable, confined: confined, handler)
         }
 
-        /// What its handler does as that of a descriptor source.
+        /// The handler of the descriptor source: reaps the child, and calls the source's own handler with the outcome.
         static func perform(_ source: DescriptorSource, _ handler: (ChildSource, Outcome) -> Void) {
             let source = unsafeDowncast(source, to: ChildSource.self)
             guard let outcome = source.child.reap() else { return source.waitForDebugger() }
@@ -75,8 +76,11 @@ extension GRunLoop {
 }
 
 extension GRunLoop.DescriptorSource {
-    /// A child has ended, but belongs to a debugger until that has looked at it, and its descriptor is readable all the
-    /// while. It is asked again in a moment, which is the clock's whatever the loop's time is, and not in every pass.
+    /// Stops watching the descriptor for 50 ms, because a debugger still holds the child, which has ended.
+    ///
+    /// The child cannot be reaped until the debugger has looked at it, but its descriptor is readable meanwhile.
+    /// Without the pause the source would be performed in every pass. The pause is real time, even if the loop's time
+    /// is virtual.
     func waitForDebugger() {
         change(to: [])
         let waiting = Unmanaged.passRetained(Waiting(source: self)).toOpaque()

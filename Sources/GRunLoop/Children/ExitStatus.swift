@@ -9,25 +9,25 @@ extension GRunLoop {
     /// There is no corresponding Core Foundation type; Foundation's are `Process.terminationStatus` and
     /// `terminationReason`, C's is the status of `waitpid(2)`.
     public enum ExitStatus: Hashable, Sendable, CustomStringConvertible {
-        /// It has called `exit()`, or returned from `main()`.
+        /// The process has called `exit()`, or returned from `main()`.
         case exited(code: Int32)
-        /// A signal has ended it.
+        /// A signal has ended the process.
         case signalled(Int32, dumpedCore: Bool)
 
         /// The exit code, 0 to 255; nil if a signal has ended it. Threads: any.
         public var code: Int32? { if case .exited(let code) = self { code } else { nil } }
 
-        /// The signal that has ended it; nil if it has exited. Threads: any.
+        /// The signal that has ended the process; nil if the process has exited. Threads: any.
         public var signal: Int32? { if case .signalled(let signal, _) = self { signal } else { nil } }
 
-        /// Whether it has left a core dump. Threads: any.
+        /// Whether the process has left a core dump. Threads: any.
         public var dumpedCore: Bool { self == .signalled(signal ?? 0, dumpedCore: true) }
 
-        /// Whether it has exited with 0. Threads: any.
+        /// Whether the process has exited with code 0. Threads: any.
         public var isSuccess: Bool { self == .exited(code: 0) }
 
-        /// As `waitpid(2)` gives it, for `WIFEXITED()` and its like, and for `g_spawn_check_wait_status()`. Threads:
-        /// any.
+        /// The status as `waitpid(2)` reports it, for macros such as `WIFEXITED()` and for
+        /// `g_spawn_check_wait_status()`. Threads: any.
         public var waitStatus: Int32 {
             switch self {
             case .exited(let code): code << 8
@@ -41,7 +41,7 @@ extension GRunLoop {
                 ? .exited(code: status >> 8 & 0xFF) : .signalled(status & 0x7F, dumpedCore: status & 0x80 != 0)
         }
 
-        /// What has happened, in a few words. Threads: any.
+        /// How the process has ended, in a few words. Threads: any.
         public var description: String {
             switch self {
             case .exited(let code): "exited with \(code)"
@@ -50,14 +50,14 @@ extension GRunLoop {
         }
     }
 
-    /// Why it cannot be told how a process ends.
+    /// Why it cannot be found out how a process ends.
     ///
     /// Core Foundation has no such error.
     public enum ChildError: Error, Hashable, Sendable, CustomStringConvertible {
-        /// No child of this process has the number: it is somebody else's, or was reaped already.
+        /// No child of this process has the number: the process is not a child, or was reaped already.
         case notAChild(Int32)
-        /// The kernel does not keep, or has not kept, how it ended: SIGCHLD is ignored here, SA_NOCLDWAIT is set, or
-        /// somebody else in the process has reaped it.
+        /// The kernel does not keep the status of the child, or has not kept it: SIGCHLD is ignored in this process,
+        /// SA_NOCLDWAIT is set, or other code in the process has reaped the child.
         case statusLost(Int32)
         /// The process or the system has no descriptor or memory left (`EMFILE`, `ENFILE`, `ENOSPC`, `ENOMEM`).
         case limitReached(errno: Int32)
