@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The blocks that wait in one mode, or in the common modes: a ring, in the order of a loop-wide sequence number.
+// The blocks that wait in one mode, or in the common modes: a ring, ordered by a loop-wide sequence number.
 
 import CGRun
 
-/// A block for several modes: each of their queues holds the same token, and the first mode to run takes the body.
+/// A block for several modes. The queue of each mode holds the same token, and the first mode that runs takes the body.
 final class BlockToken {
     @exclusivity(unchecked) var body: (@Sendable () -> Void)?
     let queues: [BlockQueue]
@@ -14,11 +14,12 @@ final class BlockToken {
     }
 }
 
-/// Guarded by the loop's lock. A plain pointer, so that a pass counts no references; its maker deallocates it.
+/// The blocks of one mode, or of the common modes. Guarded by the loop's lock. A queue is a plain pointer, so that a
+/// pass counts no references; its maker must call ``deallocate()``.
 struct BlockQueue {
     struct Entry {
         let sequence: UInt64
-        /// The body of a block for this queue alone; nil once it was taken.
+        /// The body of a block for this queue alone; nil once the block was taken.
         fileprivate(set) var body: (@Sendable () -> Void)?
         /// The token of a block for several modes, which knows whether the block was taken.
         let token: BlockToken?
@@ -44,12 +45,12 @@ struct BlockQueue {
         var entries: UnsafeMutablePointer<Entry>
         var head = 0
         var count = 0
-        /// How many entries have not been taken.
+        /// The number of entries that have not been taken.
         var live = 0
-        /// How many entries are blocks for several modes, taken or not.
+        /// The number of entries that are blocks for several modes, whether taken or not.
         var shared = 0
 
-        /// Every entry is a block for this queue alone, and none has been taken from between others.
+        /// True if every entry is a block for this queue alone, and none has been taken from between others.
         var isPlain: Bool { shared == 0 && live == count }
 
         mutating func forget() {
@@ -62,7 +63,7 @@ struct BlockQueue {
 
     private let state: UnsafeMutablePointer<State>
 
-    /// - Parameter capacity: for tests: how many blocks fit before the ring grows. A power of two.
+    /// - Parameter capacity: how many blocks fit before the ring grows: a power of two. Tests set it.
     init(capacity: Int = perturbs(CGRUN_SITE_CAPACITY) ? 1 : 8) {
         state = .allocate(capacity: 1)
         state.initialize(to: State(capacity: capacity, entries: .allocate(capacity: capacity)))
@@ -90,13 +91,13 @@ struct BlockQueue {
         get { state.pointee.count }
         nonmutating set { state.pointee.count = newValue }
     }
-    /// How many blocks wait here. A block for several modes may be taken from another queue.
+    /// The number of blocks that wait here. It also falls when another queue takes a block for several modes.
     private(set) var live: Int {
         get { state.pointee.live }
         nonmutating set { state.pointee.live = newValue }
     }
 
-    /// An entry that has not been taken.
+    /// Appends an entry that has not been taken.
     @inline(__always) func append(_ entry: consuming Entry) {
         if count == capacity { makeRoom() }
         if entry.token != nil { state.pointee.shared += 1 }
@@ -106,7 +107,7 @@ struct BlockQueue {
         checkInvariants()
     }
 
-    /// The sequence number of the first block that is numbered `start` or later and has not been taken.
+    /// The sequence number of the first waiting block that is numbered `start` or later; nil if there is none.
     func first(from start: UInt64) -> UInt64? { live > 0 ? firstLive(from: start) : nil }
 
     private func firstLive(from start: UInt64) -> UInt64? {
@@ -115,7 +116,7 @@ struct BlockQueue {
         return entries[slot(offset)].sequence
     }
 
-    /// Takes the block that ``first(from:)`` found.
+    /// Takes the block that ``first(from:)`` has found, and returns its body.
     func take(_ sequence: UInt64) -> (@Sendable () -> Void)? {
         guard let offset = firstOffset(from: sequence) else { return nil }
         let body: (@Sendable () -> Void)?
@@ -133,7 +134,8 @@ struct BlockQueue {
         return body
     }
 
-    /// Whether every entry is a block for this queue alone, numbered `start` or later, as it nearly always is.
+    /// Whether every entry is a block for this queue alone and is numbered `start` or later: nearly always so. False
+    /// for an empty queue.
     func isPlain(from start: UInt64) -> Bool {
         state.pointee.isPlain && count > 0 && entries[head].sequence >= start
     }
@@ -149,7 +151,7 @@ struct BlockQueue {
         return body
     }
 
-    /// Whether its memory is worth keeping.
+    /// Whether the ring is small enough to be kept for reuse.
     var isSmall: Bool { capacity <= 1024 && !perturbs(CGRUN_SITE_CAPACITY) }
 
     func exchange(with other: BlockQueue) {
@@ -166,7 +168,8 @@ struct BlockQueue {
         checkInvariants()
     }
 
-    /// The bodies that were never run, to be released after the lock.
+    /// Removes all entries without running their blocks. The caller must release the result after it has released the
+    /// lock.
     func removeAll() -> [Entry] {
         defer { state.pointee.forget() }
         return (0..<count).map { (entries + slot($0)).move() }
@@ -179,7 +182,8 @@ struct BlockQueue {
     private func firstOffset(from start: UInt64) -> Int? {
         var low = 0
         if count > 0, entries[head].sequence < start {
-            // Entries before `start` belong to an interrupted step of an outer run. They are still here, but hidden.
+            // Entries before `start` belong to an interrupted step of an outer run. They are still here, but hidden
+            // from this step.
             var high = count
             while low < high {
                 let middle = (low + high) / 2
@@ -190,7 +194,8 @@ struct BlockQueue {
         return low < count ? low : nil
     }
 
-    /// A nested step takes the blocks behind an outer step's, so that the last entry may be a taken one as well.
+    /// Drops taken entries at both ends. A nested step takes blocks from behind those of an outer step, so that the
+    /// last entry may be a taken one, too.
     private func dropTakenAtEnds() {
         while count > 0, entries[head].isTaken {
             drop(at: head)
@@ -205,7 +210,8 @@ struct BlockQueue {
         count -= 1
     }
 
-    /// Drops taken entries first: behind a block that is never taken they would pile up.
+    /// Makes room for another entry. It drops taken entries first, because they would pile up behind a block that is
+    /// never taken.
     private func makeRoom() {
         let larger = live * 2 > capacity ? capacity * 2 : capacity
         let copy = UnsafeMutablePointer<Entry>.allocate(capacity: larger)
@@ -233,7 +239,7 @@ struct BlockQueue {
         head = 0
     }
 
-    /// In debug builds: the counts agree with the entries.
+    /// In debug builds, checks that the counts agree with the entries.
     @inline(__always) private func checkInvariants() {
         #if DEBUG
             invariant(capacity > 0 && capacity & (capacity - 1) == 0, "the capacity of a ring is a power of two")

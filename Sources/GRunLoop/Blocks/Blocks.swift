@@ -10,11 +10,12 @@ extension GRunLoop {
         enqueue(body, into: defaultMode.blocks, waking: false)
     }
 
-    /// Enqueues a block, to be run once, in the first of the modes that runs; ``Mode/common`` stands for every common
-    /// mode. Blocks run in the order in which they were enqueued.
+    /// Enqueues a block that runs once, in the first of these modes that runs.
     ///
-    /// It does **not** wake a sleeping loop: the block runs after the next wake-up. An empty list of modes means never.
-    /// A block that is still waiting when the loop's thread ends is released without being run.
+    /// ``Mode/common`` stands for every common mode. Blocks run in the order in which they were enqueued. This call
+    /// does **not** wake a sleeping loop: the block runs after the next wake-up. If the list of modes is empty, the
+    /// block never runs. If the loop's thread ends while the block still waits, the block is released without being
+    /// run.
     ///
     /// Threads: any. The corresponding Core Foundation function is `CFRunLoopPerformBlock`.
     public func perform(inModes names: [Mode], _ body: consuming @escaping @Sendable () -> Void) {
@@ -24,7 +25,7 @@ extension GRunLoop {
 
     /// Enqueues a block, as ``perform(inModes:_:)`` does, and wakes the loop.
     ///
-    /// A block does not count as a handled source. After the loop's end it is dropped without a word: see
+    /// A block does not count as a handled source. After the loop's end the block is dropped without a message: see
     /// ``performOnThread(inModes:_:)``.
     ///
     /// Threads: any. The corresponding Core Foundation functions are `CFRunLoopPerformBlock` and `CFRunLoopWakeUp`.
@@ -33,8 +34,8 @@ extension GRunLoop {
         enqueue(body, names, waking: true)
     }
 
-    /// Enqueues a block for the common modes and wakes the loop: ``async(inModes:_:)``, and the quickest way to have
-    /// something done.
+    /// Enqueues a block for the common modes and wakes the loop, as ``async(inModes:_:)`` does. This is the quickest
+    /// way to run something on the loop.
     ///
     /// Threads: any. The corresponding Core Foundation functions are `CFRunLoopPerformBlock` and `CFRunLoopWakeUp`.
     public func async(_ body: consuming @escaping @Sendable () -> Void) {
@@ -45,7 +46,7 @@ extension GRunLoop {
     @inline(__always) private func enqueue(
         _ body: consuming @escaping @Sendable () -> Void, _ names: [Mode], waking: Bool
     ) {
-        // The usual cases.
+        // The usual cases: the queues of these modes are known without a look-up.
         if names.count == 1, names[0] == .default { return enqueue(body, into: defaultMode.blocks, waking: waking) }
         if names.count == 1, names[0] == .common { return enqueue(body, into: commonBlocks, waking: waking) }
         enqueueAnywhere(body, names, waking: waking)
@@ -63,7 +64,8 @@ extension GRunLoop {
         }?.send()
     }
 
-    /// Into one queue. The closure is handed on and not copied: each retain or release of it costs as much as a lock.
+    /// Enqueues a block into one queue. The closure is moved and not copied: each retain or release of a closure costs
+    /// as much as a lock.
     @inline(__always) private func enqueue(
         _ body: consuming @escaping @Sendable () -> Void, into queue: BlockQueue, waking: Bool
     ) {
@@ -78,7 +80,7 @@ extension GRunLoop {
         kick?.send()
     }
 
-    /// With the lock held: for one queue, which needs no token.
+    /// With the lock held: enqueues a block into one queue, which needs no token.
     @inline(__always) private func enqueueLocked(
         _ body: consuming @escaping @Sendable () -> Void, into queue: BlockQueue
     ) {
@@ -87,8 +89,10 @@ extension GRunLoop {
         blockSequence &+= 1
     }
 
-    /// With the lock held. The wake-up is served by whoever drives now, perhaps by a run in a mode that the block is
-    /// not for. The news stays, so that a host finds the block when it drives again.
+    /// With the lock held: notes that a block was enqueued. Returns the wake-up to send, or nil without `waking`.
+    ///
+    /// Whatever drives the loop now serves the wake-up, perhaps a run in a mode that the block is not for. After a call
+    /// from another thread `.news` stays pending, so that a host finds the block when it drives again.
     @inline(__always) private func tellOfBlockLocked(waking: Bool) -> Kick? {
         guard waking else {
             noteEnqueuedLocked()
@@ -98,10 +102,10 @@ extension GRunLoop {
         return wakeUpLocked(for: .everyRun)
     }
 
-    /// Releases the closure where no lock is held: the deinit of what it captured is user code.
+    /// Releases the closure where no lock is held, because the deinit of what it captured is user code.
     @inline(never) func dropClosure(_ body: consuming @escaping @Sendable () -> Void) {}
 
-    /// With the lock held: for several modes, or none.
+    /// With the lock held: enqueues a block for several modes, or for none.
     private func enqueueSharedLocked(_ body: @escaping @Sendable () -> Void, _ names: [Mode]) {
         fixHomeLocked()
         let queues = Set(names).map(blockQueueLocked)
