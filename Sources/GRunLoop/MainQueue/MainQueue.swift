@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The main dispatch queue as an item of the main loop: an eventfd to wait for, and a drain of one snapshot.
+// The main dispatch queue as an item of the main loop: the loop waits for an eventfd, and drains one snapshot of the
+// queue.
 //
-// libdispatch binds the queue to the thread that loaded it. Draining it on another thread ends the process, so the
-// owner is checked before every drain. The eventfd is read first, then the queue is drained, as one step: reading alone
-// strands the queued blocks until the next one comes; draining alone leaves the descriptor readable, and the loop spins
-// (items 193 and 194).
+// libdispatch binds the queue to the thread that loaded libdispatch. Draining it on another thread ends the process, so
+// the owner is checked before every drain. The loop reads the eventfd first and then drains the queue, as one step. If
+// it only read the eventfd, the queued blocks would be stranded until the next block comes. If it only drained the
+// queue, the descriptor would stay readable, and the loop would spin (items 193 and 194).
 
 import CGRun
 import Glibc
@@ -13,11 +14,13 @@ import Synchronization
 enum MainQueue {
     private static let unknown: Int32 = -2
     private static let known = Atomic<Int32>(unknown)
-    /// Why the kernel has last refused an eventfd.
+    /// The errno with which the kernel last refused an eventfd; 0 if it never has.
     private static let refusal = Atomic<Int32>(0)
 
-    /// The queue's eventfd, made at first need and valid for as long as the process is; -1 where libdispatch offers
-    /// none, and as long as none can be had: libdispatch itself would end the process then, without a message.
+    /// The queue's eventfd, made when it is first needed and valid until the process ends; -1 if there is none.
+    ///
+    /// There is none if libdispatch does not offer it, if the descriptor was closed, and as long as the kernel refuses
+    /// an eventfd. In the last case libdispatch is not asked, because it would end the process without a message.
     static var handle: Int32 {
         let handle = known.load(ordering: .relaxed)
         return handle == unknown ? makeHandle() : handle
@@ -31,37 +34,39 @@ enum MainQueue {
         }
         cgrun_close(probe)
         let made = cgrun_main_queue_handle()
-        // If another thread has stored meanwhile that the handle is closed, that stays.
+        // If another thread has called forgetHandle() meanwhile, its -1 stays.
         let (isFirst, current) = known.compareExchange(expected: unknown, desired: made, ordering: .relaxed)
         return isFirst ? made : current
     }
 
-    /// The descriptor was closed: its number may belong to something else by now.
+    /// Forgets the handle after the descriptor was closed, because its number may belong to something else by now.
     static func forgetHandle() { known.store(-1, ordering: .relaxed) }
 
-    /// A drain is on the main thread's stack. A second one would do nothing, and the descriptor would stay readable.
+    /// True while a drain is on the main thread's stack. A second drain would do nothing, and the descriptor would stay
+    /// readable.
     private static let draining = Atomic(false)
     private static let saidLost = Atomic(false)
 
-    /// Whether the calling code runs on the main queue: on the main thread or, if the program gave that away, where
-    /// libdispatch drains the queue. Checked before `MainActor.assumeIsolated`, which ends the process without a
-    /// message.
+    /// Whether the calling code runs on the main queue.
+    ///
+    /// That is the main thread or, if the program gave that thread away, the thread on which libdispatch drains the
+    /// queue. Check this before `MainActor.assumeIsolated`, which ends the process without a message.
     static var isCurrent: Bool { cgrun_is_main_thread() || cgrun_is_on_main_queue() }
 
-    /// Whether the main thread is not the queue's, or ceases to be at once.
+    /// Whether the main thread does not own the queue, or is about to lose it.
     static var isGivenAway: Bool { cgrun_main_queue_owner() != cgrun_main_thread() || isLeft(cgrun_async_main_state()) }
 
     static var isDraining: Bool { draining.load(ordering: .relaxed) }
 
-    /// Whether a drain would be accepted on the main thread now: three reads of memory.
+    /// Whether the main thread may drain the queue now. Usually this takes three reads of memory.
     static var isOurs: Bool {
         handle >= 0 && cgrun_main_queue_owner() == cgrun_main_thread() && !isLeft(cgrun_async_main_state())
     }
 
-    /// An async main has given the main thread away. libdispatch may not have taken it yet.
+    /// Whether an async main has given the main thread away. libdispatch may not have taken the thread yet.
     private static func isLeft(_ state: Int32) -> Bool { state == Int32(CGRUN_ASYNC_MAIN_LEFT) }
 
-    /// Logs once that the main loop cannot serve the queue. Called without a lock.
+    /// Logs once that the main loop cannot serve the queue. Call it without a lock.
     static func explainIfLost() {
         guard !isOurs, !saidLost.exchange(true, ordering: .relaxed) else { return }
         Log.critical(
@@ -71,11 +76,13 @@ enum MainQueue {
 
     private static let hasLooked = Atomic(false)
 
-    /// Called when the main loop is first asked for, perhaps by another thread after the main one has ended. Makes no
-    /// handle.
+    /// Logs the loss of the queue if it is lost already, and has a later loss logged when it happens.
+    ///
+    /// It is called when the main loop is first asked for, perhaps by another thread after the main thread has ended.
+    /// It makes no handle, unless the queue is lost.
     static func lookOnce() {
         if hasLooked.load(ordering: .relaxed) || hasLooked.exchange(true, ordering: .relaxed) { return }
-        // From now on a loss is logged when it happens.
+        // From now on, a loss by an async main is logged when it happens.
         let state = cgrun_watch_async_main { MainQueue.explainIfLost() }
         if cgrun_main_queue_owner() != cgrun_main_thread() || isLeft(state) { explainIfLost() }
     }
@@ -104,12 +111,12 @@ enum MainQueue {
 
     private static let saidInside = Atomic(false)
 
-    /// Whether a run inside one of the queue's blocks keeps others from running, and this was not logged yet.
+    /// Whether a run inside one of the queue's blocks keeps other blocks from running, and this was not logged yet.
     fileprivate static var isStrandedUnsaid: Bool { isDraining && hasReadyUnsaid }
 
     private static var hasReadyUnsaid: Bool { !saidInside.load(ordering: .relaxed) && isOurs && isReady }
 
-    /// Without a lock.
+    /// Logs once that a run inside one of the queue's blocks keeps other blocks from running. Call it without a lock.
     static func explainStranded() {
         guard !saidInside.exchange(true, ordering: .relaxed) else { return }
         Log.warning(
@@ -125,15 +132,17 @@ enum MainQueue {
             : "Run nested loops in callouts of the loop, as by GRunLoop.asyncOnMain"
     }
 
-    /// Whether the queue has asked to be drained. Who has put a block on it may not have said so to the kernel yet.
+    /// Whether the queue has asked to be drained. It may not have asked yet, although another thread has just enqueued
+    /// a block, because libdispatch makes the eventfd readable a moment later.
     static var isReady: Bool { !isEmpty && cgrun_is_readable(handle) }
 
     static var isEmpty: Bool { cgrun_main_queue_is_empty() }
 
-    /// Reads the eventfd; false if there was nothing to read, since other code has drained the queue.
+    /// Reads the eventfd. Returns false, with errno set, if there was nothing to read, because other code has drained
+    /// the queue. Any errno but EAGAIN means that the descriptor is lost.
     static func acknowledge() -> Bool { cgrun_event_clear(handle) }
 
-    /// Runs what is on the queue now; what that adds waits for the next drain.
+    /// Runs the blocks that are on the queue now. Blocks that they add wait for the next drain.
     static func drain() { drain(by: cgrun_main_queue_drain) }
 
     static func drain(by drain: @convention(c) () -> Void) {
@@ -144,20 +153,22 @@ enum MainQueue {
 }
 
 extension GRunLoop {
-    /// With the lock held: whether a run of `mode` serves the main dispatch queue: the main loop, on the main thread,
-    /// in a common mode, and not inside a drain (items 184, 185 and 188); and libdispatch has not given the queue away
-    /// (195).
+    /// With the lock held: whether a run of `mode` serves the main dispatch queue.
+    ///
+    /// Only the main loop does, on the main thread, in a common mode, and not inside a drain (items 184, 185 and 188).
+    /// It does not if libdispatch has given the queue away (item 195).
     func servesMainQueueLocked(_ mode: ModeState) -> Bool {
         isMain && mode.isCommon && isCurrent && !MainQueue.isDraining && MainQueue.isOurs
     }
 
     /// With the lock held: whether a run of `mode` inside a block of the queue keeps other blocks from running, and
-    /// this is to be logged.
+    /// this has to be logged.
     func mustExplainStrandedLocked(_ mode: ModeState) -> Bool {
         isMain && mode.isCommon && MainQueue.isStrandedUnsaid
     }
 
-    /// With the lock held before and after: one snapshot. Returns whether there was one.
+    /// Drains one snapshot of the queue, and returns whether it did. The lock is held before and after, but not in the
+    /// drain.
     func drainMainQueueLocked() -> Bool {
         guard MainQueue.isOurs else { return false }
         guard MainQueue.acknowledge() else {
@@ -175,7 +186,8 @@ extension GRunLoop {
     }
 }
 
-/// Its name is for debuggers and profilers: see the head of Pass.swift.
+/// Drains the queue as a callout of the loop. Debuggers and profilers show this function by name: see the head of
+/// Pass.swift.
 @inline(never) func serviceMainDispatchQueue(of loop: GRunLoop) {
     loop.begin(CalloutMark(.mainQueue), .mainQueue)
     loop.handledSources &+= 1
