@@ -1,23 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tasks, threads and senders that wait for something from a loop.
 
-/// Waits for something from a loop. Notified when the loop's thread ends, since nothing will come then.
+/// A task, thread or sender that waits for something from a loop. It is notified when the loop's thread ends, because
+/// nothing comes after that.
 protocol AsyncWaiter: AnyObject, Sendable {
     func loopHasEnded()
 }
 
-/// The waiters of one loop. Guarded by its lock.
+/// The waiters of one loop. Guarded by the loop's lock.
 struct AsyncWaiters {
     private var waiting: [ObjectIdentifier: any AsyncWaiter] = [:]
     private var isClosed = false
 
-    /// False if the loop has ended.
+    /// Adds a waiter. Returns false, and adds nothing, if the loop has ended.
     mutating func add(_ waiter: any AsyncWaiter) -> Bool {
         if !isClosed { waiting[ObjectIdentifier(waiter)] = waiter }
         return !isClosed
     }
 
-    /// The caller releases the result after the lock.
+    /// Removes a waiter and returns it; nil if it is not there. The caller must release it after it has released the
+    /// lock.
     mutating func remove(_ waiter: any AsyncWaiter) -> (any AsyncWaiter)? {
         waiting.removeValue(forKey: ObjectIdentifier(waiter))
     }

@@ -1,28 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
-// Closures that are called before a loop ends with its thread.
+// Closures that a loop calls when its thread ends, before the loop itself ends.
 
 import CGRun
 
-/// The end handlers of a loop. Guarded by its lock; a closure that is taken out is called or released after the lock.
+/// The end handlers of a loop. Guarded by the loop's lock. A closure that is taken out must be called or released
+/// without the lock.
 struct EndHandlers {
     typealias Body = @Sendable () -> Void
 
     private struct Entry {
         let id: UInt64
-        /// Nil if it was removed.
+        /// The closure; nil after the handler was removed.
         var body: Body?
     }
 
-    /// In the order of their ids, without a gap at the end.
+    /// Ordered by id. Removed handlers leave gaps, but none at the end.
     private var entries: [Entry] = []
     private var gaps = 0
     private var lastID: UInt64
     private var isClosed = false
 
-    /// - Parameter lastID: for tests: the id of the last handler that was added before.
+    /// - Parameter lastID: the id of the last handler that was added before. Tests set it.
     init(lastID: UInt64 = 0) { self.lastID = lastID }
 
-    /// Nil if handlers are not called any more.
+    /// Adds a handler and returns its id; nil if handlers are not called any more.
     mutating func add(_ body: @escaping Body) -> UInt64? {
         if isClosed { return nil }
         lastID += 1
@@ -43,7 +44,7 @@ struct EndHandlers {
         return last.body
     }
 
-    /// Whether no handler is left: then none can be added from now on.
+    /// Returns whether no handler is left. If so, no handler can be added from now on.
     mutating func closeIfEmpty() -> Bool {
         isClosed = entries.isEmpty
         return isClosed
@@ -55,13 +56,14 @@ struct EndHandlers {
             gaps -= 1
         }
         defer { checkInvariants() }
-        // Not at each removal: of many operations in flight, the first to begin is often the first to end.
+        // Other gaps are dropped only when they are more than half of the entries. To drop them at each removal would
+        // be slow, because among many operations in flight, the first to begin is often the first to end.
         guard gaps > entries.count / 2 else { return }
         entries.removeAll { $0.body == nil }
         gaps = 0
     }
 
-    /// In debug builds: the gaps are counted, and none is at the end.
+    /// In debug builds, checks that the gaps are counted, and that none is at the end.
     @inline(__always) private func checkInvariants() {
         #if DEBUG
             invariant(entries.last.map { $0.body != nil } ?? true, "handlers end without a gap")
@@ -82,9 +84,9 @@ struct EndHandlers {
 }
 
 extension GRunLoop {
-    /// What ``GRunLoop/addEndHandler(_:)`` has added, to be taken back.
+    /// A closure that ``GRunLoop/addEndHandler(_:)`` has added: use it to remove the closure.
     ///
-    /// The loop keeps the closure, not this: letting go of it takes nothing back.
+    /// The loop keeps the closure. Releasing this value does not remove the closure.
     public struct EndHandler: Sendable {
         let id: UInt64
         private let loop: GRunLoop
@@ -94,13 +96,14 @@ extension GRunLoop {
             self.loop = loop
         }
 
-        /// Takes the closure back, and lets it go.
+        /// Removes the closure from the loop and releases it.
         ///
-        /// An operation whose completion calls this, and goes on only where this returns true, ends exactly once: by
-        /// its completion or by the closure, whichever comes first.
+        /// Suppose that an operation's completion calls this, and goes on only if it returns true. Then the operation
+        /// ends exactly once: by its completion or by the closure, whichever comes first.
         ///
-        /// - Returns: true if it was not called, and never is. False if it was taken back before, or the ending thread
-        ///   has it: it was called, is being called or will be at once.
+        /// - Returns: true if the closure was not called and never will be. False if the closure was removed before, or
+        ///   if the ending thread has taken it: then it was called, is being called or is about to be called. Always
+        ///   false in a forked child.
         ///
         /// Threads: any.
         @discardableResult public func remove() -> Bool {
@@ -108,9 +111,9 @@ extension GRunLoop {
         }
     }
 
-    /// Has the closure called once, on the loop's thread, when that thread ends.
+    /// Adds a closure that is called once, on the loop's thread, when that thread ends.
     ///
-    /// It is for what waits outside the loop's own items, like an operation of GIO's that can complete no more.
+    /// Use it for operations outside the loop's own items, such as an operation of GIO's that can no longer complete.
     ///
     /// ```swift
     /// try await withCheckedThrowingContinuation { continuation in
@@ -120,19 +123,21 @@ extension GRunLoop {
     /// }
     /// ```
     ///
-    /// The last one that was added is called first, as with `atexit`. Nothing of the loop has been taken down then: its
-    /// items are there, it can be run, and more may be added, which are called next. Afterwards each task that awaits
-    /// the loop is told, and its ``executor``'s jobs are run for the last time and closed, those of the tasks that a
-    /// handler has resumed among them. **A continuation takes an actor's task there only if the task prefers the loop's
-    /// executor** (`withTaskExecutorPreference`): otherwise Swift's runtime resumes it on a thread of its own first,
-    /// from where it comes back too late.
+    /// The handler that was added last is called first, as with `atexit`. At that time the loop is still complete: its
+    /// items are there, and it can be run. More handlers can be added, and are called next. Afterwards each task that
+    /// awaits the loop is notified. Then the jobs of the loop's ``executor`` run for the last time, including the jobs
+    /// of tasks that a handler has resumed, and the executor is closed.
     ///
-    /// It is called when the thread returns from its main function or calls `pthread_exit`, before the destructors of
-    /// thread-specific data have finished; at the end of ``withVirtualTime(from:_:)`` for a loop of that; not when the
-    /// process exits, and not in a child after `fork()`.
+    /// **A continuation resumes an actor's task in these last jobs only if the task prefers the loop's executor**
+    /// (`withTaskExecutorPreference`). Otherwise Swift's runtime resumes the task on a thread of its own first, and the
+    /// task comes back too late.
     ///
-    /// - Returns: what takes the closure back.
-    /// - Throws: ``LoopEndedError`` when the loop's thread has ended, or has called its last handler.
+    /// The closure is called when the thread returns from its main function or calls `pthread_exit`, before the
+    /// destructors of thread-specific data have finished. For a loop of virtual time it is called at the end of
+    /// ``withVirtualTime(from:_:)``. It is not called when the process exits, nor in a child after `fork()`.
+    ///
+    /// - Returns: a value with which you can remove the closure.
+    /// - Throws: ``LoopEndedError`` if the loop's thread has ended, or has called its last handler.
     ///
     /// Threads: any. There is no corresponding Core Foundation function.
     @discardableResult public func addEndHandler(_ body: @escaping @Sendable () -> Void) throws(LoopEndedError)

@@ -1,33 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
-// The end of a loop: its thread has ended.
+// The end of a loop, when its thread ends.
 
 import CGRun
 import Glibc
 
 extension GRunLoop: ThreadOwned {
-    /// On the ending thread: calls the cancel closures of sources, releases blocks without running them, tells the
-    /// waiters. Items stay valid, and can be added to another loop. GLib's thread-specific state may be gone already.
+    /// Ends the loop, on the ending thread: calls the end handlers and the cancel closures of sources, notifies the
+    /// waiters, and releases blocks without running them. Items stay valid, and can be added to another loop. GLib's
+    /// thread-specific state may be gone already.
     func endWithThread() {
         repeat { callEndHandlers() } while !Fork.isChild && !lock.withLock { endHandlers.closeIfEmpty() }
-        // In a forked child nothing is released: it is all the parent's. A handler may have forked just now.
+        // In a forked child nothing is released, because everything belongs to the parent. A handler may have forked
+        // just now.
         guard !Fork.isChild else { return }
-        // Tasks on this loop that await it are resumed first, and run to their end as jobs.
+        // Tasks of this loop that await it are resumed first, so that they run to their end as jobs.
         for waiter in lock.withLock({ waiters.close() }) { waiter.loopHasEnded() }
         jobQueue?.runRemaining()
         takeDown()
-        // Last, and when the closures of actors that takeDown() has released are gone: late jobs run elsewhere.
+        // This comes last, after takeDown() has released the closures of actors: late jobs run on other threads.
         if !Fork.isChild { handOverJobs() }
     }
 
     private func takeDown() {
         var remains = lock.withLock {
-            // Not if a callout has ended the thread: the run is still on the stack.
+            // The host's run is not ended if a callout has ended the thread, because a run is still on the stack then.
             if innermost == nil { endHostedRunLocked(finishesPass: false) }
             dead.store(true, ordering: .relaxed)
             if watchers > 0 { cgrun_beat_nudge(beat) }
             return takeRemainsLocked()
         }
-        // Released after the access: the deinit of a target may call back into the loop.
+        // The old value is released after the property was replaced, because the deinit of a target may call the loop.
         let forgotten = cancellables
         cancellables = Cancellables()
         defer { withExtendedLifetime(forgotten) {} }
@@ -38,8 +40,8 @@ extension GRunLoop: ThreadOwned {
         }
         for case .context(let context) in remains.items { Contexts.release(context) }
         for frame in remains.frames { frame.contexts.abandon() }
-        // The hub leaves its context before its descriptors are closed: GLib must not poll a number that belongs to
-        // something else.
+        // The hub leaves its context before its descriptors are closed, because GLib must not poll a number that
+        // belongs to something else.
         remains.home?.close()
         remains.home = nil
         for descriptor in remains.descriptors { close(descriptor) }
@@ -47,9 +49,9 @@ extension GRunLoop: ThreadOwned {
         for frame in remains.frames { frame.called.end() }
     }
 
-    /// Calls all handlers, and those that they add, on the ending thread.
+    /// Calls all end handlers, and the handlers that these add, on the ending thread.
     func callEndHandlers() {
-        // In a forked child, handlers are the parent's business.
+        // In a forked child, the handlers belong to the parent.
         guard !Fork.isChild else { return }
         var body = lock.withLock { endHandlers.takeLast() }
         while body != nil {
@@ -60,7 +62,7 @@ extension GRunLoop: ThreadOwned {
         }
     }
 
-    /// What a loop leaves behind, released after the lock.
+    /// What a loop leaves behind at its end. It is released after the lock is.
     private struct Remains {
         var sources: [SourceMembership] = []
         var blocks: [BlockQueue.Entry] = []
@@ -95,8 +97,8 @@ extension GRunLoop: ThreadOwned {
             }
         }
         invariant(modes.values.allSatisfy(\.isEmpty), "no item outlives its loop")
-        // A callout that ended the thread left runs on the stack, and their frames are never returned to: their
-        // references are released here.
+        // If a callout has ended the thread, runs are still on the stack, and the thread never returns to their frames.
+        // The references to these frames are released here.
         while let frame = innermost?.takeRetainedValue() {
             remains.frames.append(frame)
             if let taken = frame.takenBlocks {
@@ -132,7 +134,7 @@ extension GRunLoop: ThreadOwned {
         for queue in idleQueues { removeEverywhereLocked(queue) }
         for port in ports { removeEverywhereLocked(port) }
         remains.released += [members, observers, descriptors, idleQueues, ports] as [Any]
-        // The epoll is closed here, not with the mode: a program that holds the loop holds its modes.
+        // The epoll is closed now and not with the mode, because a program that holds the loop also holds its modes.
         if let epoll = mode.descriptors.end() { remains.descriptors.append(epoll) }
         remains.blocks += mode.blocks.removeAll()
         remains.contexts += mode.addedContexts
@@ -144,8 +146,8 @@ extension GRunLoop: ThreadOwned {
 }
 
 extension Called {
-    /// The closure has ended the thread. Otherwise no other loop would call the item, and a caller that waits for the
-    /// result would wait forever.
+    /// Ends a call whose closure has ended the thread. Otherwise no other loop would call the item, and a caller that
+    /// waits for the result would wait forever.
     fileprivate func end() {
         timer?._withUnsafeGuaranteedRef { $0.endFiring(due) }
         idleQueue?._withUnsafeGuaranteedRef { $0.endCall() }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The semaphore by which a thread waits for a loop.
+// The semaphore with which a thread waits for a loop.
 
 import CGRun
 import Glibc
@@ -25,6 +25,6 @@ final class Semaphore: @unchecked Sendable {
         while sem_wait(raw) != 0 && errno == EINTR {}
     }
 
-    /// Until `end` at most. Returns whether it was signalled.
+    /// Waits for the semaphore until the time `end` of CLOCK_MONOTONIC. Returns whether the semaphore was signalled.
     func wait(until end: Nanoseconds) -> Bool { cgrun_semaphore_wait(raw, max(0, end)) }
 }

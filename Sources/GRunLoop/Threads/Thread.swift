@@ -5,14 +5,16 @@ import CGRun
 import Glibc
 
 extension GRunLoop {
-    /// A thread whose loop runs from the beginning until it is stopped: for actors, for sources and timers that are not
-    /// to disturb the main loop, for GIO and GStreamer objects that complete in their thread's default context.
+    /// A thread whose loop runs from the beginning until it is stopped.
     ///
-    /// The loop's home context is a context of its own, which is the thread-default one there: what is started on the
-    /// thread with GIO completes there. The loop always has something to wait for, its ``GRunLoop/executor``'s jobs.
+    /// Use it for actors, and for sources and timers that must not disturb the main loop. Use it also for GIO and
+    /// GStreamer objects that complete in their thread's default context. The loop has a home context of its own. It is
+    /// the thread-default context, so that GIO operations that are started on the thread complete there. The loop never
+    /// runs out of items to wait for, because it serves the jobs of its ``GRunLoop/executor``.
     ///
-    /// The thread runs until ``stop()``, or ``GRunLoop/stop()`` of the outermost run; not because this object is let
-    /// go. In async code end it by ``stopAndWait()``. End the actors and tasks of its loop first, see ``Executor``.
+    /// The thread runs until ``stop()`` is called, or ``GRunLoop/stop()`` ends the outermost run. Releasing this object
+    /// does not end the thread. In async code end the thread by ``stopAndWait()``. End the actors and tasks of its loop
+    /// first, see ``Executor``.
     ///
     /// Threads: any. The corresponding Foundation class is `Thread`, with a run loop run in its main method.
     public final class Thread: Sendable {
@@ -35,9 +37,10 @@ extension GRunLoop {
             }
         }
 
-        /// The name as it was given; the system shows its first 15 bytes. Threads: any.
+        /// The name as it was given. The system shows the first 15 bytes of it. Threads: any.
         public let name: String
-        /// The thread's loop, which has begun to run. After the thread's end it is inert. Threads: any.
+        /// The thread's loop, which has begun to run. After the thread's end the loop does nothing any more. Threads:
+        /// any.
         public let loop: GRunLoop
 
         private let body: ThreadBody
@@ -46,12 +49,12 @@ extension GRunLoop {
         /// Starts the thread and waits until its loop runs.
         ///
         /// - Parameters:
-        ///   - name: shown by debuggers and `top`.
-        ///   - stackSize: in bytes. Zero and less mean the system's default; a positive number below 512 KiB means 512
-        ///     KiB, which Swift's runtime may need.
-        ///   - setUp: called on the thread before its loop runs, to add what it is to serve. Blocks that it enqueues
-        ///     may run before this returns, and must not wait for the caller. What it makes, and gives to items with
-        ///     the isolation that it is called with, belongs to the thread. Nil: nothing is called.
+        ///   - name: the name that debuggers and `top` show.
+        ///   - stackSize: in bytes. Zero and less mean the system's default. A positive number below 512 KiB means 512
+        ///     KiB, because Swift's runtime may need that much.
+        ///   - setUp: called on the thread before its loop runs, to add items. Blocks that it enqueues may run before
+        ///     this initialiser returns, and must not wait for the caller. What it makes, and gives to items with the
+        ///     isolation that it is called with, belongs to the thread. If it is nil, nothing is called.
         /// - Throws: ``StartError``, which says what the system has refused.
         ///
         /// Threads: any. The corresponding Foundation methods are `Thread.init(block:)` and `Thread.start()`, GLib's
@@ -73,11 +76,11 @@ extension GRunLoop {
             if !Fork.isChild { body.letGo(handle) }
         }
 
-        /// Ends every run that is under way on the thread, and the thread with them, after the callouts that are on its
-        /// stack. A foreign loop that one of these callouts runs is not ended: the code that began it has to do that.
-        /// The second time it does nothing.
+        /// Ends every run on the thread, and then the thread. The callouts on its stack return first.
         ///
-        /// It does not wait for the end. ``stopAndWait()`` does, in async code, and ``join()`` in other code.
+        /// If a callout runs a foreign loop, that loop is not ended: the code that began it has to end it. A second
+        /// call does nothing. This call does not wait for the end: in async code ``stopAndWait()`` does, in other code
+        /// ``join()``.
         ///
         /// Threads: any, the thread itself included. The corresponding Foundation method is `Thread.cancel()`, which
         /// only sets a flag.
@@ -86,10 +89,11 @@ extension GRunLoop {
             loop.stopAllRuns()
         }
 
-        /// Waits until the thread has ended and is gone; it does not stop it. At once, if it has ended already.
+        /// Waits until the thread has ended and is gone. It does not stop the thread. If the thread has ended already,
+        /// this returns immediately.
         ///
-        /// Threads: any but the thread itself, which would wait for ever: that stops the program, with a message. The
-        /// corresponding GLib function is `g_thread_join`.
+        /// Threads: any but the thread itself, which would wait forever: there the program is ended, with a message.
+        /// The corresponding GLib function is `g_thread_join`.
         @available(*, noasync, message: "it blocks its thread; await waitUntilEnded() instead")
         public func join() {
             guard !Fork.refuses("Thread.join") else { return }
@@ -102,15 +106,17 @@ extension GRunLoop {
             body.reap(handle)
         }
 
-        /// Waits until the thread has ended, without blocking one; it does not stop it. At once, if it has ended
-        /// already. Being cancelled does not end the wait.
+        /// Waits until the thread has ended, without blocking the calling thread. It does not stop the thread.
         ///
-        /// To resume the tasks that wait is the last act of the thread: its loop has ended, and it calls nothing any
-        /// more but the destructors of what others have left in thread-specific data. Only the form that blocks waits
-        /// for those.
+        /// If the thread has ended already, this returns immediately. Cancelling the task does not end the wait.
         ///
-        /// Threads: any. If the task lives on the thread (an actor's, or one that prefers its loop's executor), it is
-        /// resumed by a late job on Swift's thread pool, which is logged, see ``Executor``.
+        /// The thread resumes the waiting tasks as its last act, after its loop has ended. Only the destructors of
+        /// foreign thread-specific data may still run on it afterwards. ``join()`` waits for these destructors, and
+        /// this does not.
+        ///
+        /// Threads: any. The waiting task may itself live on the thread, because its actor does, or because it prefers
+        /// the loop's executor. Then a late job on Swift's thread pool resumes it, and that is logged, see
+        /// ``Executor``.
         nonisolated(nonsending) public func waitUntilEnded() async {
             guard !Fork.refuses("Thread.waitUntilEnded") else { return }
             let ended = Suspension<Void>()
@@ -127,11 +133,11 @@ extension GRunLoop {
         /// ```
         ///
         /// Tasks that await something from the thread's loop are resumed before the end: cancelled tasks with a
-        /// `CancellationError`, others with a ``LoopEndedError``, sequences with their end. Being cancelled does not
-        /// end the wait. If the thread has ended already, this returns immediately.
+        /// `CancellationError`, others with a ``LoopEndedError``, sequences with their end. Cancelling the calling task
+        /// does not end the wait. If the thread has ended already, this returns immediately.
         ///
-        /// It has a name of its own and is not an overload of ``stop()``. In async code the compiler prefers an async
-        /// overload, so that `stop()` would wait there, and would not wait in a closure inside the same function.
+        /// The method is not an overload of ``stop()``, because in async code the compiler prefers an async overload.
+        /// `stop()` would wait there, but would not wait in a closure inside the same function.
         ///
         /// Threads: any. A task that lives on the thread is resumed as after ``waitUntilEnded()``. There is no
         /// corresponding Foundation method; SwiftNIO's is `EventLoopGroup.shutdownGracefully()`, beside
@@ -143,7 +149,7 @@ extension GRunLoop {
         }
     }
 
-    /// Stops every run of ours on the stack: each returns at the end of its pass.
+    /// Stops every run on the stack, except for a host's: each returns at the end of its pass.
     fileprivate func stopAllRuns() {
         lock.withLock { () -> Kick? in
             guard !isDead, innermost != nil else { return nil }

@@ -1,25 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// The body of a worker thread, from its beginning to its end.
+// What a worker thread does from its beginning to its end.
 
 import CGRun
 import Glibc
 
-/// The state that the thread and its owner share.
+/// The state that a worker thread shares with its owner.
 final class ThreadBody: @unchecked Sendable {
     typealias Started = Result<(pthread_t, GRunLoop), GRunLoop.Thread.StartError>
 
-    /// Building type metadata needs room on the stack of the thread that first uses a type.
+    /// The smallest stack. Swift's runtime builds the metadata of a type on the stack of the thread that first uses the
+    /// type.
     private static let leastStackSize = 512 * 1024
 
     private let name: String
     private let isRunning = Semaphore()
     private let lock = Lock.take()
-    // Guarded by the lock.
+    // Closures to call at the thread's end; nil after the end. Guarded by the lock.
     private var waiting: [@Sendable () -> Void]? = []
-    // Used before the thread runs, while the starting thread waits.
+    // The new thread uses these while the starting thread waits, and the starting thread uses them before and after.
     private var setUp: (@Sendable (isolated GRunLoop.Isolation) -> Void)?
     private var loop: GRunLoop?
-    // Used by the thread itself only.
+    // Used only by the thread itself.
     private var hasBegun = false
     private var context: OpaquePointer?
 
@@ -43,7 +44,8 @@ final class ThreadBody: @unchecked Sendable {
         defer { pthread_attr_destroy(&attributes) }
         if stackSize > 0 {
             let page = Int(sysconf(Int32(_SC_PAGESIZE)))
-            // More than the half of all addresses is refused as well, and can be rounded up.
+            // A size above half of the address space becomes that half. The system refuses it as well, and it can be
+            // rounded up.
             let size = min(max(stackSize, Self.leastStackSize), .max / 2)
             pthread_attr_setstacksize(&attributes, (size + page - 1) / page * page)
         }
@@ -68,8 +70,8 @@ final class ThreadBody: @unchecked Sendable {
         return .success((handle, loop))
     }
 
-    /// A thread's body, retained until the thread ends. Not kept on the stack: a thread that calls `pthread_exit` or is
-    /// cancelled does not return to its frames.
+    /// The key under which a thread keeps its body, retained until the thread ends. The body is not kept on the stack,
+    /// because a thread that calls `pthread_exit` or is cancelled does not return to its frames.
     private static let key: pthread_key_t = {
         var key = pthread_key_t()
         let error = pthread_key_create(&key) { if let own = $0 { ThreadBody.leave(own) } }
@@ -84,7 +86,8 @@ final class ThreadBody: @unchecked Sendable {
         Unmanaged<ThreadBody>.fromOpaque(own).release()
     }
 
-    /// Called as a destructor of thread-specific data: GLib's own may be destroyed already.
+    /// Ends a thread that did not return from its main function. It is called as a destructor of thread-specific data:
+    /// GLib's data may be destroyed already.
     private static func leave(_ own: UnsafeMutableRawPointer) {
         let body = Unmanaged<ThreadBody>.fromOpaque(own).takeRetainedValue()
         ThreadLoops.endCurrent()
@@ -103,7 +106,8 @@ final class ThreadBody: @unchecked Sendable {
         tellEverybody()
     }
 
-    /// The thread's last act.
+    /// Releases the starting thread if it still waits, and calls the closures of ``whenEnded(_:)``. This is the
+    /// thread's last act.
     private func tellEverybody() {
         tellStarter()
         let ended = lock.withLock {
@@ -122,18 +126,18 @@ final class ThreadBody: @unchecked Sendable {
     private func run() {
         let loop = GRunLoop.current
         self.loop = loop
-        // The executor's source keeps the mode from being finished.
+        // The executor has a source, which keeps the run from finishing for lack of items.
         _ = loop.executor
         if let setUp { loop.isolation.assumeIsolated { setUp($0) } }
         setUp = nil
-        // Reported from inside the run: a stop before the run would be ignored.
+        // The start is reported from inside the run, because a stop before the run would be ignored.
         loop.perform { [self] in tellStarter() }
         loop.runUntilStopped()
-        // The loop could not begin: it has nothing to sleep with.
+        // The loop could not begin to run, because it has nothing to sleep with.
         if !hasBegun { self.loop = nil }
     }
 
-    /// Calls `body` on the thread as its last act, or now if the thread has ended.
+    /// Calls `body` on the thread as its last act. If the thread has ended, calls it immediately on the calling thread.
     func whenEnded(_ body: @escaping @Sendable () -> Void) {
         let hasEnded = lock.withLock { () -> Bool in
             waiting?.append(body)
@@ -142,7 +146,7 @@ final class ThreadBody: @unchecked Sendable {
         if hasEnded { body() }
     }
 
-    /// Joins the ended thread. Its destructors of thread-specific data can delay this.
+    /// Joins the thread, which has ended. Its destructors of thread-specific data can delay this.
     func reap(_ handle: pthread_t) {
         reapLock.withLock {
             if !isReaped { pthread_join(handle, nil) }
@@ -150,7 +154,7 @@ final class ThreadBody: @unchecked Sendable {
         }
     }
 
-    /// Detaches the thread: it cannot be joined any more.
+    /// Detaches the thread if it was not joined. It cannot be joined any more.
     func letGo(_ handle: pthread_t) {
         reapLock.withLock {
             if !isReaped { pthread_detach(handle) }

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which thread has which loop: made at first need, ended with the thread.
+// Which loop each thread has. A loop is made when it is first needed, and ended with its thread.
 
 import CGRun
 import Glibc
 
-/// What a thread does to its loop at its beginning and its end, which stands above.
+/// What this file needs of a loop at the beginning and the end of its thread. The loop's own files implement it.
 protocol ThreadOwned: AnyObject {
-    /// The environment may ask for it.
+    /// Starts the diagnostics that the environment asks for.
     func inspectIfAsked()
     func callEndHandlers()
     func endWithThread()
 }
 
 package enum ThreadLoops {
-    /// Each thread's loop, retained until the thread ends. The current one is also in `cgrun_current_loop`, which is
-    /// faster to read.
+    /// The key under which each thread keeps its loop, retained until the thread ends. The current loop is also in
+    /// `cgrun_current_loop`, which is faster to read.
     private static let key: pthread_key_t = {
         var key = pthread_key_t()
         let error = pthread_key_create(&key, threadWillEnd)
@@ -30,9 +30,11 @@ package enum ThreadLoops {
 
     static let main: GRunLoop = {
         let loop = GRunLoop(isMain: true)
-        // The home context is fixed at first touch, so that a host that iterates it finds the hub there.
+        // The home context is fixed when the loop is made, so that a host that iterates this context finds the hub
+        // there.
         loop.lock.withLock { loop.fixHomeLocked() }
-        // Inside virtual time the thread has another loop; this one is set when that has ended.
+        // In virtual time the thread has another current loop. The main loop becomes the current one after virtual
+        // time.
         if cgrun_is_main_thread(), peek == nil { setCurrent(loop) }
         inspect(loop)
         return loop
@@ -57,29 +59,29 @@ package enum ThreadLoops {
         cgrun_set_current_loop(loop)
     }
 
-    /// The calling thread's loop, if it has one. The main thread always has.
+    /// The calling thread's loop; nil if it has none. For the main thread the loop is made if needed.
     package static var currentIfAny: GRunLoop? {
         if let known = peek { return known }
         guard cgrun_is_main_thread() else { return nil }
-        // The initialiser makes it the current loop, unless another thread has asked for it first.
+        // The initialiser of `main` makes it the current loop, unless another thread has run the initialiser.
         let loop = main
         if peek == nil { setCurrent(loop) }
         return loop
     }
 
-    /// The calling thread's loop, if it has one already.
+    /// The calling thread's loop if it was made already, otherwise nil.
     static var peek: GRunLoop? {
         cgrun_get_current_loop().map { Unmanaged<GRunLoop>.fromOpaque($0).takeUnretainedValue() }
     }
 
-    /// The current time on the clock of the calling thread's loop.
+    /// The current time on the clock of the calling thread's loop; real time if the thread has none.
     static var time: Nanoseconds { VirtualClock.isInUse ? peek?.time ?? .now() : .now() }
 
-    /// Ends the calling thread's loop now, while everything else of the thread is still there.
+    /// Ends the calling thread's loop now, while everything else of the thread still exists.
     static func endCurrent() {
         guard let known = cgrun_get_current_loop() else { return }
         let loop = Unmanaged<GRunLoop>.fromOpaque(known)
-        // If the thread ends in virtual time, the loop that is hidden by it ends as well.
+        // If the thread ends in virtual time, the loop that virtual time hides ends as well.
         let hidden = loop.takeUnretainedValue().virtualTime?.hidden
         let ending: any ThreadOwned = loop.takeUnretainedValue()
         ending.endWithThread()
@@ -88,12 +90,12 @@ package enum ThreadLoops {
         if hidden != nil { endCurrent() }
     }
 
-    /// For the duration of the closure, the calling thread's loop is this one.
+    /// Makes `loop` the calling thread's current loop while the closure runs.
     static func withCurrent<Result, Failure: Error>(
         _ loop: GRunLoop, _ body: () throws(Failure) -> Result
     ) throws(Failure) -> Result {
         let former = cgrun_get_current_loop()
-        // Retained, as any thread's loop: the closure may end the thread.
+        // Retained, like the loop of any thread, because the closure may end the thread.
         let own = Unmanaged.passRetained(loop)
         setCurrent(own.toOpaque())
         defer {
@@ -103,14 +105,15 @@ package enum ThreadLoops {
         return try body()
     }
 
-    /// Ends the loop in the last round of thread-specific destructors: others may still use it before (item 12).
+    /// Ends the loop in the last round of thread-specific destructors, because other destructors may still use it
+    /// before (item 12).
     private static let threadWillEnd: @convention(c) (UnsafeMutableRawPointer?) -> Void = { known in
         guard let known else { return }
         let loop = Unmanaged<GRunLoop>.fromOpaque(known)
-        // Set again, since the system has cleared the key: code that is called meanwhile finds the loop by it.
+        // Sets the key again, which the system has cleared, so that code in later destructors still finds the loop.
         pthread_setspecific(key, known)
-        // In the first round already: thread-specific data of GLib that the handlers need can still be made, and are
-        // freed.
+        // The end handlers are called in the first round. At that time the thread-specific data of GLib that they need
+        // can still be made, and is still freed.
         let ending: any ThreadOwned = loop.takeUnretainedValue()
         ending.callEndHandlers()
         guard loop.takeUnretainedValue().countDestructorRound() >= PTHREAD_DESTRUCTOR_ITERATIONS - 1 else { return }
@@ -119,7 +122,7 @@ package enum ThreadLoops {
 }
 
 extension GRunLoop {
-    /// Whether the loop is the calling thread's current one. Any thread; it makes no loop.
+    /// Whether the loop is the calling thread's current one. Any thread. It makes no loop.
     @inline(__always) package var isCurrent: Bool {
         if let known = cgrun_get_current_loop() { return known == Unmanaged.passUnretained(self).toOpaque() }
         return isMain && isCurrentAtLast
@@ -127,26 +130,27 @@ extension GRunLoop {
 
     @inline(never) private var isCurrentAtLast: Bool { ThreadLoops.currentIfAny === self }
 
-    /// Whether the loop is the calling thread's, also while another loop is current there, in virtual time: a caller
-    /// that waited for the thread would wait for itself. Any thread.
+    /// Whether the loop belongs to the calling thread, even if virtual time has made another loop current there. If so,
+    /// a caller that waited for the loop's thread would wait for itself. Any thread.
     package var isOfThisThread: Bool { isCurrent || isHidden }
 
     static var timeHere: Nanoseconds { ThreadLoops.time }
 
-    /// What messages call the loop; on its own thread also by the thread's name.
+    /// The loop's name in log messages: its address, and then the main thread or, on the loop's own thread, the
+    /// thread's name.
     var nameForMessages: String {
         let thread = isMain ? " of the main thread" : isCurrent ? threadName().map { " of the thread \"\($0)\"" } : nil
         return "the run loop \(hexAddress(self))\(thread ?? "")"
     }
 
-    /// The present, on the clock of the calling thread's loop: virtual time inside ``withVirtualTime(from:_:)``.
+    /// The current time on the clock of the calling thread's loop: virtual time inside ``withVirtualTime(from:_:)``.
     ///
     /// Threads: any. The corresponding Core Foundation function is `CFAbsoluteTimeGetCurrent`, GLib's is
     /// `g_get_monotonic_time`.
     public static var now: Instant { ThreadLoops.time.instant }
 }
 
-/// The name of the calling thread, nil if it has none.
+/// The name of the calling thread; nil if it has none.
 func threadName() -> String? {
     withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(CGRUN_THREAD_NAME)) { buffer in
         guard let start = buffer.baseAddress else { return nil }
