@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A packet that has come to a message port or from one, and the descriptors that came with it.
+// A received packet, and the descriptors that came with it.
 
 import CGRun
 import Glibc
 
-/// Descriptors that came with a message: closed with it, unless somebody takes them.
+/// The descriptors of a received message. Those that nobody takes are closed when this object is released.
 final class ReceivedDescriptors: @unchecked Sendable {
     private let lock = Lock.take()
     private var descriptors: [Int32]
@@ -24,7 +24,7 @@ final class ReceivedDescriptors: @unchecked Sendable {
 
     var count: Int { lock.withLock { descriptors.count } }
 
-    /// -1 if there is none.
+    /// The first descriptor; -1 if there is none.
     var first: Int32 { lock.withLock { descriptors.first ?? -1 } }
 
     func take() -> [Int32] {
@@ -38,7 +38,8 @@ final class ReceivedDescriptors: @unchecked Sendable {
     }
 }
 
-/// A message that has come. Its memory is mapped once it is known that somebody waits for the message.
+/// A received packet. ``open()`` maps its memory, and is called only once it is known that somebody waits for the
+/// packet.
 struct IncomingPacket {
     enum Body {
         case bytes([UInt8])
@@ -47,9 +48,9 @@ struct IncomingPacket {
 
     enum Opened {
         case data(GRunLoop.MessageData)
-        /// The memory is not as a port sends it.
+        /// The memory is not sealed or has another size. No port sends such memory.
         case unsound
-        /// No mapping is left.
+        /// The memory cannot be mapped, for example because no mapping is left.
         case lost(errno: Int32)
     }
 
@@ -64,7 +65,7 @@ struct IncomingPacket {
         if case .memory = body { true } else { false }
     }
 
-    /// Whether it holds more of this process than bytes.
+    /// Whether the packet holds resources that an allowance counts: memory of the sender, or descriptors.
     var isCounted: Bool { isInMemory || descriptors != nil }
 
     func open() -> Opened {

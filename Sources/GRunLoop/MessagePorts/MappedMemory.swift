@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory of a message that has come.
+// The mapped memory of a received message.
 
 import CGRun
 import Synchronization
 
-/// Memory of another process's that it cannot change. It is unmapped with this object.
+/// Maps memory that another process sent and can no longer change. The memory is unmapped when this object is released.
 ///
-/// To receive memory costs the same whatever its size: its pages are mapped as they are read. Whether all of them are
-/// there is looked up before the first read, by the thread that reads. Until then the descriptor of the memory stays
+/// Receiving takes constant time, whatever the size of the memory, because a page is mapped when it is read. Before the
+/// first read, the reading thread checks that every page was written. Until then the descriptor of the memory stays
 /// open. Threads: any.
 final class MappedMemory: @unchecked Sendable {
-    /// Memory up to this size is looked up when it comes, so that it keeps no descriptor.
+    /// Memory up to this size is checked when it is received, so that it keeps no descriptor open.
     private static let smallSize = 1 << 20
 
     private let mapping: UnsafeRawBufferPointer
     private let allowance: MessageAllowance?
     private let isLookedUp = Atomic(false)
     private let lock: Lock
-    /// Nil once the memory was looked up. Guarded by the lock.
+    /// Nil once the memory was checked. Guarded by the lock.
     @exclusivity(unchecked) private var descriptor: ReceivedDescriptors?
 
-    /// Nil and errno: see cgrun_memory_map().
+    /// Nil and errno on failure. `cgrun_memory_map()` documents the errors.
     init?(_ descriptor: ReceivedDescriptors, _ size: Int, countedBy allowance: MessageAllowance? = nil) {
         guard let first = cgrun_memory_map(descriptor.first, UInt64(size)) else { return nil }
         mapping = UnsafeRawBufferPointer(start: first, count: size)
@@ -45,9 +45,9 @@ final class MappedMemory: @unchecked Sendable {
     }
 
     private func lookUp() {
-        // When the child was forked, another thread may have held the lock.
+        // In a forked child the lock may stay locked forever: another thread may have held it at the fork.
         guard !Fork.isChild else { return }
-        // The descriptor is closed after the lock.
+        // The descriptor is returned, so that it is closed after the lock is released.
         _ = lock.withLock { () -> ReceivedDescriptors? in
             guard let descriptor else { return nil }
             cgrun_memory_clear_if_sparse(descriptor.first, mapping.baseAddress, UInt64(mapping.count))

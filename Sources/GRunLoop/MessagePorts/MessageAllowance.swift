@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much of a process the messages of one peer may hold, and those of all peers of a port.
+// Limits the resources that received messages hold: for each peer, and for all peers of a port together.
 
 /// The resources that messages hold in the receiving process until they are released.
 struct MessageHolding: Equatable {
-    /// Memory of senders that is mapped: how many mappings, and how many bytes of addresses.
+    /// The number of mappings of senders' memory, and the bytes of addresses that these mappings use.
     var memories = 0
     var bytes = 0
     var descriptors = 0
@@ -20,7 +20,7 @@ struct MessageHolding: Equatable {
         sum.descriptors -= other.descriptors
     }
 
-    /// Whether any part of it is as large as that of the limit.
+    /// Whether any of the counts has reached its limit.
     func reaches(_ limit: Self) -> Bool {
         memories >= limit.memories || bytes >= limit.bytes || descriptors >= limit.descriptors
     }
@@ -28,7 +28,8 @@ struct MessageHolding: Equatable {
 
 /// The resources that the messages of all peers of a port hold. Threads: any.
 final class MessageHoldings: @unchecked Sendable {
-    /// A process has 65,530 mappings and addresses of 128 TiB, if nobody has changed that, and often 1,024 descriptors.
+    /// The limits for all peers of a port. By default, a process has 65,530 mappings, 128 TiB of addresses, and often
+    /// 1,024 descriptors.
     fileprivate static let most = MessageHolding(memories: 8192, bytes: 64 << 30, descriptors: 512)
 
     fileprivate let lock = Lock.take()
@@ -37,10 +38,10 @@ final class MessageHoldings: @unchecked Sendable {
     /// Guarded by the lock.
     fileprivate struct State {
         var held = MessageHolding()
-        /// The peers that are not read, and what makes them go on.
+        /// The peers that the port does not read from at present, each with the closure that resumes reading.
         var paused: [ObjectIdentifier: (allowance: MessageAllowance, goOn: @Sendable () -> Void)] = [:]
 
-        /// Takes out those that may go on.
+        /// Removes the peers that the port may read from again, and returns them.
         mutating func takeResumed() -> [(allowance: MessageAllowance, goOn: @Sendable () -> Void)] {
             let resumed = paused.filter { !$0.value.allowance.isUsedUpLocked(held) }
             for key in resumed.keys { paused[key] = nil }
@@ -51,8 +52,8 @@ final class MessageHoldings: @unchecked Sendable {
     deinit { Lock.giveBack(lock) }
 }
 
-/// The resources that the messages of one peer hold. A peer whose messages hold nothing may send one more of any size.
-/// Threads: any.
+/// The resources that the messages of one peer hold. A peer whose messages hold nothing may always send one message of
+/// any size. Threads: any.
 final class MessageAllowance: @unchecked Sendable {
     fileprivate static let most = MessageHolding(memories: 1024, bytes: 4 << 30, descriptors: 64)
 
@@ -70,7 +71,8 @@ final class MessageAllowance: @unchecked Sendable {
         }
     }
 
-    /// Without a lock of a connection: it makes connections go on.
+    /// Removes released resources from the count. Call it without the lock of a connection, because it resumes paused
+    /// connections, which takes their locks.
     func remove(_ holding: MessageHolding) {
         guard !Fork.isChild else { return }
         let resumed = holdings.lock.withLock {
@@ -81,8 +83,8 @@ final class MessageAllowance: @unchecked Sendable {
         for peer in resumed { peer.goOn() }
     }
 
-    /// Whether the peer must wait until messages are released. If so, `goOn` is called then, once, on the thread that
-    /// releases them.
+    /// Whether the port must stop reading from the peer until messages are released. If so, `goOn` is called once when
+    /// reading may continue, on the thread that releases a message.
     func isUsedUp(goOn: @escaping @Sendable () -> Void) -> Bool {
         holdings.lock.withLock {
             guard isUsedUpLocked(holdings.state.held) else { return false }

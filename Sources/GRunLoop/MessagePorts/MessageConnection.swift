@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A peer of a message port: its socket, and the replies that it did not take yet.
+// The connection of a message port to one peer: its socket, and the replies that the peer has not taken yet.
 
 import CGRun
 import Glibc
 
-/// It ends in three steps: after ``end()`` nothing is sent any more, after ``drop()`` nothing is received either, and
-/// ``close()`` closes its descriptor, also while the object is held. Threads: any.
+/// Sends replies to one peer, and gives access to the socket from which its messages are read.
+///
+/// A connection ends in three steps. After `endLocked()` it sends nothing more. After ``drop()`` it receives nothing
+/// more. ``close()`` closes its descriptor, even while somebody holds the object. Threads: any.
 final class MessageConnection: @unchecked Sendable {
     /// The number that the port's watch reports for this connection.
     let number: UInt64
@@ -19,17 +21,18 @@ final class MessageConnection: @unchecked Sendable {
 
     /// Guarded by the lock.
     private struct State {
-        /// Nil once it is closed. Others that are in a system call with it hold it for as long.
+        /// Nil once the connection is closed. A thread that is in a system call with the socket holds its own
+        /// reference.
         var socket: MessageSocket?
-        /// In the order in which they are to be sent.
+        /// The replies that wait, in the order in which they are to be sent.
         var waiting: [OutgoingPacket] = []
-        /// Bytes of memory that was sent. The peer may have taken it since the last recount.
+        /// The bytes of memory that was sent. The peer may have taken the memory since the last recount.
         var sent = 0
         var isRoomWatched = false
-        /// The peer is not read: see ``pauseIfUsedUp()``.
+        /// True while the port does not read from the peer: see ``pauseIfUsedUp()``.
         var isPaused = false
         var isEnded = false
-        /// It was ended because the peer does not take its replies.
+        /// True if the port ended the connection because the peer does not take its replies.
         var isTurnedAway = false
         var isDropped = false
     }
@@ -69,8 +72,8 @@ final class MessageConnection: @unchecked Sendable {
         }
     }
 
-    /// Stops reading from a peer whose messages hold too much of this process, until some are released. Returns
-    /// whether they do.
+    /// Stops reading from a peer whose messages hold too many resources of this process, until some messages are
+    /// released. Returns whether it has stopped.
     func pauseIfUsedUp() -> Bool {
         lock.withLock {
             guard let socket = state.socket, allowance.isUsedUp(goOn: { [weak self] in self?.goOn() }) else {
@@ -91,15 +94,15 @@ final class MessageConnection: @unchecked Sendable {
 
     // MARK: Replies
 
-    /// Sends a reply, after those that wait.
+    /// Sends a reply, or queues it behind the replies that wait.
     func reply(_ packet: OutgoingPacket) -> MessageSocket.Sent {
         let isAdmitted = prepare(packet) { state.waiting.isEmpty && !state.isEnded }
         // A packet that is never sent may hold objects of the program, so it is released after the lock.
         return lock.withLock { replyLocked(packet, isAdmitted: isAdmitted) }.0
     }
 
-    /// Makes the memory of a reply that can be sent now: without the lock, because that takes as long as there are
-    /// bytes. Returns whether the reply was counted.
+    /// Makes the memory of a reply that can be sent now. It does so without the lock, because the time grows with the
+    /// size of the reply. Returns whether the reply was counted.
     ///
     /// - Parameter isNext: whether the reply is the next one to be sent. Called with the lock held.
     private func prepare(_ packet: OutgoingPacket, isNext: () -> Bool) -> Bool {
@@ -109,12 +112,12 @@ final class MessageConnection: @unchecked Sendable {
         }
         var admission = admit()
         if admission == .refused || admission == .refusedByAll {
-            // Peers may have taken the memory of other connections, which nobody has noticed.
+            // Peers may have taken the memory of other connections since the last recount.
             untaken.recount(of: admission == .refused ? process : nil)
             admission = admit()
         }
         guard admission == .admitted else { return false }
-        // A resource that is short now may be there when the reply is sent.
+        // An error is ignored here, because sending tries again: a resource that is short now may be there then.
         _ = packet.makeMemory()
         return true
     }
@@ -137,7 +140,8 @@ final class MessageConnection: @unchecked Sendable {
     ) -> MessageSocket.Sent {
         guard packet.isInMemory else { return socket.send(packet) }
         guard isAdmitted || admitLocked(packet) == .admitted else {
-            // No event comes here when the peer takes memory of another connection, so a timer tries again.
+            // If this connection has no untaken memory, it gets no event when a peer takes the memory of another
+            // connection. Then a timer tries again.
             return state.sent == 0 ? .short(errno: ENOBUFS) : .full
         }
         let sent = socket.send(packet)
@@ -150,14 +154,16 @@ final class MessageConnection: @unchecked Sendable {
         return sent
     }
 
-    /// Whether its peer may have the memory of a reply, which is counted then.
+    /// Counts the memory of a reply, unless a limit of the peer's process or of all processes would be exceeded. Before
+    /// it refuses, it asks the kernel whether the peer has taken its memory.
     private func admitLocked(_ packet: OutgoingPacket) -> UntakenReplies.Admission {
         let admission = untaken.admit(packet.cost, to: process)
         if admission == .admitted || !recountLocked() { return admission }
         return untaken.admit(packet.cost, to: process)
     }
 
-    /// Asks the kernel whether the peer has taken all. Returns whether that is new.
+    /// Asks the kernel whether the peer has taken all memory. If so, resets the count. Returns whether it has reset the
+    /// count.
     @discardableResult private func recountLocked() -> Bool {
         guard state.sent > 0, state.socket?.isAllTaken != false else { return false }
         untaken.remove(state.sent, of: process)
@@ -166,14 +172,15 @@ final class MessageConnection: @unchecked Sendable {
         return true
     }
 
-    /// Without a lock.
+    /// Asks the kernel whether the peer has taken all memory. Call it without the lock of a connection.
     func recount() { lock.withLock { _ = recountLocked() } }
 
-    /// Returns what will never be sent as well.
+    /// Queues a reply. If the peer does not take its replies, ends the connection instead. Also returns the packets
+    /// that will never be sent, which the caller releases after the lock.
     private func waitLocked(
         _ packet: OutgoingPacket, since sent: MessageSocket.Sent? = nil
     ) -> (MessageSocket.Sent, [OutgoingPacket]) {
-        // Its caller closes its descriptors now.
+        // The program may close its descriptors as soon as its call returns, so the packet needs copies.
         do throws(GRunLoop.MessageRequestError) { try packet.keep() } catch {
             if case .transportError(let errno) = error { return (.failed(errno: errno), []) }
         }
@@ -181,14 +188,15 @@ final class MessageConnection: @unchecked Sendable {
             state.isTurnedAway = true
             return (.gone, endLocked())
         }
-        // Another thread's reply was quicker.
+        // Another thread has queued a reply first. This reply waits behind it, and needs no descriptor for its memory
+        // meanwhile.
         if !state.waiting.isEmpty { packet.closeMemory() }
         state.waiting.append(packet)
         if let sent { watchLocked(sent) }
         return (.sent, [])
     }
 
-    /// Has the watch tell when the first one that waits is to be tried again.
+    /// Makes the watch report when to try the first waiting reply again: when there is room, or after a while.
     private func watchLocked(_ sent: MessageSocket.Sent) {
         guard let socket = state.socket else { return }
         if case .full = sent {
@@ -199,7 +207,7 @@ final class MessageConnection: @unchecked Sendable {
         watch.retry(number)
     }
 
-    /// It may be that replies that wait can be sent. Returns whether the connection is closed.
+    /// Sends the waiting replies, as far as that is possible. Returns whether the connection is closed.
     func sendWaiting() -> Bool {
         while let packet = lock.withLock({ state.waiting.first }), sendFirst(packet) {}
         let isDropped = lock.withLock {
@@ -212,7 +220,7 @@ final class MessageConnection: @unchecked Sendable {
         return isDropped && close()
     }
 
-    /// Sends the first reply that waits. Returns whether the next one is to be tried.
+    /// Sends the first waiting reply. Returns whether to try the next one.
     private func sendFirst(_ packet: OutgoingPacket) -> Bool {
         let isAdmitted = prepare(packet) { state.waiting.first === packet }
         // The packet is released after the lock.
@@ -251,8 +259,9 @@ final class MessageConnection: @unchecked Sendable {
         return waiting
     }
 
-    /// The peer is told, and the port has received what there was. Returns whether the connection is closed: not while
-    /// the peer keeps memory that was sent to it, which counts until the peer takes it or closes its end.
+    /// Ends the connection: the port sends and reads nothing more, and the peer notices the end. Returns whether the
+    /// descriptor is closed. The descriptor stays open while the peer has not taken all memory that was sent to it.
+    /// That memory counts until the peer takes it or closes its end.
     func drop() -> Bool {
         _ = lock.withLock { () -> [OutgoingPacket] in
             guard let socket = state.socket, !state.isDropped else { return [] }
@@ -263,13 +272,14 @@ final class MessageConnection: @unchecked Sendable {
         return close()
     }
 
-    /// ``drop()``, whether the peer keeps memory or not: the port has ended.
+    /// Ends and closes the connection because the port has ended, even if the peer has not taken all memory: see
+    /// ``drop()``.
     func abandon() {
         _ = drop()
         _ = lock.withLock { closeLocked() }
     }
 
-    /// Closes the descriptor, if the peer has taken all memory. Returns whether it is closed.
+    /// Closes the descriptor if the peer has taken all memory. Returns whether the descriptor is closed.
     private func close() -> Bool {
         let (isClosed, _) = lock.withLock { () -> (Bool, MessageSocket?) in
             recountLocked()

@@ -4,37 +4,37 @@
 extension GRunLoop {
     /// Bytes that are sent to a ``MessagePort``, or that came from one.
     ///
-    /// Data of more than 65,536 bytes is not copied. It is memory of the sender, which nobody can change any more, and
-    /// the data keeps that memory. `count` takes constant time. The first access to the bytes checks that all of the
-    /// memory is there, which takes some 40 ms for 1 GiB. If a page was never written, all of the memory reads as
-    /// zeros. No sender of this library makes such memory.
+    /// Received data of more than 65,536 bytes is not copied. It refers to memory of the sender that nobody can change
+    /// any more, and keeps that memory alive. `count` takes constant time. The first access to the bytes checks that
+    /// all of the memory is there, which takes some 40 ms for 1 GiB. If a page was never written, all of the memory
+    /// reads as zeros. No sender of this library makes such memory.
     ///
     /// Threads: any. The corresponding Core Foundation type is `CFData`, GLib's is `GBytes`.
     public struct MessageData: Sendable, RandomAccessCollection, ExpressibleByArrayLiteral {
         enum Storage: Sendable {
             case array([UInt8])
-            /// Memory that an object keeps.
+            /// Memory that is valid while the object lives.
             case kept(any AnyObject & Sendable, Memory)
             case received(MappedMemory)
         }
 
-        /// Read only, and as long as its keeper lives.
+        /// Memory that may only be read, and only while its keeper lives.
         struct Memory: @unchecked Sendable {
             let bytes: UnsafeRawBufferPointer
         }
 
         let storage: Storage
 
-        /// The bytes of an array, which are not copied. Threads: any.
+        /// Makes data from the bytes of an array, without a copy. Threads: any.
         public init(_ bytes: [UInt8]) { storage = .array(bytes) }
 
-        /// Copies bytes, as of `"text".utf8`. Threads: any.
+        /// Copies the bytes of a sequence, such as `"text".utf8`. Threads: any.
         public init(_ bytes: some Sequence<UInt8>) { storage = .array(Array(bytes)) }
 
-        /// As `[1, 2, 3]`; `[]` is no data. Threads: any.
+        /// Makes data from an array literal, such as `[1, 2, 3]`; `[]` is empty data. Threads: any.
         public init(arrayLiteral bytes: UInt8...) { storage = .array(bytes) }
 
-        /// Memory that `keeper` keeps and nobody changes.
+        /// Makes data from memory that `keeper` keeps valid, without a copy. Nobody may change that memory.
         init(_ bytes: UnsafeRawBufferPointer, keptBy keeper: any AnyObject & Sendable) {
             storage = .kept(keeper, Memory(bytes: bytes))
         }
@@ -61,7 +61,7 @@ extension GRunLoop {
         /// Always 0. Threads: any.
         public var startIndex: Int { 0 }
 
-        /// How many bytes there are. Threads: any.
+        /// The number of bytes. Threads: any.
         public var endIndex: Int {
             switch storage {
             case .array(let bytes): bytes.count
@@ -72,7 +72,8 @@ extension GRunLoop {
 
         /// The byte at a position. A position outside of `indices` ends the process, with a message. Threads: any.
         public subscript(position: Int) -> UInt8 {
-            // In a release build an array would end the process without a message, and raw memory is not checked.
+            // Without this check, a release build ends the process without a message for an array, and does not check
+            // raw memory.
             if position < 0 || position >= endIndex { refuse(position) }
             return switch storage {
             case .array(let bytes): bytes[position]
@@ -85,7 +86,7 @@ extension GRunLoop {
             Log.fatal("MessageData", "there is no byte at position \(position) of \(count)")
         }
 
-        /// Calls a closure with the bytes: by this a collection of them copies all at once.
+        /// Calls a closure with the bytes. Collections of the standard library use it to copy all bytes in one step.
         ///
         /// - Throws: what the closure throws.
         ///

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why a message port cannot be had, and why a message has no reply.
+// The errors of message ports, and of the messages that are sent to them.
 
 import CGRun
 import Glibc
 
 extension GRunLoop {
-    /// Why a message port cannot be made, named or found. Nothing has changed then.
+    /// The reason why a message port cannot be created, named or found. After such an error nothing has changed.
     ///
     /// In Core Foundation the function returns NULL, or false.
     public enum MessagePortError: Error, Hashable, Sendable, CustomStringConvertible {
@@ -17,9 +17,9 @@ extension GRunLoop {
         case notFound(String)
         /// `XDG_RUNTIME_DIR` is not set, or not to an absolute path.
         case noRuntimeDirectory
-        /// The directory for the names is not this user's, or others may enter it.
+        /// The directory for the names belongs to another user, or other users may enter it.
         case unsafeDirectory(path: String)
-        /// What has the name is another user's.
+        /// The name belongs to another user.
         case notPermitted(String)
         /// The kernel does not tell this process which user a peer is: see `SECURITY.md`.
         case unknownUsers
@@ -87,7 +87,7 @@ extension GRunLoop {
                 ? .limitReached(errno: errno) : .system(errno: errno, path: path)
         }
 
-        /// The error of a call that concerns no file.
+        /// The error of a system call that involves no file.
         init(errno: Int32, of call: String) {
             if case .forbidden = KernelRefusal(errno) {
                 self = .forbidden(call: call, errno: errno)
@@ -97,33 +97,40 @@ extension GRunLoop {
         }
     }
 
-    /// Why a message was not sent, or has no reply.
+    /// The reason why a message was not sent, or has no reply.
     ///
     /// The corresponding results of Core Foundation are those of `CFMessagePortSendRequest`.
     public enum MessageRequestError: Error, Hashable, Sendable, CustomStringConvertible {
-        /// The port's queue was full until the limit. The message was not sent.
+        /// The port's queue was full until the send timeout. The message was not sent.
         case sendTimeout
-        /// There was no reply until the limit. One that comes later is dropped.
+        /// No reply came before the receive timeout. A reply that comes later is dropped.
         case receiveTimeout
-        /// The port was invalid already.
+        /// The port was already invalid when the message was to be sent.
         case isInvalid
-        /// The message was not sent. It has more than 1,610,612,736 bytes or more than 16 descriptors (`EMSGSIZE`), or
-        /// one of the descriptors is not open (`EBADF`). Memory or descriptors were short until the limit for sending,
-        /// of this process (`EMFILE`), of the system (`ENFILE`, `ENOMEM`, `ENOBUFS`, `ENOSPC`) or on their way for the
-        /// user (`ETOOMANYREFS`). The reply mode cannot run (`EINVAL`), or has no descriptor to wait with (`EMFILE`).
+        /// The message was not sent, for one of these reasons:
+        ///
+        /// - It has more than 1,610,612,736 bytes or more than 16 descriptors (`EMSGSIZE`).
+        /// - One of its descriptors is not open (`EBADF`).
+        /// - Memory or descriptors were short until the send timeout: in this process (`EMFILE`) or in the system
+        ///   (`ENFILE`, `ENOMEM`, `ENOBUFS`, `ENOSPC`).
+        /// - Too many descriptors of the user were on their way in messages until the send timeout (`ETOOMANYREFS`).
+        /// - The loop cannot run in the reply mode (`EINVAL`), or has no descriptor to wait with in that mode
+        ///   (`EMFILE`).
         case transportError(errno: Int32)
-        /// The port has become invalid since, as when its process has ended. Whether the message was handled before
-        /// is not known: what must not be done twice needs a number of its own by which the other side knows it again.
+        /// The port became invalid after the message was sent or queued, for example because its process ended.
+        ///
+        /// The port may or may not have handled the message. If a message must not be handled twice, put a number into
+        /// it. When you send the message again, the other side recognizes it by that number.
         case becameInvalid
-        /// Whoever had the message let go of it without a reply.
+        /// The receiver released the message without a reply.
         case unanswered
-        /// The task was cancelled, or the request was.
+        /// The task or the request was cancelled.
         case cancelled
         /// The loop's thread has ended.
         case loopEnded
 
-        /// The number in Core Foundation, from -1 to -5, and less than that where Core Foundation has none. Threads:
-        /// any.
+        /// The corresponding number of Core Foundation, from -1 to -5. The cases that Core Foundation does not have are
+        /// -6 to -8. Threads: any.
         public var code: Int32 {
             switch self {
             case .sendTimeout: -1

@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// One message on its way, and the reply to it: from the first try to send it to its end.
+// A message and its reply, from the first try to send the message to the end. Also the queues of such exchanges.
 
-/// Guarded by the lock of its port.
+/// One message, and the wait for its reply. Guarded by the lock of its port.
 final class MessageExchange: @unchecked Sendable {
     typealias Outcome = Result<GRunLoop.RemoteMessagePort.Reply, GRunLoop.MessageRequestError>
 
     enum Stage {
-        /// It stands in the port's queue.
+        /// The message was not sent yet.
         case sending
         case waiting
         case done(Outcome)
     }
 
     @exclusivity(unchecked) fileprivate(set) var stage = Stage.sending
-    /// As long as this is there: what it holds may be the program's, and goes without a lock.
+    /// Kept until the exchange is released. The packet may hold objects of the program, which must be released without
+    /// a lock.
     let packet: OutgoingPacket
-    /// Called without a lock when it was sent, and when it is done.
+    /// Called without a lock when the message was sent, and when the exchange is done.
     let progress: @Sendable () -> Void
 
     init(_ packet: OutgoingPacket, progress: @escaping @Sendable () -> Void) {
@@ -27,29 +28,30 @@ final class MessageExchange: @unchecked Sendable {
     var wantsReply: Bool { packet.header.kind == PacketKind.request.rawValue }
 }
 
-/// What a remote port has under way. Guarded by its lock; what is taken out is let go of after it.
+/// The exchanges of a remote port that are not done. Guarded by the port's lock. The caller of a function that removes
+/// exchanges releases them after the lock.
 struct MessageExchanges {
-    /// In the order in which they are to be sent.
+    /// The exchanges whose messages wait to be sent, in the order in which they are to be sent.
     private var sending = ExchangeLine()
-    /// In the order in which they were sent.
+    /// The exchanges that wait for a reply, in the order in which their messages were sent.
     private var waiting = ExchangeLine()
-    /// The errno of what was short when the first one was tried.
+    /// The errno of the shortage that stopped the last try to send a message; nil if no shortage did.
     private var lastShortage: Int32?
 
-    /// Whether some wait to be sent.
+    /// Whether messages wait to be sent.
     var isBlocked: Bool { !sending.isEmpty }
 
-    /// Until when those that wait to be sent wait.
+    /// The condition for which unsent messages wait.
     enum Wait: Equatable {
         case nothing
-        /// Until the other end takes some: the socket tells.
+        /// The other end must take packets. The socket reports when it does.
         case room
-        /// Until something is not short any more: nothing tells.
+        /// A resource is short. No event reports the end of the shortage.
         case shortage(errno: Int32)
     }
     var wait: Wait { !isBlocked ? .nothing : lastShortage.map { .shortage(errno: $0) } ?? .room }
 
-    /// Sends a message, or has it wait behind others until it can be sent. Returns whether the other end is gone.
+    /// Sends a message, or queues it until it can be sent. Returns whether the other end has gone.
     mutating func begin(_ exchange: MessageExchange, by socket: MessageSocket?) -> Bool {
         guard let socket, sending.isEmpty else {
             sending.append(exchange)
@@ -60,7 +62,7 @@ struct MessageExchanges {
         return result == .isGone
     }
 
-    /// Sends what can be sent. Those that have got on are to be told.
+    /// Sends the waiting messages until one of them must wait. The caller calls `progress` of each exchange in `moved`.
     mutating func send(by socket: MessageSocket) -> (moved: [MessageExchange], isGone: Bool) {
         var moved: [MessageExchange] = []
         while let next = sending.first {
@@ -90,7 +92,8 @@ struct MessageExchanges {
         return .moved
     }
 
-    /// Nil if nobody waits for it: it is late.
+    /// Ends the exchange that a reply belongs to, and returns the exchange. Nil if the reply is late: nobody waits for
+    /// it.
     mutating func reply(_ conversation: UInt32, _ outcome: MessageExchange.Outcome) -> MessageExchange? {
         guard let exchange = waiting.remove(conversation) else { return nil }
         exchange.stage = .done(outcome)
@@ -101,12 +104,13 @@ struct MessageExchanges {
         sending[conversation] ?? waiting[conversation]
     }
 
-    /// It is given up, unless it is done. If it could not be sent in time since something is short, the error is that.
+    /// Cancels an exchange with an error, unless it is done. If a message was not sent in time because of a shortage,
+    /// the error is that of the shortage.
     mutating func give(up exchange: MessageExchange, _ error: GRunLoop.MessageRequestError) {
         var error = error
         switch exchange.stage {
         case .done: return
-        // It was sent just now.
+        // The message was sent just now, so its send timeout does not count any more.
         case .waiting where error == .sendTimeout: return
         case .sending:
             if error == .sendTimeout, case .shortage(let errno) = wait { error = .transportError(errno: errno) }
@@ -116,7 +120,7 @@ struct MessageExchanges {
         exchange.stage = .done(.failure(error))
     }
 
-    /// All of them are given up. They are to be told.
+    /// Cancels all exchanges with an error, and returns them. The caller calls `progress` of each.
     mutating func giveUpAll(_ error: GRunLoop.MessageRequestError) -> [MessageExchange] {
         let all = sending.all + waiting.all
         for exchange in all { exchange.stage = .done(.failure(error)) }
@@ -125,10 +129,11 @@ struct MessageExchanges {
     }
 }
 
-/// Exchanges in their order, found by their conversations.
+/// A queue of exchanges, in which each exchange is also found by the number of its conversation.
 private struct ExchangeLine {
     private var exchanges: [UInt32: MessageExchange] = [:]
-    /// From `next` on. Those that have left are still there, until they are the greater part.
+    /// The conversations in their order, from index `next` on. Removed ones stay in the array until they outnumber the
+    /// others.
     private var order: [UInt32] = []
     private var next = 0
 

@@ -10,15 +10,15 @@ enum MessageCall: String, CaseIterable {
 
 /// The class of an error, which decides the reaction.
 enum MessageFault: String, CaseIterable {
-    /// It passes, and an event tells when: wait for the event.
+    /// The error is temporary, and an event reports its end: wait for the event.
     case room
-    /// It passes, and nothing tells when: try again after a while.
+    /// The error is temporary, and no event reports its end: try again after a while.
     case shortage
-    /// It stays: the caller is told, and everything else goes on.
+    /// The error is permanent: report it to the caller, and continue with everything else.
     case permanent
-    /// The other end has gone, or breaks the rules: the connection is ended.
+    /// The other end has gone, or breaks the rules: end the connection.
     case gone
-    /// The library has made a mistake. It is treated as ``permanent``, so that somebody hears of it.
+    /// The library has a bug. The error is treated as ``permanent``, so that it is reported.
     case defect
 
     static func of(_ error: Int32, in call: MessageCall) -> MessageFault {
@@ -38,13 +38,13 @@ enum MessageFault: String, CaseIterable {
     private static func ofCall(_ error: Int32, _ call: MessageCall) -> MessageFault {
         switch (call, error) {
         case (.send, EAGAIN), (.receive, EAGAIN), (.accept, EAGAIN): .room
-        // Descriptors that are on their way count for the user, whichever process has sent them.
+        // The kernel counts the descriptors on their way in messages for each user, whichever process has sent them.
         case (.send, ETOOMANYREFS): .shortage
         case (.send, EPIPE), (.send, ECONNRESET), (.send, ENOTCONN), (.send, ECONNREFUSED): .gone
         case (.send, EISCONN), (.send, EOPNOTSUPP), (.send, EDESTADDRREQ): .defect
         case (.receive, EBADF), (.receive, EINVAL): .defect
         case (.receive, _): .gone
-        // Too many wait to be let in, and nothing tells when fewer do.
+        // The queue of the listener is full, and no event reports when it has room.
         case (.connect, EAGAIN): .shortage
         case (.connect, ENOENT), (.connect, ECONNREFUSED), (.connect, ENOTSOCK), (.connect, EPROTOTYPE): .gone
         case (.connect, EBADF), (.connect, EINVAL), (.connect, EAFNOSUPPORT), (.connect, EALREADY): .defect
@@ -53,11 +53,11 @@ enum MessageFault: String, CaseIterable {
         case (.accept, EBADF), (.accept, EINVAL), (.accept, EOPNOTSUPP): .defect
         case (.memory, ENOSPC), (.memory, EDQUOT): .shortage
         case (.memory, EBADF), (.memory, EINVAL), (.memory, EBUSY): .defect
-        // EAGAIN: mlockall() holds what is mapped in memory, of which RLIMIT_MEMLOCK allows no more.
+        // EAGAIN: after mlockall(), mapped memory is locked in RAM, and RLIMIT_MEMLOCK allows no more of it.
         case (.map, EAGAIN): .shortage
-        // The library's own number for memory that the sender could change.
+        // EBADMSG is the library's own number for memory that the sender could change, or that has another size.
         case (.map, EBADMSG): .gone
-        // The kernel's limit of what a user's epolls watch.
+        // ENOSPC: the user's epolls already watch as many descriptors as the kernel allows (max_user_watches).
         case (.watch, ENOSPC): .shortage
         case (.watch, EBADF), (.watch, EINVAL), (.watch, EEXIST), (.watch, ENOENT), (.watch, ELOOP): .defect
         case (.credentials, EBADF), (.credentials, ENOPROTOOPT), (.credentials, EINVAL): .defect

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Message ports: what another process finds by a name.
+// Message ports: the receiving side, which other processes find by a name.
 
 import CGRun
 import Glibc
 
 extension GRunLoop {
-    /// Receives messages from processes of the same user, which find it by its name, and replies to them: a
-    /// ``DescriptorSource`` whose descriptor is its own.
+    /// Receives messages from processes of the same user, which find the port by its name, and replies to them.
     ///
     /// ```swift
     /// let port = try GRunLoop.MessagePort("org.example.clock") { message in
@@ -15,27 +14,31 @@ extension GRunLoop {
     /// try GRunLoop.main.add(port, forMode: .default)
     /// ```
     ///
-    /// A ``RemoteMessagePort`` is the other side. Messages wait in the kernel while no mode of the port's is run, and
-    /// come one a pass; of one sender in the order in which they were sent. A connection that comes or goes may be a
-    /// pass without a message. A handler may reply later, by keeping ``Message/reply``.
+    /// The other side is a ``RemoteMessagePort``. A message port is a ``DescriptorSource`` that makes its own
+    /// descriptor. Messages wait in the kernel while the loop runs in no mode of the port. The port calls its handler
+    /// with one message in a pass. Messages of one sender arrive in the order in which they were sent. A pass may also
+    /// handle only new and ended connections, without a message. To reply later, a handler keeps ``Message/reply``.
     ///
-    /// A name belongs to one port of the user's at a time. It is free again when the port is invalidated, when nobody
-    /// holds it any more, and when the process ends, however that happens. The names are in `$XDG_RUNTIME_DIR`: see
-    /// `SECURITY.md` for who is let in. A forked child has neither the name nor the connections.
+    /// A name belongs to one port of the user at a time. The name is free again when the port is invalidated, when the
+    /// last reference to the port is released, and when the process ends, however it ends. The names are in
+    /// `$XDG_RUNTIME_DIR`. `SECURITY.md` says which processes can connect. A forked child has neither the name nor the
+    /// connections.
     ///
-    /// A child of `posix_spawn()` or `vfork()` has copies of both until it calls `exec()`. If the process is killed
-    /// meanwhile, the name stays taken until then. ``invalidate()`` frees the name in any case.
+    /// A child of `posix_spawn()` or `vfork()` has copies of the name's lock and of the connections until it calls
+    /// `exec()`. If the port's process is killed before that, the name stays taken until the child calls `exec()`.
+    /// ``invalidate()`` frees the name in any case.
     ///
-    /// A port is in one loop at a time, and in any number of its modes. It serves up to 4,096 senders at a time; more
-    /// are turned away. If the handler runs the loop in one of these modes, the port calls it recursively, up to
-    /// ``maximumHandlerDepth``.
+    /// A port is in one loop at a time, and in any number of the loop's modes. It serves up to 4,096 senders at a time,
+    /// and closes the connections of further senders. If the handler runs the loop in one of these modes, the port
+    /// calls the handler recursively, up to ``maximumHandlerDepth``.
     ///
-    /// A handler may keep messages. When those of one sender hold 1,024 pieces of memory (data of more than 65,536
-    /// bytes), 4 GiB of memory or 64 descriptors, the port does not read from that sender until some are released.
+    /// A handler may keep messages. The port stops reading from a sender whose messages hold 1,024 pieces of memory
+    /// (data of more than 65,536 bytes), 4 GiB of memory or 64 descriptors. It reads from that sender again when some
+    /// of these messages are released.
     ///
     /// Threads: any. The corresponding Core Foundation type is a local `CFMessagePort`.
     public final class MessagePort: DescriptorSource, @unchecked Sendable {
-        /// How deep the handler is in itself.
+        /// Counts the recursive calls of the handler.
         let depth = HandlerDepth()
         private let watch: MessageWatch
         private let untaken = UntakenReplies()
@@ -48,27 +51,29 @@ extension GRunLoop {
             var isValid = true
             var claim: PortClaim?
             var connections: [UInt64: MessageConnection] = [:]
-            /// The listener is ``listening``.
+            /// The number of the last connection. Connections count from 1, because the listener is ``listening``.
             var lastNumber = MessagePort.listening
             var handler: (@Sendable (Message) -> Void)?
             var invalidationHandlers: [@Sendable () -> Void] = []
-            /// The reports that were logged already.
+            /// The reports that the port has already logged.
             var logged: Set<Report> = []
         }
 
         private static let listening: UInt64 = 0
         private static let mostConnections = 4096
-        /// How many that come are let in at once, and how many comings and goings without a message are one call of the
-        /// loop's: it looks again in the next pass.
+        /// The most peers that one event of the listener accepts. Also the most events without a message that one call
+        /// by the loop handles; the next pass handles the others.
         private static let mostLooks = 64
 
-        /// A port with a name, which can be found at once: what is sent before it is in a loop waits.
+        /// Creates a port that receives messages under a name.
+        ///
+        /// Other processes find the port immediately. Their messages wait until the port is in a loop.
         ///
         /// - Parameters:
         ///   - name: 1 to 128 bytes of UTF-8 without a NUL. Nil makes a port without a name: see ``setName(_:)``.
-        ///   - handler: called on the loop's thread with each message. It is let go of when the port is invalidated.
+        ///   - handler: called on the loop's thread with each message. It is released when the port is invalidated.
         /// - Throws: ``MessagePortError``; ``MessagePortError/taken(_:)`` if a port of this or another process has the
-        ///   name, where Core Foundation returns the existing one of this process.
+        ///   name. In that case Core Foundation returns the existing port if it is in this process.
         ///
         /// Threads: any. The corresponding Core Foundation function is `CFMessagePortCreateLocal`.
         public convenience init(
@@ -78,12 +83,13 @@ extension GRunLoop {
             keep(handler)
         }
 
-        /// A port whose handler returns the reply to each message, as Core Foundation's does.
+        /// Creates a port whose handler returns the reply to each message, as in Core Foundation.
         ///
         /// - Parameters:
         ///   - name: see ``init(_:handler:)``.
-        ///   - handler: called on the loop's thread with each message. Nil is a reply without data. What it returns
-        ///     for a message that wants no reply is dropped. It is let go of when the port is invalidated.
+        ///   - handler: called on the loop's thread with each message, and returns the reply. Nil is a reply without
+        ///     data. For a message that wants no reply, the returned data is dropped. The handler is released when the
+        ///     port is invalidated.
         /// - Throws: ``MessagePortError``.
         ///
         /// Threads: any. The corresponding Core Foundation function is `CFMessagePortCreateLocal`.
@@ -98,11 +104,11 @@ extension GRunLoop {
             _ handler: @escaping @Sendable (DescriptorSource, Conditions) -> Void
         ) throws(MessagePortError) {
             if Fork.isChild { throw .forked }
-            // There may be no loop yet.
+            // The first loop starts to watch for fork(), and the process may have no loop yet.
             cgrun_watch_fork()
             let name = try name.map { text throws(MessagePortError) in try PortName(text) }
             watch = try MessageWatch()
-            // Nothing throws between here and super.init(), from which on deinit gives it back.
+            // Nothing between here and super.init() throws. After super.init(), deinit gives the lock back.
             lock = Lock.take()
             super.init(watch.epoll, .readable, confined: confined, handler)
             if let name { try take(name) }
@@ -113,12 +119,12 @@ extension GRunLoop {
             Lock.giveBack(lock)
         }
 
-        /// Before it is in a loop.
+        /// Sets the handler, before the port is in a loop.
         private func keep(_ handler: @escaping @Sendable (Message) -> Void) {
             lock.withLock { state.handler = handler }
         }
 
-        /// Calls the handler, and sends the data that it returns. If the handler ends the thread, the sender is told
+        /// Calls the handler, and sends the data that it returns. If the handler ends its thread, the sender learns
         /// that there is no reply.
         static func reply(to message: Message, by handler: (Message) -> MessageData?) {
             let frame = ThreadLoops.peek?.frame
@@ -133,16 +139,16 @@ extension GRunLoop {
 
         // MARK: Its name
 
-        /// The name by which the port is found; nil if it has none, and after its end.
+        /// The name by which other processes find the port. Nil if it has no name or is invalid, and in a forked child.
         ///
         /// Threads: any. The corresponding Core Foundation function is `CFMessagePortGetName`.
         public var name: String? { Fork.isChild ? nil : lock.withLock { state.claim?.name.text } }
 
-        /// Gives the port another name, or its first one. Who has found it by the former one stays connected. The name
-        /// that it has already is no error.
+        /// Gives the port another name, or its first name. Processes that found the port by its former name stay
+        /// connected. It is not an error to set the current name again.
         ///
         /// - Parameter name: 1 to 128 bytes of UTF-8 without a NUL.
-        /// - Throws: ``MessagePortError``. Then it has the name that it had.
+        /// - Throws: ``MessagePortError``. The port then keeps its former name.
         ///
         /// Threads: any. The corresponding Core Foundation function is `CFMessagePortSetName`.
         public func setName(_ name: String) throws(MessagePortError) {
@@ -152,7 +158,8 @@ extension GRunLoop {
             if !hasName(wanted) { try take(wanted) }
         }
 
-        /// By bytes: two texts that are equal may be two names.
+        /// Compares the hashes of the bytes. Two strings that are equal in Swift may have different bytes, and so be
+        /// two names.
         private func hasName(_ name: PortName) -> Bool { lock.withLock { state.claim?.name.file == name.file } }
 
         private func take(_ name: PortName) throws(MessagePortError) {
@@ -170,7 +177,8 @@ extension GRunLoop {
                 return .success(state.claim)
             }
             guard let former = try taken.get() else { return }
-            // Peers that have come by the former name are let in before that name is released.
+            // Accept the peers that connected by the former name, because release() turns away those that were not
+            // accepted.
             former.hide()
             while accept(from: former) == nil {}
             watch.remove(former.listener)
@@ -179,14 +187,22 @@ extension GRunLoop {
 
         // MARK: Its end
 
-        /// False from the call of ``invalidate()`` on. Threads: any. The corresponding Core Foundation function is
-        /// `CFMessagePortIsValid`.
+        /// False once ``invalidate()`` was called, and in a forked child. Threads: any. The corresponding Core
+        /// Foundation function is `CFMessagePortIsValid`.
         override public var isValid: Bool { !Fork.isChild && lock.withLock { state.isValid } }
 
-        /// Gives up the name, ends all connections, tells those that asked for it, lets go of the handler, and takes
-        /// the port out of every mode, in this order and for good; a handler of an actor's goes last. Who waits for a
-        /// reply gets ``MessageRequestError/becameInvalid``. A handler that is running goes on. The second time it does
-        /// nothing.
+        /// Ends the port forever: releases its name, ends its connections and removes it from every mode. A second call
+        /// does nothing.
+        ///
+        /// The port does the following in this order:
+        ///
+        /// - It releases the name, and ends all connections. Requests that wait for a reply get
+        ///   ``MessageRequestError/becameInvalid``.
+        /// - It calls the closures of ``onInvalidation(_:)``.
+        /// - It releases the handler.
+        /// - It leaves every mode. A handler that belongs to an actor is released after that.
+        ///
+        /// A handler that is running continues.
         ///
         /// Threads: any. The corresponding Core Foundation function is `CFMessagePortInvalidate`.
         override public func invalidate() {
@@ -194,11 +210,13 @@ extension GRunLoop {
             if end() { super.invalidate() }
         }
 
-        /// Has the closure called once, when the port becomes invalid: on the thread that invalidates it or lets go of
-        /// it. By then its name is free, and its handler is still there. Several are called in the order in which they
-        /// were given; on a port that is invalid already it is called at once.
+        /// Calls a closure once when the port becomes invalid, on the thread that invalidates the port or releases it
+        /// last.
         ///
-        /// The closure must not hold the port: that would keep it.
+        /// At that time the name is free, and the port still has its handler. Several closures are called in the order
+        /// in which they were given. If the port is already invalid, the closure is called immediately.
+        ///
+        /// The closure must not own a reference to the port: that would be a reference cycle.
         ///
         /// Threads: any. The corresponding Core Foundation function is `CFMessagePortSetInvalidationCallBack`.
         public func onInvalidation(_ body: @escaping @Sendable () -> Void) {
@@ -219,7 +237,8 @@ extension GRunLoop {
                 return ended
             }
             guard let ended else { return false }
-            // What has ended is ready for good: a handler that runs the loop would never see it sleep.
+            // An ended socket is always ready. If one stayed in the epoll, a loop that an invalidation handler runs
+            // would not sleep.
             watch.end()
             if let listener = ended.claim?.listener { watch.remove(listener) }
             ended.claim?.release()
@@ -232,11 +251,11 @@ extension GRunLoop {
 
         private static func perform(_ source: DescriptorSource) {
             let port = unsafeDowncast(source, to: MessagePort.self)
-            // None: another thread has invalidated the port just now.
+            // If there is no handler, another thread has just invalidated the port.
             if let handler = port.lock.withLock({ port.state.handler }) { perform(source, handler) }
         }
 
-        /// What its handler does as that of a descriptor source.
+        /// Handles the port's next events, when a loop finds that the port's descriptor is readable.
         static func perform(_ source: DescriptorSource, _ handler: (Message) -> Void) {
             unsafeDowncast(source, to: MessagePort.self).handleNext(handler)
         }
@@ -256,7 +275,7 @@ extension GRunLoop {
 
         private func connection(_ number: UInt64) -> MessageConnection? { lock.withLock { state.connections[number] } }
 
-        /// Sends replies that waited for room or for a resource.
+        /// Sends replies of a connection that waited for room or for a resource. For the listener, resumes accepting.
         private func sendWaiting(_ number: UInt64) {
             if number == Self.listening {
                 if let claim = lock.withLock({ state.claim }) { watch.goOn(claim.listener, Self.listening) }
@@ -328,14 +347,14 @@ extension GRunLoop {
                 switch accept(from: claim) {
                 case nil: continue
                 case .room, .gone: return
-                // The listener would be reported in every pass.
+                // Without the pause, the listener would be ready in every pass.
                 case .shortage: return watch.pause(claim.listener, Self.listening)
                 case .permanent, .defect: return watch.remove(claim.listener)
                 }
             }
         }
 
-        /// Lets in the next peer. Returns the reason if there is no other one.
+        /// Accepts the next peer. Returns nil if there may be another one, and otherwise the reason why there is none.
         private func accept(from claim: PortClaim) -> MessageFault? {
             if let socket = claim.accept() {
                 admit(socket)
@@ -368,10 +387,10 @@ extension GRunLoop {
                     + "others away until one of them goes; have each process keep one connection")
         }
 
-        /// How many are let in.
+        /// The number of connections that the port has accepted and not closed.
         var connectionCount: Int { lock.withLock { state.connections.count } }
 
-        /// Bytes of replies that wait or were not taken, as far as is known.
+        /// The bytes of replies that wait, or that peers have not taken, as of the last recount.
         var untakenBytes: Int { untaken.total }
 
         override var subject: (kind: String, number: Int32) { ("message port", descriptor) }

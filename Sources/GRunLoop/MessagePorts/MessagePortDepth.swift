@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How deep a message port's handler is called within itself.
+// The recursion depth of a message port's handler.
 
 /// Counts the calls of a handler that have not returned. Threads: any.
 final class HandlerDepth: @unchecked Sendable {
@@ -10,9 +10,10 @@ final class HandlerDepth: @unchecked Sendable {
     private struct State {
         var most = 16
         var count = 0
-        /// The loop of the calls, as long as there are any.
+        /// The loop of the calls, while there are any.
         var loop: GRunLoop?
-        /// Changes when the calls so far do not count any more.
+        /// Incremented when ``forget(unlessOn:)`` resets the count, so that the return of an earlier call does not
+        /// decrement it.
         var round = 0
     }
 
@@ -23,10 +24,10 @@ final class HandlerDepth: @unchecked Sendable {
         set { lock.withLock { state.most = max(1, newValue) } }
     }
 
-    /// Whether the handler must not be called again before a call has returned.
+    /// Whether the count is at the maximum: the handler must not be called again before a call returns.
     var isReached: Bool { lock.withLock { state.count >= state.most } }
 
-    /// A call begins.
+    /// Counts a call that begins. Returns the round for ``leave(_:)``, and whether the maximum is now reached.
     func enter(on loop: GRunLoop?) -> (round: Int, isLast: Bool) {
         lock.withLock {
             state.count += 1
@@ -35,18 +36,20 @@ final class HandlerDepth: @unchecked Sendable {
         }
     }
 
-    /// A call of that round has returned. Returns whether it was the last one that was allowed.
+    /// Ends the count of a call that has returned, if its round is the present one. Returns whether the depth was at
+    /// the maximum before that.
     func leave(_ round: Int) -> Bool {
         lock.withLock {
             guard round == state.round else { return false }
             defer { state.count -= 1 }
-            // The loop that calls also holds itself, so this is never its last reference.
+            // The loop that makes the call also holds itself, so this is never its last reference.
             if state.count == 1 { state.loop = nil }
             return state.count >= state.most
         }
     }
 
-    /// Forgets calls that are on another loop, or whose thread has ended. Returns whether there were any.
+    /// Resets the count, unless the calls are on `loop` and its thread has not ended. Returns whether it has reset the
+    /// count.
     func forget(unlessOn loop: GRunLoop) -> Bool {
         // The former loop is released outside the lock: this may be its last reference.
         let (wereAny, _) = lock.withLock { () -> (Bool, GRunLoop?) in
@@ -61,16 +64,17 @@ final class HandlerDepth: @unchecked Sendable {
 }
 
 extension GRunLoop.MessagePort {
-    /// The maximum recursion depth of the handler: 16 unless it is set. Less than 1 counts as 1. 0 in a forked child.
+    /// The maximum recursion depth of the handler. The default is 16. A value less than 1 counts as 1. 0 in a forked
+    /// child.
     ///
-    /// If the handler runs the loop in one of the port's modes, the port calls it recursively for the next message.
-    /// ``GRunLoop/RemoteMessagePort/request(_:_:descriptors:sendTimeout:receiveTimeout:replyMode:)`` also runs it.
-    /// Without a limit, a fast sender could exhaust the thread's stack. At the maximum depth the port is not served
-    /// until a call returns. Its messages wait, and the loop sleeps.
+    /// If the handler runs the loop in one of the port's modes, the port calls the handler recursively for the next
+    /// message. ``GRunLoop/RemoteMessagePort/request(_:_:descriptors:sendTimeout:receiveTimeout:replyMode:)`` also runs
+    /// the loop. Without a limit, a fast sender could exhaust the thread's stack. At the maximum depth the port handles
+    /// nothing until a call returns. Its messages wait, and the loop sleeps.
     ///
-    /// With 1 the handler is never called recursively. If the handler then waits for a message to its own port, it
-    /// waits until its timeout. A new value takes effect immediately. The depth is 0 again when the port is added to a
-    /// loop while it is in no mode.
+    /// With a maximum of 1 the handler is never called recursively. If the handler then waits for a message to its own
+    /// port, it waits until its timeout. A new maximum takes effect immediately. If a port that is in no mode is added
+    /// to another loop, its depth starts again from 0.
     ///
     /// Threads: any. There is no corresponding Core Foundation function: `CFMessagePort` has no limit.
     public var maximumHandlerDepth: Int {
@@ -82,7 +86,8 @@ extension GRunLoop.MessagePort {
         }
     }
 
-    /// Calls the handler. While it is as deep in itself as it may be, the port is not ready.
+    /// Calls the handler. At the maximum depth the port waits for no condition, so that the loop does not call it
+    /// again.
     func call(_ handler: (Message) -> Void, _ message: Message) {
         let (round, isLast) = depth.enter(on: ThreadLoops.peek)
         if isLast { watchUnlessTooDeep() }
@@ -90,7 +95,8 @@ extension GRunLoop.MessagePort {
         if depth.leave(round) { watchUnlessTooDeep() }
     }
 
-    /// Before the port is added to a loop.
+    /// Resets the depth if the port is in no mode, unless its calls are on `loop`. Called before the port is added to
+    /// `loop`.
     func forgetFormerHandlers(unlessOn loop: GRunLoop) {
         if isNowhere, depth.forget(unlessOn: loop) { watchUnlessTooDeep() }
     }

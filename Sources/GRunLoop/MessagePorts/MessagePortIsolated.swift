@@ -2,17 +2,18 @@
 // Message ports whose handlers belong to an actor: see Isolated.swift.
 
 extension GRunLoop.MessagePort {
-    /// A port whose handler belongs to the actor that the caller is on, and is called and let go there.
+    /// Creates a port whose handler belongs to the actor that the caller is on, and is called and released on that
+    /// actor.
     ///
-    /// Only the actor's own loop takes it, and a loop of virtual time on its thread: adding it to another ends the
-    /// process, with a message. It holds the actor until it is invalidated.
+    /// Add the port only to the actor's own loop, or to a loop of virtual time on the same thread. Adding it to another
+    /// loop ends the process, with a message. The port holds the actor until the port is invalidated.
     ///
-    /// That actor is `isolation`: `self` in an actor, `#isolation` anywhere. It must live on a run loop: one that does
-    /// not ends the process, with a message. The handler need not be `@Sendable`.
+    /// Pass the actor as `isolation`: `self` in an actor, `#isolation` anywhere. The actor must live on a run loop.
+    /// Otherwise this initializer ends the process, with a message. The handler need not be `@Sendable`.
     ///
     /// - Throws: ``GRunLoop/MessagePortError``.
     ///
-    /// Threads: the actor's. Otherwise it is ``init(_:handler:)``.
+    /// Threads: the actor's. Everything else is as in ``init(_:handler:)``.
     public convenience init(
         _ name: String?, isolation: isolated any Actor, handler: @escaping (Message) -> Void
     ) throws(GRunLoop.MessagePortError) {
@@ -20,15 +21,15 @@ extension GRunLoop.MessagePort {
         try self.init(name, confined: confined, confined.descriptorHandler)
     }
 
-    /// A port whose handler belongs to the main actor, and is called and let go there: one that is written as
-    /// `{ @MainActor message in ... }`.
+    /// Creates a port whose handler belongs to the main actor, and is called and released on the main actor. Write the
+    /// handler as `{ @MainActor message in ... }`.
     ///
-    /// Only the main loop takes it, and a loop of virtual time on the main actor: adding it to another ends the
-    /// process, with a message.
+    /// Add the port only to the main loop, or to a loop of virtual time on the main actor. Adding it to another loop
+    /// ends the process, with a message.
     ///
     /// - Throws: ``GRunLoop/MessagePortError``.
     ///
-    /// Threads: any. Otherwise it is ``init(_:handler:)``.
+    /// Threads: any. Everything else is as in ``init(_:handler:)``.
     public convenience init(
         _ name: String?, isolation: MainActor = .shared, handler: @escaping @MainActor (Message) -> Void
     ) throws(GRunLoop.MessagePortError) {
@@ -37,12 +38,12 @@ extension GRunLoop.MessagePort {
         try self.init(name, confined: confined, confined.descriptorHandler)
     }
 
-    /// A port that replies, and whose handler belongs to the actor that the caller is on: see
+    /// Creates a port whose handler returns the replies, and belongs to the actor that the caller is on: see
     /// ``init(_:isolation:handler:)-(_,Actor,_)``.
     ///
     /// - Throws: ``GRunLoop/MessagePortError``.
     ///
-    /// Threads: the actor's. Otherwise it is ``init(replying:handler:)``.
+    /// Threads: the actor's. Everything else is as in ``init(replying:handler:)``.
     public convenience init(
         replying name: String?, isolation: isolated any Actor,
         handler: @escaping (Message) -> GRunLoop.MessageData?
@@ -52,12 +53,12 @@ extension GRunLoop.MessagePort {
         try self.init(name, confined: confined, confined.descriptorHandler)
     }
 
-    /// A port that replies, and whose handler belongs to the main actor: see
+    /// Creates a port whose handler returns the replies, and belongs to the main actor: see
     /// ``init(_:isolation:handler:)-(_,MainActor,_)``.
     ///
     /// - Throws: ``GRunLoop/MessagePortError``.
     ///
-    /// Threads: any. Otherwise it is ``init(replying:handler:)``.
+    /// Threads: any. Everything else is as in ``init(replying:handler:)``.
     public convenience init(
         replying name: String?, isolation: MainActor = .shared,
         handler: @escaping @MainActor (Message) -> GRunLoop.MessageData?

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a message port receives, and how it is replied to.
+// The messages that a message port receives, and the replies to them.
 
 import Synchronization
 
 extension GRunLoop.MessagePort {
-    /// A message from another process, or from this one.
+    /// A message from another process, or from this process.
     ///
-    /// Threads: any. Core Foundation hands its parts to the `CFMessagePortCallBack`.
+    /// Threads: any. Core Foundation passes the parts of a message to the `CFMessagePortCallBack`.
     public struct Message: Sendable {
-        /// What the message means: for both sides to agree on. Threads: any.
+        /// A number for the meaning of the message, on which both sides agree. Threads: any.
         public let id: Int32
-        /// The bytes, none if none were sent. They can be kept. Threads: any.
+        /// The bytes of the message; empty if none were sent. The handler may keep them. Threads: any.
         public let data: GRunLoop.MessageData
-        /// By what the sender gets a reply; nil if it wants none. Threads: any.
+        /// The object that replies to the sender; nil if the sender wants no reply. Threads: any.
         public let reply: Reply?
         private let descriptors: ReceivedDescriptors?
 
@@ -23,20 +23,22 @@ extension GRunLoop.MessagePort {
             self.reply = reply
         }
 
-        /// How many descriptors came with it, and were not taken. Threads: any.
+        /// The number of descriptors that came with the message and were not taken yet. Threads: any.
         public var descriptorCount: Int { descriptors?.count ?? 0 }
 
-        /// The descriptors that came with it, close-on-exec and in the order in which they were sent: the caller's from
-        /// now on, who closes them. The second time there are none. What nobody takes is closed with the message.
+        /// Takes the descriptors that came with the message, in the order in which they were sent. They are
+        /// close-on-exec.
         ///
-        /// Threads: any. Core Foundation has nothing of the kind; GLib's function is
-        /// `g_unix_fd_message_steal_fds`.
+        /// The caller owns the descriptors and closes them. A second call returns none. Descriptors that nobody takes
+        /// are closed with the message.
+        ///
+        /// Threads: any. There is no corresponding Core Foundation function; GLib's is `g_unix_fd_message_steal_fds`.
         public func takeDescriptors() -> [Int32] { descriptors?.take() ?? [] }
     }
 
-    /// The reply to a message that wants one: now, or later, from any thread, and once.
+    /// Replies to a message whose sender wants a reply. Reply once: immediately or later, from any thread.
     ///
-    /// If it is let go of without a reply, the one who asked gets ``GRunLoop/MessageRequestError/unanswered``.
+    /// If this object is released without a reply, the sender gets ``GRunLoop/MessageRequestError/unanswered``.
     ///
     /// Threads: any. In Core Foundation the `CFMessagePortCallBack` returns the reply.
     public final class Reply: Sendable {
@@ -61,22 +63,24 @@ extension GRunLoop.MessagePort {
             _ = connection.reply(packet)
         }
 
-        /// Replies. After a reply that is on its way it is logged, and nothing is sent.
+        /// Sends the reply. If a reply is already on its way, logs the mistake and sends nothing.
         ///
         /// - Parameters:
-        ///   - data: up to 1,610,612,736 bytes. None is a reply without data.
-        ///   - descriptors: up to 16, which the receiver gets copies of. They stay the caller's.
+        ///   - data: up to 1,610,612,736 bytes. Empty data is a valid reply.
+        ///   - descriptors: up to 16. The receiver gets copies, and the caller keeps its descriptors.
         ///
         /// A reply waits in the port's queue while the client's queue is full, and while memory or descriptors are
         /// short. It also waits while the client's process has not taken 16 MiB of earlier replies, or one larger
         /// reply.
         ///
-        /// - Returns: whether the reply is on its way. False if the client has gone or the port is invalid. Also false
-        ///   if the client does not take its replies. The port closes its connection when 1,024 replies, 64 MiB or 64
-        ///   descriptors wait for its process. It also does so when all processes together have left 256 MiB and a
-        ///   reply to this process waits already. A reply counts as 16 MiB at most.
-        /// - Throws: ``GRunLoop/MessageRequestError/transportError(errno:)``, also if the reply must wait and no
-        ///   descriptor is left for copies of its descriptors; another reply can be tried.
+        /// If the client does not take its replies, the port closes the client's connection. It does so when 1,024
+        /// replies, 64 MiB or 64 descriptors wait for the client's process. It also does so when all processes together
+        /// have not taken 256 MiB, and a reply to this process already waits. A reply counts as 16 MiB at most.
+        ///
+        /// - Returns: whether the reply is on its way. False if the client has gone or does not take its replies, if
+        ///   the port is invalid, or if an earlier reply is on its way.
+        /// - Throws: ``GRunLoop/MessageRequestError/transportError(errno:)``. It is also thrown if the reply must wait
+        ///   and no descriptor is left for copies of its descriptors. After this error you can send another reply.
         ///
         /// Threads: any; it does not wait. There is no corresponding Core Foundation function.
         @discardableResult public func send(
@@ -100,6 +104,6 @@ extension GRunLoop.MessagePort {
 }
 
 extension GRunLoop.MessagePort.Reply: AsyncWaiter {
-    /// The handler has ended its thread before it returned the reply.
+    /// Called if the handler ends its thread before it returns the reply.
     func loopHasEnded() { decline() }
 }

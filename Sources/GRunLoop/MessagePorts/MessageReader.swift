@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a remote port's replies come in on one loop: watched for only while somebody waits there.
+// Receives the replies of a remote port on one loop, while a thread, a task or a request waits for them there.
 
 import CGRun
 
-/// Threads: any.
+/// Watches the connection of a remote port in the modes of one loop in which somebody waits. Threads: any.
 final class MessageReader: @unchecked Sendable {
     let loop: GRunLoop
     private weak let port: GRunLoop.RemoteMessagePort?
     private var source: GRunLoop.DescriptorSource?
-    /// Tries again, while too many others wait to be let in, or something is short.
+    /// Tries again every 2 ms, while the port's queue of connections is full or a resource is short.
     private let retry: GRunLoop.Timer
-    /// In which run the source is being performed: how many there are. Of the loop's thread; 0 outside.
+    /// The number of the run that performs the source now: the count of runs on the stack. 0 outside. Loop's thread
+    /// only.
     @exclusivity(unchecked) private(set) var performingRun = 0
     fileprivate let lock = Lock.take()
     @exclusivity(unchecked) private var state: State
@@ -22,16 +23,16 @@ final class MessageReader: @unchecked Sendable {
 
     /// Guarded by the lock.
     private struct State {
-        /// Not closed before the source is gone, or invalid.
+        /// Keeps the descriptor open until the source is released or invalid.
         var socket: MessageSocket?
         var isConnected: Bool
         var isShort = false
-        /// Whether the timer may be in a mode: as a rule it never was.
+        /// Whether the timer may be in a mode. Usually it was never added to one.
         var hasRetried = false
-        /// How many wait in each mode: as a rule in one.
+        /// The number of waits in each mode. Usually there is one mode.
         var waits: [(mode: GRunLoop.Mode, count: Int)] = []
 
-        /// The thing that is watched while a thread or a task waits.
+        /// What the reader watches in a mode while a thread or a task waits there.
         var watched: Watched { !isConnected ? .time : isShort ? [.replies, .time] : .replies }
 
         func watched(in mode: GRunLoop.Mode) -> Watched { waits.contains { $0.mode == mode } ? watched : [] }
@@ -68,11 +69,12 @@ final class MessageReader: @unchecked Sendable {
     func invalidate() {
         source?.invalidate()
         retry.invalidate()
-        // A waiting thread or task does not keep the socket.
+        // A waiting thread or task may keep this reader, and must not keep the socket with it.
         _ = lock.withLock { state.socket.take() }
     }
 
-    /// Somebody waits in a mode of the loop, until ``end(in:)``. If the replies cannot come in there, nobody does.
+    /// Counts a wait in a mode of the loop, until ``end(in:)``. If the mode cannot watch for replies, it throws, and
+    /// the wait is not counted.
     func begin(in mode: GRunLoop.Mode) throws(GRunLoop.MessageRequestError) {
         lock.withLock { state.count(1, in: mode) }
         do throws(GRunLoop.DescriptorError) { try settle(mode) } catch {
@@ -83,13 +85,13 @@ final class MessageReader: @unchecked Sendable {
 
     func end(in mode: GRunLoop.Mode) {
         lock.withLock { state.count(-1, in: mode) }
-        // Only to join can fail, and that is for whoever has begun.
+        // Only joining a mode can fail. The call of `begin(in:)` that needs the mode reports that failure.
         try? settle(mode)
     }
 
     func noteConnected() { changeState { $0.isConnected = true } }
 
-    /// For what the messages wait that are to be sent.
+    /// Watches for the condition for which unsent messages wait: for room, or for the end of a shortage.
     func watch(for wait: MessageExchanges.Wait) {
         source?.change(to: wait == .room ? [.readable, .writable] : .readable)
         var isShort = false
@@ -110,7 +112,8 @@ final class MessageReader: @unchecked Sendable {
         }
     }
 
-    /// Joins or leaves a mode. Another thread may have changed what is wanted since: who changes it last has it right.
+    /// Makes the source and the timer join or leave a mode, as the waits in the mode require. Another thread may change
+    /// the waits meanwhile, so this repeats until both agree.
     private func settle(_ mode: GRunLoop.Mode) throws(GRunLoop.DescriptorError) {
         guard let source else { return }
         while true {
@@ -134,12 +137,13 @@ final class MessageReader: @unchecked Sendable {
     }
 }
 
-/// Ends the run of whoever waits with it, where that does not end by itself after a reply: another thread has it, or
-/// a nested run. Threads: any.
+/// Ends the run in which a thread waits for an exchange, when the exchange makes progress. A run that receives the
+/// reply itself ends by itself. This object is needed if another thread or a nested run receives the reply. Threads:
+/// any.
 final class MessageNews: @unchecked Sendable {
     private let reader: MessageReader
     private let mode: GRunLoop.Mode
-    /// How many runs there will be while the thread waits.
+    /// The number of the waiting run: the count of runs on the stack while the thread waits.
     private let run: Int
     // Guarded by the reader's lock.
     @exclusivity(unchecked) private var source: GRunLoop.Source?
@@ -153,9 +157,10 @@ final class MessageNews: @unchecked Sendable {
 
     func tell() {
         let isHere = reader.loop.isOfThisThread
-        // A run ends after a source was performed, as the reader's is now.
+        // The waiting run performs the reader's source now, and ends after that by itself.
         if isHere, reader.performingRun == run { return }
-        // A nested run may perform it: then it ends the one that waits, and that by itself.
+        // If a nested run performs this source, the closure stops the waiting run. The waiting run itself ends after
+        // the source.
         let new = GRunLoop.Source(order: -100) { [weak self] in self?.endOuterRun() }
         let source = reader.lock.withLock { () -> GRunLoop.Source? in
             guard !isOver else { return nil }
@@ -171,7 +176,7 @@ final class MessageNews: @unchecked Sendable {
     }
 
     private func endOuterRun() {
-        // Another run may have that number by now.
+        // If the wait is over, another run may have the same number.
         if reader.lock.withLock({ !isOver }) { reader.loop.stopOuterRun(run) }
     }
 

@@ -1,23 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// A request for which neither a thread nor a task waits: a loop tells of its end.
+// A request whose end a loop reports to a closure, while neither a thread nor a task waits.
 
-/// Kept by a source in the loop's mode, which is performed each time that the request gets on. If the loop ends before
-/// it does, it is let go of, and nobody is told.
+/// Sends a request, and calls a closure with its outcome on a loop's thread.
+///
+/// A source in the loop's mode keeps this object, and is performed each time the request makes progress. If the loop
+/// ends before the request, this object is released, and the closure is not called.
 final class MessageRequest: @unchecked Sendable {
     private let port: GRunLoop.RemoteMessagePort
     private let reader: MessageReader
     private let mode: GRunLoop.Mode
     private weak var source: GRunLoop.Source?
     private var exchange: MessageExchange?
-    // From here on of the loop's thread.
+    // The properties from here on are used on the loop's thread only.
     private var limits: MessageLimits
     private var limit = GRunLoop.DelayedPerform.none
     private var limitEnd: Nanoseconds?
-    /// Nil once it was called.
+    /// Nil once the closure was called.
     private var completion: (@Sendable (MessageExchange.Outcome) -> Void)?
 
-    /// Sends the request. `completion` is called on the loop's thread, once, and not before this has returned. Returns
-    /// the number of ``GRunLoop/RemoteMessagePort/cancelRequest(_:)``, which is not 0.
+    /// Sends a request. `completion` is called once on the loop's thread, and not before this function has returned.
+    /// Returns the number for ``GRunLoop/RemoteMessagePort/cancelRequest(_:)``, which is not 0.
     static func start(
         _ id: Int32, _ data: GRunLoop.MessageData, _ descriptors: [Int32], _ sendTimeout: Duration,
         _ receiveTimeout: Duration, to port: GRunLoop.RemoteMessagePort, on loop: GRunLoop, _ mode: GRunLoop.Mode,
@@ -34,10 +36,11 @@ final class MessageRequest: @unchecked Sendable {
             loop.wakeUpEveryRun()
         }
         try port.begin(exchange, by: reader, in: mode, keeps: true)
-        // From here on there is something to leave.
+        // From here on, deinit must cancel the exchange and end the wait.
         request.exchange = exchange
         loop.add(source, forMode: mode)
-        // Its limits are looked at by the loop, and it may be done already.
+        // The loop must look at the request once, because of its time limits, and because the exchange may already be
+        // done.
         exchange.progress()
         return exchange.conversation
     }
@@ -68,7 +71,8 @@ final class MessageRequest: @unchecked Sendable {
     private func look() {
         guard let exchange, let completion else { return }
         while let (end, error) = limits.next(port.stage(of: exchange), at: reader.loop.time) {
-            // A limit for the reply is over when it is performed: what has come by then was looked at before.
+            // A receive timeout counts only after a delayed perform was scheduled for it, so that the loop first looks
+            // for a reply that has already come.
             let isOver = end <= reader.loop.time && (error == .sendTimeout || limitEnd == end)
             guard isOver else { return wait(until: end) }
             port.giveUp(exchange, error)

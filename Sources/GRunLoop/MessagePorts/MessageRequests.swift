@@ -1,36 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
-// To send to a message port and to ask it: on a loop, with a thread, or with a task.
+// Sends messages and requests to a message port: from a thread that runs its loop or blocks, or from a task.
 
 import CGRun
 import Glibc
 
 extension GRunLoop.RemoteMessagePort {
-    /// Sends a message and waits for the reply. Meanwhile the calling thread's loop is run in a mode, again and again
-    /// until a source was handled: its other items go on, and so does a ``GRunLoop/MessagePort`` of this thread that is
-    /// in that mode.
+    /// Sends a message, and runs the calling thread's loop in a mode until the reply is there.
+    ///
+    /// Each run of the loop returns after a source was handled, and the loop is run again while there is no reply. So
+    /// the other items in the mode continue to work. This includes a ``GRunLoop/MessagePort`` of this thread in that
+    /// mode.
     ///
     /// - Parameters:
-    ///   - id: what the message means.
+    ///   - id: a number for the meaning of the message.
     ///   - data: up to 1,610,612,736 bytes.
-    ///   - descriptors: up to 16, which the receiver gets copies of. They stay the caller's.
-    ///   - sendTimeout: how long to wait for room in the port's queue, or for memory and descriptors that are short.
-    ///     Less than a millisecond: it is tried once. Ten days and more: no limit.
-    ///   - receiveTimeout: how long to wait for the reply from then on. Zero or negative: one pass. 16 years and more:
-    ///     no limit.
-    ///   - replyMode: the mode to run in. ``GRunLoop/Mode/common`` cannot be run: that is logged.
+    ///   - descriptors: up to 16. The receiver gets copies, and the caller keeps its descriptors.
+    ///   - sendTimeout: how long to wait for room in the port's queue, or for memory and descriptors that are short. If
+    ///     it is less than a millisecond, sending is tried once. If it is ten days or more, there is no limit.
+    ///   - receiveTimeout: how long to wait for the reply after the message was sent. If it is zero or negative, the
+    ///     loop makes one pass. If it is 16 years or more, there is no limit.
+    ///   - replyMode: the mode to run in. ``GRunLoop/Mode/common`` cannot be run: it is logged, and nothing is sent.
     ///
-    /// If nothing else may run while the thread waits, pass a mode of your own. Do so above all in the handler of a
+    /// If nothing else may run while the thread waits, pass a mode of your own. This matters most in the handler of a
     /// ``GRunLoop/MessagePort``: in a mode of that port, the port would call the handler recursively for the next
     /// message. See ``GRunLoop/MessagePort/maximumHandlerDepth``.
     ///
-    /// ``invalidate()`` ends the wait. ``GRunLoop/stop()`` and ``GRunLoop/Thread/stop()`` do not, as Core Foundation's
-    /// does not: choose limits that your program's end can wait for.
+    /// ``invalidate()`` ends the wait. ``GRunLoop/stop()`` and ``GRunLoop/Thread/stop()`` do not end it, as in Core
+    /// Foundation. So choose timeouts that your program can wait for when it ends.
     ///
     /// - Returns: the reply, which may be without data.
     /// - Throws: ``GRunLoop/MessageRequestError``.
     ///
-    /// Threads: any; not in a task, which ``request(_:_:descriptors:sendTimeout:receiveTimeout:on:replyMode:)``
-    /// suspends. The corresponding Core Foundation function is `CFMessagePortSendRequest`.
+    /// Threads: any, but not in a task: there, await
+    /// ``request(_:_:descriptors:sendTimeout:receiveTimeout:on:replyMode:)``. The corresponding Core Foundation
+    /// function is `CFMessagePortSendRequest`.
     @available(*, noasync, message: "it runs the thread's loop; await request(_:_:on:)")
     public func request(
         _ id: Int32, _ data: GRunLoop.MessageData = [], descriptors: [Int32] = [], sendTimeout: Duration,
@@ -40,19 +43,20 @@ extension GRunLoop.RemoteMessagePort {
         return try exchange(.request, id, data, descriptors, sendTimeout, receiveTimeout, replyMode)
     }
 
-    /// Sends a message that wants no reply. While the port's queue is full the calling thread's loop is run in a mode.
+    /// Sends a message that wants no reply. While the port's queue is full, runs the calling thread's loop or blocks
+    /// the thread.
     ///
     /// - Parameters:
-    ///   - id: what the message means.
+    ///   - id: a number for the meaning of the message.
     ///   - data: up to 1,610,612,736 bytes.
-    ///   - descriptors: up to 16, which the receiver gets copies of. They stay the caller's.
-    ///   - sendTimeout: how long to wait for room in the port's queue, of some 200 messages of 100 bytes or 3 of 64
-    ///     KiB, or for memory and descriptors that are short. Less than a millisecond: it is tried once. Ten days and
-    ///     more: no limit.
-    ///   - mode: the mode to run in. Nil: the loop is not run, and the thread is blocked.
+    ///   - descriptors: up to 16. The receiver gets copies, and the caller keeps its descriptors.
+    ///   - sendTimeout: how long to wait for room in the port's queue, or for memory and descriptors that are short.
+    ///     The queue has room for some 200 messages of 100 bytes or 3 of 64 KiB. If the timeout is less than a
+    ///     millisecond, sending is tried once. If it is ten days or more, there is no limit.
+    ///   - mode: the mode to run in. If it is nil, the loop is not run, and the thread is blocked.
     /// - Throws: ``GRunLoop/MessageRequestError``. Without an error the message is in the queue of the port.
     ///
-    /// Threads: any; not in a task, which ``send(_:_:descriptors:sendTimeout:on:mode:)`` suspends. The corresponding
+    /// Threads: any, but not in a task: there, await ``send(_:_:descriptors:sendTimeout:on:mode:)``. The corresponding
     /// Core Foundation function is `CFMessagePortSendRequest` without a reply mode.
     @available(*, noasync, message: "it may wait for room; await send(_:_:on:)")
     public func send(
@@ -67,25 +71,25 @@ extension GRunLoop.RemoteMessagePort {
         }
     }
 
-    /// Sends a message and suspends the task until the reply is there. If the task is cancelled, a reply that comes
-    /// later is dropped.
+    /// Sends a message and suspends the task until the reply is there. If the task is cancelled, a later reply is
+    /// dropped.
     ///
     /// - Parameters:
-    ///   - id: what the message means.
+    ///   - id: a number for the meaning of the message.
     ///   - data: up to 1,610,612,736 bytes.
-    ///   - descriptors: up to 16, which the receiver gets copies of. They stay the caller's, who may close them once
+    ///   - descriptors: up to 16. The receiver gets copies. The caller keeps its descriptors, and may close them once
     ///     this has returned.
     ///   - sendTimeout: see ``request(_:_:descriptors:sendTimeout:receiveTimeout:replyMode:)``.
-    ///   - receiveTimeout: how long to wait for the reply once the message was sent. Zero or negative: what is there
-    ///     when the loop next looks.
-    ///   - loop: who receives the reply: it must run, or be hosted.
-    ///   - replyMode: in which modes it does so.
+    ///   - receiveTimeout: how long to wait for the reply after the message was sent. If it is zero or negative, only a
+    ///     reply that is there when the loop looks next is returned.
+    ///   - loop: the loop that receives the reply. It must run, or be hosted.
+    ///   - replyMode: the mode in which the loop receives the reply; ``GRunLoop/Mode/common`` means all common modes.
     /// - Returns: the reply, which may be without data.
     /// - Throws: ``GRunLoop/MessageRequestError``; ``GRunLoop/MessageRequestError/cancelled`` as soon as the task is
     ///   cancelled.
     ///
-    /// Threads: any. It is resumed as ``GRunLoop/ItemSequence/Iterator/next()`` is. There is no corresponding Core
-    /// Foundation function.
+    /// Threads: any. The task is resumed as by ``GRunLoop/ItemSequence/Iterator/next()``. There is no corresponding
+    /// Core Foundation function.
     nonisolated(nonsending) public func request(
         _ id: Int32, _ data: GRunLoop.MessageData = [], descriptors: [Int32] = [], sendTimeout: Duration,
         receiveTimeout: Duration, on loop: GRunLoop = .main, replyMode: GRunLoop.Mode = .common
@@ -94,16 +98,16 @@ extension GRunLoop.RemoteMessagePort {
         return try await exchange(.request, id, data, descriptors, sendTimeout, receiveTimeout, loop, replyMode)
     }
 
-    /// Sends a message that wants no reply. While the port's queue is full the task is suspended.
+    /// Sends a message that wants no reply. While the port's queue is full, the task is suspended.
     ///
     /// - Parameters:
-    ///   - id: what the message means.
+    ///   - id: a number for the meaning of the message.
     ///   - data: up to 1,610,612,736 bytes.
-    ///   - descriptors: up to 16, which the receiver gets copies of. They stay the caller's, who may close them once
+    ///   - descriptors: up to 16. The receiver gets copies. The caller keeps its descriptors, and may close them once
     ///     this has returned.
     ///   - sendTimeout: see ``request(_:_:descriptors:sendTimeout:receiveTimeout:replyMode:)``.
-    ///   - loop: who waits for room: it must run, or be hosted.
-    ///   - mode: in which modes it does so.
+    ///   - loop: the loop that waits for room. It must run, or be hosted.
+    ///   - mode: the mode in which the loop waits for room; ``GRunLoop/Mode/common`` means all common modes.
     /// - Throws: ``GRunLoop/MessageRequestError``.
     ///
     /// Threads: any. There is no corresponding Core Foundation function.
@@ -115,7 +119,7 @@ extension GRunLoop.RemoteMessagePort {
         _ = try await exchange(.oneWay, id, data, descriptors, sendTimeout, .zero, loop, mode)
     }
 
-    // MARK: How each of them waits
+    // MARK: Waiting for an exchange
 
     private func exchange(
         _ kind: PacketKind, _ id: Int32, _ data: GRunLoop.MessageData, _ descriptors: [Int32],
@@ -130,7 +134,8 @@ extension GRunLoop.RemoteMessagePort {
         let loop = ThreadLoops.current
         guard let reader = reader(on: loop) else { throw .isInvalid }
         let news = MessageNews(to: reader, in: mode)
-        // Also where the port turns out to have gone when it is sent: nothing of it stays in the mode.
+        // This also runs if sending finds that the port has gone. Otherwise the source of `news` would stay in the
+        // mode.
         defer { news.end() }
         let exchange = try prepare(kind, id, data, descriptors) { news.tell() }
         if kind == .request, !loop.canRun(mode) { throw .transportError(errno: EMFILE) }
@@ -139,12 +144,12 @@ extension GRunLoop.RemoteMessagePort {
         var limits = MessageLimits(sendTimeout, receiveTimeout, at: loop.time)
         while true {
             guard let (end, error) = limits.next(stage(of: exchange), at: loop.time) else { break }
-            // Core Foundation's makes a pass for a reply in any case.
+            // Core Foundation makes a pass for a reply in any case, even with a timeout of zero.
             if error == .receiveTimeout || end > loop.time {
                 let result = loop.runMode(mode, until: end, returningAfterSource: true)
                 if result != nil, end > loop.time { continue }
             }
-            // There was no run, though it is not time: no descriptor is left for a mode that has never run.
+            // If there was no run before the limit, the mode has never run, and no descriptor is left for it.
             let reason = loop.isDead ? .loopEnded : end > loop.time ? .transportError(errno: EMFILE) : error
             if let outcome = giveUp(exchange, reason) { return try outcome.get() }
         }
@@ -159,7 +164,7 @@ extension GRunLoop.RemoteMessagePort {
         if loop.isDead { throw .loopEnded }
         guard let reader = reader(on: loop) else { throw .isInvalid }
         let mailbox = Mailbox<Void>(of: loop) { older, _ in older }
-        // Closes the mailbox also if the task is cancelled before it first suspends.
+        // This also closes the mailbox if the task is cancelled before it first suspends.
         defer { mailbox.close(.done) }
         let exchange = try prepare(kind, id, data, descriptors) { mailbox.send(()) }
         mailbox.open(for: MessageWithdrawal(of: exchange, from: self))
@@ -183,14 +188,17 @@ extension GRunLoop.RemoteMessagePort {
         return try outcome(of: exchange)
     }
 
-    /// Of one that is done.
+    /// Returns the reply of an exchange that is done, or throws its error.
     private func outcome(of exchange: MessageExchange) throws(GRunLoop.MessageRequestError) -> Reply {
         guard case .done(let outcome) = stage(of: exchange) else { throw .becameInvalid }
         return try outcome.get()
     }
 
-    /// Sends it and waits for it in that mode, until the reader's end there; false if it is done already. A request is
-    /// waited for before: what nothing could be heard of is not sent. `keeps`: see ``start(_:keeps:)``.
+    /// Sends the message of an exchange, and begins to wait for the exchange in a mode. Returns false if it does not
+    /// wait, because the exchange is already done. Otherwise the caller ends the wait by the reader's `end(in:)`.
+    ///
+    /// For a request the wait begins before sending. If the loop cannot wait for the reply, the request is not sent.
+    /// `keeps`: see ``start(_:keeps:)``.
     @discardableResult func begin(
         _ exchange: MessageExchange, by reader: MessageReader, in mode: GRunLoop.Mode, keeps: Bool = false
     ) throws(GRunLoop.MessageRequestError) -> Bool {
@@ -230,7 +238,7 @@ extension GRunLoop.RemoteMessagePort {
     }
 }
 
-/// Until when a message may wait to be sent, and then its reply.
+/// The time limits of an exchange: one for sending the message, and then one for its reply.
 struct MessageLimits {
     private let sendEnd: Nanoseconds
     private let receiveSpan: Nanoseconds
@@ -238,12 +246,12 @@ struct MessageLimits {
 
     init(_ sendTimeout: Duration, _ receiveTimeout: Duration, at time: Nanoseconds) {
         let span = Nanoseconds(saturating: sendTimeout)
-        // Core Foundation's limits.
+        // As in Core Foundation, less than a millisecond is a single try, and ten days or more are no limit.
         sendEnd = span < 1_000_000 ? .min : span >= 10 * 86_400 * 1_000_000_000 ? .never : time.addingSaturating(span)
         receiveSpan = Nanoseconds(saturating: receiveTimeout)
     }
 
-    /// What the exchange waits for now: until when, and what it is if that is over. Nil if it is done.
+    /// The time limit of the exchange's present stage, and the error if it passes. Nil if the exchange is done.
     mutating func next(
         _ stage: MessageExchange.Stage, at time: Nanoseconds
     ) -> (end: Nanoseconds, error: GRunLoop.MessageRequestError)? {
@@ -258,7 +266,7 @@ struct MessageLimits {
     }
 }
 
-/// A task does not wait for an exchange any more.
+/// Cancels an exchange when the mailbox of its task closes.
 private final class MessageWithdrawal: Invalidatable {
     private let exchange: MessageExchange
     private let port: GRunLoop.RemoteMessagePort

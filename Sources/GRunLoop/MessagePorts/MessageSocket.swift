@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// One end of a connection between message ports: packets go out, packets come in.
+// One end of a connection between message ports, which sends and receives packets.
 
 import CGRun
 import Glibc
 
-/// A connected socket, or one to be connected. It is closed with this object, and not before: threads may be in a poll
-/// with it. Threads: any; packets are sent and received whole.
+/// A socket for packets, which may not be connected yet. The descriptor is closed when this object is released, and not
+/// earlier, because threads may poll it. Threads: any; packets are sent and received whole.
 final class MessageSocket: Sendable {
-    /// Core Foundation's limit.
+    /// The most bytes in a message, as in Core Foundation.
     static let longest = 0x6000_0000
 
     let descriptor: Int32
 
-    /// One that is not connected. Nil and errno if there cannot be one.
+    /// Makes a socket that is not connected. Nil and errno on failure.
     convenience init?() { self.init(cgrun_port_socket()) }
 
-    /// Nil if it is none: errno says why.
+    /// Takes ownership of a descriptor. Nil if the descriptor is negative; then errno holds the reason.
     init?(_ descriptor: Int32) {
         guard descriptor >= 0 else { return nil }
         self.descriptor = descriptor
@@ -29,16 +29,16 @@ final class MessageSocket: Sendable {
 
     enum Sent {
         case sent
-        /// There is no room for it until the other end has taken some.
+        /// There is no room for the packet until the other end takes packets or memory.
         case full
-        /// Something is used up for now: no event tells when that is over.
+        /// A resource is short for now, and no event reports the end of the shortage.
         case short(errno: Int32)
-        /// The other end is not there any more.
+        /// The other end has gone.
         case gone
-        /// This message cannot be sent.
+        /// This message can never be sent.
         case failed(errno: Int32)
 
-        /// 0 is no error.
+        /// The result of a call that returned 0 or errno. 0 means that the packet was sent.
         init(_ error: Int32, of call: MessageCall) {
             guard error != 0 else {
                 self = .sent
@@ -59,13 +59,13 @@ final class MessageSocket: Sendable {
     enum Received {
         case packet(IncomingPacket)
         case nothing
-        /// The other end is not there any more, or sends what is none of our packets.
+        /// The other end has gone, or has sent something that is not a packet of this library.
         case end
-        /// What has come could not be received: no descriptor or no memory is left.
+        /// A packet has come and could not be received, because no descriptor or memory is left. The packet is lost.
         case lost(errno: Int32)
     }
 
-    /// The allowance, if there is one, counts the resources of the packet.
+    /// Receives a packet, if there is one, without waiting. `allowance` counts the resources that the packet holds.
     func receive(countedBy allowance: MessageAllowance? = nil) -> Received {
         withUnsafeTemporaryAllocation(
             byteCount: MemoryLayout<cgrun_packet>.size + Int(CGRUN_PACKET_INLINE), alignment: 1
@@ -88,7 +88,7 @@ final class MessageSocket: Sendable {
         }
     }
 
-    /// What is wrong in any bit is not of ours.
+    /// Checks the header of a packet. A packet with any wrong field is not from this library, and ends the connection.
     private func parse(
         _ bytes: UnsafeRawBufferPointer, _ numbers: [Int32], _ allowance: MessageAllowance?
     ) -> Received {
@@ -124,16 +124,16 @@ final class MessageSocket: Sendable {
         return .end
     }
 
-    /// Whether the other end is there, or something that it has sent.
+    /// Whether the other end is still there. If it has gone, packets that it sent before may still be received.
     var isConnected: Bool { cgrun_packet_is_connected(descriptor) }
 
-    /// Whether the other end has taken all that was sent.
+    /// Whether the other end has taken all packets. Also true if a sandbox forbids to ask the kernel.
     var isAllTaken: Bool { cgrun_packet_all_taken(descriptor) }
 
-    /// The process at the other end, when it connected; 0 if it is in another namespace of processes.
+    /// The process at the other end, when it connected; 0 if it is in another PID namespace.
     var peer: pid_t { cgrun_packet_peer(descriptor) }
 
-    /// Whether it was connected, though the peer may have gone.
+    /// Whether the socket was connected. The other end may have gone since.
     var hasPeer: Bool {
         var address = sockaddr_storage()
         var size = socklen_t(MemoryLayout.size(ofValue: address))
@@ -142,6 +142,6 @@ final class MessageSocket: Sendable {
         }
     }
 
-    /// No more packets. The other end is told.
+    /// Shuts down the connection in both directions. The other end notices.
     func end() { cgrun_packet_shut(descriptor) }
 }

@@ -1,27 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-// The epoll of a message port.
+// The epoll of a message port, which holds its listener, its connections and a timer.
 
 import CGRun
 import Glibc
 
-/// An epoll of its own, so that a pass sees one descriptor whatever the number of peers. Each descriptor in it has a
-/// number.
-/// Closed with the object. Threads: any.
+/// The epoll of a message port. A loop watches only this one descriptor, whatever the number of peers.
+///
+/// Each descriptor in the epoll has a number, which its events report. The epoll is closed when this object is
+/// released. Threads: any.
 final class MessageWatch: @unchecked Sendable {
     enum Event {
-        /// Something has come from it, or it has ended.
+        /// There is something to receive from the descriptor with this number, or its peer has closed it.
         case input(UInt64)
-        /// The peer has taken a packet.
+        /// The peer of the connection with this number has taken a packet.
         case room(UInt64)
         /// It is time to try again: see ``due()``.
         case time
     }
 
     let epoll: Int32
-    /// In the epoll. Here, and not there, each packet that a peer takes is an event (EPOLLET): a socket that has room
-    /// may wait as well, for memory to be taken.
+    /// An epoll inside `epoll`, for connections that wait until their peers take packets or memory. It is
+    /// edge-triggered (EPOLLET): each packet that a peer takes is an event. In a level-triggered epoll, a socket with
+    /// room would be ready in every pass while its connection waits for memory to be taken.
     private let rooms: Int32
-    /// Made with the watch: when it is needed no descriptor is left. In the epoll, so that it is where the port is.
+    /// The timer for the next try. It is made in advance, because no descriptor is left when it is needed. It is in
+    /// `epoll`, so that it fires in the modes of the port.
     private let timer: Int32
     private static let (timerNumber, roomsNumber) = (UInt64.max, UInt64.max - 1)
     private static let pause: Nanoseconds = 50_000_000
@@ -41,7 +44,7 @@ final class MessageWatch: @unchecked Sendable {
         epoll = open("epoll_create1(2)") { epoll_create1(Int32(EPOLL_CLOEXEC)) }
         rooms = open("epoll_create1(2)") { epoll_create1(Int32(EPOLL_CLOEXEC)) }
         timer = open("timerfd_create(2)") { cgrun_timer_new() }
-        // Every property is set, so deinit closes the descriptors that there are.
+        // Every property is set, so deinit runs and closes the open descriptors if this throws.
         if let failure { throw failure }
         for (descriptor, number) in [(timer, Self.timerNumber), (rooms, Self.roomsNumber)] {
             let error = add(descriptor, number)
@@ -61,8 +64,8 @@ final class MessageWatch: @unchecked Sendable {
 
     func remove(_ descriptor: Int32) { _ = control(epoll, EPOLL_CTL_DEL, descriptor, 0, 0) }
 
-    /// From now on each packet that the peer takes is an event. The first one comes now, if there is room. Returns 0 or
-    /// errno.
+    /// Starts to report ``Event/room(_:)`` for each packet that the peer takes. If there is room now, the first event
+    /// comes immediately. Returns 0 or errno.
     func addRoom(_ descriptor: Int32, _ number: UInt64) -> Int32 {
         let isEdge: UInt32 = 1 << 31
         return control(rooms, EPOLL_CTL_ADD, descriptor, EPOLLOUT.rawValue | isEdge, number)
@@ -70,13 +73,14 @@ final class MessageWatch: @unchecked Sendable {
 
     func removeRoom(_ descriptor: Int32) { _ = control(rooms, EPOLL_CTL_DEL, descriptor, 0, 0) }
 
-    /// Stops the events of a descriptor until ``goOn(_:_:)``. ``Event/time`` says when to call that.
+    /// Stops the events of a descriptor until ``goOn(_:_:)``. Also schedules ``Event/time``, at which to call that.
     func pause(_ descriptor: Int32, _ number: UInt64) {
         _ = control(epoll, EPOLL_CTL_MOD, descriptor, 0, number)
         retry(number)
     }
 
-    /// Nothing is read from it until it goes on. The kernel reports its end all the same: once, and not in every pass.
+    /// Stops the input of a descriptor until ``goOn(_:_:)``. The kernel still reports that the peer has closed the
+    /// connection, but once and not in every pass (EPOLLONESHOT).
     func hold(_ descriptor: Int32, _ number: UInt64) {
         _ = control(epoll, EPOLL_CTL_MOD, descriptor, EPOLLONESHOT.rawValue, number)
     }
@@ -85,7 +89,7 @@ final class MessageWatch: @unchecked Sendable {
         _ = control(epoll, EPOLL_CTL_MOD, descriptor, EPOLLIN.rawValue, number)
     }
 
-    /// There is ``Event/time`` in a moment, and the number is ``due()`` then.
+    /// Schedules ``Event/time`` within 50 ms. ``due()`` then contains the number.
     func retry(_ number: UInt64) {
         lock.withLock {
             if waiting.isEmpty { _ = cgrun_timer_arm(timer, Nanoseconds.now().addingSaturating(Self.pause)) }
@@ -93,7 +97,7 @@ final class MessageWatch: @unchecked Sendable {
         }
     }
 
-    /// The numbers that are to be tried again now.
+    /// Returns the numbers to try again now, and forgets them.
     func due() -> Set<UInt64> {
         lock.withLock {
             _ = cgrun_timer_arm(timer, 0)
@@ -108,7 +112,7 @@ final class MessageWatch: @unchecked Sendable {
         remove(rooms)
     }
 
-    /// The next event; nil if there is none. Descriptors take turns.
+    /// The next event; nil if there is none. Ready descriptors take turns.
     func next() -> Event? {
         while let number = next(in: epoll) {
             switch number {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A packet that is sent by a message port or to one.
+// A packet that a message port or its client sends.
 
 import CGRun
 import Glibc
@@ -7,19 +7,19 @@ import Glibc
 /// The meaning of a packet.
 enum PacketKind: UInt8 {
     case oneWay = 0, request, reply
-    /// A request was released without a reply.
+    /// The answer to a request that was released without a reply.
     case unanswered
 }
 
-/// A message to be sent, once or after several tries. The descriptors are the caller's until ``keep()``.
+/// A message that is to be sent, in one or several tries. The descriptors are the caller's until ``keep()``.
 final class OutgoingPacket: @unchecked Sendable {
     @exclusivity(unchecked) private(set) var header: cgrun_packet
     private let data: GRunLoop.MessageData
-    /// The caller's, or copies that are ours.
+    /// The caller's descriptors, or copies that this packet owns.
     @exclusivity(unchecked) private var descriptors: [Int32]
     @exclusivity(unchecked) private var ownsDescriptors = false
-    /// Where the bytes are, if there are too many for a packet: -1 until it is about to be sent, so that a message that
-    /// waits behind others has no descriptor.
+    /// The descriptor of the memory with the data, if there is too much data for a packet. It is -1 until the message
+    /// is about to be sent, so that a message that waits behind others has no descriptor.
     @exclusivity(unchecked) private var memory: Int32 = -1
 
     init(
@@ -38,22 +38,22 @@ final class OutgoingPacket: @unchecked Sendable {
 
     deinit { close() }
 
-    /// How much of the sender's memory it holds, and how many of its descriptors.
+    /// The bytes of data that the packet holds.
     var size: Int { data.count }
     var descriptorCount: Int { descriptors.count }
 
-    /// Whether its bytes go as memory of their own.
+    /// Whether the data is sent as memory, and not inside the packet.
     var isInMemory: Bool { header.flags & UInt16(CGRUN_PACKET_IN_MEMORY) != 0 }
 
-    /// Copies the bytes of one that ``isInMemory`` to its memory, which takes as long as there are bytes. Returns 0 or
-    /// errno.
+    /// Copies the data to new memory, if the packet ``isInMemory`` and has none yet. The time grows with the size of
+    /// the data. Returns 0 or errno.
     func makeMemory() -> Int32 {
         guard isInMemory, memory < 0 else { return 0 }
         memory = data.withUnsafeBytes { cgrun_memory_new($0.baseAddress, $0.count) }
         return memory >= 0 ? 0 : errno
     }
 
-    /// Copies the descriptors, which the caller may close from now on.
+    /// Copies the descriptors. The caller may then close its own.
     func keep() throws(GRunLoop.MessageRequestError) {
         guard !ownsDescriptors, !descriptors.isEmpty else { return }
         var copies: [Int32] = []
@@ -70,7 +70,7 @@ final class OutgoingPacket: @unchecked Sendable {
         ownsDescriptors = true
     }
 
-    /// It was sent, or never will be: closes what is ours.
+    /// Closes the descriptors that this packet owns, when it was sent or will never be sent.
     func close() {
         closeMemory()
         if ownsDescriptors {
@@ -79,13 +79,13 @@ final class OutgoingPacket: @unchecked Sendable {
         }
     }
 
-    /// The memory is made again when the message is about to be sent.
+    /// Closes the memory. It is made again when the message is about to be sent.
     func closeMemory() {
         if memory >= 0 { cgrun_close(memory) }
         memory = -1
     }
 
-    /// A reply that cannot be sent: from now on it says that there is none.
+    /// Turns a reply that cannot be sent into the answer that there is no reply.
     func decline() {
         header.kind = PacketKind.unanswered.rawValue
         (header.flags, header.length) = (0, 0)
@@ -104,7 +104,7 @@ final class OutgoingPacket: @unchecked Sendable {
         let error = data.withUnsafeBytes {
             cgrun_packet_send(socket, &header, $0.baseAddress, $0.count, descriptors, UInt32(descriptors.count))
         }
-        // Somebody has made the system's queues shorter than a packet.
+        // The system is configured with socket queues that are shorter than this packet, so send the data as memory.
         guard error == EMSGSIZE, data.count > 0 else { return .init(error, of: .send) }
         header.flags = UInt16(CGRUN_PACKET_IN_MEMORY)
         return send(by: socket)

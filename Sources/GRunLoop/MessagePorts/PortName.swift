@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The names of message ports: files in a directory of the user's.
+// The names of message ports: files in a directory of the user.
 //
-// A name is owned by the port that holds the lock on its lock file, as long as that file has its name. Only the owner
-// unlinks and binds the socket beside it, and unlinks the lock file when it gives the name up. So the name of an owner
-// that was killed can be taken, and that of one that is just starting cannot.
+// A port owns a name while it holds the lock on the lock file of the name, and that file is still in the directory.
+// Only the owner unlinks and binds the socket beside the lock file. When it releases the name, it unlinks the lock
+// file. So another port can take the name of a killed owner, but not the name of an owner that is just starting.
 
 import CGRun
 import Glibc
@@ -14,7 +14,8 @@ struct PortName: Sendable {
     static let longest = 128
 
     let text: String
-    /// A hash: a name may have a slash, and more bytes than a file's name.
+    /// The name of the socket's file: a hash, because the port's name may contain a slash or be too long for a socket
+    /// address.
     let file: [CChar]
 
     init(_ text: String) throws(GRunLoop.MessagePortError) {
@@ -25,7 +26,7 @@ struct PortName: Sendable {
         self.file = file
     }
 
-    /// Connects a socket. False if too many wait to be let in.
+    /// Connects a socket to the port of this name. Returns false if the port's queue of connections is full.
     func connect(_ socket: MessageSocket) throws(GRunLoop.MessagePortError) -> Bool {
         let directory = try PortDirectory.open(makes: false, for: self)
         guard !cgrun_port_connect(socket.descriptor, directory.descriptor, file) else { return true }
@@ -33,10 +34,10 @@ struct PortName: Sendable {
         switch error {
         case ENOENT where !PortDirectory.isReachable: throw .system(errno: ENOENT, path: PortDirectory.way)
         case EAGAIN: return false
-        // Another thread was quicker.
+        // Another thread has connected the socket first.
         case EISCONN: return true
         case ENOENT, ECONNREFUSED, ENOTSOCK, EPROTOTYPE: throw .notFound(text)
-        // A sandbox returns the same numbers for any file.
+        // These errors mean that the port is another user's, or that a sandbox forbids the call for any file.
         case EPERM, EACCES:
             throw socket.hasPeer || directory.isForeign(file)
                 ? .notPermitted(text) : .forbidden(call: "connect(2)", errno: error)
@@ -46,9 +47,10 @@ struct PortName: Sendable {
     }
 }
 
-/// The directory of the names, as it is now.
+/// An open descriptor of the directory that holds the names.
 private struct PortDirectory: ~Copyable {
-    /// By which sockets in it are named: its path may be longer than an address can be.
+    /// The folder in /proc through which sockets are addressed, because the directory's path may be too long for an
+    /// address.
     static let way = CGRUN_DESCRIPTOR_FILES
     static var isReachable: Bool { access(way, F_OK) == 0 }
 
@@ -59,10 +61,11 @@ private struct PortDirectory: ~Copyable {
         guard let bytes = cgrun_environment("XDG_RUNTIME_DIR"), bytes.pointee == CChar(UInt8(ascii: "/")) else {
             throw .noRuntimeDirectory
         }
-        // For messages. A path need not be UTF-8.
+        // The two strings are for error messages only. The directory is opened by `bytes`, because a path need not be
+        // UTF-8.
         let runtime = String(cString: bytes)
         let path = runtime + "/grun-ports"
-        // Otherwise a file or a peer that looks like this user's may be another user's.
+        // If the kernel does not tell users apart, another user's file or peer may look like this user's.
         switch cgrun_are_users_known() {
         case 1: break
         case 0: throw .unknownUsers
@@ -87,17 +90,18 @@ private struct PortDirectory: ~Copyable {
 
     deinit { close(descriptor) }
 
-    /// Whether a file is another user's.
+    /// Whether a file belongs to another user.
     func isForeign(_ file: [CChar]) -> Bool {
         var status = stat()
         return fstatat(descriptor, file, &status, AT_SYMLINK_NOFOLLOW) == 0 && status.st_uid != geteuid()
     }
 }
 
-/// A name that is ours, and the socket that listens by it, until ``release()`` or until this goes. Threads: any.
+/// The ownership of a name, and the socket that listens under the name. The ownership ends by ``release()`` or with
+/// this object. Threads: any.
 final class PortClaim: @unchecked Sendable {
     let name: PortName
-    /// Closed with the object: others may wait for it until then.
+    /// Closed with this object, and not by ``release()``, because other threads may still use it.
     let listener: Int32
     private let lockFile: Int32
     private let directory: Int32
@@ -132,19 +136,22 @@ final class PortClaim: @unchecked Sendable {
         cgrun_kept_close(listener)
     }
 
-    /// The next peer's socket. Nil and errno if there is none.
+    /// Accepts the next peer. Nil and errno if there is none.
     func accept() -> MessageSocket? { MessageSocket(cgrun_port_accept(listener)) }
 
-    /// Nobody finds it any more. Who has is still to be let in.
+    /// Removes the socket's file, so that no new peer finds the port. Peers that have connected already can still be
+    /// accepted.
     func hide() { cgrun_port_hide(directory, name.file, lockFile) }
 
-    /// Gives the name up: it can be taken at once, and who is not let in yet is turned away.
+    /// Releases the name, and closes the connections that were not accepted yet. Another port can take the name
+    /// immediately.
     func release() {
         guard !isReleased.exchange(true, ordering: .relaxed) else { return }
         hide()
-        // Each of them is closed with its packets before the listener is.
+        // Accept and close the waiting peers first, which removes their packets. Otherwise closing the listener would
+        // close the descriptors in these packets while fork() waits, and a sender chooses how long such a close takes.
         while accept() != nil {}
-        // A child that is being spawned may have a copy of the socket, so closing it would not be enough.
+        // A child that is being spawned may have a copy of the socket, so closing the socket would not end it.
         cgrun_packet_shut(listener)
         cgrun_port_unlock(directory, name.file, lockFile)
         cgrun_kept_close(directory)

@@ -1,29 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-// The other side of a message port: found by its name, it sends and asks.
+// The client side of a message port: it finds a port by its name, and sends messages and requests to it.
 
 import CGRun
 import Glibc
 
 extension GRunLoop {
-    /// A ``MessagePort`` of another process, or of this one, to which messages are sent.
+    /// Sends messages to a ``MessagePort`` of another process, or of this process.
     ///
     /// ```swift
     /// let clock = try GRunLoop.RemoteMessagePort.lookUp("org.example.clock")
     /// let reply = try clock.request(1, [], sendTimeout: .seconds(1), receiveTimeout: .seconds(1))
     /// ```
     ///
-    /// All that look up a name in a process share one connection, and one object while somebody holds it. Messages
-    /// of one thread come in the order in which they were sent by one object. Replies are matched with their
-    /// requests, also of several threads; one that comes too late is dropped.
+    /// While somebody holds a valid object, all look-ups of its name in the process return that object, and share its
+    /// connection. Messages that one thread sends through one object arrive in the order in which they were sent.
+    /// Several threads may send requests: each reply is matched with its request. A reply that comes too late is
+    /// dropped.
     ///
-    /// Nothing of it is in a loop but while a request waits, and it needs one descriptor. That the other side has gone
-    /// is noticed by who waits for a reply, by the next message and by ``isValid``.
+    /// The object is in a loop only while a thread or a task waits there, and needs one descriptor. It notices that the
+    /// other side has gone while somebody waits for a reply, when it sends the next message, and in ``isValid``.
     ///
     /// Threads: any. The corresponding Core Foundation type is a remote `CFMessagePort`.
     public final class RemoteMessagePort: @unchecked Sendable {
-        /// What a reply brings.
+        /// The data and the descriptors of a reply.
         public struct Reply: Sendable {
-            /// The bytes, none if none were sent. They can be kept. Threads: any.
+            /// The bytes of the reply; empty if none were sent. The caller may keep them. Threads: any.
             public let data: MessageData
             private let descriptors: ReceivedDescriptors?
 
@@ -32,14 +33,15 @@ extension GRunLoop {
                 self.descriptors = descriptors
             }
 
-            /// How many descriptors came with it, and were not taken. Threads: any.
+            /// The number of descriptors that came with the reply and were not taken yet. Threads: any.
             public var descriptorCount: Int { descriptors?.count ?? 0 }
 
-            /// The descriptors that came with it: see ``GRunLoop/MessagePort/Message/takeDescriptors()``. Threads: any.
+            /// Takes the descriptors that came with the reply: see ``GRunLoop/MessagePort/Message/takeDescriptors()``.
+            /// Threads: any.
             public func takeDescriptors() -> [Int32] { descriptors?.take() ?? [] }
         }
 
-        /// The name by which it was looked up. It stays, also if the port itself gets another one.
+        /// The name by which the port was looked up. It does not change if the port gets another name.
         ///
         /// Threads: any. The corresponding Core Foundation function is `CFMessagePortGetName`.
         public let name: String
@@ -48,20 +50,20 @@ extension GRunLoop {
         /// For tests.
         var socket: MessageSocket? { lock.withLock { state.socket } }
         private let lock: Lock
-        /// Held while a thread receives a packet and matches it. All other operations take the other lock only.
+        /// Held while a thread receives a packet and matches it. All other operations take only `lock`.
         let receiveLock: Lock
         @exclusivity(unchecked) private var state = State()
 
         /// Guarded by the lock.
         private struct State {
             var isValid = true
-            /// Nil once the port is invalid. Others that are in a system call with it hold it for as long.
+            /// Nil once the port is invalid. A thread that is in a system call with the socket holds its own reference.
             var socket: MessageSocket?
-            /// False while too many others wait to be let in.
+            /// False if the socket is not connected yet, because the port's queue of connections is full.
             var isConnected = false
             var lastConversation: UInt32 = 0
             var exchanges = MessageExchanges()
-            /// One for each loop that has waited here.
+            /// One reader for each loop on which somebody has waited.
             var readers: [MessageReader] = []
             var invalidationHandlers: [@Sendable () -> Void] = []
 
@@ -69,19 +71,20 @@ extension GRunLoop {
             var connected: MessageSocket? { isConnected ? socket : nil }
         }
 
-        /// Those that are valid, by the files of their names: two texts that are equal may be two names.
+        /// A weak reference to a port that was looked up.
         private struct Known {
             weak var port: RemoteMessagePort?
         }
         private static let knownLock = Lock.take()
-        /// Guarded by that lock.
+        /// The ports that were looked up, by the hashes of their names: two strings that are equal in Swift can be two
+        /// names. Guarded by `knownLock`.
         nonisolated(unsafe) private static var known: [[CChar]: Known] = [:]
 
         /// Finds the port that has a name, and connects to it.
         ///
         /// - Parameter name: 1 to 128 bytes of UTF-8 without a NUL.
-        /// - Returns: the port: the same one as before, as long as that is valid and somebody holds it, also if it has
-        ///   another name by now.
+        /// - Returns: the port. If an earlier look-up of the name returned an object that is valid and still held, this
+        ///   returns the same object, even if the port has another name by now.
         /// - Throws: ``MessagePortError``; ``MessagePortError/notFound(_:)`` if no port has the name.
         ///
         /// Threads: any; it does not wait. The corresponding Core Foundation function is `CFMessagePortCreateRemote`.
@@ -90,7 +93,7 @@ extension GRunLoop {
             let portName = try PortName(name)
             if let found = knownLock.withLock({ known[portName.file]?.port }), found.isValid { return found }
             let port = try RemoteMessagePort(portName)
-            // Another thread may have been quicker. What is not used goes after the lock.
+            // Another thread may have found the port first. The object that is not used is released after the lock.
             return knownLock.withLock { () -> (used: RemoteMessagePort, found: RemoteMessagePort?) in
                 let found = known[portName.file]?.port
                 if let found, found.isOpen { return (found, port) }
@@ -102,7 +105,8 @@ extension GRunLoop {
         private init(_ name: PortName) throws(MessagePortError) {
             cgrun_watch_fork()
             guard let socket = MessageSocket() else { throw .init(errno: errno, of: "socket(2)") }
-            // Once it can be given back: deinit is not called of what throws before all is there.
+            // Locks are taken only here: if init throws before every property is set, deinit does not run and cannot
+            // give them back.
             lock = Lock.take()
             receiveLock = Lock.take()
             self.name = name.text
@@ -122,7 +126,8 @@ extension GRunLoop {
         }
 
         private static func forget(_ name: PortName) {
-            // Another one of the name goes after the lock, if this is the last to hold it.
+            // The port found here may be another one of the same name. It is returned, so that its release comes after
+            // the lock.
             _ = knownLock.withLock { () -> RemoteMessagePort? in
                 let other = known[name.file]?.port
                 if other == nil { known[name.file] = nil }
@@ -132,8 +137,10 @@ extension GRunLoop {
 
         // MARK: Its end
 
-        /// False once the other side has gone, and from the call of ``invalidate()`` on. It asks the kernel, and
-        /// invalidates a port whose other side has gone; who waits for a reply that has come by then gets it.
+        /// False once the other side has gone or ``invalidate()`` was called, and in a forked child.
+        ///
+        /// Reading it asks the kernel. If the other side has gone, the port first receives the replies that have
+        /// already come, so that the waiting requests get them. Then the port becomes invalid.
         ///
         /// Threads: any. The corresponding Core Foundation function is `CFMessagePortIsValid`.
         public var isValid: Bool {
@@ -144,8 +151,10 @@ extension GRunLoop {
             return false
         }
 
-        /// Ends the connection: who waits for a reply gets ``MessageRequestError/becameInvalid``, and those that
-        /// asked for it are told. What was sent is still delivered. The second time it does nothing.
+        /// Ends the connection, and makes the port invalid. A second call does nothing.
+        ///
+        /// Waiting requests and messages get ``MessageRequestError/becameInvalid``, and the closures of
+        /// ``onInvalidation(_:)`` are called. Messages that were already sent are still delivered.
         ///
         /// Threads: any. The corresponding Core Foundation function is `CFMessagePortInvalidate`.
         public func invalidate() {
@@ -165,10 +174,13 @@ extension GRunLoop {
             for handler in ended.invalidationHandlers { handler() }
         }
 
-        /// Has the closure called once, when the port becomes invalid: on the thread that notices it. Several are
-        /// called in the order in which they were given; on a port that is invalid already it is called at once.
+        /// Calls a closure once when the port becomes invalid, on the thread that notices it or that releases the port
+        /// last.
         ///
-        /// The closure must not hold the port: that would keep it.
+        /// Several closures are called in the order in which they were given. If the port is already invalid, the
+        /// closure is called immediately.
+        ///
+        /// The closure must not own a reference to the port: that would be a reference cycle.
         ///
         /// Threads: any. The corresponding Core Foundation function is `CFMessagePortSetInvalidationCallBack`.
         public func onInvalidation(_ body: @escaping @Sendable () -> Void) {
@@ -182,14 +194,14 @@ extension GRunLoop {
 
         // MARK: Exchanges
 
-        /// A message to be sent. `progress` is called without a lock, on any thread, each time that it gets on while
-        /// somebody waits for it.
+        /// Makes the exchange for a message that is to be sent. `progress` is called without a lock, on any thread,
+        /// each time the exchange makes progress while somebody waits for it.
         func prepare(
             _ kind: PacketKind, _ id: Int32, _ data: MessageData, _ descriptors: [Int32],
             progress: @escaping @Sendable () -> Void
         ) throws(MessageRequestError) -> MessageExchange {
             let (isValid, conversation) = lock.withLock { () -> (Bool, UInt32) in
-                // A request without a limit may have waited since the numbers began from 1.
+                // The numbers wrap around, and a request without a limit may still wait under a number.
                 repeat {
                     state.lastConversation = max(1, state.lastConversation &+ 1)
                 } while state.exchanges.underWay(state.lastConversation) != nil
@@ -200,15 +212,15 @@ extension GRunLoop {
                 try OutgoingPacket(kind, id: id, conversation: conversation, data, descriptors), progress: progress)
         }
 
-        /// Sends it, or has it wait for its turn. `keeps`: its descriptors must be copied then, since the caller closes
-        /// them while it waits.
+        /// Sends the message of an exchange, or queues it. `keeps`: copy its descriptors if it is queued, because the
+        /// caller closes them meanwhile.
         func start(_ exchange: MessageExchange, keeps: Bool = false) throws(MessageRequestError) {
-            // There may be room by now for those that wait, and for this one behind them.
+            // There may be room by now for the queued messages, and for this message behind them.
             if isBlocked { send() } else { connect() }
             try prepareMemory(exchange.packet)
             let (isGone, isWaiting) = try lock.withLock { () throws(MessageRequestError) -> (Bool, Bool) in
                 guard state.isValid else { throw .isInvalid }
-                // Its task was cancelled.
+                // The task that waits for the exchange was cancelled.
                 guard case .sending = exchange.stage else { return (false, false) }
                 let isGone = state.exchanges.begin(exchange, by: state.connected)
                 guard case .sending = exchange.stage else { return (isGone, false) }
@@ -221,7 +233,8 @@ extension GRunLoop {
             if isGone { noteGone() }
         }
 
-        /// Makes the memory of a message that is sent now: without the lock, since it takes as long as there are bytes.
+        /// Makes the memory of a message that is sent now. It does so without the lock, because the time grows with the
+        /// size of the data.
         private func prepareMemory(_ packet: OutgoingPacket) throws(MessageRequestError) {
             guard packet.isInMemory, lock.withLock({ state.isConnected && !state.exchanges.isBlocked }) else { return }
             let error = packet.makeMemory()
@@ -233,8 +246,8 @@ extension GRunLoop {
 
         func stage(of exchange: MessageExchange) -> MessageExchange.Stage { lock.withLock { exchange.stage } }
 
-        /// Nothing more is expected of it, unless it is done. Returns how it ended; nil if it goes on, since what was
-        /// not to wait for room any more was sent just now.
+        /// Cancels an exchange with an error, unless the exchange is done. Returns how the exchange ended. Returns nil
+        /// if it continues: a send timeout does not cancel a message that was sent just now.
         @discardableResult func giveUp(
             _ exchange: MessageExchange, _ error: MessageRequestError
         ) -> MessageExchange.Outcome? {
@@ -245,7 +258,7 @@ extension GRunLoop {
             }
         }
 
-        /// ``giveUp(_:_:)`` by the number of a conversation. Returns whether it was under way.
+        /// Cancels the exchange with the number of a conversation. Returns whether that exchange was under way.
         func giveUp(conversation: UInt32, _ error: MessageRequestError) -> Bool {
             let exchange = lock.withLock { () -> MessageExchange? in
                 let exchange = state.exchanges.underWay(conversation)
@@ -256,7 +269,7 @@ extension GRunLoop {
             return exchange != nil
         }
 
-        /// Sends what waits to be sent, as far as there is room. Any thread.
+        /// Sends the queued messages, as far as there is room. Any thread.
         func send() {
             connect()
             let (moved, isGone) = lock.withLock {
@@ -270,7 +283,7 @@ extension GRunLoop {
             watchForRoom()
         }
 
-        /// Tries again to be let in.
+        /// Tries again to connect, if the port's queue of connections was full.
         private func connect() {
             guard let socket = lock.withLock({ state.isConnected ? nil : state.socket }) else { return }
             do throws(MessagePortError) {
@@ -281,29 +294,31 @@ extension GRunLoop {
                 }
                 for reader in readers { reader.noteConnected() }
             } catch {
-                // Later there may be a descriptor again.
+                // No descriptor is left now. A later call tries again.
                 if case .limitReached = error { return }
                 invalidate()
             }
         }
 
-        /// Waits with the thread: until there may be room, until there is news, and at most for that time.
+        /// Blocks the thread until there may be room, until `news` is signalled, or for at most the time `span`.
         func waitForRoom(_ span: Nanoseconds, or news: BlockedSender) {
-            // A socket that has room is ready all the time.
+            // Poll the socket only if messages wait for room. Otherwise a socket with room is always ready, and the
+            // thread would not wait.
             let socket = lock.withLock { state.exchanges.wait == .room ? state.connected : nil }
-            // What nobody tells of is looked for again in a moment.
+            // If no event can end the wait, the thread waits for at most 1 ms, and then tries again.
             let isTold = socket != nil && news.event >= 0
             cgrun_packet_wait(socket?.descriptor ?? -1, news.event, isTold ? span : min(span, 1_000_000))
             withExtendedLifetime(socket) {}
         }
 
-        /// Whether messages wait for room.
+        /// Whether messages wait to be sent.
         var isBlocked: Bool { lock.withLock { state.exchanges.isBlocked } }
 
-        /// Has the loops on which somebody waits try again as long as something is to be sent: when there is room, or
+        /// While messages wait to be sent, makes the loops on which somebody waits try again: when there is room, or
         /// after a while.
         func watchForRoom() {
-            // Another thread may have changed it since: who changes it last has it right.
+            // Another thread may change the condition meanwhile, so this repeats until the readers watch for the
+            // present one.
             while true {
                 let (wait, readers) = lock.withLock { (state.exchanges.wait, state.readers) }
                 for reader in readers { reader.watch(for: wait) }
@@ -314,15 +329,15 @@ extension GRunLoop {
         /// The result of matching a packet.
         private enum Match {
             case exchange(MessageExchange)
-            /// Nobody waits for it.
+            /// Nobody waits for the reply any more.
             case late
-            /// No port sends such a packet to one who asks.
+            /// No port sends such a packet to a client.
             case unsound
             case lost(errno: Int32)
         }
 
-        /// Receives one packet, also if it is too late: so many of them take their turns with the loop's other items.
-        /// Returns whether there was one after which others can come.
+        /// Receives one packet, even if its reply is late. Many late replies then take turns with the loop's other
+        /// items. Returns whether another packet may follow.
         @discardableResult func receive() -> Bool {
             // A thread that finds the end of the connection cancels every exchange, so no other thread may have a
             // packet that it did not match yet. The packet is released after the lock.
@@ -355,7 +370,7 @@ extension GRunLoop {
             case .oneWay, .request: return .unsound
             case .unanswered: outcome = .failure(.unanswered)
             case .reply:
-                // Memory that nobody waits for is not mapped.
+                // The memory of a reply that nobody waits for is not mapped.
                 if packet.isInMemory, !isUnderWay(packet.conversation) { return .late }
                 switch packet.open() {
                 case .data(let data): outcome = .success(Reply(data, packet.descriptors))
@@ -371,19 +386,19 @@ extension GRunLoop {
             lock.withLock { state.exchanges.underWay(conversation) } != nil
         }
 
-        /// The other side has gone. What it has replied to before is received.
+        /// Receives the replies that the other side sent before it went, and then invalidates the port.
         private func noteGone() {
-            // If the other side is still there, it cannot send more while this receives.
+            // End the socket first: if the other side is still there, it cannot send more while this thread receives.
             lock.withLock { state.socket }?.end()
             while receive() {}
             invalidate()
         }
 
-        // MARK: Who waits
+        // MARK: Readers
 
-        /// What waits on a loop, of which there is one.
+        /// The reader of a loop, which is made by the first call. Nil if the port is invalid.
         func reader(on loop: GRunLoop) -> MessageReader? {
-            // Those of loops that have ended go after the lock, with their loops.
+            // The readers of ended loops are released after the lock, together with their loops.
             lock.withLock { () -> (used: MessageReader?, ended: [MessageReader]) in
                 if let reader = state.readers.first(where: { $0.loop === loop }) { return (reader, []) }
                 guard let socket = state.socket else { return (nil, []) }
@@ -397,7 +412,7 @@ extension GRunLoop {
 }
 
 extension GRunLoop.RemoteMessagePort: CustomStringConvertible {
-    /// Its name and whether it is valid, for reading. The format may change.
+    /// The name of the port and whether it is valid, for people to read. The format may change.
     ///
     /// Threads: any. The corresponding Core Foundation function is `CFCopyDescription`.
     public var description: String {

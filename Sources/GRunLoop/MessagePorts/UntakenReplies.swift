@@ -3,14 +3,18 @@
 
 import Glibc
 
-/// Counts for each process, however many connections it has. A reply counts with its bytes, and with 16 MiB at most: a
-/// larger one may be under way alone. Processes of other namespaces count as one. Threads: any.
+/// Counts the replies that each process has not taken, over all connections of the process.
+///
+/// The cost of a reply is its number of bytes, but at most 16 MiB, so that a larger reply can be sent alone. Processes
+/// of other PID namespaces count as one process. Threads: any.
 final class UntakenReplies: @unchecked Sendable {
-    /// Bytes of memory that was sent to a process and not taken. The kernel's queue counts the descriptors only.
+    /// The most bytes of memory that was sent to a process and not taken. The kernel's queue counts only the
+    /// descriptors of the memory, and not its bytes.
     static let mostSent = 16 << 20
-    /// Bytes, replies and descriptors that wait in our own queues for a process.
+    /// The most bytes, replies and descriptors that wait for one process in the queues of its connections.
     static let (mostWaiting, mostReplies, mostDescriptors) = (64 << 20, 1024, 64)
-    /// Bytes of both for all processes. Beyond that each process may still have one reply.
+    /// The most bytes for all processes together, sent and waiting. Above that, each process may still have one reply
+    /// sent and one waiting.
     static let mostOfAll = 256 << 20
 
     private struct Process {
@@ -30,7 +34,7 @@ final class UntakenReplies: @unchecked Sendable {
         }
     }
 
-    /// A reply in a connection's own queue.
+    /// A reply that waits in the queue of a connection.
     struct Waiting {
         let cost: Int
         let descriptors: Int
@@ -43,7 +47,7 @@ final class UntakenReplies: @unchecked Sendable {
     private struct State {
         var processes: [pid_t: Process] = [:]
         var total = 0
-        /// Those whose peers have not taken all memory, as far as is known.
+        /// The connections whose peers have not taken all memory, as of the last recount.
         var senders: [UInt64: MessageConnection] = [:]
 
         mutating func update(_ process: pid_t, _ change: (inout Process) -> Void) {
@@ -59,14 +63,14 @@ final class UntakenReplies: @unchecked Sendable {
 
     static func cost(_ bytes: Int) -> Int { min(bytes, mostSent) }
 
-    /// A connection of the process has come, or has gone with what it had.
+    /// Adds `change` to the number of connections of a process: 1 for a new connection, -1 for a closed one.
     func count(_ change: Int, of process: pid_t) {
         lock.withLock { state.update(process) { $0.connections += change } }
     }
 
     enum Admission { case admitted, refused, refusedByAll }
 
-    /// Counts memory that is to be sent to a process, unless that would be too much.
+    /// Counts memory that is to be sent to a process, unless a limit would be exceeded.
     func admit(_ cost: Int, to process: pid_t) -> Admission {
         lock.withLock {
             let sent = state.processes[process]?.sent ?? 0
@@ -77,10 +81,10 @@ final class UntakenReplies: @unchecked Sendable {
         }
     }
 
-    /// Memory that was counted was taken, or was not sent.
+    /// Removes memory from the count, because the process has taken it or it was not sent.
     func remove(_ cost: Int, of process: pid_t) { lock.withLock { state.update(process) { $0.sent -= cost } } }
 
-    /// Counts a reply that is to wait, unless that would be too much.
+    /// Counts a reply that is to wait in a queue, unless a limit would be exceeded.
     func admit(_ reply: Waiting, for process: pid_t) -> Bool {
         lock.withLock {
             let former = state.processes[process] ?? Process()
@@ -94,20 +98,21 @@ final class UntakenReplies: @unchecked Sendable {
         }
     }
 
-    /// A reply that was counted does not wait any more.
+    /// Removes a waiting reply from the count, because it was sent or dropped.
     func remove(_ reply: Waiting, for process: pid_t) { lock.withLock { state.update(process) { $0.add(reply, -1) } } }
 
-    /// Whether memory that was sent by a connection was not taken yet.
+    /// Notes whether the peer of a connection has memory that it has not taken yet.
     func note(_ connection: MessageConnection, isUntaken: Bool) {
         lock.withLock { state.senders[connection.number] = isUntaken ? connection : nil }
     }
 
-    /// Asks the kernel for each connection of a process, or of all. Without any lock held.
+    /// Asks the kernel which connections of a process have no untaken memory any more. Nil means all processes. Call it
+    /// without any lock held.
     func recount(of process: pid_t? = nil) {
         let senders = lock.withLock { Array(state.senders.values) }
         for connection in senders where process == nil || connection.process == process { connection.recount() }
     }
 
-    /// All bytes that are counted, for tests.
+    /// The sum of all counted bytes, for tests.
     var total: Int { lock.withLock { state.total } }
 }
