@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// A thread that waits for room without its loop.
+// The event of a thread that blocks, without running its loop, until its message is sent.
 
 import CGRun
 import Synchronization
 
-/// Wakes the thread when its message was sent, which another thread may do. Threads: any.
+/// Wakes a blocked thread when its message was sent, which another thread may have done. Threads: any.
 final class BlockedSender: Sendable {
     private let made = Atomic<Int32>(-1)
 
-    /// An eventfd; -1 before ``begin()`` and where none can be had.
+    /// The eventfd; -1 before ``begin()``, or if no eventfd could be made.
     var event: Int32 { made.load(ordering: .acquiring) }
 
     deinit { if event >= 0 { cgrun_close(event) } }
 
-    /// To be called before the last look at the message: of what came before nothing is told. Once.
+    /// Makes the eventfd. Call it once, before the last check of the message: a ``tell()`` that comes earlier wakes
+    /// nobody.
     func begin() { made.store(cgrun_event_new(), ordering: .releasing) }
 
     func tell() { if event >= 0 { cgrun_event_signal(event) } }

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values from any thread to a loop: what is generic of a channel. The rest is in ChannelCore.
+// Channels, which carry values from any thread to a loop: the generic part. ChannelCore does the work.
 
 extension GRunLoop {
-    /// What became of an element that was sent.
+    /// The result of sending an element to a channel.
     ///
     /// There is no corresponding Core Foundation type.
     public enum SendResult: Hashable, Sendable {
-        /// It is on its way: it is delivered once, or given up as not delivered.
+        /// The channel accepted the element. The element is delivered once, or is passed to `undelivered` if the
+        /// channel ends first.
         case enqueued
-        /// As many elements as the channel has room for wait already. The element was not taken.
+        /// The channel is full: as many elements wait as its capacity allows. The element was not accepted.
         case full
-        /// The channel takes nothing any more: it was finished or closed, or its loop has ended. The element was not
-        /// taken.
+        /// The channel accepts no more elements: it was finished or closed, or its loop has ended. The element was not
+        /// accepted.
         case closed
     }
 
@@ -26,36 +27,46 @@ extension GRunLoop {
     ///
     /// To wait for room in a task, call `await readings.send(reading)`: see ``send(_:)``.
     ///
-    /// One loop receives, by a closure for each element (``receive(on:inModes:_:)``), by one for many at once
-    /// (``receiveBatches(on:inModes:_:)``), or as a sequence (``elements(on:inModes:)``). What one thread sends arrives
-    /// in that order. A burst wakes the loop once, and no element costs an allocation, unless a task waits for room.
+    /// One loop receives the elements, in one of three ways:
     ///
-    /// In a pass the channel is a version-0 ``Source``: it is performed in its modes, in stage 5, and counts as a
-    /// handled source. A pass delivers what was there when its turn came. After ``GRunLoop/timeSlice`` whatever else is
-    /// ready has its turn, and the rest comes in a later pass. A run that is nested in the closure goes on with the
-    /// rest, if it is in a mode of the channel's.
+    /// - a closure is called with each element: ``receive(on:inModes:_:)``;
+    /// - a closure is called with many elements at once: ``receiveBatches(on:inModes:_:)``;
+    /// - a task awaits an asynchronous sequence of the elements: ``elements(on:inModes:)``.
     ///
-    /// An end is one of these:
+    /// Elements that one thread sends arrive in the order in which it sent them. A burst of elements wakes the loop
+    /// once. No element costs an allocation of its own, unless a task waits for room to send it.
     ///
-    /// - ``finish()``: nothing more is accepted, and the channel goes once all is delivered. Letting go of the channel
-    ///   finishes it, too; if it is in no mode, nobody would receive: it is closed.
-    /// - ``close()``: nothing more is accepted or delivered. The end of the loop's thread closes the channel, too.
+    /// In a pass, the channel is a version-0 ``Source``. It is performed in the channel's modes, in stage 5, and counts
+    /// as a handled source. A pass delivers the elements that wait when the channel's turn comes. After
+    /// ``GRunLoop/timeSlice``, other ready work has its turn, and a later pass delivers the rest. If the closure runs
+    /// the loop in one of the channel's modes, the nested run delivers the rest.
     ///
-    /// What was accepted and is not delivered then is given to the closure `undelivered`, each element once.
+    /// A channel ends in one of two ways:
     ///
-    /// Threads: any. There is no corresponding Core Foundation type. GLib's is `GAsyncQueue`, which wakes no context.
+    /// - ``finish()``: the channel accepts no more elements, delivers those that it has, and then leaves its modes.
+    ///   Releasing the last reference to the channel also finishes it. If the channel is then in no mode, nobody would
+    ///   receive its elements, so it is closed.
+    /// - ``close()``: the channel accepts and delivers no more elements. The end of the loop's thread also closes the
+    ///   channel.
+    ///
+    /// An accepted element that can no longer be delivered is passed to the closure `undelivered`, once.
+    ///
+    /// Threads: any. There is no corresponding Core Foundation type. The corresponding GLib type is `GAsyncQueue`,
+    /// which wakes no context.
     public final class Channel<Element>: @unchecked Sendable {
         @usableFromInline let core: ChannelCore
 
-        /// A channel from which nothing receives yet. Elements can be sent, and wait.
+        /// Creates a channel that has no receiver yet. Elements can be sent already, and wait.
         ///
         /// - Parameters:
-        ///   - capacity: how many elements may wait; those that the loop has taken to deliver do not count any more.
-        ///     Zero and negative mean one, `Int.max` is no limit. Memory is taken as it is needed.
-        ///   - undelivered: gets what was accepted and not delivered, in order: on the thread that closes the channel
-        ///     or lets go of it, on the ending thread of the loop, or, if the loop or a task is delivering just then,
-        ///     on its thread once the closure has returned or the task looks again. Nil: it is let go there. It is kept
-        ///     as long as the channel, beyond its end, too: capture what holds the channel weakly.
+        ///   - capacity: how many elements may wait. Elements that the loop has taken for delivery no longer count.
+        ///     Zero and negative values mean one; `Int.max` means no limit. Memory is allocated as it is needed.
+        ///   - undelivered: called with each element that was accepted and not delivered, in order. It is called on the
+        ///     thread that closes or releases the channel, or on the ending thread of the loop. If the loop or a task
+        ///     is delivering at that time, it is called on that thread instead: once the closure has returned, or when
+        ///     the task asks for the next element. If `undelivered` is nil, the elements are released there. The
+        ///     channel keeps this closure for its whole life, also after its end. So capture anything that holds the
+        ///     channel weakly.
         ///
         /// Threads: any. The corresponding GLib function is `g_async_queue_new_full`.
         @inlinable public init(
@@ -83,10 +94,11 @@ extension GRunLoop {
             core.letGo()
         }
 
-        /// Sends an element if there is room, and does not wait: also on the loop's own thread, in the closure that
-        /// receives, and in an async function. A task that is to wait for room calls ``send(_:)``.
+        /// Sends an element if there is room, and never waits. You can call it on the loop's own thread too, in the
+        /// receiving closure, and in an async function. To wait for room in a task, call ``send(_:)``.
         ///
-        /// What is not ``SendResult/enqueued`` was not taken: an element that is not `Sendable` is let go then.
+        /// If the result is not ``SendResult/enqueued``, the element was not accepted. An element that is not
+        /// `Sendable` is then released, because the caller has given it away.
         ///
         /// Threads: any; not from a signal handler. The corresponding GLib function is `g_async_queue_push`.
         @inlinable @inline(__always) public func trySend(_ element: consuming sending Element) -> SendResult {
@@ -100,11 +112,11 @@ extension GRunLoop {
             }
         }
 
-        /// Sends an element. While the channel is full the task is suspended; tasks that wait are served in the order
-        /// in which they came. ``trySend(_:)`` does not wait.
+        /// Sends an element, and suspends the task while the channel is full. Waiting tasks get room in the order in
+        /// which they began to wait. To send without waiting, call ``trySend(_:)``.
         ///
-        /// - Returns: ``SendResult/enqueued`` or ``SendResult/closed``; ``SendResult/full`` if the channel is full and
-        ///   the task is cancelled: such a task does not wait.
+        /// - Returns: ``SendResult/enqueued`` or ``SendResult/closed``. If the channel is full and the task is
+        ///   cancelled, the result is ``SendResult/full``, because a cancelled task does not wait.
         ///
         /// Threads: any. There is no corresponding GLib function.
         @inlinable nonisolated(nonsending) public func send(_ element: consuming sending Element) async -> SendResult {
@@ -127,29 +139,29 @@ extension GRunLoop {
             return result
         }
 
-        /// Accepts nothing from now on. What was accepted is delivered; then the channel leaves its modes, or the
-        /// sequence ends. A run in a mode without other items is finished then. Tasks that wait for room get
-        /// ``SendResult/closed``. The second time it does nothing.
+        /// Ends the channel after its elements are delivered. The channel accepts no more elements. Once the accepted
+        /// elements are delivered, the channel leaves its modes, or the sequence ends. A run in a mode without other
+        /// items then finishes. Tasks that wait for room get ``SendResult/closed``. A second call does nothing.
         ///
         /// Threads: any. There is no corresponding Core Foundation function.
         public func finish() { core.finish() }
 
-        /// Accepts and delivers nothing from now on. What was accepted goes to the closure `undelivered`; tasks that
-        /// wait for room get ``SendResult/closed``, the modes lose the channel, and the sequence ends. The second time
-        /// it does nothing.
+        /// Ends the channel immediately: it accepts and delivers no more elements. Accepted elements that were not
+        /// delivered are passed to the closure `undelivered`. Tasks that wait for room get ``SendResult/closed``, the
+        /// channel leaves its modes, and the sequence ends. A second call does nothing.
         ///
         /// Threads: any. The corresponding Core Foundation function is `CFRunLoopSourceInvalidate`.
         public func close() { core.close() }
 
-        /// Whether elements are accepted: false from ``finish()``, ``close()`` or the end of the loop on.
+        /// Whether the channel accepts elements. False after ``finish()``, ``close()`` or the end of the loop.
         ///
         /// Threads: any. The corresponding Core Foundation function is `CFRunLoopSourceIsValid`.
         public var isOpen: Bool { core.isOpen }
 
-        /// What the program calls the channel, for people who read a ``Trace``, a stall monitor's report or a loop's
-        /// `description`, where it stands at the ``Source`` by which the channel is in its modes. Nil: it has no label,
-        /// as at first. Any text is one, the empty text too; it is kept whole, and shown on one line, 120 characters of
-        /// it at most. It can be set at any time, also once the channel is closed.
+        /// The program's name for the channel, for people who read diagnostics. A ``Trace``, a stall monitor's report
+        /// and a loop's `description` show it at the ``Source`` that stands for the channel in its modes. Nil means no
+        /// label, which is the initial value. Any text is a label, also the empty text. The text is kept whole, and is
+        /// shown on one line, cut to 120 characters. It can be set at any time, also after the channel is closed.
         ///
         /// Threads: any. The corresponding GLib functions are `g_source_set_name` and `g_source_get_name`.
         public var label: String? {
@@ -163,15 +175,15 @@ extension GRunLoop {
         /// How many elements may wait, at least one. Threads: any.
         public var capacity: Int { core.capacity }
 
-        /// How many elements wait to be taken by the loop. It may have changed when this returns. Threads: any. The
-        /// corresponding GLib function is `g_async_queue_length`.
+        /// How many elements wait to be taken by the loop. The number may have changed when this returns. Threads: any.
+        /// The corresponding GLib function is `g_async_queue_length`.
         public var count: Int { core.waiting }
     }
 }
 
 extension ChannelCore {
-    /// The source that receives is called what the channel is called. Who changes it last has it right, whichever of
-    /// several threads that is.
+    /// Copies the channel's label to its source. Another thread may change the label meanwhile, so this repeats until
+    /// both labels agree.
     func passOnLabel() {
         guard Labels.isInUse, !Fork.isChild, let source = lock.withLock({ guarded.source }) else { return }
         while true {

@@ -1,28 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-// A channel without its element type: one lock, and pieces of memory that threads fill and the receiver empties.
+// A channel without its element type: one lock, and pieces of memory that senders fill and the receiver empties.
 //
-// The receiver takes all pieces at once, and has them for itself. So the lock is held for a few instructions on either
-// side, and no message costs an allocation. What is generic is a thin shell that the compiler specialises in the
-// program (Channel.swift): it puts an element where ``begin()`` says and takes it from where ``deliver(_:)`` or
-// ``takeNext()`` says. To move an element is no user code; all else that touches one, its deinit too, happens without
-// the lock.
+// The receiver takes all pieces at once, and then uses them alone. So senders and the receiver hold the lock for a few
+// instructions only, and no element costs an allocation. The generic part is a thin shell that the compiler specialises
+// in the program (Channel.swift). The shell puts an element at the address that ``begin()`` returns. It takes an
+// element from the address that ``deliver(_:)`` or ``takeNext()`` passes. The lock may be held while an element is
+// moved, because a move runs no user code. Everything else that touches an element happens without the lock, also its
+// deinit.
 
 import Synchronization
 
-/// The program's ``GRunLoop/Channel`` holds it, and so does the source by which it is in modes, until it is closed.
+/// The state of a channel. The program's ``GRunLoop/Channel`` holds it, and so does the channel's source until the
+/// channel is closed.
 @usableFromInline final class ChannelCore: @unchecked Sendable {
-    /// Where an element is to be put, if it is accepted.
+    /// The answer to a sender: the address for its element, or why the element is not accepted.
     @usableFromInline enum Slot {
-        /// The lock is held: ``commit()`` releases it.
+        /// The address for the element. The lock is held, and ``commit()`` releases it.
         case at(UnsafeMutableRawPointer)
         case full, closed
     }
 
     enum State {
         case open
-        /// Nothing more is accepted; what was is delivered.
+        /// No more elements are accepted; the accepted ones are still delivered.
         case finishing
-        /// Nothing is delivered any more.
+        /// No more elements are accepted or delivered.
         case closed
     }
 
@@ -35,39 +37,41 @@ import Synchronization
     @exclusivity(unchecked) var guarded = Guarded()
     @exclusivity(unchecked) var own = Own()
 
-    /// The channel was closed, or has left a mode: the receiver looks before the next element.
+    /// True if the channel was closed or has left a mode. The receiver checks it before the next element.
     let hasNews = Atomic(false)
 
-    /// Guarded by the lock.
+    /// The state that the lock guards.
     struct Guarded {
         var state = State.open
         var sent = ChannelSent()
         var spare = ChannelSpare()
-        /// The receiver was told, and will look: nobody else has to tell it.
+        /// True if the receiver was told of elements, and will look for them. No other thread has to tell it then.
         var isScheduled = false
-        /// By this the channel is in modes. Nil: nothing receives yet, or the channel is closed.
+        /// The source that stands for the channel in its modes. Nil if there is no receiver yet, or if the channel is
+        /// closed.
         var source: GRunLoop.Source?
-        /// The loop that receives, once there is one: for good. So the receiver reads it without the lock.
+        /// The loop that receives; nil until there is a receiver. It never changes after that, so the receiver reads it
+        /// without the lock.
         var loop: GRunLoop?
         var senders = ChannelSenders()
-        /// Senders that have got the room of an element that was taken alone, and are still to be told.
+        /// Senders whose elements got the room that ``takeOne(to:)`` made, and which are still to be resumed.
         var admitted: [ChannelSender] = []
-        /// How many deliveries are on the stack of the loop's thread; 1 while a task has a batch. Then it is theirs to
-        /// give up what is left.
+        /// How many deliveries are on the stack of the loop's thread; 1 while a task has a batch. If it is not 0 when
+        /// the channel is closed, the delivery or the task passes on the elements that are left.
         var busy = 0
-        /// The task that receives, to be told of the end; nil if a closure receives.
+        /// The mailbox of the receiving task, which is closed at the channel's end; nil if a closure receives.
         var mailbox: Mailbox<Void>?
-        /// A task receives, also after the end: the batch that it has is its own.
+        /// True if a task receives. It stays true after the channel's end, because the task still uses its batch.
         var isReadByTask = false
     }
 
-    /// The receiver's own: the batch. A nested run goes on with it.
+    /// The state that only the receiver uses: its batch. A nested run continues with the same batch.
     struct Own {
-        /// The first one is being emptied, from `next` up to `end`.
+        /// The pieces of the batch. The first piece is being emptied, from `next` up to `end`.
         var pieces = ChannelPieces()
         var next: UnsafeMutableRawPointer?
         var end: UnsafeMutableRawPointer?
-        /// The source is signalled, so that a nested run finds what is left.
+        /// True if the source is signalled, so that a nested run finds the elements that are left.
         var isSignalled = false
         /// The loop's time slice when a task took the batch.
         var slice = Scheduler.standardSlice
@@ -75,15 +79,15 @@ import Synchronization
         /// each turn delivers at least one element.
         var hasTaken = false
 
-        /// Elements are left.
+        /// Whether the batch has more elements.
         var hasRest: Bool { next != end || pieces.hasSecond }
 
-        /// Elements will be left when the next one has gone.
+        /// Whether the batch has more elements after the next one.
         func hasMore(_ type: ChannelElementType) -> Bool {
             pieces.hasSecond || next != end && next.unsafelyUnwrapped + type.size != end
         }
 
-        /// Goes on with the first piece.
+        /// Points `next` and `end` to the elements of the first piece.
         mutating func beginPiece(_ type: ChannelElementType) {
             next = pieces.first?.elements(type)
             end = pieces.first.map { $0.elements(type) + $0.count * type.size }
@@ -96,17 +100,18 @@ import Synchronization
     }
 
     deinit {
-        // A child leaves to the parent what is the parent's.
+        // In a forked child, the memory is the parent's, and is not released.
         guard !Fork.isChild else { return }
         guarded.spare.end()
-        // Of what was sent and never received, ``close()`` has left nothing; a piece that is used up may be left.
+        // No element is left, because ``close()`` has taken them all. A piece that is used up may be left.
         while let piece = own.pieces.removeFirst() { piece.free() }
         Lock.giveBack(lock)
     }
 
     // MARK: Sending. Any thread
 
-    /// Where to put an element.
+    /// Returns where to put an element, or why it is not accepted. If it is accepted, the caller puts the element there
+    /// and calls ``commit()``.
     @usableFromInline func begin() -> Slot {
         guard !Fork.refuses("Channel.send") else { return .closed }
         lock.lock()
@@ -117,7 +122,8 @@ import Synchronization
         return .at(guarded.sent.slot.unsafelyUnwrapped)
     }
 
-    /// The element is there.
+    /// Accepts the element that the caller has put in its place. Releases the lock, and tells the receiver unless it
+    /// was told already.
     @usableFromInline func commit() {
         guarded.sent.commit(type)
         let told = guarded.isScheduled ? nil : guarded.source
@@ -126,7 +132,7 @@ import Synchronization
         if let told { Self.tell(told) }
     }
 
-    /// Nil if there is room now.
+    /// Makes room for one element. Returns nil if there is room now, else why there is none.
     @inline(never) private func makeRoomLocked() -> Slot? {
         guard guarded.state == .open else { return .closed }
         guard guarded.sent.count < capacity else { return .full }
@@ -143,15 +149,15 @@ import Synchronization
         }
     }
 
-    /// Once a burst.
+    /// Signals the source and wakes its loop. Called once for a burst of elements.
     static func tell(_ source: GRunLoop.Source) {
         source.signalAnsweringLoop()?.wakeUpEveryRun()
     }
 
-    // MARK: The batch. The receiver's
+    // MARK: The batch. Receiver only
 
-    /// With the lock held, and nothing left of the last batch: takes what was sent. Returns the senders that wait no
-    /// longer.
+    /// Takes the elements that were sent as the next batch. Call it with the lock held, when the last batch is used up.
+    /// Returns the waiting senders whose elements were accepted; the caller resumes them.
     func takeBatchLocked() -> [ChannelSender] {
         giveBackUsedLocked()
         own.pieces = guarded.sent.takeAll(type)
@@ -160,14 +166,15 @@ import Synchronization
         return admitSendersLocked()
     }
 
-    /// With the lock held: if nothing is left of the batch, its last piece is to be filled again.
+    /// Gives the last piece back to be filled again, if the batch is used up. Call it with the lock held.
     func giveBackUsedLocked() {
         guard !own.hasRest, let used = own.pieces.removeFirst() else { return }
         own.beginPiece(type)
         guarded.spare.giveBack(used)
     }
 
-    /// Where the next element of the batch stands, to be moved out at once; nil if none is left.
+    /// Returns the address of the batch's next element, which the caller moves out immediately. Returns nil if the
+    /// batch is used up.
     @inline(__always) func takeNext() -> UnsafeMutableRawPointer? {
         if own.next == own.end, !takeNextPiece() { return nil }
         let element = own.next.unsafelyUnwrapped
@@ -175,7 +182,7 @@ import Synchronization
         return element
     }
 
-    /// Returns whether there is one.
+    /// Goes on with the next piece of the batch. Returns whether there is one.
     @inline(never) private func takeNextPiece() -> Bool {
         guard own.pieces.hasSecond, let used = own.pieces.removeFirst() else { return false }
         own.beginPiece(type)
@@ -183,9 +190,9 @@ import Synchronization
         return true
     }
 
-    // MARK: One by one, without a batch: each counts as waiting until it is taken
+    // MARK: Taking one by one, without a batch: each element counts as waiting until it is taken
 
-    /// As ``commit()``. Returns whether the receiver is to be told.
+    /// Like ``commit()``, but does not tell the receiver. Returns whether the caller has to.
     func commitAnswering() -> Bool {
         guarded.sent.commit(type)
         let isFirst = !guarded.isScheduled
@@ -194,20 +201,21 @@ import Synchronization
         return isFirst
     }
 
-    /// Moves the first element to `memory`, if there is one. Returns whether there was one, whether more are left, of
-    /// which the receiver need not be told, and whether somebody waited for the room: ``resumeSenders()`` follows then.
+    /// Moves the first element to `memory`, if there is one. Returns whether there was one, whether more are left, and
+    /// whether waiting senders got room. If more are left, no sender tells the receiver of them. If waiting senders got
+    /// room, the caller calls ``resumeSenders()``.
     func takeOne(to memory: UnsafeMutableRawPointer) -> (isTaken: Bool, isLeft: Bool, hasAdmitted: Bool) {
         lock.lock()
         defer { lock.unlock() }
         let isTaken = !guarded.sent.isEmpty
         if let used = guarded.sent.takeFirst(to: memory, upTo: capacity, type) { guarded.spare.giveBack(used) }
-        // At once: the room is theirs, and who comes now must not overtake them.
+        // Waiting senders get the room before the lock is released, so that a new sender cannot overtake them.
         if !guarded.senders.isEmpty { guarded.admitted += admitSendersLocked() }
         guarded.isScheduled = !guarded.sent.isEmpty
         return (isTaken, guarded.isScheduled, !guarded.admitted.isEmpty)
     }
 
-    /// Lets those go on whose elements have taken the room.
+    /// Resumes the senders whose elements got room in ``takeOne(to:)``. Call it without the lock.
     func resumeSenders() {
         let admitted = lock.withLock {
             defer { guarded.admitted = [] }
@@ -216,7 +224,8 @@ import Synchronization
         for sender in admitted { sender.resume(.enqueued) }
     }
 
-    /// With the lock held: what waiting senders hold takes the room, in the order in which they began to wait.
+    /// Accepts elements of waiting senders while there is room, in the order in which the senders began to wait. Call
+    /// it with the lock held. Returns those senders, to be resumed after the lock is released.
     func admitSendersLocked() -> [ChannelSender] {
         guard !guarded.senders.isEmpty else { return [] }
         var admitted: [ChannelSender] = []

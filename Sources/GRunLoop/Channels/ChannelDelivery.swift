@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The receiving side of a channel: a version-0 source that delivers a batch, and the end of both.
+// The receiving side of a channel: a version-0 source that delivers batches, and the end of the channel and its source.
 
 import Synchronization
 
 extension ChannelCore {
     // MARK: The receiver
 
-    /// Gives the channel its receiver, on a loop, for good. False, with a message, if it has one. Any thread.
+    /// Gives the channel its receiver, which is never replaced. Returns false and logs a message if it has one already.
+    /// Any thread.
     ///
-    /// - Parameter task: what wakes the task that receives; nil if a closure does.
+    /// - Parameter task: the mailbox that wakes the receiving task; nil if a closure receives.
     func bind(
         to loop: GRunLoop, inModes names: [GRunLoop.Mode], _ source: GRunLoop.Source, waking task: Mailbox<Void>?,
         _ call: StaticString
@@ -37,16 +38,17 @@ extension ChannelCore {
         if tells { guarded.isScheduled = true }
         lock.unlock()
         if tells { Self.tell(source) }
-        // It was closed meanwhile, and does not wait for the end of the loop any more.
+        // If the channel was closed meanwhile, it leaves the loop's waiters, which are told of the loop's end.
         if lock.withLock({ guarded.state == .closed }) { forget(loop) }
         return true
     }
 
-    /// The source that receives.
+    /// Makes the channel's source, which calls `perform` to deliver.
     func makeSource(_ perform: @escaping @Sendable () -> Void) -> GRunLoop.Source {
         GRunLoop.Source(cancel: noteLeft, perform: perform)
     }
 
+    /// The source's cancel closure: tells the receiver that the channel has left a mode.
     var noteLeft: @Sendable (GRunLoop, GRunLoop.Mode) -> Void {
         { [self] _, _ in hasNews.store(true, ordering: .relaxed) }
     }
@@ -54,7 +56,7 @@ extension ChannelCore {
     private func join(_ name: GRunLoop.Mode, of loop: GRunLoop) {
         guard let source = lock.withLock({ guarded.source }) else { return }
         loop.add(source, forMode: name)
-        // It may have been told of elements while it was in no mode.
+        // The source may have been signalled while it was in no mode, which woke no loop.
         if source.isSignalled { loop.wakeUpEveryRun() }
     }
 
@@ -86,11 +88,11 @@ extension ChannelCore {
 
     // MARK: Delivering, in the callout of the source
 
-    /// Calls `body` with the address of each element that is there now, one by one: it moves the element out. What
-    /// comes meanwhile waits for the next pass.
+    /// Calls `body` with the address of each element that waits now, one by one; `body` moves the element out. Elements
+    /// that are sent meanwhile wait for the next pass.
     @usableFromInline func deliver(_ body: (UnsafeMutableRawPointer) -> Void) {
         guard let (run, slice) = beginDelivery({ $0.hasMore(type) }) else { return }
-        // In the memory of the channel, not here: a nested run in the closure goes on with it.
+        // The position in the batch is kept in the channel, because a nested run in `body` continues from there.
         while let element = takeNext() {
             if !own.hasRest { unsignalLast() }
             body(element)
@@ -100,10 +102,11 @@ extension ChannelCore {
         endDelivery()
     }
 
-    /// The same with the elements of a piece at once, which `body` moves out or destroys.
+    /// Calls `body` once with the elements of one piece; `body` moves them out or destroys them.
     @usableFromInline func deliverBatch(_ body: (_ first: UnsafeMutableRawPointer, _ count: Int) -> Void) {
         guard beginDelivery({ $0.pieces.hasSecond }) != nil else { return }
-        // A nested run in the closure goes on with the next piece, and must not fill this one.
+        // The piece leaves the batch before the call. A nested run in `body` continues with the next piece, and must
+        // not give this one back to be filled.
         guard own.hasRest, let piece = own.pieces.removeFirst() else { return endDelivery() }
         own.beginPiece(type)
         if !own.hasRest { unsignalLast() }
@@ -111,9 +114,9 @@ extension ChannelCore {
         endDelivery(of: piece)
     }
 
-    /// Nil if the channel is closed.
+    /// Begins a delivery, with a new batch if the last one is used up. Returns nil if the channel is closed.
     ///
-    /// - Parameter leavesRest: whether more is left in the batch when the first element, or piece, has gone.
+    /// - Parameter leavesRest: returns whether the batch has more after its first element, or after its first piece.
     private func beginDelivery(_ leavesRest: (Own) -> Bool) -> (Run, slice: Nanoseconds)? {
         guard let loop = guarded.loop, let found = loop.lock.withLock({ loop.frame.map { ($0.run, loop.sliceLength) } })
         else { return nil }
@@ -124,7 +127,7 @@ extension ChannelCore {
         }
         guarded.busy += 1
         let admitted = own.hasRest ? [] : takeBatchLocked()
-        // A nested run in the closure finds what is left only if the source is signalled.
+        // A nested run in the closure finds the elements that are left only if the source is signalled.
         own.isSignalled = leavesRest(own) || !guarded.sent.isEmpty
         guarded.isScheduled = own.isSignalled
         let signalled = own.isSignalled ? guarded.source : nil
@@ -134,12 +137,13 @@ extension ChannelCore {
         return found
     }
 
-    /// The last element is about to be delivered: for a nested run nothing is left.
+    /// Clears the signal before the last element is delivered, because a nested run would find no element.
     private func unsignalLast() {
         if own.isSignalled { lock.withLock(unsignalLocked) }
     }
 
-    /// With the lock held, or the signal of an element that comes now would be lost.
+    /// Clears the signal if no element is left. Call it with the lock held: otherwise the signal of an element that is
+    /// sent at this moment would be lost.
     private func unsignalLocked() {
         guard !own.hasRest, guarded.sent.isEmpty else { return }
         own.isSignalled = false
@@ -147,10 +151,11 @@ extension ChannelCore {
         guarded.source?.clearSignal()
     }
 
-    /// After news: whether the channel is still open, and in the mode that is being run.
+    /// Called if `hasNews` is set. Returns whether the channel is still open, and in the mode that is being run.
     private func mayGoOn() -> Bool {
         let source = lock.withLock {
-            // The news are for the outer deliveries, too. With the lock held: who closes meanwhile has news again.
+            // Only the outermost delivery clears the flag, because outer deliveries have to see it, too. The lock is
+            // held, so a thread that closes the channel after this sets the flag again.
             if guarded.busy == 1 { hasNews.store(false, ordering: .relaxed) }
             return guarded.source
         }
@@ -179,7 +184,7 @@ extension ChannelCore {
 
     // MARK: The end. Any thread
 
-    /// Nothing more is accepted; what was is delivered first.
+    /// Accepts no more elements, and closes the channel once the accepted ones are delivered.
     @usableFromInline func finish() {
         guard !Fork.isChild else { return }
         lock.lock()
@@ -195,10 +200,11 @@ extension ChannelCore {
         if isOver { close() } else if let told { Self.tell(told) }
     }
 
-    /// Nothing is delivered any more: what is left is given up, here, or by the delivery that is under way.
+    /// Closes the channel: nothing more is delivered. Elements that are left go to `type.giveUp`, here or at the end of
+    /// the delivery that is under way.
     @usableFromInline func close() { close(type.giveUp) }
 
-    /// The same; what is left here is for `giveUp`, which moves it out.
+    /// Closes the channel. Elements that are left here go to `giveUp`, which moves them out.
     func close(_ giveUp: ChannelElementType.GiveUp) {
         guard !Fork.isChild else { return }
         lock.lock()
@@ -223,15 +229,16 @@ extension ChannelCore {
         _ = loop.lock.withLock { loop.waiters.remove(self) }
     }
 
-    /// What is left of a batch, and what was sent since. With the lock held.
+    /// Takes the rest of the batch, and the elements that were sent since. Call it with the lock held.
     private func takeRemainsLocked() -> (batch: Own, sent: ChannelPieces) {
         var batch = own
-        // Nor is it written without need: before its first batch a task may be looking whether it has one.
+        // `own` is written only if it has a piece. A task without a batch may be reading it at this moment.
         if batch.pieces.first != nil { own = Own() }
         let taken = guarded.sent.taken
         let sent = guarded.sent.takeAll(type)
         guard taken > 0 else { return (batch, sent) }
-        // They are taken one by one, and there is no batch: its rest stands where the first one of that stood.
+        // The elements are taken one by one, so there is no batch. The sent pieces are returned as the batch, without
+        // the elements of the first piece that were taken already.
         batch.pieces = sent
         batch.beginPiece(type)
         batch.next = batch.next.map { $0 + taken * type.size }
@@ -255,7 +262,8 @@ extension ChannelCore {
         }
     }
 
-    /// Nobody can send any more.
+    /// Called when the program releases the channel, so that nobody can send any more. Finishes a channel that is in a
+    /// mode, and closes any other.
     @usableFromInline func letGo() {
         guard !Fork.isChild else { return }
         let isReceived = lock.withLock { guarded.source?.isInModes == true }
@@ -264,13 +272,14 @@ extension ChannelCore {
 
     @usableFromInline var isOpen: Bool { !Fork.isChild && lock.withLock { guarded.state == .open } }
 
-    /// What was sent and the loop has not taken yet. A hint, like any such number.
+    /// How many elements were sent and not taken by the loop yet. The number may change at any time.
     @usableFromInline var waiting: Int { Fork.isChild ? 0 : lock.withLock { guarded.sent.count } }
 }
 
 extension ChannelCore: AsyncWaiter {
-    /// On the loop's thread. A delivery that is on its stack was left for good; a task on another thread still has its
-    /// batch, also if its mailbox, which ends with the loop as well, has closed the channel already.
+    /// Closes the channel, on the loop's ending thread. A delivery that is on the stack never returns, so it no longer
+    /// counts as busy. A task on another thread still uses its batch, also if the task's mailbox has closed the channel
+    /// already. The mailbox ends with the loop, too.
     func loopHasEnded() {
         lock.withLock { if !guarded.isReadByTask { guarded.busy = 0 } }
         close()

@@ -1,29 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
-// What comes through a channel, for await.
+// The elements of a channel as an asynchronous sequence, for `for await`.
 
 import Synchronization
 
 extension GRunLoop.Channel {
-    /// What comes through the channel, for `for await`. In the modes given, the loop wakes the task that awaits; the
-    /// task takes all elements that are there, and goes on without being suspended until it has had them.
+    /// Returns the channel's elements as an asynchronous sequence, for `for await`. In the given modes, the loop wakes
+    /// the awaiting task. The task takes all elements that wait, and is not suspended again until it has used them.
     ///
-    /// On the loop's own executor it lets whatever else is ready have its turn after ``GRunLoop/timeSlice``.
+    /// On the loop's own executor, the task lets other ready work have its turn after ``GRunLoop/timeSlice``.
     ///
-    /// A channel has one receiver, for good: a second iterator, or one beside a closure, ends at once, with a message.
-    /// Cancelling the task or letting go of the iterator closes the channel. The sequence ends once the channel is
-    /// finished and all is delivered, when it is closed, and with the loop's thread.
+    /// A channel has one receiver, which is never replaced. If there is a receiver already, a new iterator ends
+    /// immediately and logs a message. Cancelling the task or releasing the iterator closes the channel. The sequence
+    /// ends when the channel is closed, when it is finished and its elements are delivered, and when the loop's thread
+    /// ends.
     ///
     /// - Parameters:
-    ///   - loop: whose passes bring the elements. Best with a task that lives there: an actor's with its executor, or
-    ///     one that prefers it.
-    ///   - names: the modes in which it does. With an empty list nothing comes until the channel is added to one.
+    ///   - loop: the loop whose passes deliver the elements. Use it with a task that runs on the loop: a task of an
+    ///     actor that has the loop's executor, or a task that prefers that executor.
+    ///   - names: the modes in which the loop delivers. With an empty list, nothing is delivered until the channel is
+    ///     added to a mode.
     ///
-    /// Threads: any. There is no corresponding Core Foundation function; Swift's is `AsyncStream`.
+    /// Threads: any. There is no corresponding Core Foundation function; the corresponding Swift type is `AsyncStream`.
     public func elements(on loop: GRunLoop, inModes names: [GRunLoop.Mode] = [.common]) -> Elements {
         Elements(core, loop, names)
     }
 
-    /// What comes through a channel, for `for await`: see ``elements(on:inModes:)``. Threads: any.
+    /// The asynchronous sequence of a channel's elements: see ``elements(on:inModes:)``. Threads: any.
     public struct Elements: AsyncSequence, Sendable {
         private let core: ChannelCore
         private let loop: GRunLoop
@@ -35,12 +37,12 @@ extension GRunLoop.Channel {
             self.names = names
         }
 
-        /// Makes the receiver, which the iterator holds. Threads: any.
+        /// Makes the channel's receiver, which the returned iterator holds. Threads: any.
         public func makeAsyncIterator() -> Iterator { Iterator(ChannelReader(core, loop, names)) }
 
-        /// The receiver of a channel. Letting go of it closes the channel.
+        /// An iterator that is the receiver of a channel. Releasing the iterator closes the channel.
         ///
-        /// For one task at a time: two that await one iterator stop the program, with a message.
+        /// Only one task at a time can use it. If two tasks await one iterator, the program stops with a message.
         public struct Iterator: AsyncIteratorProtocol {
             @usableFromInline let reader: ChannelReader
 
@@ -48,14 +50,14 @@ extension GRunLoop.Channel {
 
             /// Waits for the next element.
             ///
-            /// - Returns: the element; nil when there will be none.
+            /// - Returns: the element; nil if there will be no more.
             ///
             /// Threads: any, one task at a time.
             @inlinable nonisolated(nonsending) public mutating func next() async -> Element? {
                 await next(isolation: #isolation)
             }
 
-            /// The same, for `for await`. Threads: any, one task at a time.
+            /// Waits for the next element; `for await` calls this function. Threads: any, one task at a time.
             @inlinable public mutating func next(isolation actor: isolated (any Actor)?) async -> Element? {
                 while true {
                     if let element = reader.next() {
@@ -68,12 +70,12 @@ extension GRunLoop.Channel {
     }
 }
 
-/// The receiver of a channel that is a task. It belongs to one task at a time.
+/// The receiver of a channel, if a task receives. One task at a time uses it.
 @usableFromInline final class ChannelReader: Sendable {
     private let core: ChannelCore
     private let loop: GRunLoop
     private let mailbox: Mailbox<Void>
-    /// False if the channel had a receiver already.
+    /// False if the channel had a receiver already, and in a forked child.
     private let isReceiver: Bool
 
     init(_ core: ChannelCore, _ loop: GRunLoop, _ names: [GRunLoop.Mode]) {
@@ -94,11 +96,12 @@ extension GRunLoop.Channel {
         guard isReceiver, !Fork.isChild else { return }
         core.leaveTask()
         core.close()
-        // The channel does not know of it if it was closed before there was a receiver.
+        // A channel that was closed before it had a receiver does not know the mailbox, and has not closed it.
         mailbox.close(.done)
     }
 
-    /// The address of the next element, to be moved out; nil if ``refill(isolation:)`` has to look.
+    /// Returns the address of the next element, to be moved out. Returns nil if ``refill(isolation:)`` has to be called
+    /// first.
     @usableFromInline func next() -> UnsafeMutableRawPointer? {
         guard isReceiver, core.own.hasRest, !core.hasNews.load(ordering: .relaxed), !Task.isCancelled,
             !isOthersTurn
@@ -107,8 +110,9 @@ extension GRunLoop.Channel {
         return core.takeNext()
     }
 
-    /// Asked after each element, as any receiver does, and not before the first one. Off the loop's thread no slice
-    /// counts. In virtual time none does either: there it must not depend on a real clock when the next pass comes.
+    /// Whether the time slice is used up, and other work has its turn. Checked after each element, but not before the
+    /// first one of a turn. Off the loop's thread there is no slice. In virtual time there is none either, because the
+    /// next pass must not depend on a real clock.
     private var isOthersTurn: Bool {
         guard core.own.hasTaken, loop.isCurrent, loop.virtualTime == nil, let frame = loop.innermost else {
             return false
@@ -116,7 +120,7 @@ extension GRunLoop.Channel {
         return frame._withUnsafeGuaranteedRef { $0.run.scheduler.usesUpSlice(core.own.slice, after: .source) }
     }
 
-    /// Whether there may be an element now; false at the end.
+    /// Waits until there may be an element. Returns false when there will be no more.
     @usableFromInline func refill(isolation: isolated (any Actor)?) async -> Bool {
         guard isReceiver, !Fork.isChild else { return false }
         if Task.isCancelled {
@@ -126,7 +130,7 @@ extension GRunLoop.Channel {
         }
         if core.own.hasRest {
             if core.takeNews() { return false }
-            // The slice is spent: a job of its own, after whatever else is ready.
+            // The slice is used up. The task goes on in another job, after the other ready work.
             if isOthersTurn {
                 await Task.yield()
                 core.own.hasTaken = false
@@ -143,12 +147,12 @@ extension GRunLoop.Channel {
 }
 
 extension ChannelCore: Invalidatable {
-    /// The task is gone.
+    /// Closes the channel when the mailbox of the receiving task is closed.
     func invalidate() { close() }
 }
 
 extension ChannelCore {
-    /// A task has had its batch. Returns false if nothing more can come.
+    /// Called when a task has used up its batch. Tells the loop if elements wait. Returns false if no more can come.
     func asksLoop() -> Bool {
         lock.lock()
         guarded.busy = 0
@@ -164,7 +168,7 @@ extension ChannelCore {
         return true
     }
 
-    /// The loop has had its turn. False if the channel was closed.
+    /// Takes the next batch for the task, after the loop's pass has woken it. Returns false if the channel was closed.
     func takeForTask() -> Bool {
         lock.lock()
         guard guarded.state != .closed else {
@@ -181,7 +185,8 @@ extension ChannelCore {
         return true
     }
 
-    /// Whether the channel was closed: then the rest of the batch is given up here.
+    /// Clears `hasNews`. Returns whether the channel was closed; if it was, the rest of the batch is passed to
+    /// `undelivered`.
     func takeNews() -> Bool {
         hasNews.store(false, ordering: .relaxed)
         guard lock.withLock({ guarded.state == .closed }) else { return false }
@@ -190,6 +195,6 @@ extension ChannelCore {
         return true
     }
 
-    /// The task has no batch any more: what is left of it is for ``close()``.
+    /// Ends the task's use of its batch, so that ``close()`` takes the rest.
     func leaveTask() { lock.withLock { guarded.busy = 0 } }
 }

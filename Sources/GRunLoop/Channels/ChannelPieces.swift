@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory of a channel: pieces for some elements each, which go from those who send to the loop, and back.
+// The memory of a channel: pieces that hold some elements each. Senders fill them, the loop empties them, and they are
+// filled again.
 //
-// The first piece grows up to 32 KiB, so that a channel that never has much needs little; then others follow. So
-// little is moved under the lock, however long the loop stays away. The pieces of a burst are filled again in the next.
+// The first piece is replaced by larger ones, up to 32 KiB, so that a channel with few elements needs little memory.
+// After that, more pieces are added. So few elements are moved under the lock, however long the loop does not receive.
+// The pieces of a burst are used again for the next burst.
 
-/// What a channel must know of its elements.
+/// The facts and functions that a channel needs for its element type.
 @usableFromInline struct ChannelElementType {
     let size: Int
     let alignment: Int
-    /// Moves that many elements to memory that holds none.
+    /// Moves `count` elements to uninitialized memory.
     let move: (_ from: UnsafeMutableRawPointer, _ to: UnsafeMutableRawPointer, _ count: Int) -> Void
-    /// Moves that many elements out, to the program's closure for what was not delivered.
+    /// Moves `count` elements out: passes them to the closure `undelivered`, or releases them if there is none.
     let giveUp: GiveUp
 
     @usableFromInline typealias GiveUp = (_ first: UnsafeMutableRawPointer, _ count: Int) -> Void
@@ -27,13 +29,13 @@
     }
 }
 
-/// Memory for elements. Whoever has it frees it, or gives it back.
+/// Memory for elements. Its owner frees it, or gives it back to the channel's `ChannelSpare`.
 struct ChannelPiece {
     private struct Head {
         let room: Int
-        /// How many elements there are, known once the piece is no longer filled.
+        /// How many elements were put in. Set when the piece is no longer being filled.
         var count = 0
-        /// The piece behind it.
+        /// The next piece in the row.
         var next: ChannelPiece?
     }
 
@@ -46,7 +48,7 @@ struct ChannelPiece {
         head = memory.initializeMemory(as: Head.self, to: Head(room: room))
     }
 
-    /// It holds no element any more.
+    /// Frees the memory, which must hold no element.
     func free() { head.deallocate() }
 
     var room: Int { head.pointee.room }
@@ -65,13 +67,13 @@ struct ChannelPiece {
         UnsafeMutableRawPointer(head) + Self.offset(type)
     }
 
-    /// Where the first element stands: behind the head.
+    /// The offset of the first element, which comes after the head.
     private static func offset(_ type: ChannelElementType) -> Int {
         (MemoryLayout<Head>.size + type.alignment - 1) / type.alignment * type.alignment
     }
 }
 
-/// Pieces in a row.
+/// A row of pieces, linked to each other.
 struct ChannelPieces {
     private(set) var first: ChannelPiece?
     private(set) var last: ChannelPiece?
@@ -96,7 +98,7 @@ struct ChannelPieces {
         return piece
     }
 
-    /// In debug builds: the row has as many pieces as are counted.
+    /// In debug builds: the row has as many pieces as `count` says.
     @inline(__always) private func checkInvariants() {
         #if DEBUG
             invariant((first == nil) == (count == 0) && (last == nil) == (count == 0), "a row has its ends")
@@ -108,21 +110,22 @@ struct ChannelPieces {
     }
 }
 
-/// What was sent and not taken. Guarded by the channel's lock.
+/// The elements that were sent and not taken yet. Guarded by the channel's lock.
 struct ChannelSent {
-    /// The last one is being filled.
+    /// The last piece is being filled.
     private var pieces = ChannelPieces()
     private(set) var count = 0
-    /// How many of the first piece were taken one by one.
+    /// How many elements of the first piece were taken one by one.
     private(set) var taken = 0
-    /// Where the next element goes, if there is room.
+    /// The address for the next element, if there is room.
     private(set) var slot: UnsafeMutableRawPointer?
-    /// How many elements can go there, one behind the other. Zero: it has to be seen why.
+    /// How many elements fit from `slot` on. At 0, the sender has to find out why: the piece or the channel is full, or
+    /// the channel accepts no more elements.
     private(set) var room = 0
 
     var isEmpty: Bool { count == 0 }
 
-    /// The next element is in its slot.
+    /// Counts the element that was put at `slot`, and moves `slot` on.
     @inline(__always) mutating func commit(_ type: ChannelElementType) {
         slot = slot.unsafelyUnwrapped + type.size
         room &-= 1
@@ -130,7 +133,7 @@ struct ChannelSent {
         invariant(room >= 0, "an element was put where there was room")
     }
 
-    /// Adds a piece: there is no room left in the others.
+    /// Adds a piece when the others have no room left.
     mutating func append(_ piece: ChannelPiece, upTo capacity: Int, _ type: ChannelElementType) {
         endPiece(type)
         pieces.append(piece)
@@ -139,7 +142,8 @@ struct ChannelSent {
         checkInvariants(type)
     }
 
-    /// The last piece was not full, only the channel. Returns whether there is room in it now.
+    /// Checks for room in the last piece, which may have been left unfilled because the channel was full. Returns
+    /// whether there is room in it now.
     mutating func reopen(upTo capacity: Int, _ type: ChannelElementType) -> Bool {
         guard let last = pieces.last else { return false }
         room = min(last.room - filled(last, type), capacity - count)
@@ -166,8 +170,8 @@ struct ChannelSent {
         return pieces
     }
 
-    /// Moves the first element to `memory`, if there is one. Returns the piece that it was the last of, if another
-    /// follows; the only one is filled again from its start.
+    /// Moves the first element to `memory`, if there is one. Returns the first piece if it is used up and another one
+    /// follows. The only piece is not returned, but filled again from its start.
     mutating func takeFirst(
         to memory: UnsafeMutableRawPointer, upTo capacity: Int, _ type: ChannelElementType
     ) -> ChannelPiece? {
@@ -189,7 +193,7 @@ struct ChannelSent {
         return nil
     }
 
-    /// Nothing more is accepted.
+    /// Leaves no room, so that the next sender finds that the channel accepts no more elements.
     mutating func end() { room = 0 }
 
     /// In debug builds: the pieces hold as many elements as are counted.
@@ -212,16 +216,17 @@ struct ChannelSent {
     }
 }
 
-/// Pieces that are empty, to be filled again. Guarded by the channel's lock.
+/// Empty pieces that are kept to be filled again. Guarded by the channel's lock.
 struct ChannelSpare {
     private(set) var pieces = ChannelPieces()
-    /// How many are kept: as many as the last batches had.
+    /// How many pieces are kept at most: as many as the last batch had, or half of the former limit if that is more.
     private var kept = 1
-    /// What a piece has room for. A channel that never has much needs little.
+    /// How many elements a new piece has room for; 0 before the first piece. It begins small, because many channels
+    /// never have many elements.
     private var room = 0
 
     private static let firstRoom = 16
-    /// In bytes: of a piece, and of all that are kept.
+    /// The largest size of a piece, and of all kept pieces together, in bytes.
     private static let (largest, mostKept) = (1 << 15, 1 << 22)
 
     mutating func take(upTo capacity: Int, _ type: ChannelElementType) -> ChannelPiece {
@@ -229,7 +234,7 @@ struct ChannelSpare {
         return pieces.removeFirst() ?? ChannelPiece(room: room, type)
     }
 
-    /// Nil if pieces are as large already as they get.
+    /// Returns an empty piece with twice the room. Returns nil if pieces have their largest size already.
     mutating func takeLarger(upTo capacity: Int, _ type: ChannelElementType) -> ChannelPiece? {
         let most = mostRoom(upTo: capacity, type)
         guard room < most else { return nil }
@@ -253,7 +258,7 @@ struct ChannelSpare {
         while pieces.count > kept { pieces.removeFirst()?.free() }
     }
 
-    /// No piece is kept any more.
+    /// Frees the kept pieces, and keeps none from now on.
     mutating func end() {
         kept = 0
         freeAll()

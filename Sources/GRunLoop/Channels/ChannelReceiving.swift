@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who receives from a channel, and in which modes.
+// Closures that receive from a channel, and the modes in which they do.
 
 extension GRunLoop.Channel {
-    /// Has the closure called with each element, on a loop's thread, in the order in which they came.
+    /// Calls a closure with each element, on a loop's thread, in the order in which the elements came.
     ///
-    /// A channel has one receiver, for good: a second is ignored, with a message. It keeps the closure until it ends.
-    /// The closure may send, add, remove and close the channel, and run the loop. Of a loop that has ended the channel
-    /// is closed at once.
+    /// A channel has one receiver, which is never replaced: a second one is ignored, and a message is logged. The
+    /// channel keeps the closure until the channel ends. The closure may send, add the channel to modes and remove it,
+    /// close the channel, and run the loop. If the loop has ended, the channel is closed immediately.
     ///
     /// - Parameters:
-    ///   - loop: whose thread receives.
-    ///   - names: the modes in which it does. With an empty list nothing comes until the channel is added to one.
-    ///   - body: gets each element.
+    ///   - loop: the loop whose thread receives.
+    ///   - names: the modes in which the loop delivers. With an empty list, nothing is delivered until the channel is
+    ///     added to a mode.
+    ///   - body: called with each element.
     ///
     /// Threads: any. The corresponding Core Foundation functions are `CFRunLoopSourceCreate` and `CFRunLoopAddSource`.
     @inlinable public func receive(
@@ -22,10 +23,11 @@ extension GRunLoop.Channel {
         core.receive(on: loop, inModes: names) { Self.deliver(core, body) }
     }
 
-    /// The same with a closure that belongs to the actor that the caller is on, which must live on `loop`: otherwise
-    /// the process ends, with a message. It is called and let go there, and need not be `@Sendable`.
+    /// Calls a closure that belongs to the caller's actor with each element. The actor must live on `loop`, or `loop`
+    /// must be a loop of virtual time on the actor's thread. Otherwise the process ends with a message. The closure is
+    /// called and released on the actor, and need not be `@Sendable`.
     ///
-    /// Threads: the actor's. Otherwise it is ``receive(on:inModes:_:)``.
+    /// Threads: the actor's. Otherwise it works like ``receive(on:inModes:_:)``.
     @inlinable public func receive(
         on loop: GRunLoop, inModes names: [GRunLoop.Mode] = [.common], isolation: isolated any Actor,
         _ body: @escaping (sending Element) -> Void
@@ -34,10 +36,11 @@ extension GRunLoop.Channel {
         core.receive(on: loop, inModes: names, isolation: isolation) { Self.deliver(core, body) }
     }
 
-    /// The same with a closure that belongs to the main actor: one that is written as `{ @MainActor element in ... }`.
-    /// On another loop than the main one the process ends, with a message.
+    /// Calls a closure that belongs to the main actor with each element. Write the closure as `{ @MainActor element in
+    /// ... }`. The process ends with a message if `loop` is neither the main loop nor a loop of virtual time on the
+    /// main actor.
     ///
-    /// Threads: any. Otherwise it is ``receive(on:inModes:_:)``.
+    /// Threads: any. Otherwise it works like ``receive(on:inModes:_:)``.
     @inlinable public func receive(
         on loop: GRunLoop, inModes names: [GRunLoop.Mode] = [.common], isolation: MainActor = .shared,
         _ body: @escaping @MainActor (sending Element) -> Void
@@ -46,18 +49,18 @@ extension GRunLoop.Channel {
         core.receive(on: loop, inModes: names, onMainActor: { @MainActor in Self.deliver(core, body) })
     }
 
-    /// Has the closure called with the elements that are there, on a loop's thread: one batch a pass.
+    /// Calls a closure with the elements that wait, on a loop's thread: one batch in each pass.
     ///
-    /// A batch is all that was there when its turn came, up to 32 KiB of elements; what is beyond comes in further
-    /// passes, between which whatever else is ready has its turn. The elements are let go when the closure returns.
-    /// What comes meanwhile, and what a nested run delivers, are batches of their own.
+    /// A batch holds the elements that wait when the channel's turn comes, up to 32 KiB of them. Further passes deliver
+    /// the rest, and other ready work has its turn between them. The elements are released when the closure returns.
+    /// Elements that come meanwhile, and elements that a nested run delivers, are in other batches.
     ///
     /// - Parameters:
-    ///   - loop: whose thread receives.
-    ///   - names: the modes in which it does.
-    ///   - body: gets the elements, at least one.
+    ///   - loop: the loop whose thread receives.
+    ///   - names: the modes in which the loop delivers.
+    ///   - body: called with the elements; there is at least one.
     ///
-    /// Threads: any. Otherwise it is ``receive(on:inModes:_:)``.
+    /// Threads: any. Otherwise it works like ``receive(on:inModes:_:)``.
     @inlinable public func receiveBatches(
         on loop: GRunLoop, inModes names: [GRunLoop.Mode] = [.common],
         _ body: @escaping @Sendable (borrowing Span<Element>) -> Void
@@ -66,10 +69,11 @@ extension GRunLoop.Channel {
         core.receive(on: loop, inModes: names) { Self.deliverBatch(core, body) }
     }
 
-    /// The same with a closure that belongs to the actor that the caller is on, which must live on `loop`: otherwise
-    /// the process ends, with a message. It is called and let go there, and need not be `@Sendable`.
+    /// Calls a closure that belongs to the caller's actor with batches of elements. The actor must live on `loop`, or
+    /// `loop` must be a loop of virtual time on the actor's thread. Otherwise the process ends with a message. The
+    /// closure is called and released on the actor, and need not be `@Sendable`.
     ///
-    /// Threads: the actor's. Otherwise it is ``receiveBatches(on:inModes:_:)``.
+    /// Threads: the actor's. Otherwise it works like ``receiveBatches(on:inModes:_:)``.
     @inlinable public func receiveBatches(
         on loop: GRunLoop, inModes names: [GRunLoop.Mode] = [.common], isolation: isolated any Actor,
         _ body: @escaping (borrowing Span<Element>) -> Void
@@ -78,10 +82,11 @@ extension GRunLoop.Channel {
         core.receive(on: loop, inModes: names, isolation: isolation) { Self.deliverBatch(core, body) }
     }
 
-    /// The same with a closure that belongs to the main actor: one that is written as `{ @MainActor elements in ... }`.
-    /// On another loop than the main one the process ends, with a message.
+    /// Calls a closure that belongs to the main actor with batches of elements. Write the closure as `{ @MainActor
+    /// elements in ... }`. The process ends with a message if `loop` is neither the main loop nor a loop of virtual
+    /// time on the main actor.
     ///
-    /// Threads: any. Otherwise it is ``receiveBatches(on:inModes:_:)``.
+    /// Threads: any. Otherwise it works like ``receiveBatches(on:inModes:_:)``.
     @inlinable public func receiveBatches(
         on loop: GRunLoop, inModes names: [GRunLoop.Mode] = [.common], isolation: MainActor = .shared,
         _ body: @escaping @MainActor (borrowing Span<Element>) -> Void
@@ -96,7 +101,8 @@ extension GRunLoop.Channel {
         }
     }
 
-    /// Moved out, and the caller's alone: what is passed on keeps no second reference.
+    /// Moves an element out of the channel's memory. Only the caller has it then, so that passing it on keeps no second
+    /// reference.
     @inlinable static func take(_ slot: UnsafeMutableRawPointer) -> sending Element {
         nonisolated(unsafe) let element = slot.assumingMemoryBound(to: Element.self).move()
         return element
@@ -144,23 +150,26 @@ extension ChannelCore {
 }
 
 extension GRunLoop {
-    /// Adds a channel to another mode of the loop that receives from it, or to all common modes. One that is there
-    /// already, or was closed, is left alone. Another loop, or a channel without a receiver, is a misuse.
+    /// Adds a channel to another mode of the loop that receives from it, or to all common modes. Nothing happens if the
+    /// channel is in the mode already, or is closed. Adding it to another loop, or adding a channel without a receiver,
+    /// is a misuse: it is ignored, and a message is logged.
     ///
     /// Threads: any. The corresponding Core Foundation function is `CFRunLoopAddSource`.
     public func add<Element>(_ channel: Channel<Element>, forMode name: Mode) {
         channel.core.add(to: self, forMode: name)
     }
 
-    /// Removes a channel from a mode, or from all common modes: nothing is delivered there any more, not even the rest
-    /// of what is being delivered; a task goes on with what it has taken. The elements wait until it is added again.
+    /// Removes a channel from a mode, or from all common modes. Nothing more is delivered in that mode, not even the
+    /// rest of a delivery that is under way. A task keeps the elements that it has taken. The other elements wait until
+    /// the channel is added to a mode again.
     ///
     /// Threads: any. The corresponding Core Foundation function is `CFRunLoopRemoveSource`.
     public func remove<Element>(_ channel: Channel<Element>, forMode name: Mode) {
         channel.core.remove(from: self, forMode: name)
     }
 
-    /// Whether the channel is in the mode; for ``Mode/common``, whether it was added to the common modes as such.
+    /// Whether the channel is in a mode. For ``Mode/common``, whether the channel was added to the common modes as
+    /// such.
     ///
     /// Threads: any. The corresponding Core Foundation function is `CFRunLoopContainsSource`.
     public func contains<Element>(_ channel: Channel<Element>, forMode name: Mode) -> Bool {

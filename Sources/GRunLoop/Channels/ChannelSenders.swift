@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who waits for room in a channel, in the order in which they began to.
+// The tasks and threads that wait for room in a channel, in the order in which they began to wait.
 
 /// A task or a thread that waits for room, and its element. Guarded by the channel's lock.
 @usableFromInline final class ChannelSender: @unchecked Sendable {
     /// The element; nil once the channel has it.
     private var element: UnsafeMutableRawPointer?
     private var waiter: Waiter?
-    /// For a thread.
+    /// The result for a waiting thread, set before its semaphore is signalled.
     fileprivate private(set) var result = GRunLoop.SendResult.full
 
     fileprivate var next: ChannelSender?
-    /// The one behind which it stands holds it.
+    /// Not retained: the previous sender holds this one.
     fileprivate unowned(unsafe) var previous: ChannelSender?
     fileprivate var isListed = false
 
     init(_ element: UnsafeMutableRawPointer) { self.element = element }
 
-    /// With the lock held.
+    /// Moves the element to the channel, into `slot`. Call it with the lock held.
     func move(to slot: UnsafeMutableRawPointer, _ type: ChannelElementType) {
         guard let element = element.take() else { return }
         type.move(element, slot, 1)
@@ -27,7 +27,7 @@
         case thread(Semaphore)
     }
 
-    /// Once, after the lock.
+    /// Ends the wait with a result. Call it once, after the lock is released.
     func resume(_ result: GRunLoop.SendResult, isCancelled: Bool = false) {
         switch waiter.take() {
         case .task(let suspension): suspension.resume(result, isCancelled: isCancelled)
@@ -41,7 +41,8 @@
     fileprivate func wait(_ waiter: Waiter) { self.waiter = waiter }
 }
 
-/// A list, since a task that is cancelled leaves it from the middle. Guarded by the channel's lock.
+/// The waiting senders, in a linked list, because a cancelled task leaves it from the middle. Guarded by the channel's
+/// lock.
 struct ChannelSenders {
     private var first: ChannelSender?
     private unowned(unsafe) var last: ChannelSender?
@@ -72,7 +73,7 @@ struct ChannelSenders {
         checkInvariants()
     }
 
-    /// In debug builds: the first senders know each other, and a list of few is the same from both ends.
+    /// In debug builds: the first senders are linked to each other, and a short list has the right ends.
     @inline(__always) private func checkInvariants() {
         #if DEBUG
             invariant((first == nil) == (last == nil), "a list has both ends or none")
@@ -94,12 +95,12 @@ struct ChannelSenders {
 }
 
 extension ChannelCore {
-    /// Waits for room for the element at `element`, which is moved out if the channel takes it. A task that is
-    /// cancelled does not wait.
+    /// Suspends the task until there is room for the element at `element`, which is moved out if the channel accepts
+    /// it. A cancelled task does not wait.
     nonisolated(nonsending) func wait(toSend element: UnsafeMutableRawPointer) async -> GRunLoop.SendResult {
         let (sender, suspension) = (ChannelSender(element), Suspension<GRunLoop.SendResult>())
         enqueue(sender, .task(suspension))
-        // There may be room already. Then the task goes on in the same job.
+        // If there is room already, the task goes on in the same job.
         if let result = suspension.known { return result }
         return await wait(for: suspension, of: sender, isolation: #isolation)
     }
@@ -116,11 +117,12 @@ extension ChannelCore {
         }
     }
 
-    /// The same, with the calling thread, until `end` at most.
+    /// Blocks the calling thread until there is room for the element at `element`, until `end` at most. The element is
+    /// moved out if the channel accepts it.
     func wait(toSend element: UnsafeMutableRawPointer, until end: Nanoseconds) -> GRunLoop.SendResult {
         let (sender, semaphore) = (ChannelSender(element), Semaphore())
         enqueue(sender, .thread(semaphore))
-        // Whoever took it off the list resumes it: this thread, or one that is about to.
+        // The thread that takes the sender off the list resumes it: this thread, or another one that is about to do so.
         if !semaphore.wait(until: end) {
             cancel(sender)
             _ = semaphore.wait(until: .never)
@@ -136,7 +138,7 @@ extension ChannelCore {
             return sender.resume(.closed)
         }
         guarded.senders.append(sender)
-        // The receiver may have made room since the task looked.
+        // The receiver may have made room since the sender found none.
         let admitted = admitSendersLocked()
         let told = admitted.isEmpty || guarded.isScheduled ? nil : guarded.source
         if !admitted.isEmpty { guarded.isScheduled = true }
@@ -145,7 +147,7 @@ extension ChannelCore {
         for sender in admitted { sender.resume(.enqueued) }
     }
 
-    /// Any thread, after ``enqueue(_:_:)``.
+    /// Ends a sender's wait with ``GRunLoop/SendResult/full``, if it still waits. Any thread, after ``enqueue(_:_:)``.
     private func cancel(_ sender: ChannelSender) {
         let wasListed = lock.withLock { () -> Bool in
             guard sender.isListed else { return false }
