@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a notification queue posts, when, and what counts as the same.
+// The notifications of a notification queue, when they are posted, and which of them count as the same.
 
 extension GRunLoop {
-    /// What has happened, by name; to whom, if that matters; and what there is to say of it.
+    /// A named event, with the object that it concerns and further data, for a ``NotificationQueue``.
     ///
     /// ```swift
     /// enum Change { case layout, selection }
@@ -11,18 +11,18 @@ extension GRunLoop {
     ///
     /// The corresponding Foundation type is `Notification`.
     public struct Notification<Name: Hashable & Sendable, Payload: Sendable>: Sendable {
-        /// What has happened. An enumeration of the program's, a string, any value that compares.
+        /// What has happened: a case of an enumeration of the program, a string, or any other hashable value.
         public let name: Name
-        /// To whom: an object, kept as long as the notification. Senders are the same if they are one object. Nil is no
-        /// sender, and the same as another nil.
+        /// The object that the notification concerns. The notification retains it. Two senders are the same if they are
+        /// one object. Nil means no sender; two notifications without a sender have the same sender.
         public let sender: (any AnyObject & Sendable)?
-        /// What there is to say of it. Payloads are not compared.
+        /// Further data about the event. Payloads are not compared.
         public let payload: Payload
 
-        /// The address of the sender; 0 if there is none.
+        /// The address of the sender; 0 if there is no sender.
         let senderAddress: UInt
 
-        /// A notification, to be enqueued in a ``NotificationQueue``.
+        /// Creates a notification, to be enqueued in a ``NotificationQueue``.
         ///
         /// Threads: any. The corresponding Foundation method is `Notification.init(name:object:userInfo:)`.
         public init(name: Name, sender: (any AnyObject & Sendable)? = nil, payload: Payload) {
@@ -32,14 +32,14 @@ extension GRunLoop {
             senderAddress = address(of: sender)
         }
 
-        /// A notification of which there is nothing more to say.
+        /// Creates a notification without a payload.
         ///
-        /// Threads: any. Otherwise it is ``init(name:sender:payload:)``.
+        /// Threads: any. Otherwise it works like ``init(name:sender:payload:)``.
         public init(name: Name, sender: (any AnyObject & Sendable)? = nil) where Payload == Void {
             self.init(name: name, sender: sender, payload: ())
         }
 
-        /// For a sender that is not kept.
+        /// Creates a notification that has the address of a sender, and does not retain the sender.
         init(name: Name, senderAddress: UInt, payload: Payload) {
             self.name = name
             sender = nil
@@ -48,38 +48,38 @@ extension GRunLoop {
         }
     }
 
-    /// When a ``NotificationQueue`` posts.
+    /// When a ``NotificationQueue`` posts a notification.
     ///
     /// The corresponding Foundation type is `NotificationQueue.PostingStyle`.
     public enum PostingStyle: Hashable, Sendable {
-        /// At once, before the call returns. On the loop's own thread only.
+        /// Immediately, before the call returns. Only on the loop's own thread.
         case now
-        /// When the loop is about to sleep, or its run ends: whatever is ready before that has its turn first.
+        /// When the loop is about to sleep, or when its run ends. Other work that is ready comes first.
         case asap
-        /// When the loop has nothing else to do at all, one notification a pass.
+        /// When the loop has nothing else to do at all; one notification in each pass.
         case whenIdle
     }
 
-    /// Which notifications that wait are the same as another one, so that one is enough.
+    /// Which waiting notifications count as the same, so that only one of them is posted.
     ///
     /// The corresponding Foundation type is `NotificationQueue.NotificationCoalescing`.
     public struct Coalescing: OptionSet, Hashable, Sendable {
-        /// The choice as bits, which are Foundation's.
+        /// The options as bits, which are Foundation's.
         public let rawValue: UInt
 
-        /// The choice that those bits stand for. Bits that stand for none are kept, and mean nothing.
+        /// Creates the options from their bits. Unknown bits are kept, and have no effect.
         public init(rawValue: UInt) {
             self.rawValue = rawValue
         }
 
-        /// Those of the same name. `NSNotificationCoalescingOnName`.
+        /// Notifications with the same name. `NSNotificationCoalescingOnName`.
         public static let onName = Coalescing(rawValue: 1 << 0)
-        /// Those of the same sender, or of none if it has none. `NSNotificationCoalescingOnSender`.
+        /// Notifications with the same sender, or all without a sender. `NSNotificationCoalescingOnSender`.
         public static let onSender = Coalescing(rawValue: 1 << 1)
     }
 }
 
-/// 0 if there is no object.
+/// The address of an object; 0 for nil.
 func address(of object: AnyObject?) -> UInt {
     object.map { UInt(bitPattern: ObjectIdentifier($0)) } ?? 0
 }

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// A notification queue: what waits, who observes, and how both come together without user code under the lock.
+// A notification queue: the waiting notifications, the observers, and posting, with no user code under the lock.
 //
-// Names are the program's: to compare or to hash two runs its code. So a name is hashed before the lock is taken. What
-// may be the same is found by the hash, compared without the lock, and if others have come meanwhile, those are, too,
-// before the lock is held and nothing new is there.
+// Comparing or hashing a name runs the program's code. So a name is hashed before the lock is taken. Notifications that
+// may be the same are found by the hash, and compared without the lock. If further notifications have come meanwhile,
+// they are compared as well. This repeats until the lock is held and no new notification has come.
 
 import CGRun
 
-/// The program's ``GRunLoop/NotificationQueue`` holds it, and so does each turn that waits in a mode.
+/// The state of a notification queue. The program's ``GRunLoop/NotificationQueue`` holds it, and so does each turn that
+/// waits in a mode.
 final class NotificationCore<Name: Hashable & Sendable, Payload: Sendable>: @unchecked Sendable {
     typealias Notification = GRunLoop.Notification<Name, Payload>
 
@@ -31,7 +32,7 @@ final class NotificationCore<Name: Hashable & Sendable, Payload: Sendable>: @unc
 
     var count: Int { lock.withLock { waiting.count } }
 
-    // MARK: What waits. Any thread
+    // MARK: Waiting notifications. Any thread
 
     func enqueue(
         _ notification: Notification, _ style: GRunLoop.PostingStyle, _ coalescing: GRunLoop.Coalescing,
@@ -43,7 +44,7 @@ final class NotificationCore<Name: Hashable & Sendable, Payload: Sendable>: @unc
         let isAccepted = !isEnded
         if isAccepted { waiting[lines.add(key, style, names, of: self)] = notification }
         unlock(andCarryOut: lines.takeChanges())
-        // After the lock: the deinits of names, senders and payloads are user code.
+        // Released after the lock, because the deinits of names, senders and payloads are user code.
         withExtendedLifetime(taken) {}
         return isAccepted && !loop.isDead
     }
@@ -57,13 +58,15 @@ final class NotificationCore<Name: Hashable & Sendable, Payload: Sendable>: @unc
         return withExtendedLifetime(taken) { taken.same.count }
     }
 
-    /// What was taken out, and what was only looked at: to be let go after the lock.
+    /// The notifications that were taken out of the queue, and those that were only compared. Both are released after
+    /// the lock.
     private struct Taken {
         var same: [Notification] = []
         var seen: [Notification] = []
     }
 
-    /// With the lock held before and after, not between: takes out what is the same.
+    /// Takes the notifications that are the same out of the queue. The lock is held before and after, but not in
+    /// between.
     private func takeSameLocked(
         _ notification: Notification, _ key: NotificationKey, _ coalescing: GRunLoop.Coalescing
     ) -> Taken {
@@ -74,7 +77,7 @@ final class NotificationCore<Name: Hashable & Sendable, Payload: Sendable>: @unc
             let found = lines.alike(key, coalescing, after: last)
             guard !found.isEmpty else { break }
             last = lines.last
-            // Senders are the same by their address alone.
+            // Only the address decides whether senders are the same, so there is nothing to compare.
             guard coalescing.contains(.onName) else {
                 same = found
                 break
@@ -82,11 +85,12 @@ final class NotificationCore<Name: Hashable & Sendable, Payload: Sendable>: @unc
             let candidates = found.compactMap { number in waiting[number].map { (number, $0) } }
             lock.unlock()
             for (number, candidate) in candidates where candidate.name == notification.name { same.append(number) }
-            // Not `\.1`: a key path of a generic type is made anew at each use, by 25,000 instructions.
+            // Not `\.1`: the runtime makes the key path of a generic type again at each use, which takes 25,000
+            // instructions.
             taken.seen += candidates.map { $0.1 }
             lock.lock()
         }
-        // Others may have taken some of them meanwhile.
+        // Other threads may have taken some of these notifications meanwhile.
         taken.same = same.compactMap(takeLocked)
         return taken
     }
@@ -98,16 +102,16 @@ final class NotificationCore<Name: Hashable & Sendable, Payload: Sendable>: @unc
 
     private func unlock(andCarryOut changes: NotificationLines.Changes) {
         lock.unlock()
-        // First: in between the mode would be finished.
+        // New turns begin before others end. Otherwise the mode could be finished in between.
         for turn in changes.begun { turn.begin(on: loop) }
         for turn in changes.ended { turn.end() }
-        // Its thread has ended before it had them: nobody else tells.
+        // The loop's thread may have ended before it had the new turns. Then no turn reports the end to this queue.
         if loop.isDead { end() }
     }
 
-    // MARK: Who observes. Any thread
+    // MARK: Observers. Any thread
 
-    /// Returns a number, which is not 0.
+    /// Adds an observer. Returns its number, which is not 0.
     func addObserver(
         _ name: Name?, _ sender: (any AnyObject & Sendable)?, _ senderAddress: UInt,
         _ body: @escaping @Sendable (Notification) -> Void
@@ -117,9 +121,9 @@ final class NotificationCore<Name: Hashable & Sendable, Payload: Sendable>: @unc
         return lock.withLock { observers.add(content, nameHash: hash, sender: senderAddress) }
     }
 
-    /// Returns false if it was removed before.
+    /// Removes an observer. Returns false if it was removed before.
     func removeObserver(_ number: UInt64) -> Bool {
-        // Released after the lock.
+        // The content of the observer is released after the lock.
         let removed = lock.withLock { observers.remove(number) }
         return removed != nil
     }
@@ -141,7 +145,7 @@ final class NotificationCore<Name: Hashable & Sendable, Payload: Sendable>: @unc
         return true
     }
 
-    /// The modes whose notifications a run in this one posts.
+    /// The modes whose notifications are posted by a run in `mode`.
     private func modesServed(in mode: GRunLoop.Mode) -> Set<GRunLoop.Mode> {
         loop.lock.withLock { loop.commonModes.contains(mode) } ? [mode, .common] : [mode]
     }
@@ -150,9 +154,9 @@ final class NotificationCore<Name: Hashable & Sendable, Payload: Sendable>: @unc
         let hash = notification.name.hashValue
         let found = lock.withLock { observers.candidates(nameHash: hash, sender: notification.senderAddress) }
         for observer in found {
-            // Each is looked at when its turn comes: it may be cancelled by then.
+            // Each observer is checked when its turn comes, because it may be cancelled by then.
             guard let content = lock.withLock({ observer.content }) else { continue }
-            // Others may have the same hash.
+            // Another name may have the same hash.
             guard content.name.map({ $0 == notification.name }) ?? true else { continue }
             callOutToNotificationObserver { content.body(notification) }
         }
@@ -164,16 +168,17 @@ extension NotificationCore: NotificationServer {
         let modes = modesServed(in: loop.currentMode ?? turn.line.mode)
         let start = loop.time
         let slice = loop.lock.withLock { loop.sliceLength }
-        // What comes meanwhile waits for another pass.
+        // Notifications that are enqueued meanwhile wait for another pass.
         guard let last = lock.withLock({ lines.begin(turn, modes) ? lines.last : nil }) else { return }
         while let notification = takeNext(turn.line.style, modes, upTo: last) {
             post(notification)
-            // One a pass.
+            // Idle notifications are posted one in each pass.
             if turn.line.style == .whenIdle { return }
-            // A run that ends has no other pass.
+            // At the end of a run, all are posted, because the run has no other pass.
             if activity != .exit, loop.time - start >= slice { break }
         }
-        // For what the observers have changed; and with nothing left the mode may be finished.
+        // The next pass handles what the observers have changed. With no notification left, it may find the mode
+        // finished.
         loop.wakeUp()
     }
 
@@ -182,7 +187,8 @@ extension NotificationCore: NotificationServer {
     ) -> Notification? {
         lock.lock()
         let notification = lines.first(style, modes, upTo: last).flatMap(takeLocked)
-        // What is left has another turn: in a run that is nested in an observer, or in the next pass.
+        // The notifications that are left get another turn: in a run that is nested in an observer, or in the next
+        // pass.
         for mode in modes { lines.seeToTurn(of: NotificationTurn.Line(mode: mode, style: style), of: self) }
         unlock(andCarryOut: lines.takeChanges())
         return notification

@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// What waits in a notification queue, by number: in the order in which it came, for each mode and style. And who may be
-// the same as another.
+// The numbers of a queue's waiting notifications, in the order in which these came, for each mode and style. It also
+// finds notifications that may be the same as another one.
 //
-// It knows no name, only its hash: so no user code runs here, and the queue's lock may be held.
+// Only the hashes of names are known here. So no user code runs, and the queue's lock may be held.
 
-/// What a notification is found by.
+/// The values by which a notification is found. `hash` is the hash of its name.
 struct NotificationKey: Hashable {
     let hash: Int
     /// The address of the sender; 0 if there is none.
     let sender: UInt
 }
 
-/// Guarded by the queue's lock. Costs the same beside any number of others that wait.
+/// The waiting notifications of a queue. Guarded by the queue's lock. An operation on one notification costs the same,
+/// however many others wait.
 struct NotificationLines {
     typealias Line = NotificationTurn.Line
 
-    /// What is to be done after the lock.
+    /// The turns to begin and to end after the lock is released.
     struct Changes {
         var begun: [NotificationTurn] = []
         var ended: [NotificationTurn] = []
@@ -27,7 +28,8 @@ struct NotificationLines {
         let modes: [GRunLoop.Mode]
     }
 
-    /// By what others are looked for: so that those of one name cost nothing where the sender is another one.
+    /// The key by which notifications that may be the same are looked up. If name and sender must match, notifications
+    /// of the same name and another sender are not visited.
     private enum Likeness: Hashable {
         case name(Int)
         case sender(UInt)
@@ -35,7 +37,7 @@ struct NotificationLines {
 
         static func all(of key: NotificationKey) -> [Likeness] { [.name(key.hash), .sender(key.sender), .both(key)] }
 
-        /// Nil: nothing is the same.
+        /// Nil if `coalescing` is empty: then nothing is the same.
         init?(_ key: NotificationKey, _ coalescing: GRunLoop.Coalescing) {
             switch (coalescing.contains(.onName), coalescing.contains(.onSender)) {
             case (true, true): self = .both(key)
@@ -46,28 +48,29 @@ struct NotificationLines {
         }
     }
 
-    /// Those that wait for a mode.
+    /// The notifications of one style that wait for one mode.
     private struct Waiting {
-        /// In ascending order, from `next` on. Those that were taken elsewhere are still there.
+        /// In ascending order, from index `next` on. Numbers of notifications that were taken already may still be
+        /// there.
         var numbers: [UInt64] = []
         var next = 0
-        /// How many have not been taken.
+        /// How many of the notifications still wait.
         var count = 0
-        /// Nil while none waits.
+        /// The turn that will post the notifications; nil while none waits.
         var turn: NotificationTurn?
     }
 
-    /// The number of what came last; 0 at first.
+    /// The number of the notification that was added last; 0 at first.
     private(set) var last: UInt64
     private var entries: [UInt64: Entry] = [:]
     private var alikes: [Likeness: Set<UInt64>] = [:]
     private var lines: [Line: Waiting] = [:]
-    /// In which nothing waits, unless something has come since.
+    /// Lines whose last notification was taken. Others may have come since.
     private var emptied: Set<Line> = []
     private var lastTurn: UInt64
     private var changes = Changes()
 
-    /// - Parameter last: for tests: the number of what came before.
+    /// - Parameter last: the number before the first one. Only tests pass another number than 0.
     init(last: UInt64 = 0) {
         self.last = last
         lastTurn = last
@@ -76,7 +79,8 @@ struct NotificationLines {
     var turns: [NotificationTurn] { lines.values.compactMap(\.turn) }
 
     mutating func takeChanges() -> Changes {
-        // Not at once: what takes the place of an equal keeps its turn, which may come in this pass.
+        // A line's turn ends here, not when the line becomes empty. So a notification that replaces an equal one keeps
+        // the turn, which may come in this pass.
         for line in emptied where lines[line]?.count == 0 {
             if let turn = lines.removeValue(forKey: line)?.turn { changes.ended.append(turn) }
         }
@@ -85,7 +89,7 @@ struct NotificationLines {
         return changes
     }
 
-    /// Returns its number.
+    /// Adds a notification. Returns its number.
     mutating func add(
         _ key: NotificationKey, _ style: GRunLoop.PostingStyle, _ names: [GRunLoop.Mode],
         of server: some NotificationServer
@@ -122,7 +126,8 @@ struct NotificationLines {
             emptied.insert(line)
             (waiting.numbers, waiting.next) = ([], 0)
         }
-        // Or what is enqueued and coalesced again and again, for a mode that never runs, would grow for ever.
+        // Drops the numbers of taken notifications. Otherwise the line would grow forever if notifications for a mode
+        // that never runs are enqueued and coalesced again and again.
         if waiting.numbers.count - waiting.next > 2 * waiting.count + 16 || waiting.next > waiting.numbers.count / 2 {
             waiting.numbers = waiting.numbers[waiting.next...].filter { entries[$0] != nil }
             waiting.next = 0
@@ -131,7 +136,7 @@ struct NotificationLines {
         checkInvariants(of: line)
     }
 
-    /// In debug builds: those that wait are counted, and in order.
+    /// In debug builds: the waiting notifications of a line are counted, and in order.
     @inline(__always) private func checkInvariants(of line: Line) {
         #if DEBUG
             guard let waiting = lines[line], waiting.numbers.count <= Invariant.few else { return }
@@ -141,7 +146,7 @@ struct NotificationLines {
         #endif
     }
 
-    /// Which of those that came after `first` may be the same: of the same hash, of the same sender.
+    /// Returns the notifications with a number above `first` that may be the same: by hash, by sender or by both.
     func alike(_ key: NotificationKey, _ coalescing: GRunLoop.Coalescing, after first: UInt64) -> [UInt64] {
         guard let likeness = Likeness(key, coalescing), let found = alikes[likeness] else { return [] }
         return found.filter { $0 > first }
@@ -149,7 +154,7 @@ struct NotificationLines {
 
     // MARK: Turns
 
-    /// A turn has come, and is that of all `modes`. Returns false if it is none any more: it was over just before.
+    /// Begins a turn, which posts the notifications of all `modes`. Returns false if the turn has been ended already.
     mutating func begin(_ id: NotificationTurn.ID, _ modes: Set<GRunLoop.Mode>) -> Bool {
         guard lines[id.line]?.turn?.id.number == id.number else { return false }
         for mode in modes.union([id.line.mode]) {
@@ -158,7 +163,8 @@ struct NotificationLines {
         return true
     }
 
-    /// The number of the one that came first and waits for one of the modes; nil if none is as old as `last`.
+    /// Returns the number of the oldest notification that waits for one of `modes`. Returns nil if there is none up to
+    /// `last`.
     mutating func first(_ style: GRunLoop.PostingStyle, _ modes: Set<GRunLoop.Mode>, upTo last: UInt64) -> UInt64? {
         let first = modes.compactMap { firstNumber(of: Line(mode: $0, style: style)) }.min()
         return first.flatMap { $0 <= last ? $0 : nil }
@@ -175,7 +181,7 @@ struct NotificationLines {
         return nil
     }
 
-    /// Those that wait have a turn.
+    /// Makes sure that the waiting notifications of a line have a turn, and that the turn begins.
     mutating func seeToTurn(of line: Line, of server: some NotificationServer) {
         guard let waiting = lines[line], waiting.count > 0 else { return }
         if let turn = waiting.turn {

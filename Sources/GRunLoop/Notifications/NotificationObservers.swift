@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who observes a notification queue: found by name and sender, so that the others cost a posting nothing.
+// The observers of a notification queue, found by name and sender, so that posting does not visit the other observers.
 
-/// Guarded by the queue's lock. Names are known by their hashes: to compare them is the program's code, and is left to
-/// who posts.
+/// The observers of a queue. Guarded by the queue's lock. Names are found by their hashes. The caller compares the
+/// names themselves, because that runs the program's code.
 struct NotificationObservers<Name: Hashable & Sendable, Payload: Sendable> {
     typealias Notification = GRunLoop.Notification<Name, Payload>
 
     struct Content {
         let name: Name?
         let body: @Sendable (Notification) -> Void
-        /// Kept, or another object could get its address.
+        /// Retained, because otherwise another object could get the sender's address.
         let sender: (any AnyObject & Sendable)?
     }
 
     final class Observer {
         let number: UInt64
-        /// Nil once it is cancelled. Goes without the lock.
+        /// Nil once the observer is cancelled. It is released without the lock.
         var content: Content?
 
         init(_ number: UInt64, _ content: Content) {
@@ -24,21 +24,21 @@ struct NotificationObservers<Name: Hashable & Sendable, Payload: Sendable> {
         }
     }
 
-    /// Which notifications somebody observes.
+    /// Which notifications an observer wants.
     private struct Key: Hashable {
-        /// Of the name; nil: of every name.
+        /// The hash of the name; nil means every name.
         let hash: Int?
-        /// The address; 0: of every sender.
+        /// The address of the sender; 0 means every sender.
         let sender: UInt
     }
 
-    /// Those of one key.
+    /// The observers of one key.
     private struct Line {
-        /// In the order in which they were added. Those that were cancelled are still there.
+        /// In the order in which they were added. Cancelled observers may still be there.
         var observers: [Observer] = []
         var cancelled = 0
 
-        /// Where one of them is.
+        /// The index of the observer with that number.
         func index(of number: UInt64) -> Int {
             var range = 0..<observers.count
             while range.count > 1 {
@@ -53,7 +53,7 @@ struct NotificationObservers<Name: Hashable & Sendable, Payload: Sendable> {
     private var keys: [UInt64: Key] = [:]
     private var last: UInt64 = 0
 
-    /// Returns its number, which is not 0.
+    /// Adds an observer. Returns its number, which is not 0.
     mutating func add(_ content: Content, nameHash: Int?, sender: UInt) -> UInt64 {
         last += 1
         let key = Key(hash: nameHash, sender: sender)
@@ -62,12 +62,13 @@ struct NotificationObservers<Name: Hashable & Sendable, Payload: Sendable> {
         return last
     }
 
-    /// Nil if it was removed before.
+    /// Removes an observer. Returns its content, or nil if it was removed before.
     mutating func remove(_ number: UInt64) -> Content? {
         guard let key = keys.removeValue(forKey: number), var line = lines.removeValue(forKey: key) else { return nil }
         let content = line.observers[line.index(of: number)].content.take()
         line.cancelled += 1
-        // Not each time: that many who come and go together would take the square of their number.
+        // Cancelled observers are dropped many at a time. Dropping each one separately would take n² steps for n
+        // observers.
         if line.cancelled * 2 > line.observers.count {
             line.observers.removeAll { $0.content == nil }
             line.cancelled = 0
@@ -76,13 +77,13 @@ struct NotificationObservers<Name: Hashable & Sendable, Payload: Sendable> {
         return content
     }
 
-    /// Those who may want a notification, in the order in which they were added.
+    /// The observers that may want a notification, in the order in which they were added.
     func candidates(nameHash: Int, sender: UInt) -> [Observer] {
         var found: [Observer] = []
         var isMerged = false
         func take(_ key: Key) {
             guard let line = lines[key] else { return }
-            // The usual case: one array, which is not copied.
+            // In the usual case there is one array, which is not copied.
             if found.isEmpty { return found = line.observers }
             found += line.observers
             isMerged = true

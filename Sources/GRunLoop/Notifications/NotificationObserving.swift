@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who is called when a notification is posted.
+// Observing the notifications of a queue.
 
 extension GRunLoop.NotificationQueue {
-    /// Has the closure called with each notification that is posted, on the loop's thread.
+    /// Calls a closure with each notification of a given name and sender when it is posted, on the loop's thread.
     ///
-    /// One that is added while a notification is posted is called from the next one on.
+    /// An observer that is added while a notification is being posted is called from the next notification on.
     ///
     /// - Parameters:
-    ///   - name: which notifications. Nil: those of every name.
-    ///   - sender: whose, kept as long as the closure. Nil: those of every sender, and of none.
+    ///   - name: the name of the notifications. Nil means every name.
+    ///   - sender: their sender, which is retained as long as the closure. Nil means every sender, and notifications
+    ///     without a sender.
     ///   - body: called with the notification. It may enqueue, dequeue, cancel, and run the loop.
-    /// - Returns: what keeps the closure: letting go of it cancels.
+    /// - Returns: a token that keeps the closure. Releasing the token cancels the observation.
     ///
     /// Threads: any. The corresponding Foundation method is
     /// `NotificationCenter.addObserver(forName:object:queue:using:)`.
@@ -20,15 +21,16 @@ extension GRunLoop.NotificationQueue {
     ) -> GRunLoop.Observation {
         guard !Fork.refuses("NotificationQueue.observe") else { return GRunLoop.Observation {} }
         let number = core.addObserver(name, sender, address(of: sender), body)
-        // Weakly: who observes does not keep what it observes, and the closure goes with that.
+        // Weak, because an observation does not keep the queue. The closure is released with the queue.
         return GRunLoop.Observation { [weak core] in _ = core?.removeObserver(number) }
     }
 
-    /// The same with a closure that belongs to the actor that the caller is on, which must live on the queue's loop:
-    /// otherwise the process ends, with a message. It is called and let go there, and need not be `@Sendable`. It holds
-    /// the actor until it is cancelled.
+    /// Calls a closure that belongs to the caller's actor. The actor must live on the queue's loop, or that loop must
+    /// be a loop of virtual time on the actor's thread. Otherwise the process ends with a message. The closure is
+    /// called and released on the actor, and need not be `@Sendable`. The observation holds the actor until it is
+    /// cancelled.
     ///
-    /// Threads: the actor's. Otherwise it is ``observe(_:sender:_:)``.
+    /// Threads: the actor's. Otherwise it works like ``observe(_:sender:_:)``.
     public func observe(
         _ name: Name? = nil, sender: (any AnyObject & Sendable)? = nil, isolation: isolated any Actor,
         _ body: @escaping (GRunLoop.Notification<Name, Payload>) -> Void
@@ -38,10 +40,11 @@ extension GRunLoop.NotificationQueue {
         return observe(name, sender, posted, Confined(.block { posted.take(body) }, of: isolation))
     }
 
-    /// The same with a closure that belongs to the main actor: one that is written as `{ @MainActor notification in ...
-    /// }`. With another loop than the main one the process ends, with a message.
+    /// Calls a closure that belongs to the main actor. Write the closure as `{ @MainActor notification in ... }`. The
+    /// process ends with a message if the queue's loop is neither the main loop nor a loop of virtual time on the main
+    /// actor.
     ///
-    /// Threads: any. Otherwise it is ``observe(_:sender:_:)``.
+    /// Threads: any. Otherwise it works like ``observe(_:sender:_:)``.
     public func observe(
         _ name: Name? = nil, sender: (any AnyObject & Sendable)? = nil, isolation: MainActor = .shared,
         _ body: @escaping @MainActor (GRunLoop.Notification<Name, Payload>) -> Void
@@ -62,8 +65,8 @@ extension GRunLoop.NotificationQueue {
         }
     }
 
-    /// What a closure of an actor's is to be called with: on the loop's thread, from the call to the closure's first
-    /// line.
+    /// Passes the notification to a closure of an actor. Used on the loop's thread only, from the call until the
+    /// closure's first line.
     private final class Posted: @unchecked Sendable {
         var notification: GRunLoop.Notification<Name, Payload>?
 
@@ -74,7 +77,7 @@ extension GRunLoop.NotificationQueue {
 }
 
 extension GRunLoop {
-    /// Who observes a ``NotificationQueue``, as long as this is kept.
+    /// Keeps an observer of a ``NotificationQueue``: releasing this object cancels the observation.
     ///
     /// Threads: any. The corresponding Foundation type is the `NSObjectProtocol` that
     /// `NotificationCenter.addObserver(forName:object:queue:using:)` returns.
@@ -85,9 +88,9 @@ extension GRunLoop {
 
         deinit { cancel() }
 
-        /// Lets go of the closure: it is not called any more, not even for a notification that is being posted to
-        /// others before it. On another thread than the loop's it may be called once more meanwhile. The second time it
-        /// does nothing.
+        /// Cancels the observation and releases its closure. The closure is not called any more, not even for a
+        /// notification that is being posted and has not come to it yet. If this is called on another thread than the
+        /// loop's, the closure may be called once more meanwhile. A second call does nothing.
         ///
         /// Threads: any. The corresponding Foundation method is `NotificationCenter.removeObserver(_:)`.
         public func cancel() {

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Notifications that are posted later, and only once. What is generic of it is in NotificationCore.
+// Notification queues, which post notifications later, and equal ones only once. NotificationCore does the work.
 
 extension GRunLoop {
-    /// Posts notifications when the loop has time for them, and of several that are the same only the last.
+    /// Posts notifications when the loop has time for them. Of several notifications that are the same, it posts only
+    /// the last.
     ///
-    /// Where ten changes in one pass ask for one new layout, each of them enqueues it, and it is done once:
+    /// For example, ten changes in one pass may ask for a new layout. Each change enqueues a notification, and the
+    /// layout is done once:
     ///
     /// ```swift
     /// enum Change { case layout }
@@ -16,24 +18,28 @@ extension GRunLoop {
     /// laysOut.cancel()
     /// ```
     ///
-    /// Whoever ``observe(_:sender:_:)``s the queue is called, on the loop's thread, in the order in which they were
-    /// added. A queue has observers of its own: there is no centre that all share.
+    /// The queue calls its observers on the loop's thread, in the order in which they were added with
+    /// ``observe(_:sender:_:)``. Each queue has its own observers: there is no centre that all queues share.
     ///
-    /// In a pass, what is ``PostingStyle/asap`` is posted at ``Activity/beforeWaiting``, behind the observers of a
-    /// lower ``Observer/order`` than `.max`, or at ``Activity/exit``, in the order in which it was enqueued. Another
-    /// pass follows, which finds what that has changed. What is enqueued meanwhile waits for it; so does the rest once
-    /// ``GRunLoop/timeSlice`` is used up. What is ``PostingStyle/whenIdle`` is work of an ``IdleQueue``: one
-    /// notification a pass, after everything else. So a notification that enqueues itself again keeps the loop awake,
-    /// but keeps nobody from being served. A run that is nested in an observer goes on with what waits.
+    /// Notifications with ``PostingStyle/asap`` are posted in the order in which they were enqueued, at
+    /// ``Activity/beforeWaiting`` or ``Activity/exit``. Observers of the loop with an ``Observer/order`` below `.max`
+    /// come before them. Another pass follows, in which the loop handles what the notifications have changed.
+    /// Notifications that are enqueued meanwhile wait for that pass. So do the remaining ones once
+    /// ``GRunLoop/timeSlice`` is used up, but not at ``Activity/exit``.
     ///
-    /// While notifications wait for a mode, that is not finished, and they are kept though the program lets go of the
-    /// queue. A queue in which none waits has nothing in the loop. When the loop's thread ends, what waits is let go.
+    /// Notifications with ``PostingStyle/whenIdle`` are posted as the work of an ``IdleQueue``: one in each pass, after
+    /// everything else. So a notification that enqueues itself again keeps the loop awake, but does not starve other
+    /// work. If an observer runs the loop, the nested run goes on with the waiting notifications.
     ///
-    /// Threads: any, where nothing else is said. The corresponding Foundation type is `NotificationQueue`.
+    /// A mode is not finished while notifications wait for it. Waiting notifications are kept even if the program
+    /// releases the queue. A queue without waiting notifications has nothing in the loop. When the loop's thread ends,
+    /// the waiting notifications are released.
+    ///
+    /// Threads: any, unless stated otherwise. The corresponding Foundation type is `NotificationQueue`.
     public final class NotificationQueue<Name: Hashable & Sendable, Payload: Sendable>: Sendable {
         let core: NotificationCore<Name, Payload>
 
-        /// A queue that posts on a loop's thread.
+        /// Creates a queue that posts on a loop's thread.
         ///
         /// Threads: any. The corresponding Foundation method is `NotificationQueue.init(notificationCenter:)`, which
         /// takes the current thread's loop.
@@ -41,24 +47,24 @@ extension GRunLoop {
             core = NotificationCore(on: loop)
         }
 
-        /// The loop on whose thread it posts. Threads: any.
+        /// The loop on whose thread the queue posts. Threads: any.
         public var loop: GRunLoop { core.loop }
 
-        /// Enqueues a notification, or posts it now. First it takes those that are the same out of the queue, whatever
-        /// their style and modes: so the last one counts, and its place is behind the others.
+        /// Enqueues a notification, or posts it now. First it removes notifications that are the same from the queue,
+        /// whatever their style and modes. So the last notification counts, and its place is behind the others.
         ///
         /// - Parameters:
-        ///   - notification: what to post. It is kept until then.
-        ///   - style: when. ``PostingStyle/now`` is for the loop's own thread: on another one it is a misuse, and
-        ///     nothing is done.
-        ///   - coalescing: what is the same. An empty one: nothing is.
-        ///   - names: the modes in which it is posted; ``Mode/common`` is each of the common modes. If a run is under
-        ///     way in another mode, what was to be posted now is not posted at all. With an empty list what is to
-        ///     come later waits until it is taken out.
-        /// - Returns: whether it was posted, or waits. False if it was let go: the mode is another one, the thread is
-        ///   another one, or the loop's thread has ended.
+        ///   - notification: the notification to post. It is kept until then.
+        ///   - style: when to post. ``PostingStyle/now`` is for the loop's own thread. On another thread it is a
+        ///     misuse: nothing is done, and a message is logged.
+        ///   - coalescing: which notifications are the same. With an empty set, none is.
+        ///   - names: the modes in which the notification is posted; ``Mode/common`` means each of the common modes.
+        ///     With ``PostingStyle/now``, the notification is not posted if a run is under way in another mode. With an
+        ///     empty list, a notification for later waits until it is removed from the queue.
+        /// - Returns: true if the notification was posted, or waits. False if it was released: because the run's mode
+        ///   is another one, because the thread is another one, or because the loop's thread has ended.
         ///
-        /// Threads: any; it wakes a loop that sleeps. The corresponding Foundation method is
+        /// Threads: any; it wakes a sleeping loop. The corresponding Foundation method is
         /// `enqueue(_:postingStyle:coalesceMask:forModes:)`.
         @discardableResult public func enqueue(
             _ notification: Notification<Name, Payload>, style: PostingStyle,
@@ -70,13 +76,13 @@ extension GRunLoop {
                 : core.enqueue(notification, style, coalescing, names)
         }
 
-        /// Takes the notifications that are the same as this one out of the queue: they are not posted. One that is
-        /// being posted is not concerned.
+        /// Removes the notifications that are the same as a given one from the queue, so that they are not posted. A
+        /// notification that is being posted is not affected.
         ///
         /// - Parameters:
-        ///   - notification: what is to be the same. Its payload plays no part.
-        ///   - coalescing: what is the same. An empty one: nothing is.
-        /// - Returns: how many there were.
+        ///   - notification: the notification to compare with. Its payload is ignored.
+        ///   - coalescing: which notifications are the same. With an empty set, none is.
+        /// - Returns: how many notifications were removed.
         ///
         /// Threads: any. The corresponding Foundation method is `dequeueNotifications(matching:coalesceMask:)`.
         @discardableResult public func dequeue(

@@ -1,21 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a notification queue is in a mode: only while something waits for that, and by one item that is called once.
+// How a notification queue is in a mode: only while notifications wait for the mode, and by one item that is called
+// once.
 //
-// Whoever goes on makes another one. So a run that is nested in an observer finds what is left, and no lock is held
-// while items come and go: one that is in the loop too late is invalid already, and does nothing.
+// To go on, the queue makes another turn with another item. So a run that is nested in an observer finds the
+// notifications that are left. No lock is held while items are added and removed: an item that is added too late is
+// invalid already, and does nothing.
 
 import Synchronization
 
-/// What has notifications to post. Without a lock held.
+/// Posts the notifications of a turn. Called without a lock held.
 protocol NotificationServer: AnyObject, Sendable {
-    /// On the loop's thread: posts.
+    /// Called on the loop's thread when the turn comes: posts.
     func serve(_ turn: NotificationTurn.ID, at activity: GRunLoop.Activity)
-    /// The loop's thread has ended, or is just ending.
+    /// Called when the loop's thread has ended, or is ending.
     func end()
 }
 
+/// A turn of a notification queue in a mode, which posts once.
 final class NotificationTurn: Sendable {
-    /// Those of one style that wait for a mode.
+    /// The notifications of one style that wait for one mode.
     struct Line: Hashable {
         let mode: GRunLoop.Mode
         let style: GRunLoop.PostingStyle
@@ -27,9 +30,10 @@ final class NotificationTurn: Sendable {
     }
 
     let id: ID
-    /// Keeps the mode from being finished, and tells of the loop's end.
+    /// Keeps the mode from being finished, and reports the loop's end to the queue.
     private let presence: GRunLoop.Source
-    /// Until then whoever enqueues begins it: who has made it, on another thread, may not have come to that.
+    /// True once the turn is in its mode. Until then, each thread that enqueues begins the turn, because the thread
+    /// that made it may not have done so yet.
     let hasBegun = Atomic(false)
     private let observer: GRunLoop.Observer?
     private let idleQueue: GRunLoop.IdleQueue?
@@ -49,7 +53,7 @@ final class NotificationTurn: Sendable {
         }
     }
 
-    /// The second time it does nothing.
+    /// Adds the turn to its mode. A second call adds nothing.
     func begin(on loop: GRunLoop) {
         loop.add(presence, forMode: id.line.mode)
         if let idleQueue { loop.add(idleQueue, forMode: id.line.mode) }
