@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ports: version-1 sources by which threads send messages to a loop.
+// Ports: version-1 sources through which any thread sends messages to a loop.
 
 extension GRunLoop {
-    /// Brings messages from any thread to a loop, whose thread handles them.
+    /// Carries messages from any thread to a loop, whose thread handles them.
     ///
     /// ```swift
     /// let port = GRunLoop.Port { message in show(message.id) }
@@ -11,18 +11,20 @@ extension GRunLoop {
     /// _ = port.trySend(GRunLoop.PortMessage(id: 7, [.bytes(data)], replyPort: mine))
     /// ```
     ///
-    /// Messages wait while no mode of the port's is run, and come in the order in which they were sent: one a pass, as
-    /// the item of its stage 10. A message wakes a loop that sleeps in one of these modes. While a handler runs the
-    /// loop, the nested run goes on with the next message.
+    /// Messages are handled in the order in which they were sent, one in each pass, as the item of the pass's stage 10.
+    /// They wait while the loop runs in none of the port's modes. A message wakes a loop that sleeps in one of these
+    /// modes. If a handler runs the loop, the nested run goes on with the next message.
     ///
-    /// A port is in one loop at a time, and in any number of its modes. It keeps such a mode from being finished though
-    /// no message ever comes: by that a thread can be kept alive. When the loop's thread ends the port leaves its modes
-    /// with what waits, and can be added to another loop. It needs no descriptor.
+    /// A port is in one loop at a time, and in any number of its modes. A port keeps its modes from being finished even
+    /// if no message ever comes. So a thread can be kept alive with a port. When the loop's thread ends, the port
+    /// leaves its modes and keeps its waiting messages. It can then be added to another loop. A port needs no file
+    /// descriptor.
     ///
-    /// The program holds a port, and so do the modes that it is in, and messages that carry it. One that waits in its
-    /// own queue holds itself, until it is delivered or the port is invalidated.
+    /// The program holds a port, and so do the modes that it is in, and messages that carry it. If a message that
+    /// carries a port waits in that port, the port holds itself until the message is delivered or the port is
+    /// invalidated.
     ///
-    /// For values of one type, and many of them, there is ``Channel``, which delivers any number in a pass.
+    /// To send many values of one type, use a ``Channel``, which delivers any number of them in one pass.
     ///
     /// Threads: any. The corresponding Foundation type is `Port`, Core Foundation's is `CFMachPort`.
     public final class Port: @unchecked Sendable {
@@ -31,9 +33,9 @@ extension GRunLoop {
         @exclusivity(unchecked) private var turns = Places<TurnPlace<Port>>()
         var isCommonItem = false
         var isValidLocked = true
-        /// Some have come, and were not all taken.
+        /// True if messages have come that were not all taken.
         private var hasMessages = false
-        /// The task that receives has not asked for the next message.
+        /// True while the receiving task has not asked for the next message.
         private var isPaused = false
         private var task: (@Sendable (PortMessage) -> Void)?
         private var invalidationHandlers: [@Sendable () -> Void] = []
@@ -51,25 +53,25 @@ extension GRunLoop {
         deinit {
             guard !Fork.isChild else { return }
             letGo(of: inbox.close())
-            // It is in no mode, and nobody else knows it.
+            // The port is in no mode, and nobody else has a reference to it, so no lock is needed.
             for handler in invalidationHandlers { handler() }
         }
 
-        /// False from the call of ``invalidate()`` on.
+        /// Whether the port is valid. False once ``invalidate()`` was called.
         ///
         /// Threads: any. The corresponding Foundation property is `Port.isValid`.
         public var isValid: Bool { !Fork.isChild && guardian.withLock { isValidLocked } }
 
-        /// Takes the port out of every mode, for good. Nothing can be sent to it any more, who waits to send is told,
-        /// and what was not delivered is let go, on this thread. A handler that is running goes on. Then those that
-        /// asked for it are told: see ``onInvalidation(_:)``. The second time it does nothing.
+        /// Removes the port from every mode, permanently. After that, sending to the port fails, also for threads and
+        /// tasks that wait for room. Messages that were not delivered are released on this thread. A handler that is
+        /// running goes on. Then the closures from ``onInvalidation(_:)`` are called. A second call does nothing.
         ///
         /// Threads: any. The corresponding Foundation function is `Port.invalidate`.
         public func invalidate() {
             guard !Fork.isChild else { return }
             let held = guardian.lock()
             let isFirst = isValidLocked
-            // First: once it is in no loop, the loop's lock guards it no more.
+            // Taken before the port leaves its loop, because after that the loop's lock guards the port no more.
             let (handlers, former) = (invalidationHandlers, task)
             if isFirst { (invalidationHandlers, task) = ([], nil) }
             _ = endLocked(held)
@@ -81,11 +83,11 @@ extension GRunLoop {
             withExtendedLifetime(former) {}
         }
 
-        /// Has the closure called once, when the port becomes invalid: on the thread that invalidates it or lets go of
-        /// it, after the port has left its modes. Several are called in the order in which they were given; on a port
-        /// that is invalid already it is called at once.
+        /// Calls a closure once, when the port becomes invalid. It is called on the thread that invalidates or releases
+        /// the port, after the port has left its modes. Several closures are called in the order in which they were
+        /// added. If the port is invalid already, the closure is called immediately.
         ///
-        /// The closure must not hold the port: that would keep it.
+        /// The closure must not own a reference to the port: that would be a reference cycle.
         ///
         /// Threads: any. The corresponding Foundation notification is `Port.didBecomeInvalidNotification`.
         public func onInvalidation(_ body: @escaping @Sendable () -> Void) {
@@ -97,13 +99,14 @@ extension GRunLoop {
             if !isValid { body() }
         }
 
-        /// Whether the calling thread is that of the loop that the port is in.
+        /// Whether the calling thread is the thread of the port's loop.
         var isOnItsLoop: Bool { guardian.withLock { guardian.loop?.owner.isOfThisThread ?? false } }
 
         // MARK: Without a lock
 
-        /// What was not delivered goes here, one after the other: a message may hold a port in whose queue another one
-        /// holds a port, and so on, and a chain of them would take as much of the stack.
+        /// Releases undelivered messages one after the other. A message may hold a port whose queue has a message that
+        /// holds another port, and so on. Releasing such a chain recursively would need stack in proportion to its
+        /// length.
         private func letGo(of undelivered: consuming [PortMessage]) {
             var messages = undelivered
             while !messages.isEmpty {
@@ -115,13 +118,14 @@ extension GRunLoop {
             }
         }
 
-        /// Nobody else holds it. Whom a weak reference still shows it to finds it invalid.
+        /// Closes a port that nobody else holds, and returns its messages. If a weak reference still leads to the port,
+        /// it is invalid.
         private func takeUndelivered() -> [PortMessage] {
             guardian.withLock { isValidLocked = false }
             return inbox.close()
         }
 
-        /// Some may have come.
+        /// Called when messages may have come: notes it in the port's modes, and ends a sleep in one of them.
         func noteMessages() {
             let held = guardian.lock()
             hasMessages = true
@@ -130,11 +134,13 @@ extension GRunLoop {
             kick?.send()
         }
 
-        /// Has messages delivered to a task, each when it asks for one. False if there is a receiver.
+        /// Makes a task the receiver: each message is delivered when the task asks for it. Returns false if there is a
+        /// receiver already.
         func setTask(_ body: @escaping @Sendable (PortMessage) -> Void) -> Bool {
             guardian.withLock {
                 guard task == nil, handler == nil else { return false }
-                // The task holds the port, and invalidating it was to end that.
+                // An invalid port must not keep `body`: the task holds the port, and ``invalidate()``, which breaks
+                // that cycle, was called already.
                 guard isValidLocked else { return true }
                 (task, isPaused) = (body, true)
                 _ = noteReadinessLocked()
@@ -142,7 +148,7 @@ extension GRunLoop {
             }
         }
 
-        /// The task wants a message.
+        /// The receiving task asks for a message.
         func ask() {
             let held = guardian.lock()
             isPaused = false
@@ -151,7 +157,7 @@ extension GRunLoop {
             kick?.send()
         }
 
-        /// Has a message handled, and lets go of it. What nobody handles is dropped.
+        /// Passes a message to the handler or the task, and releases it. A message that nobody handles is dropped.
         func deliver(_ taken: inout PortTaken) {
             guard var message = taken.message.take() else { return }
             message.receivePort = self
@@ -160,23 +166,24 @@ extension GRunLoop {
 
         // MARK: With the guardian held
 
-        /// Takes the message whose turn it is. False if there is none, or if a task has not asked for it.
+        /// Takes the next message. Returns false if there is none, or if the receiving task has not asked for it.
         func takeLocked(_ taken: inout PortTaken) -> Bool {
             guard hasMessages, !isPaused else { return false }
             hasMessages = inbox.takeNext(&taken)
             if taken.message != nil, let task { (taken.task, isPaused) = (task, true) }
-            // The others come before its next message.
+            // The other ports come before the next message of this one.
             eachTurnLocked { $0.ports.note($1, false) }
             if hasMessages { _ = noteReadinessLocked() }
             return taken.message != nil
         }
 
-        /// A test has chosen it.
+        /// Makes the port the first one in a mode, because a test has chosen it.
         func comeFirstLocked(in mode: ModeState) {
             if let place = turns[mode] { mode.ports.listFirst(place.turn) }
         }
 
-        /// A message can be delivered, or none can: its modes note it, and a sleep in one of them ends.
+        /// Notes in the port's modes whether a message can be delivered. If one can, the returned kick ends a sleep in
+        /// these modes.
         private func noteReadinessLocked() -> Kick? {
             let isReady = hasMessages && !isPaused && isValidLocked
             var kick: Kick?
@@ -195,32 +202,34 @@ extension GRunLoop {
     }
 }
 
-/// What waits behind a port. Carried out by a channel, which stands above.
+/// The waiting messages of a port. ``PortChannel`` implements this, so that a port does not depend on channels.
 protocol PortInbox: AnyObject, Sendable {
     /// Takes the message that has waited longest, if there is one. Returns whether more wait.
     func takeNext(_ taken: inout PortTaken) -> Bool
-    /// Those whose messages have taken the room go on.
+    /// Resumes the senders whose messages got the room that ``takeNext(_:)`` made.
     func resumeSenders()
-    /// Nothing is accepted any more. Returns what was not delivered.
+    /// Accepts no more messages. Returns those that were not delivered.
     func close() -> [GRunLoop.PortMessage]
     var capacity: Int { get }
     var count: Int { get }
 
-    /// Where a message is to be put, if it is accepted: ``commit()`` follows.
+    /// Returns where to put a message, if it is accepted. The caller puts it there, and calls ``commit()``.
     func begin() -> PortSlot
-    /// The message is there. Returns whether the loop is to be told.
+    /// Accepts the message that was put in its place. Returns whether the caller has to tell the port.
     func commit() -> Bool
-    /// Sends to a full port, with a thread that waits until `end`.
+    /// Sends to a full port: blocks the thread until there is room, until `end` at most. Returns whether the message
+    /// was sent.
     func send(_ message: consuming GRunLoop.PortMessage, until end: Nanoseconds) -> Bool
-    /// The same with a task that waits.
+    /// Sends to a full port: suspends the task until there is room. Returns whether the message was sent.
     nonisolated(nonsending) func wait(toSend message: consuming GRunLoop.PortMessage) async -> Bool
 }
 
+/// The result of taking a message from a port, for use without a lock.
 struct PortTaken: ~Copyable {
     var message: GRunLoop.PortMessage?
-    /// Who receives it, if that is a task.
+    /// Passes the message to the receiving task; nil if a handler receives.
     var task: (@Sendable (GRunLoop.PortMessage) -> Void)?
-    /// Somebody who waited has the room, and is to be told.
+    /// True if waiting senders got room, and have to be resumed.
     var hasAdmitted = false
 }
 
@@ -252,7 +261,7 @@ extension GRunLoop.Port: ModeItem {
 }
 
 extension GRunLoop.Port: CustomStringConvertible {
-    /// Whether it is valid, and how many messages wait, for reading. The format may change.
+    /// A text for people: whether the port is valid, and how many messages wait. The format may change.
     ///
     /// Threads: any. The corresponding Core Foundation function is `CFCopyDescription`.
     public var description: String {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What waits behind a port: a channel of messages, which are taken one by one.
+// The waiting messages of a port: a channel whose messages are taken one by one.
 
 final class PortChannel: PortInbox {
     private let core: ChannelCore
 
-    /// Not changed, and its closures hold nothing.
+    /// Safe to share, because it is never changed, and its closures capture nothing.
     nonisolated(unsafe) private static let type = ChannelElementType(
         size: MemoryLayout<GRunLoop.PortMessage>.stride, alignment: MemoryLayout<GRunLoop.PortMessage>.alignment,
         move: { from, to, count in
@@ -66,7 +66,8 @@ final class PortChannel: PortInbox {
         return end(of: memory, await core.wait(toSend: UnsafeMutableRawPointer(memory)))
     }
 
-    /// What the channel has not taken is let go.
+    /// Frees the memory of a message, and releases a message that the channel has not taken. Returns whether it has
+    /// taken it.
     private func end(of memory: UnsafeMutablePointer<GRunLoop.PortMessage>, _ result: GRunLoop.SendResult) -> Bool {
         if result != .enqueued { memory.deinitialize(count: 1) }
         memory.deallocate()

@@ -8,15 +8,15 @@ extension Confined {
 }
 
 extension GRunLoop.Port {
-    /// A port whose handler belongs to the actor that the caller is on, and is called and let go there.
+    /// Creates a port whose handler belongs to the caller's actor, and is called and released there.
     ///
-    /// Only the actor's own loop takes it, and a loop of virtual time on its thread: adding it to another ends the
-    /// process, with a message. It holds the actor until it is invalidated.
+    /// The port can be added to the actor's own loop only, and to a loop of virtual time on that loop's thread. Adding
+    /// it to another loop ends the process with a message. The port holds the actor until the port is invalidated.
     ///
-    /// That actor is `isolation`: `self` in an actor, `#isolation` anywhere. It must live on a run loop: one that does
-    /// not ends the process, with a message. The handler need not be `@Sendable`.
+    /// The actor is `isolation`: pass `self` in an actor, or `#isolation` anywhere. It must live on a run loop;
+    /// otherwise the process ends with a message. The handler need not be `@Sendable`.
     ///
-    /// Threads: the actor's. Otherwise it is ``init(capacity:handler:)``.
+    /// Threads: the actor's. Otherwise it works like ``init(capacity:handler:)``.
     public convenience init(
         capacity: Int = .max, isolation: isolated any Actor, handler: @escaping (GRunLoop.PortMessage) -> Void
     ) {
@@ -24,13 +24,13 @@ extension GRunLoop.Port {
         self.init(PortChannel(capacity: capacity), confined: confined, handler: confined.portHandler)
     }
 
-    /// A port whose handler belongs to the main actor, and is called and let go there: one that is written as
+    /// Creates a port whose handler belongs to the main actor, and is called and released there. Write the handler as
     /// `{ @MainActor message in ... }`.
     ///
-    /// Only the main loop takes it, and a loop of virtual time on the main actor: adding it to another ends the
-    /// process, with a message.
+    /// The port can be added to the main loop only, and to a loop of virtual time on the main actor. Adding it to
+    /// another loop ends the process with a message.
     ///
-    /// Threads: any. Otherwise it is ``init(capacity:handler:)``.
+    /// Threads: any. Otherwise it works like ``init(capacity:handler:)``.
     public convenience init(
         capacity: Int = .max, isolation: MainActor = .shared,
         handler: @escaping @MainActor (GRunLoop.PortMessage) -> Void

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a port carries.
+// Messages that ports carry, and the parts of a message.
 
 extension GRunLoop {
-    /// A message to a ``Port``: a number, data and ports, and where a reply is to go.
+    /// A message to a ``Port``: a number, data and ports, and an optional port for the reply.
     ///
-    /// The bytes are not copied on the way: the receiver has the array that was sent.
+    /// The bytes are not copied on the way: the receiver gets the array that was sent.
     ///
-    /// A sender that wants a reply gives a port of its own, which is in its own loop, and the receiver sends there:
+    /// A sender that wants a reply passes a port of its own, which is in its own loop. The receiver sends the reply to
+    /// that port:
     ///
     /// ```swift
     /// let main = GRunLoop.Port { message in _ = message.replyPort?.trySend(GRunLoop.PortMessage(id: 2)) }
@@ -23,26 +24,26 @@ extension GRunLoop {
         public struct Component: Sendable {
             enum Storage: Sendable {
                 case array([UInt8])
-                /// Memory that an object keeps: what C sends.
+                /// Memory that an object keeps alive, for messages that C sends.
                 case kept(any AnyObject & Sendable, Memory)
                 case port(Port)
             }
 
-            /// Read only, and as long as its keeper lives.
+            /// Memory that is only read, and only while the object that keeps it is alive.
             struct Memory: @unchecked Sendable {
                 let bytes: UnsafeRawBufferPointer
             }
 
             let storage: Storage
 
-            /// Bytes, of which the receiver gets this array. Threads: any.
+            /// A part with bytes. The receiver gets this array. Threads: any.
             public static func bytes(_ bytes: [UInt8]) -> Self { Self(storage: .array(bytes)) }
 
-            /// A port, to which the receiver can send. One that is invalid is carried like any other: it may become so
-            /// on the way. Threads: any.
+            /// A part with a port, to which the receiver can send. An invalid port is carried like a valid one, because
+            /// a port may also become invalid on the way. Threads: any.
             public static func port(_ port: Port) -> Self { Self(storage: .port(port)) }
 
-            /// The bytes; nil if it is a port. Those that C has sent are copied. Threads: any.
+            /// The bytes; nil if the part is a port. Bytes that C has sent are copied. Threads: any.
             public var bytes: [UInt8]? {
                 switch storage {
                 case .array(let bytes): bytes
@@ -51,29 +52,29 @@ extension GRunLoop {
                 }
             }
 
-            /// The port; nil if it is bytes. Threads: any.
+            /// The port; nil if the part is bytes. Threads: any.
             public var port: Port? {
                 if case .port(let port) = storage { port } else { nil }
             }
         }
 
-        /// What the message means: for sender and receiver to agree on.
+        /// The meaning of the message, on which sender and receiver agree.
         ///
         /// Threads: any. The corresponding Foundation property is `PortMessage.msgid`.
         public var id: UInt32
 
-        /// Bytes and ports, in their order.
+        /// Bytes and ports, in the order in which the sender gave them.
         ///
         /// Threads: any. The corresponding Foundation property is `PortMessage.components`.
         public var components: [Component]
 
-        /// Where the sender wants a reply, nil if nowhere.
+        /// The port to which the sender wants a reply; nil if it wants none.
         ///
-        /// Threads: any. In a message that was received the corresponding Foundation property is
-        /// `PortMessage.sendPort`, in one to be sent `receivePort`.
+        /// Threads: any. In a received message, the corresponding Foundation property is `PortMessage.sendPort`; in a
+        /// message to be sent, it is `receivePort`.
         public var replyPort: Port?
 
-        /// Those that it holds until it is delivered.
+        /// The ports that the message holds: its components and the reply port.
         var ports: [Port] { components.compactMap(\.port) + (replyPort.map { [$0] } ?? []) }
 
         /// The port through which the message came; nil until it is delivered.
@@ -81,7 +82,7 @@ extension GRunLoop {
         /// Threads: any. The corresponding Foundation property is `PortMessage.receivePort`.
         public internal(set) var receivePort: Port?
 
-        /// A message that can be sent, any number of times.
+        /// Creates a message, which can be sent any number of times.
         ///
         /// Threads: any. The corresponding Foundation function is `init(send:receive:components:)`.
         public init(id: UInt32 = 0, _ components: [Component] = [], replyPort: Port? = nil) {

@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// What comes to a port, for await.
+// The messages of a port as an asynchronous sequence, for `for await`.
 
 extension GRunLoop.Port {
-    /// The messages of a port, for `for await`: see ``messages(on:inModes:)``.
+    /// The asynchronous sequence of a port's messages: see ``messages(on:inModes:)``.
     public typealias Messages = GRunLoop.ItemSequence<GRunLoop.PortMessage, Never>
 
-    /// The messages of a port that has no handler, for `for await`. In the modes given, the loop delivers the next one
-    /// when the task asks for it; until then it waits in the port, and counts there.
+    /// Returns the messages of a port without a handler as an asynchronous sequence, for `for await`. In the given
+    /// modes, the loop delivers a message when the task asks for it. Until then the message waits in the port, and
+    /// counts in ``count``.
     ///
-    /// A port has one receiver, for good: a second iterator, or one of a port with a handler, ends at once, with a
-    /// message. Cancelling the task or letting go of the iterator invalidates the port. The sequence also ends when the
-    /// port is invalidated, and with the loop's thread.
+    /// A port has one receiver, which is never replaced. If the port has a handler or an iterator already, a new
+    /// iterator ends immediately and logs a message. Cancelling the task or releasing the iterator invalidates the
+    /// port. The sequence also ends when the port is invalidated, and when the loop's thread ends.
     ///
     /// - Parameters:
-    ///   - loop: which the port is added to.
-    ///   - names: the modes in which messages are delivered. With an empty list none is, until the port is added to
-    ///     one.
+    ///   - loop: the loop to which the port is added.
+    ///   - names: the modes in which messages are delivered. With an empty list, no message is delivered until the port
+    ///     is added to a mode.
     ///
     /// Threads: any. There is no corresponding Foundation function.
     public func messages(on loop: GRunLoop, inModes names: [GRunLoop.Mode] = [.common]) -> Messages {
@@ -30,7 +31,8 @@ extension GRunLoop.Port {
                 return Messages.Iterator(mailbox)
             }
             mailbox.open(for: self)
-            // After that: of a port that is invalid the mailbox is closed at once, and must let go of it.
+            // Called after `open(for:)`. An invalid port closes the mailbox immediately, and the mailbox must know the
+            // port to release it.
             self.onInvalidation { [weak mailbox] in mailbox?.close(.done) }
             for name in names { loop.add(self, forMode: name) }
             return Messages.Iterator(mailbox) { self.ask() }

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Making a port, and sending to it.
+// Creating a port, and sending to it.
 
 extension GRunLoop.Port {
-    /// A port that is in no loop yet. Messages can be sent, and wait.
+    /// Creates a port that is in no loop yet. Messages can be sent already, and wait.
     ///
     /// - Parameters:
-    ///   - capacity: how many messages may wait. Zero and negative mean one, `Int.max` is no limit.
-    ///   - handler: gets each message, on the loop's thread. It may run the loop, send, and invalidate the port. Nil:
-    ///     messages are dropped when their turn comes, unless a task awaits them (``messages(on:inModes:)``).
+    ///   - capacity: how many messages may wait. Zero and negative values mean one; `Int.max` means no limit.
+    ///   - handler: called with each message, on the loop's thread. It may run the loop, send, and invalidate the port.
+    ///     If it is nil, messages are dropped when their turn comes, unless a task awaits them
+    ///     (``messages(on:inModes:)``).
     ///
     /// Threads: any. The corresponding Foundation functions are `Port.init` and `Port.setDelegate`.
     public convenience init(
@@ -16,13 +17,13 @@ extension GRunLoop.Port {
         self.init(PortChannel(capacity: capacity), confined: nil, handler: handler)
     }
 
-    /// Sends a message if there is room, and does not wait: also on the loop's own thread, in the handler, and in an
-    /// async function. ``send(_:before:)`` and ``send(_:)`` wait for room.
+    /// Sends a message if there is room, and never waits. You can call it on the loop's own thread too, in the handler,
+    /// and in an async function. To wait for room, call ``send(_:before:)`` or ``send(_:)``.
     ///
-    /// The receiver gets this message with its arrays, and not a copy of them.
+    /// The receiver gets this message with its arrays, not copies of them.
     ///
-    /// - Returns: true if the message waits to be delivered; false if the port is full or invalid. It is not delivered
-    ///   if the port is invalidated before its turn.
+    /// - Returns: true if the message waits to be delivered; false if the port is full or invalid. A message is not
+    ///   delivered if the port is invalidated before the message's turn.
     ///
     /// Threads: any; not from a signal handler. The corresponding Foundation function is
     /// `Port.send(before:msgid:components:from:reserved:)` with a date that has passed.
@@ -38,17 +39,18 @@ extension GRunLoop.Port {
         }
     }
 
-    /// Sends a message. While the port is full the thread waits until `limit` at most; but not the thread of the port's
-    /// own loop, where nobody else could make room. Threads and tasks that wait are served in the order in which they
-    /// came.
+    /// Sends a message, and blocks the thread while the port is full, until `limit` at most. On the thread of the
+    /// port's own loop it does not wait, because nobody else could make room there. Waiting threads and tasks get room
+    /// in the order in which they began to wait.
     ///
     /// - Parameters:
-    ///   - message: what to send.
-    ///   - limit: until when to wait for room, on the system's clock. A date that has passed: not at all.
+    ///   - message: the message to send.
+    ///   - limit: until when to wait for room, on the system's clock. With a date that has passed, the thread does not
+    ///     wait.
     /// - Returns: true if the message waits to be delivered; false if the port is full or invalid.
     ///
-    /// Threads: any; not from a signal handler, and not in a task, which ``send(_:)`` suspends. The corresponding
-    /// Foundation function is `Port.send(before:msgid:components:from:reserved:)`.
+    /// Threads: any; not from a signal handler. In a task, call ``send(_:)`` instead, which suspends the task. The
+    /// corresponding Foundation function is `Port.send(before:msgid:components:from:reserved:)`.
     @available(*, noasync, message: "it blocks the thread; await send(_:)")
     public func send(_ message: consuming GRunLoop.PortMessage, before limit: GRunLoop.Instant) -> Bool {
         guard !Fork.refuses("Port.send") else { return false }
@@ -66,12 +68,13 @@ extension GRunLoop.Port {
         }
     }
 
-    /// Sends a message. While the port is full the task is suspended; tasks and threads that wait are served in the
-    /// order in which they came.
+    /// Sends a message, and suspends the task while the port is full. Waiting tasks and threads get room in the order
+    /// in which they began to wait.
     ///
-    /// - Returns: false if the port is invalid, or if it is full and the task is cancelled.
+    /// - Returns: true if the message waits to be delivered. False if the port is invalid, or if it is full and the
+    ///   task is cancelled.
     ///
-    /// Threads: any. Otherwise it is ``send(_:before:)``. ``trySend(_:)`` does not wait.
+    /// Threads: any. Otherwise it works like ``send(_:before:)``. ``trySend(_:)`` does not wait.
     nonisolated(nonsending) public func send(_ message: consuming GRunLoop.PortMessage) async -> Bool {
         guard !Fork.refuses("Port.send") else { return false }
         message.receivePort = nil
@@ -85,7 +88,8 @@ extension GRunLoop.Port {
         }
     }
 
-    /// Who made the room may have taken the message, too, and told nobody.
+    /// Tells the port of a message that was sent after a wait, because it may be that nobody else has told the port.
+    /// The queue may be empty, because the loop may have taken the message already.
     private func noteSent(_ isSent: Bool) -> Bool {
         if isSent, inbox.count > 0 { noteMessages() }
         return isSent
@@ -94,6 +98,6 @@ extension GRunLoop.Port {
     /// How many messages may wait, at least one. Threads: any.
     public var capacity: Int { inbox.capacity }
 
-    /// How many messages wait. It may have changed when this returns. Threads: any.
+    /// How many messages wait. The number may have changed when this returns. Threads: any.
     public var count: Int { Fork.isChild ? 0 : inbox.count }
 }

@@ -4,7 +4,8 @@
 import CGRun
 
 extension GRunLoop {
-    /// 10. Returns whether a message was handled: a callout before this one may have taken the last.
+    /// Stage 10 for a port: handles one message. Returns whether there was one, because a callout before this may have
+    /// taken the last.
     func servicePortLocked(_ frame: Frame, _ mode: ModeState) -> Bool {
         guard let port = mode.ports.next else { return false }
         return port._withUnsafeGuaranteedRef { content in

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Those of a mode's items that take turns, and whose turn it is.
+// The items of a mode that take turns (ports, idle queues), and whose turn it is.
 
-/// An item in a mode, which the item holds until it leaves. It knows its neighbours in the order of turns, so that what
-/// happens to one item costs the same beside any number of others.
+/// The turn of an item in one mode. The item holds it until it leaves the mode. A turn is linked to its neighbours in
+/// the order of turns. So the cost for one item does not depend on the number of the others.
 final class Turn<Member: AnyObject> {
     let member: Unmanaged<Member>
-    /// It lives as long as its loop.
+    /// The mode lives as long as its loop.
     let mode: Unmanaged<ModeState>
 
-    // Guarded by the loop's lock. Whoever leaves the mode leaves the list first.
+    // Guarded by the loop's lock. An item leaves the list before it leaves the mode.
     fileprivate(set) var isListed = false
     fileprivate var previous: Unmanaged<Turn>?
     fileprivate var next: Unmanaged<Turn>?
@@ -19,8 +19,8 @@ final class Turn<Member: AnyObject> {
     }
 }
 
-/// The turn of an item in one of its modes, which the item retains from the beginning until ``end()``. Not counted in
-/// between: a port is told of each message.
+/// The turn of an item in one of its modes, as the item keeps it. Retained from the beginning until ``end()``. It is
+/// not reference-counted in between, because a port uses it for each message.
 struct TurnPlace<Member: AnyObject>: Place {
     let turn: Unmanaged<Turn<Member>>
 
@@ -31,10 +31,11 @@ struct TurnPlace<Member: AnyObject>: Place {
     func end() { turn.release() }
 }
 
-/// Guarded by the loop's lock. Those that have work are listed in the order of their turns: who comes to have some is
-/// the last. One that is being called has none meanwhile, so that all others come before its next turn.
+/// The items of a mode that take turns. Guarded by the loop's lock. Items that have work are listed in the order of
+/// their turns. An item that gets work becomes the last. An item whose turn comes leaves the list first, and is listed
+/// again behind all others if it has more work.
 struct TurnList<Member: AnyObject> {
-    /// What the mode holds.
+    /// All items, which the mode retains.
     private var members: [UnsafeMutableRawPointer: Member] = [:]
     private var first: Unmanaged<Turn<Member>>?
     private var last: Unmanaged<Turn<Member>>?
@@ -43,22 +44,22 @@ struct TurnList<Member: AnyObject> {
     var isEmpty: Bool { members.isEmpty }
     var haveWork: Bool { first != nil }
 
-    /// The one whose turn it is. Not counted: the mode holds it.
+    /// The item whose turn it is; nil if none has work. Not retained, because the mode holds it.
     var next: Unmanaged<Member>? { first?._withUnsafeGuaranteedRef { $0.member } }
 
-    /// All that have work, in the order of their turns. For tests, which choose.
+    /// All items that have work, in the order of their turns. For tests, which choose one.
     var ready: [Unmanaged<Member>] {
         sequence(first: first) { $0?._withUnsafeGuaranteedRef { $0.next } }.prefix { $0 != nil }
             .compactMap { $0?._withUnsafeGuaranteedRef { $0.member } }
     }
 
-    /// Unlike ``all``, the search allocates no memory.
+    /// Finds an item. Unlike ``all``, the search allocates no memory.
     func first(where isWanted: (Member) -> Bool) -> Member? {
         for member in members.values where isWanted(member) { return member }
         return nil
     }
 
-    /// Whether it is here still. It may be gone: only its identity counts.
+    /// Whether the mode still has the item. The item may be deallocated: only its address is compared.
     func contains(_ wanted: Unmanaged<Member>) -> Bool {
         next?.toOpaque() == wanted.toOpaque() || members[wanted.toOpaque()] != nil
     }
@@ -67,12 +68,12 @@ struct TurnList<Member: AnyObject> {
         members[Unmanaged.passUnretained(member).toOpaque()] = member
     }
 
-    /// Its member has no turn any more.
+    /// Removes an item from the mode. The item has left the list of turns already.
     mutating func remove(_ member: Member) {
         members[Unmanaged.passUnretained(member).toOpaque()] = nil
     }
 
-    /// The member has work from now on, or has none.
+    /// Lists an item that has work, or takes an item that has none off the list.
     mutating func note(_ turn: Unmanaged<Turn<Member>>, _ hasWork: Bool) {
         turn._withUnsafeGuaranteedRef {
             guard hasWork != $0.isListed else { return }
@@ -82,7 +83,7 @@ struct TurnList<Member: AnyObject> {
         checkInvariants()
     }
 
-    /// One that has work has the next turn.
+    /// Gives the next turn to an item that has work.
     mutating func listFirst(_ turn: Unmanaged<Turn<Member>>) {
         turn._withUnsafeGuaranteedRef {
             unlist($0)
