@@ -9,7 +9,7 @@ extension GRunLoop {
         /// The activities as bits, which are those of `CFRunLoopActivity`.
         public let rawValue: UInt
 
-        /// The activities that those bits stand for. Bits that stand for none are kept, and never come.
+        /// Creates the activities from their bits. Unknown bits are kept, and such an activity never comes.
         public init(rawValue: UInt) {
             self.rawValue = rawValue
         }
@@ -21,13 +21,13 @@ extension GRunLoop {
         public static let beforeTimers = Activity(rawValue: 1 << 1)
         /// In each pass, before the version-0 sources are performed. `kCFRunLoopBeforeSources`.
         public static let beforeSources = Activity(rawValue: 1 << 2)
-        /// The loop is about to sleep. Left out in a pass that only looks. `kCFRunLoopBeforeWaiting`.
+        /// The loop is about to sleep. Not in a pass that does not wait. `kCFRunLoopBeforeWaiting`.
         public static let beforeWaiting = Activity(rawValue: 1 << 5)
-        /// The loop has woken up. Left out in a pass that only looks. `kCFRunLoopAfterWaiting`.
+        /// The loop has woken up. Not in a pass that does not wait. `kCFRunLoopAfterWaiting`.
         public static let afterWaiting = Activity(rawValue: 1 << 6)
         /// Once, after the last pass of a run, whatever its result. `kCFRunLoopExit`.
         public static let exit = Activity(rawValue: 1 << 7)
-        /// Every activity, those of later versions included. `kCFRunLoopAllActivities`.
+        /// Every activity, including those of later versions. `kCFRunLoopAllActivities`.
         public static let all = Activity(rawValue: 0x0FFF_FFFF)
 
         static let named: [(Activity, String)] = [

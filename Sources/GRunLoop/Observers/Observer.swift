@@ -9,20 +9,21 @@ extension GRunLoop {
     ///
     /// Threads: any. The corresponding Core Foundation type is `CFRunLoopObserver`.
     public final class Observer: @unchecked Sendable {
-        /// The stages that the observer is called at.
+        /// The stages at which the observer is called.
         ///
         /// Threads: any. The corresponding Core Foundation function is `CFRunLoopObserverGetActivities`.
         public let activities: Activity
-        /// False: it is called once in all, and then invalidated.
+        /// Whether the observer is called more than once. If false, it is called once in all, and then invalidated.
         ///
         /// Threads: any. The corresponding Core Foundation function is `CFRunLoopObserverDoesRepeat`.
         public let repeats: Bool
-        /// Observers are called in ascending order; equal ones in the order in which they were added.
+        /// Observers are called in ascending order. Observers of the same order are called in the order in which they
+        /// were added.
         ///
         /// Threads: any. The corresponding Core Foundation function is `CFRunLoopObserverGetOrder`.
         public let order: Int
 
-        /// Where the closure belongs, if that is an actor.
+        /// The home of the actor to which the closure belongs; nil if it belongs to none.
         let homeLocked: Home?
         let guardian = Guardian()
         // Guarded by the guardian.
@@ -32,13 +33,13 @@ extension GRunLoop {
         var firing = false
         var handler: (@Sendable (Observer, Activity) -> Void)?
 
-        /// An observer that is in no loop yet, and may be added to any.
+        /// Creates an observer that is in no loop yet, and may be added to any.
         ///
         /// - Parameters:
-        ///   - activities: the stages to be called at.
+        ///   - activities: the stages at which the observer is called.
         ///   - repeats: false means that it is called once in all, for the first stage that matches, and invalidated
         ///     after that.
-        ///   - order: lower is called first.
+        ///   - order: an observer with a lower order is called first.
         ///   - handler: called on the loop's thread. It is released when the observer is invalidated.
         ///
         /// Threads: any. The corresponding Core Foundation function is `CFRunLoopObserverCreateWithHandler`.
@@ -60,12 +61,13 @@ extension GRunLoop {
             self.handler = handler
         }
 
-        /// False from the call of ``invalidate()`` on, and after the one call of an observer that does not repeat.
+        /// Whether the observer is valid. False once ``invalidate()`` was called, and after the one call of an observer
+        /// that does not repeat.
         ///
         /// Threads: any. The corresponding Core Foundation function is `CFRunLoopObserverIsValid`.
         public var isValid: Bool { !Fork.isChild && guardian.withLock { isValidLocked } }
 
-        /// Takes the observer out of every mode, for good, and releases its closure. The second time it does nothing.
+        /// Removes the observer from every mode, permanently, and releases its closure. A second call does nothing.
         ///
         /// Threads: any. The corresponding Core Foundation function is `CFRunLoopObserverInvalidate`.
         public func invalidate() {
@@ -109,7 +111,7 @@ extension ModeState {
 }
 
 extension GRunLoop.Observer: CustomStringConvertible {
-    /// Whether it is valid, its activities and its order, for reading. The format may change.
+    /// A text for people: whether the observer is valid, its activities and its order. The format may change.
     ///
     /// Threads: any. The corresponding Core Foundation function is `CFCopyDescription`.
     public var description: String {

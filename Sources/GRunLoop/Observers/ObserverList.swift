@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// The observers of a mode, in calling order: by their order, and those of one order as they were added.
+// The observers of a mode, in calling order: by `order`, then in the order of addition.
 
 /// An observer's place in a mode.
 struct ObserverPlace: Place {
     let modeOfPlace: Unmanaged<ModeState>
-    /// Which addition to the mode it was.
+    /// The number of the observer's addition to the mode.
     let number: UInt64
 }
 
-/// Guarded by the loop's lock. Adding and removing an observer costs a search in a sorted list, and moves no entry. An
-/// added observer whose order is lower than the last one's waits in `fresh`. The next call of a stage, which visits
-/// every observer anyway, merges it. A removed observer leaves a gap. The gaps are dropped when they are more than half
-/// of the entries.
+/// The observers of a mode. Guarded by the loop's lock. Adding or removing an observer costs a search in a sorted list,
+/// and moves no entry. An added observer whose order is lower than the last one's waits in `fresh`. The next call of a
+/// stage, which visits every observer anyway, merges it. A removed observer leaves a gap. The gaps are dropped when
+/// they are more than half of the entries.
 struct ObserverList {
     private struct Entry {
         let order: Int
         let number: UInt64
-        /// Nil once it has left.
+        /// Nil once the observer has left the mode.
         var observer: GRunLoop.Observer?
 
         func precedes(_ other: Entry) -> Bool { order != other.order ? order < other.order : number < other.number }
@@ -24,7 +24,7 @@ struct ObserverList {
 
     /// In calling order.
     private var sorted: [Entry] = []
-    /// In the order of addition: to be merged with the others.
+    /// In the order of addition, and not merged with `sorted` yet.
     private var fresh: [Entry] = []
     private var gaps = 0
     private var additions: UInt64 = 0
@@ -38,14 +38,14 @@ struct ObserverList {
     /// In calling order.
     var all: [GRunLoop.Observer] { merged().compactMap(\.observer) }
 
-    /// The only observer that is wanted. Unlike ``all``, the search allocates no memory.
+    /// Finds an observer. Unlike ``all``, the search allocates no memory.
     func first(where isWanted: (GRunLoop.Observer) -> Bool) -> GRunLoop.Observer? {
         for entry in sorted { if let observer = entry.observer, isWanted(observer) { return observer } }
         for entry in fresh { if let observer = entry.observer, isWanted(observer) { return observer } }
         return nil
     }
 
-    /// Returns the number of the addition.
+    /// Adds an observer. Returns the number of the addition.
     mutating func insert(_ observer: GRunLoop.Observer) -> UInt64 {
         additions += 1
         let entry = Entry(order: observer.order, number: additions, observer: observer)
@@ -54,7 +54,7 @@ struct ObserverList {
         return additions
     }
 
-    /// - Parameter number: what ``insert(_:)`` has returned. The caller holds the observer until the lock is released.
+    /// - Parameter number: the result of ``insert(_:)``. The caller holds the observer until the lock is released.
     mutating func remove(_ observer: GRunLoop.Observer, _ number: UInt64) {
         let wanted = Entry(order: observer.order, number: number)
         if !Self.clear(&sorted, where: { $0.precedes(wanted) }, number) {
@@ -122,7 +122,7 @@ struct ObserverList {
 
 /// How many observers watch each activity.
 private struct ActivityCounts {
-    /// By bit.
+    /// The number of observers for each bit of an activity.
     private var counts: InlineArray<8, Int32> = InlineArray(repeating: 0)
     private(set) var activities: GRunLoop.Activity = []
 

@@ -4,7 +4,7 @@
 import CGRun
 
 extension GRunLoop {
-    /// Calls the observers of a stage, if there are any. The mode is looked up after the mark: before it, the lookup
+    /// Calls the observers of a stage, if there are any. The mode is looked up after the mark. A lookup before the mark
     /// would cost a register between the mark's comparison and its jump.
     @inline(__always) func notifyLocked(_ activity: Activity, _ mode: @autoclosure () -> ModeState) {
         mark(activity)
@@ -12,8 +12,8 @@ extension GRunLoop {
         if mode.observed.contains(activity) { callObserversLocked(activity, mode) }
     }
 
-    /// In order. An observer that was removed meanwhile is still called, one that was invalidated is not (items 149,
-    /// 150).
+    /// Calls the observers in order. An observer that was removed meanwhile is still called; an observer that was
+    /// invalidated is not (items 149, 150).
     @inline(never) private func callObserversLocked(_ activity: Activity, _ mode: ModeState) {
         let called = mode.observers.toCall(at: activity)
         let frame = self.frame
@@ -23,7 +23,7 @@ extension GRunLoop {
             for observer in called { observer.deliver(activity, in: frame, of: self) }
             lock.lock()
         }
-        // A host looks again first, at what is ready of its own.
+        // Under a host, idle work comes later: the host checks its own sources again first.
         if activity == .beforeWaiting, mode.hasIdleWork, let frame, !frame.run.isHosted {
             runIdleWorkLocked(frame, mode)
         }
@@ -34,7 +34,8 @@ extension GRunLoop.Observer {
     /// Without a lock: calls the closure unless the observer was invalidated since it was collected.
     func deliver(_ activity: GRunLoop.Activity, in frame: Frame?, of loop: GRunLoop) {
         var body = guardian.withLock { () -> (@Sendable (GRunLoop.Observer, GRunLoop.Activity) -> Void)? in
-            // Firing: since it was collected it was moved to another loop, whose thread is calling it.
+            // If it is firing, it was moved to another loop after it was collected, and that loop's thread is calling
+            // it.
             guard canBeCalledLocked else { return nil }
             firing = true
             return handler
