@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waiting until a loop is idle, for await.
+// Waiting with `await` until a loop is idle.
 
 extension GRunLoop {
-    /// Suspends the task until the loop is about to sleep, and nothing is ready: as a closure of an ``IdleQueue``. The
-    /// thread goes on, and another pass of the loop follows. It wakes a loop that sleeps.
+    /// Suspends the task until the loop is about to sleep and nothing is ready. The task is resumed by a closure of an
+    /// ``IdleQueue``. The loop's thread goes on, and another pass follows. The call wakes a sleeping loop.
     ///
-    /// Between two pieces of a task's work on the loop it lets everything else have its turn:
+    /// Call it between two pieces of a task's work on the loop, so that everything else has its turn:
     ///
     /// ```swift
     /// for row in rows {
@@ -14,13 +14,13 @@ extension GRunLoop {
     /// }
     /// ```
     ///
-    /// - Parameter names: the modes: while none of them runs, the task waits. An empty list means until it is
-    ///   cancelled.
-    /// - Throws: `CancellationError` as soon as the task is cancelled, also before it waits; ``LoopEndedError`` when
-    ///   the loop's thread has ended or ends. Nothing of it stays in the loop then.
+    /// - Parameter names: the modes in which the loop has to be idle. The task waits while the loop runs in none of
+    ///   them. With an empty list, the task waits until it is cancelled.
+    /// - Throws: `CancellationError` as soon as the task is cancelled, also before it waits. ``LoopEndedError`` if the
+    ///   loop's thread has ended, or ends meanwhile. In both cases nothing stays in the loop.
     ///
-    /// Threads: any. It is resumed as ``ItemSequence/Iterator/next()`` is: a task that lives on the loop goes on by a
-    /// job, which is one more pass. There is no corresponding Core Foundation function.
+    /// Threads: any. The task is resumed as by ``ItemSequence/Iterator/next()``: if it runs on the loop, it goes on in
+    /// a job, which takes one more pass. There is no corresponding Core Foundation function.
     nonisolated(nonsending) public func idle(inModes names: [Mode] = [.common]) async throws {
         try Task.checkCancellation()
         if isDead || Fork.refuses("idle") { throw LoopEndedError() }

@@ -2,10 +2,10 @@
 // Idle work: closures that are called when the loop has nothing else to do.
 
 extension GRunLoop {
-    /// A queue of closures that are called when the loop is about to sleep: one a pass, or for a given time a pass, and
-    /// never while anything else is ready.
+    /// A queue of closures that are called when the loop is about to sleep, and never while anything else is ready. A
+    /// pass calls one closure, or several for a given time.
     ///
-    /// It is for work that can wait and comes in small pieces, such as measuring the rows of a table ahead of time:
+    /// Use it for work that can wait and comes in small pieces, such as measuring the rows of a table ahead of time:
     ///
     /// ```swift
     /// let measuring = GRunLoop.IdleQueue()
@@ -13,22 +13,23 @@ extension GRunLoop {
     /// for row in 0..<1000 { measuring.enqueue { measure(row) } }
     /// ```
     ///
-    /// The closures are called in their order, after every observer of ``Activity/beforeWaiting``, whatever its
-    /// ``Observer/order``. Another pass follows each of them, in which everything else has its turn, and in which
-    /// observers see what it has changed; where a host drives, its other sources come first as well, whatever their
-    /// priority. So a closure that enqueues itself again keeps the loop awake, but keeps nobody from being served.
-    /// Several queues take turns. A run that only looks, for a time of zero, does not sleep, and calls none.
+    /// The closures are called in the order in which they were enqueued, after every observer of
+    /// ``Activity/beforeWaiting``, whatever its ``Observer/order``. Another pass follows, in which everything else has
+    /// its turn, and observers see what the closures have changed. Where a host drives the loop, the host's other
+    /// sources also come first, whatever their priority. So a closure that enqueues itself again keeps the loop awake,
+    /// but does not starve other work. Several queues take turns. A run with a time limit of zero does not sleep, and
+    /// calls no closure.
     ///
-    /// A queue is in one loop at a time, and in any number of its modes; in others its closures wait, and so they do
-    /// while the queue is in no loop. As long as one waits in a mode, that is not finished. While a closure runs a
-    /// nested loop the queue's other closures wait, and the nested run's mode is finished without them. An empty queue
-    /// costs nothing: it wakes nobody and is asked nothing.
-    /// When the loop's thread ends the queue leaves its modes with what it holds.
+    /// A queue is in one loop at a time, and in any number of its modes. Closures wait while the loop runs in other
+    /// modes, and while the queue is in no loop. A mode is not finished while closures wait in one of its queues. If a
+    /// closure runs a nested loop, the queue's other closures wait, and do not keep the nested run's mode from being
+    /// finished. An empty queue costs nothing: it wakes no loop, and no loop checks it. When the loop's thread ends,
+    /// the queue leaves its modes and keeps its closures.
     ///
-    /// Threads: any. There is no corresponding Core Foundation type: programs build it from an observer. The
+    /// Threads: any. There is no corresponding Core Foundation type: programs build an idle queue from an observer. The
     /// corresponding GLib function is `g_idle_add`, which does not wait until nothing is ready.
     public final class IdleQueue: @unchecked Sendable {
-        /// For how long closures are called in one pass, on the loop's clock. Zero: one closure a pass.
+        /// How long closures are called in one pass, on the loop's clock. Zero means one closure in each pass.
         ///
         /// Threads: any.
         public let timePerPass: Duration
@@ -38,29 +39,29 @@ extension GRunLoop {
         @exclusivity(unchecked) private var turns = Places<TurnPlace<IdleQueue>>()
         var isCommonItem = false
         var isValidLocked = true
-        /// One of its closures is being called.
+        /// True while one of the queue's closures is being called.
         private var isBusy = false
         /// Closures are moved out when taken: what they have captured must not be released under the lock.
         private var waiting: [(@Sendable () -> Void)?] = []
         /// The index of the first closure that was not taken.
         private var next = 0
 
-        /// A queue that is in no loop yet, and may be added to any.
+        /// Creates a queue that is in no loop yet, and may be added to any.
         ///
-        /// - Parameter timePerPass: for how long closures are called in a pass: after each the next one is called if
-        ///   the time is not used up, and nothing else has become ready. Those that are enqueued meanwhile wait for
-        ///   another pass. Zero and negative: one closure a pass. One that is too long is no limit. In virtual time,
-        ///   where work takes none, it is no limit either.
+        /// - Parameter timePerPass: how long closures are called in one pass. After each closure, the next one is
+        ///   called if the time is not used up and nothing else has become ready. Closures that are enqueued meanwhile
+        ///   wait for another pass. Zero and negative values mean one closure in each pass. A time that is too long to
+        ///   represent means no limit. In virtual time, where work takes no time, every positive value means no limit.
         ///
         /// Threads: any.
         public init(timePerPass: Duration = .zero) {
             self.timePerPass = max(.zero, timePerPass)
         }
 
-        /// Enqueues a closure behind the others, to be called once, on the loop's thread. A loop that sleeps in one of
-        /// the queue's modes wakes.
+        /// Enqueues a closure behind the others, to be called once, on the loop's thread. Wakes the loop if it sleeps
+        /// in one of the queue's modes.
         ///
-        /// - Returns: false if the queue was invalidated: then the closure is let go.
+        /// - Returns: false if the queue was invalidated. The closure is then released.
         ///
         /// Threads: any.
         @discardableResult public func enqueue(_ work: @escaping @Sendable () -> Void) -> Bool {
@@ -84,7 +85,7 @@ extension GRunLoop {
             Fork.refuses("IdleQueue.count") ? 0 : guardian.withLock { countLocked }
         }
 
-        /// Lets go of the closures that wait. One that is being called is not concerned.
+        /// Releases the closures that wait. A closure that is being called is not affected.
         ///
         /// Threads: any.
         public func removeAll() {
@@ -97,19 +98,19 @@ extension GRunLoop {
             withExtendedLifetime(released) {}
         }
 
-        /// False from the call of ``invalidate()`` on.
+        /// Whether the queue is valid. False once ``invalidate()`` was called.
         ///
         /// Threads: any.
         public var isValid: Bool { !Fork.isChild && guardian.withLock { isValidLocked } }
 
-        /// Takes the queue out of every mode, for good, and lets go of the closures that wait. The second time it does
+        /// Removes the queue from every mode, permanently, and releases the closures that wait. A second call does
         /// nothing.
         ///
         /// Threads: any.
         public func invalidate() {
             guard !Fork.isChild else { return }
             let held = guardian.lock()
-            // First: once it is in no loop, the loop's lock guards it no more.
+            // Taken before the queue leaves its loop, because after that the loop's lock guards the queue no more.
             let released = takeAllLocked()
             _ = endLocked(held)
             guardian.unlock(held)
@@ -122,13 +123,15 @@ extension GRunLoop {
         /// Whether a closure can be called now.
         var isReadyLocked: Bool { !isBusy && countLocked > 0 }
 
-        /// Whether a closure can be called now may have changed: its modes note it, and a sleep in one of them ends.
+        /// Called when it may have changed whether a closure can be called now. Notes it in the queue's modes. If a
+        /// closure can be called, the returned kick ends a sleep of the loop.
         private func noteChangeLocked() -> Kick? {
             noteWorkLocked()
             return isReadyLocked ? guardian.loop?.owner.wakeUpForIdleWorkLocked() : nil
         }
 
-        /// The queue has its turns where it has work, and only there.
+        /// Gives the queue a turn in each of its modes if a closure can be called now, and takes the turns away
+        /// otherwise.
         private func noteWorkLocked() {
             let isReady = isReadyLocked
             turns.forEach { place in
@@ -141,12 +144,12 @@ extension GRunLoop {
             return waiting
         }
 
-        /// The next closure, which is about to be called; nil if none can be.
+        /// Takes the next closure, which the caller calls. Returns nil if no closure can be called now.
         func takeLocked() -> (@Sendable () -> Void)? {
             guard isReadyLocked else { return nil }
             let work = waiting[next].take()
             next += 1
-            // Drops the taken part, or a queue that is never empty would grow for ever.
+            // Drops the closures that were taken. Otherwise a queue that is never empty would grow forever.
             if next * 2 >= waiting.count {
                 waiting.removeFirst(next)
                 next = 0
@@ -158,7 +161,7 @@ extension GRunLoop {
 
         // MARK: Without a lock
 
-        /// A closure was called. Meanwhile the queue may have moved to another loop.
+        /// Called after a closure was called. The queue may have moved to another loop meanwhile.
         func endCall() {
             guardian.withLock { () -> Kick? in
                 isBusy = false
@@ -168,15 +171,15 @@ extension GRunLoop {
     }
 }
 
-/// What a queue may have called before another pass follows.
+/// How many closures a queue may call, and until when, before another pass follows.
 struct IdleTurn {
-    /// Only its identity: it may go meanwhile.
+    /// Only the address is used, because the queue may be deallocated meanwhile.
     let queue: Unmanaged<GRunLoop.IdleQueue>
-    /// How many closures there were at its beginning: later ones wait for another turn.
+    /// How many closures may still be called. Closures that came after the turn began wait for another turn.
     private var left: Int
     private let end: Nanoseconds
 
-    /// With the queue's guardian held.
+    /// Call it with the queue's guardian held.
     init(of queue: GRunLoop.IdleQueue, at now: Nanoseconds) {
         self.queue = .passUnretained(queue)
         let span = Nanoseconds(saturating: queue.timePerPass)
@@ -184,7 +187,7 @@ struct IdleTurn {
         end = now.addingSaturating(span)
     }
 
-    /// A closure is called. Returns whether another may be, unless the time is used up then.
+    /// Counts a closure that is about to be called. Returns whether another one may follow it, if time is left then.
     mutating func noteCall() -> Bool {
         left -= 1
         return left > 0
@@ -221,7 +224,8 @@ extension ModeState {
     /// Whether any idle queue has work that can be called now.
     var hasIdleWork: Bool { idleQueues.haveWork }
 
-    /// The idle queue whose turn it is; if one is `wanted`, that one. Nil if it has no work.
+    /// Returns the `wanted` queue, or the queue whose turn it is if none is wanted. Returns nil if that queue has no
+    /// work.
     func nextIdleQueue(_ wanted: Unmanaged<GRunLoop.IdleQueue>?) -> GRunLoop.IdleQueue? {
         guard let wanted else { return idleQueues.next?.takeUnretainedValue() }
         guard idleQueues.contains(wanted) else { return nil }
@@ -229,7 +233,7 @@ extension ModeState {
         return queue.isReadyLocked ? queue : nil
     }
 
-    /// Whether one of the queues has work may have changed.
+    /// Notes whether a queue has work now.
     func noteIdleWork(of turn: Unmanaged<Turn<GRunLoop.IdleQueue>>, _ hasWork: Bool) {
         let had = hasIdleWork
         idleQueues.note(turn, hasWork)
@@ -238,7 +242,7 @@ extension ModeState {
 }
 
 extension GRunLoop.IdleQueue: CustomStringConvertible {
-    /// Whether it is valid, and how many closures wait, for reading. The format may change.
+    /// A text for people: whether the queue is valid, and how many closures wait. The format may change.
     ///
     /// Threads: any. The corresponding Core Foundation function is `CFCopyDescription`.
     public var description: String {

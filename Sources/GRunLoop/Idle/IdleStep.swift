@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// The end of stage 7: idle work, when every observer of beforeWaiting was called and nothing at all is ready.
+// The end of stage 7: idle work, which comes when every observer of beforeWaiting was called and nothing at all is
+// ready.
 
 import CGRun
 
 extension GRunLoop {
-    /// With the lock held before and after, where we drive: calls idle work if the loop would sleep now. A pass follows
-    /// in any case: for what is ready, or for what the work has changed, which no observer has seen yet.
+    /// Calls idle work if the loop would sleep now, and no host drives the loop. The lock is held before and after.
+    /// Another pass follows in any case: it handles what is ready, and observers see what the idle work has changed.
     func runIdleWorkLocked(_ frame: Frame, _ mode: ModeState) {
         var turn: IdleTurn?
         while isAboutToSleepLocked(frame, mode), callIdleWorkLocked(&turn, frame, mode) {}
         owed.owe(.wakeUp)
     }
 
-    /// The same where a host drives, and nothing of the host's is ready either: one closure. If its queue's turn goes
-    /// on, the host looks again before the next one.
+    /// Calls one idle closure where a host drives the loop, when none of the host's sources is ready either. If the
+    /// queue's turn goes on, the host checks its sources again before the next closure.
     @inline(never) func runHostedIdleWorkLocked(_ frame: Frame, _ mode: ModeState) {
         guard !owed.contains(.wakeUp) else { return }
         if hasLeftoversLocked(mode) || !callIdleWorkLocked(&host.idleTurn, frame, mode) { owed.owe(.wakeUp) }
@@ -35,7 +36,7 @@ extension GRunLoop {
         return turn != nil
     }
 
-    /// Whether nothing would end a sleep of the run that began now.
+    /// Whether a sleep of this run that begins now would last, because nothing is ready.
     private func isAboutToSleepLocked(_ frame: Frame, _ mode: ModeState) -> Bool {
         let run = frame.run
         guard !run.isStopped, !run.heardWakeUp else { return false }
