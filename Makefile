@@ -7,6 +7,7 @@ SWIFT_CODE := Sources Tests Package.swift Examples/Sources Examples/Package.swif
 	Benchmarks/Package.swift Tools/Sources Tools/Package.swift
 # The oracle, the turns, growth and others are a package of their own.
 TOOLS := --package-path Tools
+ORACLE = $(SWIFT) run $(TOOLS) -c release --skip-build grun-oracle
 # What the checks need beside it.
 CHECK_PACKAGES := strace valgrind python3 rsync git binutils
 # What the documentation needs beside docc, which stands beside the compiler.
@@ -32,7 +33,7 @@ define install
 	}
 endef
 
-.PHONY: demo window test build install uninstall c-reference format lint glib-api items items-bite oracle turns \
+.PHONY: demo window test check build install uninstall c-reference format lint glib-api items items-bite oracle turns \
 	idle hosted growth models stalls records inspect-pictures trace-cost stable soak docs fuzz kill-ports test-tsan \
 	test-asan test-sanitizers test-gtk test-c test-foundation test-debian perturb counts bench bench-quick \
 	bench-build deps check-deps gtk-deps c-deps clean
@@ -46,29 +47,37 @@ window: deps
 	@$(call install,libgtk-4-dev)
 	$(SWIFT) run --package-path Examples gtk4-window
 
-## Everything that must hold before a change lands.
-test: check-deps lint glib-api
-	$(SWIFT) build --build-tests
-	scripts/run-tests
-	$(MAKE) items
-	scripts/check-demo
-	$(SWIFT) build $(TOOLS) -c release --product grun-oracle
-	$(SWIFT) run $(TOOLS) -c release --skip-build grun-oracle --watchdog
-	$(SWIFT) run $(TOOLS) -c release --skip-build grun-oracle --scenarios
-	$(SWIFT) run $(TOOLS) -c release --skip-build grun-oracle --seed 1 --programs 300
-	$(SWIFT) build $(TOOLS) -c release --product grun-turns
-	$(SWIFT) run $(TOOLS) -c release --skip-build grun-turns
-	$(MAKE) growth
-	scripts/check-ends
-	scripts/idle
-	scripts/stalls 5
-	scripts/trace-cost
-	scripts/kill-ports --once
-	scripts/clients
-	scripts/clocks
-	scripts/check-daemon
-	scripts/check-service
-	scripts/hosted
+## The tests. VERBOSE=1 prints what each step prints.
+test: check-deps
+	@scripts/steps \
+		"lint" "$(MAKE) lint" \
+		"build the tests" "$(SWIFT) build --build-tests" \
+		"tests" scripts/run-tests \
+		"facts that the tests prove" "$(MAKE) items" \
+		"demo" scripts/check-demo \
+		"build the oracle" "$(SWIFT) build $(TOOLS) -c release --product grun-oracle" \
+		"200 programs on the real loop" "$(ORACLE) --seed 1 --programs 200" \
+		"an idle loop sleeps" scripts/idle
+
+## What takes longer, and must hold too before a change lands.
+check: check-deps
+	@scripts/steps \
+		"GLib 2.56" "$(MAKE) glib-api" \
+		"build the tools" "$(SWIFT) build $(TOOLS) -c release" \
+		"oracle: watchdog" "$(ORACLE) --watchdog" \
+		"oracle: scenarios" "$(ORACLE) --scenarios" \
+		"oracle: 300 programs" "$(ORACLE) --seed 2 --programs 300" \
+		"turns" "$(SWIFT) run $(TOOLS) -c release --skip-build grun-turns" \
+		"growth" "$(MAKE) growth" \
+		"ends" scripts/check-ends \
+		"stalls" "scripts/stalls 5" \
+		"cost of traces" scripts/trace-cost \
+		"killed ports" "scripts/kill-ports --once" \
+		"clients" scripts/clients \
+		"clocks" scripts/clocks \
+		"daemon" scripts/check-daemon \
+		"service" scripts/check-service \
+		"under a host" scripts/hosted
 
 build: deps
 	$(SWIFT) build
