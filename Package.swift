@@ -31,15 +31,19 @@ let package = Package(
         // Apart from it, so that whoever does not use GIO does not load it.
         .systemLibrary(
             name: "CGRunGIO", path: "Sources/CGio", pkgConfig: "gio-unix-2.0", providers: [.apt(["libglib2.0-dev"])]),
+        // The public headers of the C interface, and nothing else: a target in C sees this module.
         .target(
-            name: "CGRun", dependencies: ["CGRunGLib"], exclude: ["timeline.html"],
+            name: "CGRunHeaders", dependencies: ["CGRunGLib"],
+            cSettings: [.treatAllWarnings(as: .error), .enableWarning("all"), .enableWarning("extra")]),
+        .target(
+            name: "CGRun", dependencies: ["CGRunGLib", "CGRunHeaders"], exclude: ["timeline.html"],
             cSettings: [.treatAllWarnings(as: .error), .enableWarning("all"), .enableWarning("extra")] + perturbedInC,
             linkerSettings: [.linkedLibrary("dispatch")]),
         .target(
             name: "GRunLoop", dependencies: ["CGRunGLib", "CGRun"],
             swiftSettings: strict + perturbed + [.enableUpcomingFeature("InternalImportsByDefault")]),
         // Apart from it, so that no program in Swift has the functions of C in it.
-        .target(name: "GRunLoopC", dependencies: ["GRunLoop", "CGRun"], swiftSettings: strict),
+        .target(name: "GRunLoopC", dependencies: ["GRunLoop", "CGRun", "CGRunHeaders"], swiftSettings: strict),
 
         // Foundation's run loop as a guest. A product of its own: the library imports no Foundation.
         .target(

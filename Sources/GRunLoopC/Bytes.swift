@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A reference to bytes of C's, and bytes on their way between C and Swift, which are not copied where that can be.
 
-import CGRun
+import CGRunHeaders
 import GRunLoop
 
 /// As long as it lives, the bytes stay where they are.

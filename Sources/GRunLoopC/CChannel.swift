@@ -2,7 +2,7 @@
 // swift-format-ignore-file: AlwaysUseLowerCamelCase
 // <grun/grun-channel.h>
 
-public import CGRun
+public import CGRunHeaders
 import GRunLoop
 
 /// What goes through a channel: a pointer of the program's, which has one owner at a time.

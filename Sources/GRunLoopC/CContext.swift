@@ -2,7 +2,7 @@
 // swift-format-ignore-file: AlwaysUseLowerCamelCase
 // <grun/grun-context.h>
 
-public import CGRun
+public import CGRunHeaders
 import GRunLoop
 
 extension Call {

@@ -2,7 +2,7 @@
 // swift-format-ignore-file: AlwaysUseLowerCamelCase
 // <grun/grun-fd-source.h>
 
-public import CGRun
+public import CGRunHeaders
 import GRunLoop
 
 extension GRunLoop.DescriptorSource.Conditions {

@@ -3,6 +3,7 @@
 // <grun/grun-message-port.h>
 
 public import CGRun
+import CGRunHeaders
 import GRunLoop
 import Synchronization
 

@@ -2,7 +2,7 @@
 // swift-format-ignore-file: AlwaysUseLowerCamelCase
 // <grun/grun-notification-queue.h>
 
-public import CGRun
+public import CGRunHeaders
 import GRunLoop
 
 typealias CNotification = GRunLoop.Notification<String, Bytes?>

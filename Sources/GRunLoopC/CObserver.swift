@@ -2,7 +2,7 @@
 // swift-format-ignore-file: AlwaysUseLowerCamelCase
 // <grun/grun-observer.h>
 
-public import CGRun
+public import CGRunHeaders
 import GRunLoop
 
 @c @implementation

@@ -2,7 +2,7 @@
 // swift-format-ignore-file: AlwaysUseLowerCamelCase
 // <grun/grun-perform.h>
 
-public import CGRun
+public import CGRunHeaders
 import GRunLoop
 
 extension Call {

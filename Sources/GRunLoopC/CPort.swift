@@ -2,7 +2,7 @@
 // swift-format-ignore-file: AlwaysUseLowerCamelCase
 // <grun/grun-port.h>
 
-public import CGRun
+public import CGRunHeaders
 import GRunLoop
 
 private typealias SharedMessage = GRunLoop.PortMessage.Shared

@@ -2,7 +2,7 @@
 // swift-format-ignore-file: AlwaysUseLowerCamelCase
 // <grun/grun-source.h>
 
-public import CGRun
+public import CGRunHeaders
 import GRunLoop
 
 /// The functions of a version-0 source. It does not keep the source, which keeps it.

@@ -2,7 +2,7 @@
 // swift-format-ignore-file: AlwaysUseLowerCamelCase
 // <grun/grun-timer.h>
 
-public import CGRun
+public import CGRunHeaders
 import GRunLoop
 
 /// What a timer of C's calls.

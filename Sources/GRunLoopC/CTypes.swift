@@ -2,7 +2,7 @@
 // swift-format-ignore-file: AlwaysUseLowerCamelCase
 // <grun/grun-types.h>, <grun/grun-version.h>: the types as GObject knows them, errors, versions.
 
-public import CGRun
+public import CGRunHeaders
 import GRunLoop
 
 typealias ErrorPlace = UnsafeMutablePointer<UnsafeMutablePointer<GError>?>

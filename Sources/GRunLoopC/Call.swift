@@ -5,6 +5,7 @@
 // g_critical() that names the function and the condition; then the function returns.
 
 import CGRun
+import CGRunHeaders
 import GRunLoop
 
 struct Call {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A function of C's with its data, as Swift closures hold it.
 
-import CGRun
+import CGRunHeaders
 import GRunLoop
 
 /// Lets go of the data when the last closure that holds it goes: of a timer or an observer when that is invalidated

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How the C interface reads the name of a mode.
 
-import CGRun
+import CGRunHeaders
 import GRunLoop
 import GRunLoopC
 import Glibc

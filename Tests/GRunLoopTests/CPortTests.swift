@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A port between C and Swift: the pointer of C is the Swift object.
 
-import CGRun
 import CGRunGLib
+import CGRunHeaders
 import GRunLoopC
 import TestSupport
 import Testing

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a program calls its items, and where that is shown.
 
-import CGRun
+import CGRunHeaders
 import GRunLoopC
 import Glibc
 import TestSupport

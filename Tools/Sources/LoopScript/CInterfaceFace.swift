@@ -2,7 +2,7 @@
 // The GRunLoop of the current thread, as a script sees it through <grun/grun.h>: what a program in C calls, and nothing
 // else but the seam for choices.
 
-import CGRun
+import CGRunHeaders
 @_spi(Oracle) import GRunLoop
 
 /// The loop under test, by way of C.

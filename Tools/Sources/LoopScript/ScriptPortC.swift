@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A script's port by way of C: a version-1 source, which is a GRunFdSource or a GRunPort by turns.
 
-import CGRun
 import CGRunGLib
+import CGRunHeaders
 @_spi(Oracle) import GRunLoop
 
 /// Ready as often as it may be, it performs once. Those with an odd number carry messages.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is called once: blocks, performs, signals of sources, due timers, idle work, messages of ports.
 
-import CGRun
+import CGRunHeaders
 import GRunLoop
 import GRunLoopC
 import TestSupport
