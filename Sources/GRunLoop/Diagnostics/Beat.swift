@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a callout leaves behind for a thread that watches the loop: that one has begun, and which.
+// How a loop notes each callout that begins, for stall monitors and for timelines.
 
 import CGRun
 
-/// A callout in one word: its kind and, if the loop calls an item, the item's address. The item is not retained, and
-/// may have been released.
+/// A callout packed into one word: its kind and, if it calls an item, the item's address. The mark does not retain the
+/// item, which may have been released already.
 struct CalloutMark {
-    /// The lowest four bits are the kind, of an observer the activity behind the kinds. An object begins at a multiple
-    /// of 16. 0: no callout, since the loop calls nothing for a wake-up.
+    /// The kind is in the low four bits; for an observer they hold the activity. These bits of an object's address are
+    /// zero, because objects begin at multiples of 16. All bits are zero if there is no callout: for a wake-up the loop
+    /// calls nothing.
     let bits: UInt
 
     private static let firstActivity = UInt(ItemKind.observer.rawValue)
@@ -19,30 +20,32 @@ struct CalloutMark {
     init(_ observer: GRunLoop.Observer, _ activity: GRunLoop.Activity) {
         // The six activities are the bits 0 to 2 and 5 to 7.
         let bit = UInt(activity.rawValue.trailingZeroBitCount)
-        bits = Self.address(of: observer) | Self.firstActivity + (bit < 3 ? bit : bit - 2)
+        bits = Self.address(of: observer) | (Self.firstActivity + (bit < 3 ? bit : bit - 2))
     }
 
     static func address(of item: AnyObject) -> UInt { UInt(bitPattern: ObjectIdentifier(item)) }
 
     /// The kind and the activity in one number, which is below 16.
     var code: UInt { bits & 15 }
-    /// Nil without a callout.
+    /// Nil if there is no callout.
     var kind: ItemKind? { code == 0 ? nil : ItemKind(rawValue: UInt8(min(code, Self.firstActivity))) }
-    /// For an observer.
+    /// The activity that an observer is called for.
     var activity: GRunLoop.Activity? {
         guard code >= Self.firstActivity else { return nil }
         let index = code - Self.firstActivity
         return GRunLoop.Activity(rawValue: 1 << (index < 3 ? index : index + 2))
     }
-    /// 0 without an item.
+    /// The address of the item; 0 if the callout has no item.
     var item: UInt { bits & ~15 }
-    /// While it is called, which holds it.
+    /// The item; nil if the callout has none. Valid only during the callout, which keeps the item alive.
     var object: AnyObject? {
         UnsafeRawPointer(bitPattern: item).map { Unmanaged<AnyObject>.fromOpaque($0).takeUnretainedValue() }
     }
 
-    /// The item's properties besides its kind. Takes no lock: the item is not changed meanwhile, or its loop's lock is
-    /// held. Allocates no memory.
+    /// Returns what a report says about an item besides its kind; nil if it says nothing more. Allocates no memory.
+    ///
+    /// This function takes no lock. The caller holds the lock of the item's loop, or makes sure that the item is not
+    /// changed meanwhile.
     static func detail(of item: AnyObject) -> ItemDetail? {
         switch item {
         case let source as GRunLoop.Source: .order(source.order)
@@ -54,14 +57,15 @@ struct CalloutMark {
     }
 }
 
-/// The part of a report about an item. Its text is made without the loop's lock, because that allocates memory.
+/// What a report says about an item besides its kind. Its text is made after the loop's lock is released, because
+/// making a text allocates memory.
 enum ItemDetail {
     case order(Int)
-    /// 0 if a timer fires once.
+    /// The interval of a timer; 0 if the timer fires once.
     case period(Nanoseconds)
-    /// The kind is a literal.
+    /// The kind and number of what a descriptor source watches. The kind is a literal.
     case subject(kind: String, Int32)
-    /// A literal.
+    /// Other words, which are a literal.
     case words(String)
 
     var text: String {
@@ -75,12 +79,12 @@ enum ItemDetail {
 }
 
 extension GRunLoop {
-    /// Before the program is called. While no loop of the process is traced, recorded or watched, it costs a comparison
-    /// with a word at a fixed address, and a jump.
+    /// Notes that a callout begins. It is called right before the program's code. While no loop of the process is
+    /// traced, recorded or watched, it costs a comparison with a word at a fixed address, and a jump.
     ///
     /// - Parameters:
-    ///   - closure: what is called, if that is known.
-    ///   - due: of a delayed perform, its deadline.
+    /// - closure: the closure that is called; `.none` if it is not known.
+    /// - due: the deadline of a delayed perform; nil for any other callout.
     @inline(__always) func begin(
         _ mark: @autoclosure () -> CalloutMark, _ callout: @autoclosure () -> Trace.Callout,
         _ activity: Activity? = nil, closure: @autoclosure () -> Code.Words = .none,
@@ -89,7 +93,7 @@ extension GRunLoop {
         #if !GRUN_NO_TRACE
             if _slowPath(cgrun_is_inspecting()) {
                 let wants = cgrun_beat_begin(beat)
-                // What calls out has a frame.
+                // Code that calls out always has a frame.
                 innermost.unsafelyUnwrapped._withUnsafeGuaranteedRef {
                     $0.callout.store(mark().bits, ordering: .relaxed)
                 }
@@ -102,25 +106,28 @@ extension GRunLoop {
         #endif
     }
 
-    /// With the lock held: a run begins, in a frame that may have been another one's. A host's sleep is over then, also
-    /// if GLib has left the hub's check out.
+    /// Notes that a run begins. Call it with the lock held.
+    ///
+    /// The frame may be left over from an earlier run, so the frame's last callout is cleared. A run of ours also ends
+    /// the host's sleep, because GLib may have left out the hub's check function.
     func beatAtEntryLocked() {
         _ = cgrun_beat_begin(beat)
         frame?.callout.store(0, ordering: .relaxed)
         if let frame, !frame.run.isHosted { sleep.end() }
     }
 
-    /// With the lock held, a host iterates the home context: GLib says when its polls begin and have ended, as long as
-    /// the loop is watched or recorded. Where we drive nobody pays for that.
+    /// Has GLib report when the host's polls begin and end, as long as the loop is watched or recorded. Called with the
+    /// lock held, while a host iterates the home context. A loop that drives itself pays nothing for these reports.
     func beatWithHostLocked() {
         guard recordsHostLocked() || watchers > 0 else { return stopBeatingLocked() }
         guard beatSource == nil, let home else { return }
         beatSource = BeatSource(of: beat, in: home.context)
-        // It is not prepared any more before the poll that follows.
+        // GLib no longer prepares the new source before the poll that follows, so this poll is noted here.
         cgrun_beat_note_poll(beat)
     }
 
-    /// With the lock held: the home context is another, or nobody looks any more.
+    /// Ends the reports of the host's polls. Called with the lock held, when the home context changes, or when no one
+    /// watches or records the loop any more.
     func stopBeatingLocked() {
         beatSource.take()?.close()
     }

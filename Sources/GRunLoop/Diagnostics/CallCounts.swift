@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an item has cost, for its description: known while loops are recorded.
+// The number and the times of an item's calls, which its description shows while loops are recorded.
 
 import CGRun
 
-/// Who counts, which stands above.
+/// Counts the calls of items: the recording that is under way.
 protocol CallCounter: AnyObject {
-    /// Calls of an item since the recording began; nil if there was none.
+    /// Returns the counts of an item since the recording began; nil if it was not called.
     func counts(of item: ObjectIdentifier) -> cgrun_counts?
 }
 
@@ -14,15 +14,16 @@ enum CallCounts {
     /// Guarded by the lock.
     nonisolated(unsafe) private static var counter: (any CallCounter)?
 
-    /// Nil: nobody counts.
+    /// Sets the counter that descriptions ask; nil if no recording is under way.
     static func count(by counter: (any CallCounter)?) {
-        // Released after the lock.
+        // The former counter is released after the lock.
         var former = counter
         lock.withLock { swap(&former, &self.counter) }
     }
 
-    /// Of an item's description: `calls = 3, total = 0.0021 s, longest = 0.001 s, lateness = 0 s, `, where the last is
-    /// the greatest one of a timer.
+    /// Returns the counts for an item's description:
+    /// `calls = 3, total = 0.0021 s, longest = 0.001 s, lateness = 0 s, `. The lateness is the greatest lateness of a
+    /// timer.
     static func part(of item: AnyObject) -> String {
         guard !Fork.isChild else { return "" }
         guard let counter = lock.withLock({ counter }) else { return "calls = (not recorded), " }
@@ -32,5 +33,5 @@ enum CallCounts {
     }
 }
 
-/// What stands first in an item's description: its label, if it has one, and what it has cost.
+/// Returns the beginning of an item's description: its label, if it has one, and its counts.
 func facts(of item: AnyObject) -> String { Labels.part(of: item) + CallCounts.part(of: item) }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the code of a closure is: its symbol says which function it was written in. It is looked up when somebody
-// reads it, so that making an item costs nothing for it.
+// Finds the code of a closure. The symbol of the code names the function in which the closure was written. The code is
+// found only when it is needed, so making an item costs nothing for it.
 
 enum Code {
-    // A function has its own layout as a property of its own type only; in generic code it is wrapped in another one.
+    // One struct for each closure type: a closure has its own layout only as a property of its own type. Generic code
+    // wraps a closure in another one.
     private struct Plain { let body: (() -> Void)? }
     private struct OfTimer { let body: ((GRunLoop.Timer) -> Void)? }
     private struct OfObserver { let body: ((GRunLoop.Observer, GRunLoop.Activity) -> Void)? }
@@ -12,7 +13,7 @@ enum Code {
     }
     private struct OfPort { let body: ((GRunLoop.PortMessage) -> Void)? }
 
-    /// A closure as it is: its code, and what it has captured.
+    /// The two words of a closure: the address of its code, and the address of what it has captured.
     struct Words {
         let code: UInt
         let captured: UInt
@@ -20,7 +21,7 @@ enum Code {
         static let none = Words(code: 0, captured: 0)
     }
 
-    /// ``Words/none`` for nil.
+    /// Returns the two words of a closure; ``Words/none`` for nil.
     static func of(_ body: (() -> Void)?) -> Words { unsafeBitCast(Plain(body: body), to: Words.self) }
 
     static func of(_ body: ((GRunLoop.Timer) -> Void)?) -> Words { unsafeBitCast(OfTimer(body: body), to: Words.self) }
@@ -39,15 +40,17 @@ enum Code {
         unsafeBitCast(OfPort(body: body), to: Words.self)
     }
 
-    /// Where the code is that is called: the closure's own, or what that passes its calls on to; 0 if it is not known.
+    /// Returns the address of the code that a call of the closure runs; 0 if it is not known. If the closure only
+    /// passes its calls on to the program's code, this is the address of the program's code.
     static func called(by closure: Words) -> UInt {
         guard let object = object(at: closure.captured) as? any Forwarder else { return closure.code }
         let callee = object.callee
         return callee == 0 ? closure.code : callee
     }
 
-    /// A closure that has captured one object holds that, and one that has captured more a box, which is no object: the
-    /// first word of what describes it says so. Nil for a box, and for nothing.
+    /// Returns the object that a closure has captured; nil if it has captured nothing, or anything else. A closure that
+    /// has captured one object holds this object itself. Any other closure holds a box, which is not an object. The
+    /// first word of the metadata tells the two apart.
     private static func object(at address: UInt) -> AnyObject? {
         guard let box = UnsafePointer<UnsafePointer<UInt>>(bitPattern: address), box.pointee.pointee == classKind else {
             return nil
@@ -58,9 +61,9 @@ enum Code {
     private static let classKind: UInt = 0
 }
 
-/// Holds code of the program's to which a closure passes its calls on. If it is all that the closure has captured, then
-/// this code is shown in the place of the closure's.
+/// Holds the program's code to which a closure passes its calls on. If the forwarder is all that the closure has
+/// captured, reports name the program's code instead of the closure's code.
 package protocol Forwarder: AnyObject {
-    /// Where the code is; 0 if it is not known.
+    /// The address of the program's code; 0 if it is not known.
     var callee: UInt { get }
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a loop says of itself: every mode with its items, deadlines and flags.
+// The text that describes a loop: every mode with its items, deadlines and flags.
 
 extension GRunLoop: CustomStringConvertible {
-    /// The loop with its modes, items, deadlines and flags, for reading. The format may change.
+    /// A text for people, which lists the loop's modes, items, deadlines and flags. The format may change.
     ///
     /// Threads: any. The corresponding Core Foundation function is `CFCopyDescription`.
     public var description: String {
@@ -22,8 +22,8 @@ extension GRunLoop: CustomStringConvertible {
                     name: mode.name.rawValue, epoll: mode.descriptors.epoll,
                     contexts: contextsLocked(of: mode).map { hexAddress($0.context) }, isCommon: mode.isCommon,
                     sources: mode.sources.values.map(\.source), descriptors: mode.descriptors.all,
-                    // An array of its own: with shared storage, nothing orders the release of this copy before the next
-                    // change (Swift's runtime checks the reference count alone).
+                    // The snapshot has a separate array. If the two shared their storage, nothing would order the
+                    // release of the snapshot before the next change. Swift's runtime checks only the reference count.
                     observers: mode.observers.all, idleQueues: mode.idleQueues.all, ports: mode.ports.all,
                     timers: mode.heap.due(by: .never) + mode.firing.map { .timer($0.takeUnretainedValue()) },
                     performing: performing.filter { $0.isIn(mode) }.map(\.due),
@@ -33,7 +33,8 @@ extension GRunLoop: CustomStringConvertible {
     }
 }
 
-/// What the text needs, copied under the lock. The text is written without the lock: an item's description takes it.
+/// Everything that the text needs, copied under the loop's lock. The text is made after the lock is released, because
+/// an item's description takes the lock.
 private struct LoopSnapshot {
     struct ModeSnapshot {
         let name: String

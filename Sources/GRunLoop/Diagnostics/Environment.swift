@@ -1,26 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a program's environment asks for, without a change of the program.
+// The environment variables that switch on stall reports and timelines, without a change of the program.
 
 import CGRun
 import Glibc
 
 extension GRunLoop {
-    /// `GRUN_STALLS=200ms`: each loop of a thread is watched as long as it lives, and its stalls are logged.
-    /// `GRUN_TIMELINE=run.html`: all loops are recorded, and a picture is written at the exit of the process.
+    /// Applies `GRUN_STALLS` and `GRUN_TIMELINE` to a new loop. With `GRUN_STALLS=200ms`, each loop of a thread is
+    /// watched as long as it lives, and its stalls are logged. With `GRUN_TIMELINE=run.html`, all loops are recorded,
+    /// and a picture is written when the process exits.
     func inspectIfAsked() {
         _ = Environment.timeline
         guard let threshold = Environment.stalls, OneCopy.other == nil else { return }
         let watcher = StallWatcher(
             self, threshold: threshold, signal: StallWatcher.usualSignal, isLogged: true,
             tell: StallMonitor.logger(of: self))
-        // Nobody ends it but the end of the loop's thread. If the system has no thread left it is not watched: nothing
-        // can be said while a loop is being made.
+        // Only the end of the loop's thread ends the watcher. If the system has no thread left, the loop is not
+        // watched. This cannot be logged, because a log handler may ask for the loop that is being made.
         _ = watcher.start()
     }
 }
 
 private enum Environment {
-    /// Nil: they are not asked for. Read once.
+    /// The threshold of `GRUN_STALLS`; nil if the variable is not set, or is not a span. It is read once.
     static let stalls: Nanoseconds? = {
         guard let text = cgrun_environment("GRUN_STALLS").map({ String(cString: $0) }), !text.isEmpty else {
             return nil
@@ -30,7 +31,7 @@ private enum Environment {
         return threshold
     }()
 
-    /// Where the picture is written to; nil: none is asked for. Once it is known the process is recorded.
+    /// The file of `GRUN_TIMELINE`; nil if no picture is wanted. The first access starts the recording.
     static let timeline: OutputFile? = {
         guard OneCopy.other == nil, let path = cgrun_copy_timeline_path() else { return nil }
         defer { free(path) }
@@ -39,7 +40,8 @@ private enum Environment {
         return OutputFile(path)
     }()
 
-    /// Not in a child, which has what its parent had.
+    /// Writes the picture when the process exits. A forked child writes none, because its records are those of its
+    /// parent.
     private static func writeTimeline() {
         guard let file = timeline, !Fork.isChild else { return }
         do throws(GRunLoop.Timeline.WriteError) { try GRunLoop.Timeline.ofProcess.write(to: file) } catch {
@@ -47,7 +49,8 @@ private enum Environment {
         }
     }
 
-    /// On a thread of its own: a handler of the program's may ask for the loop that is being made.
+    /// Logs that `GRUN_STALLS` is not a span. It does so on a separate thread, because a log handler of the program may
+    /// ask for the loop that is being made.
     private static func complain() {
         var thread = pthread_t()
         let error = pthread_create(
@@ -60,7 +63,8 @@ private enum Environment {
         if error == 0 { pthread_detach(thread) }
     }
 
-    /// "200ms", "0.5s", or "200", which is milliseconds. Nil for what is none of these or not positive.
+    /// Parses "200ms", "0.5s", or "200", which means milliseconds. Returns nil for any other text, and for a number
+    /// that is not positive.
     static func span(_ text: String) -> Nanoseconds? {
         let isSeconds = text.hasSuffix("s") && !text.hasSuffix("ms")
         let digits = text.hasSuffix("ms") ? text.dropLast(2) : isSeconds ? text.dropLast() : text[...]

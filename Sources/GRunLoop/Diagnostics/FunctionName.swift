@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The name of a function as a picture shows it: of Swift's full one without the types.
+// Shortens the full name of a Swift function, for a picture: the short name has no types.
 
 enum FunctionName {
-    /// "closure #1 in Worker.init(asking:)", for a demangled name of Swift's; another one as it is. Nil if it is a
-    /// function of this library, or the compiler's: that says nothing to the program.
+    /// Returns the short name of a function, as in "closure #1 in Worker.init(asking:)". A name that is not a demangled
+    /// name of Swift's is returned unchanged. Returns nil for a function of this library or of the compiler, whose name
+    /// would tell the program nothing.
     static func brief(_ full: String) -> String? {
         var rest = withoutSpecializations(full)
         var closures = ""
         let forwarder = "partial apply forwarder for "
         if rest.hasPrefix(forwarder) { rest = rest.dropFirst(forwarder.count) }
-        // It hides what it calls.
+        // Its name does not say which function it calls.
         if rest.hasPrefix("reabstraction thunk") { return nil }
         while rest.hasPrefix("closure #"), let end = outermost(" in ", in: rest) {
             closures += rest.prefix { $0 != " " } + " " + rest.dropFirst(8).prefix { $0 != " " } + " in "
@@ -20,7 +21,8 @@ enum FunctionName {
         return closures + withoutTypes(withoutDiscriminators(rest))
     }
 
-    /// "generic specialization <Swift.Int> of f" is f: the compiler has made one for these types or arguments.
+    /// Turns "generic specialization <Swift.Int> of f" into "f". The compiler has made such a copy of a function for
+    /// these types or arguments.
     private static func withoutSpecializations(_ name: String) -> Substring {
         var rest = name[...]
         while let open = rest.firstIndex(of: "<"), rest[..<open].hasSuffix(" specialization "),
@@ -31,7 +33,8 @@ enum FunctionName {
         return rest.hasPrefix("merged ") ? rest.dropFirst(7) : rest
     }
 
-    /// "(Worker in _4381A2…).run()" is Worker.run(): which file it is private to nobody knows by a number.
+    /// Turns "(Worker in _4381A2…).run()" into "Worker.run()". The number stands for the file to which the declaration
+    /// is private, and tells a reader nothing.
     private static func withoutDiscriminators(_ name: Substring) -> String {
         var result = ""
         var rest = name
@@ -44,7 +47,7 @@ enum FunctionName {
         return result + rest
     }
 
-    /// "f(a: Swift.Int, Swift.Bool) -> ()" is f(a:_:).
+    /// Turns "f(a: Swift.Int, Swift.Bool) -> ()" into "f(a:_:)".
     private static func withoutTypes(_ name: String) -> String {
         guard let arrow = outermost(" -> ", in: name[...]), let open = name.firstIndex(of: "("),
             open < arrow.lowerBound, name[..<arrow.lowerBound].last == ")"
@@ -60,20 +63,21 @@ enum FunctionName {
         return name[...open] + labels + ")"
     }
 
-    /// The standard library's own brings two more libraries into each process.
+    /// Returns the first place of a text in another one. The standard library's function for this would load two more
+    /// libraries into each process.
     private static func range(of wanted: String, in text: Substring) -> Range<String.Index>? {
         guard let start = text.indices.first(where: { text[$0...].hasPrefix(wanted) }) else { return nil }
         return start..<text.index(start, offsetBy: wanted.count)
     }
 
-    /// Where a text stands outside of all brackets.
+    /// Returns the first place of a text in another one that is outside all brackets.
     private static func outermost(_ wanted: String, in text: Substring) -> Range<String.Index>? {
         var depth = 0
         for index in text.indices {
             switch text[index] {
             case "(", "[", "<", "{": depth += 1
             case ")", "]", "}": depth -= 1
-            // Not that of an arrow.
+            // The `>` of an arrow is not a bracket.
             case ">" where index == text.startIndex || text[text.index(before: index)] != "-": depth -= 1
             default: break
             }

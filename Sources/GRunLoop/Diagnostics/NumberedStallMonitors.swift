@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stall monitors for C, where a number stands for one.
+// The stall monitors of the C interface, which knows each monitor by a number.
 
-/// The monitors of those who keep a number. Each keeps itself until it ends.
+/// Finds a stall monitor by its number. Each monitor keeps itself alive until it ends.
 enum NumberedStallMonitors {
     private struct Entry {
         weak var monitor: GRunLoop.StallMonitor?
@@ -14,10 +14,11 @@ enum NumberedStallMonitors {
     nonisolated(unsafe) private static var known: [UInt64: Entry] = [:]
 
     static func add(_ monitor: GRunLoop.StallMonitor, of loop: GRunLoop) -> UInt64 {
-        // Some may be looked at when they go: after the lock, since what is the program's goes with them.
+        // The monitors that are looked at here are released after the lock. This thread may hold the last reference to
+        // one of them, and releasing a monitor releases the program's handler.
         let (id, seen) = lock.withLock { () -> (UInt64, [GRunLoop.StallMonitor]) in
             var seen: [GRunLoop.StallMonitor] = []
-            // Those that have ended with their loops are forgotten.
+            // Drop the monitors that have ended with their loops.
             for (id, entry) in known {
                 if let monitor = entry.monitor { seen.append(monitor) } else { known[id] = nil }
             }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a loop records what it does, while a recording is under way. Where it calls the program: Beat.swift.
+// How a loop records what it does while a recording is under way. The call before each callout is in Beat.swift.
 
 import CGRun
 
 extension GRunLoop {
-    /// With the lock held: the stack of runs changes, a sleep begins, or one is over. It costs what a stage does.
+    /// Records that the stack of runs changes, or that a sleep begins or ends. Call it with the lock held. It costs as
+    /// much as marking a stage.
     @inline(__always) func markChange(_ kind: cgrun_record_kind) {
         #if !GRUN_NO_TRACE
             if _slowPath(cgrun_is_tracing()) { recordChange(kind) }
@@ -39,12 +40,12 @@ extension GRunLoop {
         put(CGRUN_RECORD_WOKEN, UInt32(bitPattern: kicker.thread), kicker.time)
     }
 
-    /// With the lock held.
+    /// Records that a stage begins. Call it with the lock held.
     func record(_ stage: Trace.Stage) { put(CGRUN_RECORD_STAGE, 0, stage.number) }
 
-    /// Without a lock: the program is called.
+    /// Records a callout. It is called without a lock, right before the program's code.
     @inline(never) func record(_ mark: CalloutMark, _ closure: Code.Words, due: Nanoseconds?) {
-        // What is known by its address needs no code.
+        // An item is identified by its address, so its code is not needed.
         let key = Recorder.key(mark, code: mark.item == 0 ? Code.called(by: closure) : 0)
         var item: UInt32 = 0
         if let ring = beat.pointee.ring { item = cgrun_ring_item(ring, Recording.number, key, Labels.version) }
@@ -52,35 +53,37 @@ extension GRunLoop {
         put(CGRUN_RECORD_CALLOUT, item, (due ?? deadline(mark)).map(onRealClock) ?? 0)
     }
 
-    /// Of a timer that is called.
+    /// Returns the deadline of the timer that is called; nil if the callout is not a timer's.
     private func deadline(_ mark: CalloutMark) -> Nanoseconds? {
         guard mark.kind == .timer, let object = mark.object else { return nil }
         let timer = unsafeDowncast(object, to: Timer.self)
         return timer.guardian.withLock { timer.dates.deadline }
     }
 
-    /// When what is called was due.
+    /// Converts a deadline to the real clock, which records use. In virtual time it returns 0 if the callout is not
+    /// late.
     private func onRealClock(_ deadline: Nanoseconds) -> Nanoseconds {
         guard let virtualTime else { return deadline }
         let late = virtualTime.now.subtractingSaturating(deadline)
         return late > 0 ? Nanoseconds.now().subtractingSaturating(late) : 0
     }
 
-    /// On the loop's thread.
+    /// Adds a record. Call it on the loop's thread.
     @inline(__always) private func put(_ kind: cgrun_record_kind, _ item: UInt32 = 0, _ extra: Int64 = 0) {
         let mode = innermost?._withUnsafeGuaranteedRef { UnsafeRawPointer($0.modeReference.toOpaque()) }
         if let ring = beat.pointee.ring, cgrun_ring_put_in(ring, Recording.number, mode, kind, item, extra) { return }
         putAnew(kind, item, extra)
     }
 
-    /// In another mode, or in another recording.
+    /// Adds a record when the mode has changed, or when another recording is under way.
     @inline(never) private func putAnew(_ kind: cgrun_record_kind, _ item: UInt32, _ extra: Int64) {
         activeRecorder?.put(kind, item, extra, in: frame?.mode ?? host.ambientMode)
     }
 
-    // MARK: Its recorder
+    // MARK: The recorder of the loop
 
-    /// On the loop's thread; nil if nothing is recorded.
+    /// The loop's recorder in the recording that is under way; nil if nothing is recorded. Call it on the loop's
+    /// thread.
     private var activeRecorder: Recorder? {
         if let recorder, recorder.isCurrent { return recorder }
         return changeRecorder()
@@ -92,16 +95,16 @@ extension GRunLoop {
         guard !isDead, let made = Recording.makeRecorder(of: self) else { return nil }
         made.setDepth(runCountLocked)
         recorder = made
-        // A host's polls are recorded on this thread only, which has to be known for that.
+        // Only a host's polls on this thread are recorded, so the beat must know the thread.
         cgrun_beat_want(beat, UInt32(CGRUN_BEAT_UNKNOWN))
         cgrun_beat_answer(beat)
         beat.pointee.ring = made.ring
-        // Until it is dropped: where the recording has ended, the loop is to notice.
+        // Keeps recording switched on until the recorder is dropped, so that the loop notices the end of the recording.
         Recording.count(1)
         return made
     }
 
-    /// On the loop's thread: the recording is over, or the loop is.
+    /// Ends the loop's recorder. Called on the loop's thread, when the recording is over or the loop ends.
     func dropRecorder() {
         guard let recorder else { return }
         recorder.end(at: .now())
@@ -110,7 +113,8 @@ extension GRunLoop {
         self.recorder = nil
     }
 
-    /// On a thread that iterates the home context, with the lock held: whether the polls of a host are recorded.
+    /// Returns whether the polls of a host are recorded, and notes that a host drives the loop. Called with the lock
+    /// held, on a thread that iterates the home context.
     func recordsHostLocked() -> Bool {
         guard isCurrent, let recorder = activeRecorder else { return false }
         recorder.noteHost()

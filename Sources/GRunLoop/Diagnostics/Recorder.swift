@@ -1,26 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a loop leaves behind for a timeline: records in a ring, and what the numbers in them stand for.
+// The records of one loop for a timeline, and the items and modes that the numbers in the records stand for.
 
 import CGRun
 import Glibc
 import Synchronization
 
-/// Of one loop, in one recording. Its thread writes; others read. It holds no item, but the memory of those that it
-/// knows.
+/// Records what one loop does in one recording. The loop's thread writes, and other threads read. The recorder does not
+/// keep an item alive, but it keeps the memory of each item that it knows.
 final class Recorder: @unchecked Sendable {
-    /// What is known of an item that has been called.
+    /// What the recorder knows of an item that was called.
     struct Item {
         let kind: ItemKind?
         var label: String?
-        /// "every 0.016 s", "descriptor 5".
+        /// What a report says about the item besides its kind, such as "every 0.016 s" or "descriptor 5".
         let detail: String?
-        /// The code that is called; 0 if it is not known.
+        /// The address of the code that is called; 0 if it is not known.
         let code: UInt
-        /// Keeps the address, so that no other item gets it. It may have gone.
+        /// Keeps the item's memory, so that no other item gets the same address. The item itself may have been
+        /// released.
         unowned let identity: AnyObject?
     }
 
-    /// Of what the records are.
+    /// The items and modes that the numbers in the records stand for.
     struct Content {
         var items: [UInt32: Item]
         var modes: [String]
@@ -32,7 +33,7 @@ final class Recorder: @unchecked Sendable {
     let threadName: String
     private let number: UInt64
     let ring: OpaquePointer
-    /// `.max` before.
+    /// When the recorder was ended; `.max` until then.
     private let end = Atomic(Nanoseconds.max)
     private let hosted = Atomic(false)
     private let lock = Lock.take()
@@ -44,7 +45,7 @@ final class Recorder: @unchecked Sendable {
     private var modeNumbers: [ObjectIdentifier: UInt16] = [:]
     private var itemsUntilPurge: UInt32 = 1024
 
-    /// On the loop's thread. Nil without memory.
+    /// Makes a recorder of a loop; nil if there is no memory left. Call it on the loop's thread.
     init?(of loop: GRunLoop, number: UInt64, limit: UInt32) {
         guard let ring = cgrun_ring_new(number, limit) else { return nil }
         self.ring = ring
@@ -64,10 +65,10 @@ final class Recorder: @unchecked Sendable {
     }
 
     var isCurrent: Bool { number == Recording.number }
-    /// Whether the loop has ended, or is recorded no more.
+    /// Whether the loop has ended, or is no longer recorded.
     var hasEnded: Bool { endTime != .max }
     var endTime: Nanoseconds { end.load(ordering: .relaxed) }
-    /// The first time counts.
+    /// Ends the recorder. Of several times, the earliest counts.
     func end(at time: Nanoseconds) { end.min(time, ordering: .relaxed) }
     /// Whether a host has driven the loop.
     var wasHosted: Bool { hosted.load(ordering: .relaxed) }
@@ -87,22 +88,23 @@ final class Recorder: @unchecked Sendable {
         cgrun_ring_put(ring, kind, item, extra)
     }
 
-    /// How many runs are on the stack now.
+    /// Sets how many runs are on the stack now.
     func setDepth(_ depth: Int) { cgrun_ring_set_depth(ring, UInt32(clamping: depth)) }
 
-    // MARK: What the numbers stand for
+    // MARK: Items and their numbers
 
-    /// An item is known by its address, a block or a delayed perform by its code, anything else by its kind.
+    /// Returns the key by which a callout is numbered. An item is identified by its address, a closure without an item
+    /// by its code, and anything else by its kind.
     static func key(_ mark: CalloutMark, code: UInt) -> UInt64 {
         if mark.item != 0 { return UInt64(mark.item) }
         return UInt64(code) << 6 | UInt64(mark.code) << 1 | 1
     }
 
-    /// Without a lock, as it is called: the number of an item that has none, or whose label may be another one. 0
-    /// without memory.
+    /// Returns the number of an item that has none yet, or whose label may have changed; 0 if there is no memory left.
+    /// It is called without a lock, right before the item.
     func number(of mark: CalloutMark, _ key: UInt64, code: UInt) -> UInt32 {
         let object = mark.object
-        // Before the label is read: one that is given meanwhile is read next time.
+        // Read before the label: if another thread sets a label meanwhile, the label is read again the next time.
         let labels = Labels.version
         if let known = readLabel(of: object, key, labels) { return known }
         let item = Item(
@@ -116,7 +118,7 @@ final class Recorder: @unchecked Sendable {
         }
     }
 
-    /// The number of an item that has one, with the label that it has now.
+    /// Reads the label of an item again, and returns the item's number; nil if the item has no number yet.
     private func readLabel(of object: AnyObject?, _ key: UInt64, _ labels: UInt64) -> UInt32? {
         let known = cgrun_ring_known_item(ring, key)
         guard known != 0, let object else { return nil }
@@ -130,7 +132,7 @@ final class Recorder: @unchecked Sendable {
         return timer.guardian.withLock { CalloutMark.detail(of: timer) }?.text
     }
 
-    /// Forgets the items of which there is no record any more. Their numbers are given to others.
+    /// Drops the items that no record refers to any more. Their numbers are given to other items.
     private func purgeLocked() {
         var dropped: [UInt32] = []
         withUnsafeMutablePointer(to: &dropped) {
@@ -143,12 +145,12 @@ final class Recorder: @unchecked Sendable {
 
     // MARK: Reading, on any thread
 
-    /// The records, the earliest first, how many there were before them, and what their numbers stand for. Copies: of
-    /// memory that is shared the thread sanitizer does not see that a reader has let go.
+    /// Returns the records, the earliest first, how many there were before them, and what their numbers stand for. The
+    /// result is a copy: with shared memory, the thread sanitizer would not see when a reader is done.
     func read() -> (
         records: [cgrun_record], lost: UInt64, items: [(number: UInt32, item: Item)], modes: [String]
     ) {
-        // As long as the lock is held no number becomes another item's.
+        // While the lock is held, no number is given to another item.
         lock.withLock {
             var count: UInt64 = 0
             var lost: UInt64 = 0

@@ -5,29 +5,32 @@ import CGRun
 import Glibc
 import Synchronization
 
-/// From its start on each loop that does something has a recorder in it, made on the loop's own thread.
+/// Holds the recorders of all loops. After the start, each loop makes its recorder on its own thread when it next does
+/// something.
 final class Recording: CallCounter, @unchecked Sendable {
     private static let lock = Lock.take()
-    /// The one that is under way. Guarded by `lock`.
+    /// The recording that is under way; nil if there is none. Guarded by `lock`.
     nonisolated(unsafe) private static var current: Recording?
-    /// Its number; 0 for none. Loops compare it with their recorder's.
+    /// The number of the recording that is under way; 0 if there is none. A loop compares it with its recorder's
+    /// number.
     private static let currentNumber = Atomic<UInt64>(0)
     /// Guarded by `lock`.
     nonisolated(unsafe) private static var lastNumber: UInt64 = 0
 
-    /// How many loops that have ended are kept.
+    /// How many recorders of ended loops are kept.
     private static let mostEnded = 100
 
-    /// How many records of a loop are kept, a power of two.
+    /// How many records of each loop are kept; a power of two.
     let limit: UInt32
-    /// When it was first started, on both clocks; nil before. Guarded by `Recording.lock`.
+    /// When the recording was first started, on the monotonic clock and on the calendar's; nil before the first start.
+    /// Guarded by `Recording.lock`.
     private var firstStart: (time: Nanoseconds, clock: timespec)?
-    /// When it was stopped. Guarded by `Recording.lock`.
+    /// When the recording was last stopped. Guarded by `Recording.lock`.
     private var lastStop: Nanoseconds = 0
     private let lock = Lock.take()
-    /// 0: it was never started. Guarded by `Recording.lock`.
+    /// The number of the last start; 0 if the recording was never started. Guarded by `Recording.lock`.
     private var number: UInt64 = 0
-    /// In the order of their beginning. Guarded by the lock.
+    /// In the order in which they were made. Guarded by the lock.
     private var recorders: [Recorder] = []
     private var droppedCount = 0
 
@@ -37,10 +40,11 @@ final class Recording: CallCounter, @unchecked Sendable {
 
     static var isUnderWay: Bool { number != 0 }
 
-    /// The number of the one that is under way, 0 for none.
+    /// The number of the recording that is under way; 0 if there is none.
     static var number: UInt64 { currentNumber.load(ordering: .relaxed) }
 
-    /// Ends another one that is under way.
+    /// Starts the recording, which ends another recording that is under way. Does nothing if this recording is under
+    /// way already.
     func start() {
         let former = Self.lock.withLock { () -> Recording? in
             guard Self.current !== self else { return nil }
@@ -62,7 +66,7 @@ final class Recording: CallCounter, @unchecked Sendable {
         withExtendedLifetime(former) {}
     }
 
-    /// Nothing, if it is not under way.
+    /// Stops the recording. Does nothing if it is not under way.
     func stop() {
         let former = Self.lock.withLock { () -> Recording? in
             guard Self.current === self else { return nil }
@@ -75,7 +79,7 @@ final class Recording: CallCounter, @unchecked Sendable {
         withExtendedLifetime(former) {}
     }
 
-    /// With `Recording.lock` held: what its loops do from here on is not in it.
+    /// Ends all recorders: what their loops do from now on is not in the recording. Call it with `Recording.lock` held.
     private func endAll() {
         lastStop = .now()
         for recorder in content.recorders { recorder.end(at: lastStop) }
@@ -83,7 +87,8 @@ final class Recording: CallCounter, @unchecked Sendable {
 
     var isUnderWay: Bool { Self.lock.withLock { Self.current === self } }
 
-    /// When it began and, at `now`, how far it reaches.
+    /// Returns when the recording began, on both clocks, and where it ends: at `now` if it is under way, otherwise at
+    /// its last stop.
     func times(at now: Nanoseconds) -> (began: Nanoseconds, clock: timespec, end: Nanoseconds) {
         Self.lock.withLock {
             guard let firstStart else { return (now, timespec(), now) }
@@ -91,7 +96,7 @@ final class Recording: CallCounter, @unchecked Sendable {
         }
     }
 
-    /// A recorder of a loop, in the recording that is under way; nil if there is none.
+    /// Makes a recorder of a loop in the recording that is under way; nil if there is none, or no memory left.
     static func makeRecorder(of loop: GRunLoop) -> Recorder? {
         let known = lock.withLock { current.map { ($0, $0.number) } }
         guard let (recording, number) = known else { return nil }
@@ -101,7 +106,7 @@ final class Recording: CallCounter, @unchecked Sendable {
     }
 
     private func add(_ recorder: Recorder) {
-        // Released after the lock.
+        // The removed recorder is released after the lock.
         _ = lock.withLock { () -> Recorder? in
             recorders.append(recorder)
             let ended = recorders.lazy.filter(\.hasEnded).count
@@ -111,13 +116,13 @@ final class Recording: CallCounter, @unchecked Sendable {
         }
     }
 
-    /// What was recorded: of each loop, and how many there were that are not kept.
+    /// The recorders of all loops, and how many recorders of ended loops were dropped.
     var content: (recorders: [Recorder], droppedCount: Int) {
         lock.withLock { (recorders.map(\.self), droppedCount) }
     }
 
     func counts(of item: ObjectIdentifier) -> cgrun_counts? {
-        // It may be called by several loops.
+        // Several loops may call the same item.
         let all = content.recorders.map { $0.counts(of: item) }.filter { $0.calls > 0 }
         guard var sum = all.first else { return nil }
         for counts in all.dropFirst() {
@@ -129,7 +134,8 @@ final class Recording: CallCounter, @unchecked Sendable {
         return sum
     }
 
-    /// How many there are to whom a loop that does something matters.
+    /// Adds `change` to the number of traces and recorders. While the number is zero, stages and callouts record
+    /// nothing.
     static func count(_ change: Int32) {
         cgrun_count_tracing(change)
         cgrun_count_inspecting(change)

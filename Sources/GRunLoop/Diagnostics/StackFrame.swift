@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a thread stood, by name.
+// The functions on a thread's stack, and their names.
 
 import CGRun
 import Glibc
@@ -11,9 +11,10 @@ extension GRunLoop {
     public struct StackFrame: Sendable, CustomStringConvertible {
         /// The address in the function at which the thread stood, or to which it was to return.
         public let address: UInt
-        /// The function, a Swift one demangled; nil if its file has no symbol there, as a stripped one.
+        /// The name of the function, demangled if it is a Swift function. Nil if its file has no symbol there, such as
+        /// a stripped file.
         public let function: String?
-        /// The name of the program or the library that it is in, without folders; nil if it is in none.
+        /// The name of the program or library that contains the address, without folders. Nil if no file contains it.
         public let file: String?
 
         init(at address: UInt) {
@@ -29,14 +30,15 @@ extension GRunLoop {
             self.file = file.map { String(cString: $0) }
         }
 
-        /// "parse(_:) in hello".
+        /// The function and its file, as in "parse(_:) in hello". Without a name, the address stands for the function.
         public var description: String {
             (function ?? "0x" + String(address, radix: 16)) + (file.map { " in \($0)" } ?? "")
         }
     }
 }
 
-/// Addresses, and once somebody asks for them their names: to look up hundreds of symbols takes milliseconds.
+/// The addresses of a stack, whose names are looked up at the first access. To look up hundreds of symbols takes
+/// milliseconds.
 final class Stack: @unchecked Sendable {
     private let addresses: [UInt]
     private let lock = Lock.take()
@@ -47,7 +49,7 @@ final class Stack: @unchecked Sendable {
     deinit { Lock.giveBack(lock) }
 
     var frames: [GRunLoop.StackFrame] {
-        // In a forked child another thread may have the lock for ever.
+        // In a forked child the lock may be locked forever, because a thread of the parent held it.
         guard !Fork.isChild else { return addresses.map { GRunLoop.StackFrame(at: $0) } }
         if let known = lock.withLock({ named }) { return known }
         let frames = addresses.map { GRunLoop.StackFrame(at: $0) }

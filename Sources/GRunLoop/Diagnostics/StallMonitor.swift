@@ -1,44 +1,47 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who is to be told when a loop is late.
+// The public stall monitor, which reports callouts that take too long.
 
 import CGRun
 import Glibc
 
 extension GRunLoop {
-    /// Tells when a callout of a loop takes longer than it may: which one, and where its thread stands.
+    /// Reports when a callout of a loop takes too long: which callout it is, and where the loop's thread stands.
     ///
     /// ```swift
     /// let monitor = try GRunLoop.StallMonitor(.main, threshold: .milliseconds(200)) { report in print(report) }
     /// ```
     ///
-    /// Waiting is no stall, however long. A callback of a host's own that takes long is one: there GTK programs stall.
-    /// A host that has something of a higher priority than ``GRunLoop`` to do in each iteration is one as well, since
-    /// nothing else has its turn. Where callouts are nested, the innermost one is told of.
+    /// Waiting is not a stall, however long it takes. A callback of the host that takes long is a stall, because this
+    /// is where GTK programs stall. A host that iterates does not stall, even if its sources of a higher priority leave
+    /// ``GRunLoop`` no turn. If callouts are nested, the report is about the innermost one.
     ///
-    /// A thread of its own watches the loop. It sleeps while the loop waits. To find out where the loop's thread
-    /// stands it sends a signal to it, once a stall, and where a host has not come back for as long: a `nanosleep()`
-    /// there ends early with `EINTR` then, as with any signal; a `read()` goes on.
+    /// A separate thread watches the loop. It sleeps while the loop waits. To find out where the loop's thread stands,
+    /// it sends a signal to this thread, usually once for each stall. It also sends the signal when a host has not come
+    /// back for as long as the threshold. A `nanosleep()` of the loop's thread then ends early with `EINTR`, as with
+    /// any signal; a `read()` goes on.
     ///
-    /// The variable `GRUN_STALLS` of the environment, as in `GRUN_STALLS=200ms`, has the loop of each thread watched
-    /// from its making on, and its stalls logged as warnings. The name of a `GSource` is told if it has one, and the
-    /// label of an item.
+    /// Set the environment variable `GRUN_STALLS`, as in `GRUN_STALLS=200ms`, to watch the loop of each thread from its
+    /// creation on. Its stalls are then logged as warnings. A warning contains the label of the item, or the name of
+    /// the `GSource`, if there is one.
     ///
-    /// A report does not wait for a lock that the stalled thread holds, such as the lock of the dynamic linker, of the
-    /// log or of a stream. If the stalled thread holds the allocator's lock, no handler can be called. Then the monitor
-    /// writes a line with addresses instead of names to standard error after 50 ms, by `write()`. If stalls are logged,
-    /// the monitor also writes this line when the log does not return within 50 ms. The report with names follows when
-    /// the lock is free.
+    /// A report does not wait for a lock that the stalled thread holds. Such a lock is, for example, that of the
+    /// dynamic linker, of the log or of a stream. If the stalled thread holds the allocator's lock, no handler can be
+    /// called. Then the monitor writes a line with addresses instead of names to standard error after 50 ms, by
+    /// `write()`. If stalls are logged, the monitor also writes this line when the log does not return within 50 ms.
+    /// The report with names follows when the lock is free.
     ///
     /// The signal's handler needs 2,048 bytes on the stack of the loop's thread (x86-64), besides the kernel's frame of
     /// `getauxval(AT_MINSIGSTKSZ)` bytes. It runs on the alternate stack of a thread that has one (`sigaltstack()`).
     ///
-    /// It ends with ``end()``, with this object and with the loop's thread. Several may watch one loop.
+    /// A monitor ends when you call ``end()``, when it is released, or when the loop's thread ends. Several monitors
+    /// may watch one loop.
     ///
     /// Threads: any. There is no corresponding Core Foundation type.
     public final class StallMonitor: Sendable {
         /// Why a loop cannot be watched.
         public enum StartError: Error, Hashable, Sendable, CustomStringConvertible {
-            /// What `pthread_create` returns: `EAGAIN` when the system has no thread left.
+            /// No thread can be started. `errno` is what `pthread_create` returns: `EAGAIN` if the system has no thread
+            /// left.
             case noThread(errno: Int32)
             /// This process was forked and did not exec().
             case forked
@@ -58,19 +61,19 @@ extension GRunLoop {
         /// Begins to watch a loop.
         ///
         /// - Parameters:
-        ///   - loop: the loop. In virtual time it is watched by the real clock.
-        ///   - threshold: how long a callout may take. Less than a millisecond, zero and negative: a millisecond.
-        ///   - signal: what the loop's thread is asked with; the program must have no handler of its own for it. Nil:
-        ///     `SIGURG`.
-        ///   - handler: called when a stall is noticed, and when it is over, on the thread that watches, which has all
-        ///     signals blocked. A stall is noticed an eighth of the threshold late at most, or a millisecond if that is
-        ///     longer; 200 ms later than that if the thread does not say where it stands. It is not called any more
-        ///     once the thread that watches knows that the monitor has ended. The handler must not wait for a lock that
-        ///     the loop's thread holds: `print()` waits if that thread holds the lock of standard output. Nil: see
-        ///     ``reports``.
-        /// - Throws: ``StartError``, if the system has no thread left.
+        /// - loop: the loop to watch. A loop in virtual time is watched by the real clock.
+        /// - threshold: how long a callout may take. A value below a millisecond, zero or negative means a millisecond.
+        /// - signal: the signal that is sent to the loop's thread. The program must not have a handler for this signal.
+        ///   Nil means `SIGURG`.
+        /// - handler: called when a stall is noticed, and again when it is over. It is called on the thread that
+        ///   watches, which has all signals blocked. A stall is noticed at most an eighth of the threshold late, or a
+        ///   millisecond if that is longer. If the loop's thread does not say where it stands, this takes 200 ms more.
+        ///   The handler is not called any more once the thread that watches knows that the monitor has ended. The
+        ///   handler must not wait for a lock that the loop's thread holds: `print()` waits if that thread holds the
+        ///   lock of standard output. Nil: read ``reports`` instead.
+        /// - Throws: ``StartError``, if the system has no thread left, or in a forked child.
         ///
-        /// Threads: any. On another thread than the loop's, a callout that is under way already is told of as
+        /// Threads: any. If this is not the loop's thread, a callout that is already under way is reported as
         /// ``StallReport/Callout-swift.enum/unknown``.
         public convenience init(
             _ loop: GRunLoop, threshold: Duration, signal: Int32? = nil,
@@ -79,7 +82,7 @@ extension GRunLoop {
             try self.init(loop, threshold, signal ?? StallWatcher.usualSignal, handler, isLogged: false)
         }
 
-        /// A monitor that logs the stalls as warnings.
+        /// Makes a monitor that logs the stalls as warnings.
         convenience init(logging loop: GRunLoop, threshold: Duration) throws(StartError) {
             try self.init(loop, threshold, StallWatcher.usualSignal, Self.logger(of: loop), isLogged: true)
         }
@@ -104,19 +107,20 @@ extension GRunLoop {
 
         deinit { end() }
 
-        /// Whether the thread of the loop can be asked where it stands: the signal had no handler of somebody else's
-        /// when it began. Without it reports have no frames, and callbacks of a host are not told of; so it is while
-        /// the thread has blocked the signal.
+        /// Whether the monitor can ask the loop's thread where it stands. It is false if the signal already had another
+        /// handler when the monitor began, or cannot have one. Then reports have no frames, and callbacks of a host are
+        /// not reported. The same happens while the thread blocks the signal.
         ///
         /// Threads: any.
         public var hasFrames: Bool { watcher.signalError == 0 }
 
-        /// The reports from now on, for `for await`; of those that nobody takes the last 64. They end with the monitor.
+        /// The reports from now on, for `for await`. If no task takes them, the last 64 are kept. The sequence ends
+        /// with the monitor.
         ///
         /// Threads: any.
         public var reports: AsyncStream<StallReport> { Fork.isChild ? .finished : audience.newReports() }
 
-        /// Ends it. The second time it does nothing.
+        /// Ends the monitor. A second call does nothing.
         ///
         /// Threads: any, the handler included. It does not wait for a handler that is being called.
         public func end() {
@@ -125,21 +129,21 @@ extension GRunLoop {
             audience.end()
         }
 
-        /// For tests: how often its thread has looked at the loop.
+        /// For tests: how often the monitor's thread has looked at the loop.
         var lookCount: Int { watcher.lookCount }
 
-        /// What tells of the stalls of a loop in the log.
+        /// Returns a handler that logs the stalls of a loop.
         static func logger(of loop: GRunLoop) -> @Sendable (StallReport) -> Void {
             let name = loop.isMain ? "the main run loop" : "the run loop \(hexAddress(loop))"
             return { Log.warning("stall: \(name) \($0)") }
         }
 
-        /// It lives until it has ended, by ``end()`` or with the loop's thread.
+        /// Keeps the monitor alive until it ends, by ``end()`` or with the loop's thread.
         func keepUntilItEnds() { watcher.keep(self) }
     }
 }
 
-/// Who is told.
+/// The handler and the streams that get a monitor's reports.
 private final class StallAudience: Sendable {
     private typealias Report = GRunLoop.StallReport
 

@@ -10,13 +10,13 @@ import CGRun
 final class StallNotice {
     private typealias Report = GRunLoop.StallReport
 
-    /// How long the report with names may take.
+    /// How long the report with names may take before the notice is written.
     private static let grace: Nanoseconds = 50_000_000
 
     /// Nil while it is closed.
     private var notice: OpaquePointer?
 
-    /// Returns what `pthread_create` does.
+    /// Makes the notice. Returns 0, or the error of `pthread_create`.
     func open() -> Int32 { cgrun_notice_new(&notice) }
 
     func close() {

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a stall monitor tells.
+// The report of a stall monitor.
 
 extension GRunLoop {
-    /// A callout that does not return for longer than it may: what it is, for how long, and where its thread stands.
+    /// Describes a callout that takes too long: which callout it is, how long it has taken, and where its thread
+    /// stands.
     ///
     /// Threads: any. There is no corresponding Core Foundation type.
     public struct StallReport: Sendable, CustomStringConvertible {
-        /// What the loop had called.
+        /// The kinds of callouts that can stall.
         public enum Callout: Hashable, Sendable {
             /// An observer of this activity.
             case observer(Activity)
@@ -16,47 +17,50 @@ extension GRunLoop {
             case source
             /// A timer, or a delayed perform.
             case timer
-            /// A descriptor source, or that of a signal, a child or a message port.
+            /// A descriptor source, or the source of a signal, a child or a message port.
             case descriptor
             /// A drain of the main dispatch queue: its blocks, and jobs of the main actor.
             case mainQueue
-            /// GLib's dispatch of a context, in a run of the loop: GTK, GIO, D-Bus.
+            /// A dispatch of a context by GLib, in a run of the loop: for GTK, GIO or D-Bus.
             case context
             /// A closure of an idle queue.
             case idleWork
             /// The receiver of a port.
             case port
-            /// A callback of a host's own: it is no item of the loop.
+            /// A callback of the host, which is not an item of the loop.
             case host
-            /// None that is known: the loop was watched from a later moment on, or another thread keeps its lock.
+            /// A callout that is not known: it began before the loop was watched, or another thread keeps the loop's
+            /// lock.
             case unknown
         }
 
-        /// Who calls the loop's items.
+        /// What calls the loop's items: the loop itself or a host.
         public enum Driver: Hashable, Sendable {
             /// A run of the loop.
             case loop
-            /// A foreign main loop, as GTK's.
+            /// A foreign main loop, such as GTK's.
             case host
         }
 
-        /// What does not return; the innermost one, where callouts are nested.
+        /// The callout that does not return. If callouts are nested, this is the innermost one.
         public let callout: Callout
-        /// The label of its item; of what GLib dispatches the name of its GSource. Nil if it has none.
+        /// The label of the item, or the name of the GSource that GLib dispatches. Nil if there is none.
         public let label: String?
-        /// What is known of the item, in a few words: "descriptor 5", "every 0.016 s". Nil if it is no item, or if it
-        /// was taken out of the mode meanwhile.
+        /// The item in a few words, such as "descriptor 5" or "every 0.016 s". Nil if the callout has no item, or if
+        /// the item was removed from the mode meanwhile.
         public let item: String?
-        /// The mode of the innermost run; nil without one, for a host's own callback.
+        /// The mode of the innermost run. Nil if no run is on the stack, as in a callback of the host, or if the mode
+        /// is not known.
         public let mode: Mode?
         /// How many runs were on the stack.
         public let depth: Int
-        /// Who called it.
+        /// What called the item: the loop itself or a host.
         public let driver: Driver
-        /// Whether it has returned meanwhile.
+        /// Whether the callout has returned meanwhile.
         public private(set) var isOver: Bool
-        /// How long it has taken so far or, if it is over, in all. It may have begun earlier, by an eighth of the
-        /// threshold, and have ended earlier than is known, by 5 ms and the time that handlers took meanwhile.
+        /// How long the callout has taken so far, or in all if it is over. It may have begun up to an eighth of the
+        /// threshold earlier. It may also have ended earlier than noticed, by 5 ms and the time that handlers took
+        /// meanwhile.
         public private(set) var duration: Duration
 
         private let stack: Stack?
@@ -81,14 +85,14 @@ extension GRunLoop {
             return report
         }
 
-        /// Where the thread stood when the stall was noticed, the innermost function first, 96 at most. Empty if it
-        /// could not be asked: see ``StallMonitor/hasFrames``.
+        /// The functions on the thread's stack when the stall was noticed: the innermost first, 96 at most. Empty if
+        /// the thread could not be asked: see ``StallMonitor/hasFrames``.
         ///
-        /// Names are looked up at the first call, which takes some milliseconds. With glibc 2.35 or later, the first
-        /// call does not wait for a thread that stalls inside `dlopen()`.
+        /// Names are looked up at the first access, which takes some milliseconds. With glibc 2.35 or later, the first
+        /// access does not wait for a thread that stalls inside `dlopen()`.
         public var frames: [StackFrame] { stack?.frames ?? [] }
 
-        /// What has stalled and for how long, on one line, without the frames.
+        /// The callout and its duration on one line, without the frames.
         public var summary: String {
             let names = [Self.name(of: callout), label.map(quoted), item.map { "(\($0))" }].compactMap(\.self)
             let place = mode.map { " in mode \(onOneLine($0.rawValue))" } ?? ""
@@ -101,8 +105,8 @@ extension GRunLoop {
             isOver ? summary : ([summary] + frames.map { "    \($0)" }).joined(separator: "\n")
         }
 
-        /// Literals only. A string that is put together needs memory, and the stalled thread may hold the allocator's
-        /// lock.
+        /// The name of a callout's kind, always a literal. A string that is put together needs memory, and the stalled
+        /// thread may hold the allocator's lock.
         static func name(of callout: Callout) -> String {
             switch callout {
             case .observer(.entry): "an observer of entry"

@@ -1,58 +1,60 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a watcher sees of a loop, from another thread.
+// What a stall watcher reads of a loop, from another thread.
 
 import CGRun
 
 /// What a loop does at one moment.
 enum LoopActivity: Equatable {
-    /// It sleeps, or nobody runs it.
+    /// The loop sleeps, or no one runs it.
     case waits
-    /// Something was called, or is about to be. The same twice: it has not come back in between. A callout that begins
-    /// changes the count, a sleep the mark, a nested run that ends the frame.
+    /// A callout is under way or about to begin. If two looks find the same values, the callout has not returned in
+    /// between. A callout that begins changes the count, a sleep the mark, and a nested run that ends the frame.
     case isBusy(count: UInt32, mark: Nanoseconds, frame: UInt)
-    /// Its thread has ended.
+    /// The loop's thread has ended.
     case hasEnded
 
-    /// Stands for the frame while another thread keeps the loop's lock: the count alone is known. No frame is there.
+    /// Stands for the frame while another thread keeps the loop's lock, so that only the count is known. No frame has
+    /// this address.
     static let unknownFrame = UInt.max
 }
 
-/// The callout that a loop is in, and where that stands. Reading it allocates no memory, because the stalled thread may
-/// hold the allocator's lock.
+/// The callout that a loop is in, with its mode and its driver. Reading it allocates no memory, because the stalled
+/// thread may hold the allocator's lock.
 struct StallSight {
     let callout: GRunLoop.StallReport.Callout
     let mode: GRunLoop.Mode?
     let driver: GRunLoop.StallReport.Driver
-    /// How many GLib dispatches may be on the stack. With more of them a foreign loop runs inside the callout.
+    /// How many GLib dispatches may be on the stack. If there are more, a foreign loop runs inside the callout.
     let deepest: Int
-    /// The context whose iterations beat.
+    /// The home context, whose iterations count as beats.
     let home: OpaquePointer?
 
     /// Whether a callback of the host has stalled. A foreign loop may have called it inside a callout of ours. `depth`
     /// is the number of GLib dispatches on the stack, or 0 if it is not known.
     func isHosts(depth: Int) -> Bool { callout == .host || depth > deepest }
 
-    /// The sight of a loop while another thread keeps its lock.
+    /// What is seen of a loop while another thread keeps its lock.
     static var unknown: Self { Self(callout: .unknown, mode: nil, driver: .loop, deepest: .max, home: nil) }
 }
 
-/// What else is known of the callout. It is read with the loop's lock held. Reading it allocates no memory, because the
-/// stalled thread may hold the allocator's lock, and others would wait for the loop's. In a debug build each iteration
-/// over a collection allocates memory: only a timer and an idle queue are found without one.
+/// The details of a stalled callout, read with the loop's lock held. Reading them allocates no memory, because the
+/// stalled thread may hold the allocator's lock. This thread would then wait with the loop's lock, and other threads
+/// would wait for it. In a debug build each iteration over a collection allocates memory; only a timer and an idle
+/// queue are looked up without an iteration.
 struct StallDetails {
     var label: Labels.Label?
-    /// Nil if it is no item, or if its mode does not have it any more.
+    /// Nil if the callout has no item, or if the mode no longer contains it.
     var item: ItemDetail?
     /// How many runs are on the stack.
     var depth = 0
 }
 
-/// What the stalled thread said itself.
+/// The answer of the stalled thread: its stack, and what GLib dispatches there.
 struct StallSample {
     let stack: Stack
-    /// Empty if GLib dispatches no source with a name.
+    /// The name of the GSource that GLib dispatches; nil if GLib dispatches none that has a name.
     let source: String?
-    /// How many dispatches of GLib's are on its stack.
+    /// How many GLib dispatches are on the thread's stack.
     let depth: Int
 
     init(_ sample: cgrun_sample) {
@@ -66,13 +68,14 @@ struct StallSample {
 }
 
 extension GRunLoop {
-    /// With the lock held.
+    /// What the loop does now. Call it with the lock held.
     var activityLocked: LoopActivity {
         if isDead { return .hasEnded }
         let count = cgrun_beat_count(beat)
         let frame = innermost.map { UInt(bitPattern: $0.toOpaque()) } ?? 0
         if sleep.isUnderWay {
-            // Where a host drives it is only about to sleep, and GLib may dispatch something that came before.
+            // Under a host, the sleep begins in the hub's prepare function. GLib may then dispatch another source
+            // without checking the hub, so the loop is busy although the sleep has not ended.
             guard isHostInControl, beatSource != nil, !cgrun_beat_host_polls(beat) else { return .waits }
             return .isBusy(count: count, mark: 0, frame: frame)
         }
@@ -80,7 +83,7 @@ extension GRunLoop {
         return .isBusy(count: count, mark: frame == 0 ? 0 : sleep.mark(), frame: frame)
     }
 
-    /// With the lock held, while the loop is busy.
+    /// The callout that the loop is in. Call it with the lock held, while the loop is busy.
     var stallSightLocked: StallSight {
         guard let frame else {
             return StallSight(callout: .host, mode: nil, driver: .host, deepest: .max, home: home?.context)
@@ -91,7 +94,7 @@ extension GRunLoop {
             deepest: frame.depth + (mark.kind == .context ? 1 : 0), home: home?.context)
     }
 
-    /// With the lock held, while the loop is busy.
+    /// The details of the callout that the loop is in. Call it with the lock held, while the loop is busy.
     var stallDetailsLocked: StallDetails {
         guard let frame else { return StallDetails() }
         var details = StallDetails(depth: runCountLocked)
@@ -107,8 +110,8 @@ extension GRunLoop {
         return details
     }
 
-    /// The item is looked for where its mode has it, because it may have been released already. The caller drops the
-    /// item before it unlocks. Otherwise this thread could release the last reference.
+    /// Looks up the item of a callout in its mode, because the item may have been released already. The caller drops
+    /// the item before it unlocks. Otherwise this thread could release the last reference.
     private func itemLocked(_ mark: CalloutMark, in frame: Frame) -> AnyObject? {
         let mode = frame.mode
         func isIt(_ item: AnyObject) -> Bool { CalloutMark.address(of: item) == mark.item }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The thread that watches a loop for stalls. While the loop waits it sleeps, and no clock runs.
+// The thread that watches a loop for stalls. It sleeps without a timeout while the loop waits.
 //
-// It never reads what the loop's thread is at: it looks now and then, and what is the same as before has not come back.
+// The watcher does not follow what the loop's thread does, but looks at it at intervals. If a look finds the same state
+// as the look before, the callout has not returned in between.
 //
 // The stalled thread may hold any lock: the allocator's, the dynamic linker's, the log's. Until the notice of a stall
 // is scheduled, the watching thread allocates no memory, and waits for no lock for long. After that it may wait, but
@@ -13,13 +14,16 @@ import Glibc
 final class StallWatcher: @unchecked Sendable {
     typealias Report = GRunLoop.StallReport
 
-    /// Does nothing where nobody has a handler for it, and hardly a program has one.
+    /// The signal of a monitor that names none. It does nothing in a process without a handler for it, and few programs
+    /// have one.
     static let usualSignal = SIGURG
-    /// How long a thread has to say where it stands: on a busy machine it may have to wait for a processor.
+    /// How long the watcher waits for the answer of the loop's thread. On a busy machine, this thread may have to wait
+    /// for a processor.
     private static let patience: Nanoseconds = 200_000_000
-    /// How often it is asked for a stack with more than one function.
+    /// How often the loop's thread is asked at most, until its stack has more than one function.
     private static let mostQuestions = 16
-    /// How long this thread waits for the loop's lock. A thread that keeps it for longer may wait for the stalled one.
+    /// How long the watcher waits for the loop's lock. A thread that keeps the lock for longer may wait for the stalled
+    /// thread.
     private static let longestWait: Nanoseconds = 5_000_000
 
     private let loop: GRunLoop
@@ -27,27 +31,27 @@ final class StallWatcher: @unchecked Sendable {
     private let signal: Int32
     /// Whether the reports go to the log, and not to the program.
     private let isLogged: Bool
-    /// What tells of a stall, and of its end. Without a lock, on the watcher's thread.
+    /// Delivers the report of a stall, or of its end. Called without a lock, on the watcher's thread.
     private let tell: @Sendable (Report) -> Void
     private let lock = Lock.take()
     /// Guarded by the lock.
     private var isEnded = false
-    /// What lives until the thread has ended. Guarded by the lock.
+    /// An object that is kept alive until the watcher's thread has ended. Guarded by the lock.
     private var keeper: AnyObject?
-    /// Why threads are not asked where they stand; 0 if they are.
+    /// The error number that says why the loop's thread cannot be asked where it stands; 0 if it can be asked.
     let signalError: Int32
     private let notice = StallNotice()
 
-    // MARK: Of the watcher's thread
+    // MARK: On the watcher's thread
 
     private var nudges: UInt32 = 0
     private var seen = LoopActivity.waits
     private var since: Nanoseconds = 0
-    /// The stall that was told of, and is not over.
+    /// The stall that was reported and is not over; nil if there is none.
     private var told: Report?
     /// The last answer of the loop's thread.
     private let sample = UnsafeMutablePointer<cgrun_sample>.allocate(capacity: 1)
-    /// For a test: how often the thread has looked. Guarded by the lock.
+    /// For tests: how often the watcher has looked at the loop. Guarded by the lock.
     private var looks = 0
 
     init(
@@ -69,7 +73,7 @@ final class StallWatcher: @unchecked Sendable {
 
     var lookCount: Int { lock.withLock { looks } }
 
-    /// Returns what `pthread_create` does.
+    /// Starts the watcher's thread. Returns 0, or the error of `pthread_create`.
     func start() -> Int32 {
         let failure = notice.open()
         if failure != 0 {
@@ -83,7 +87,7 @@ final class StallWatcher: @unchecked Sendable {
             cgrun_beat_want(loop.beat, UInt32(CGRUN_BEAT_UNKNOWN))
         }
         loop.lock.withLock { loop.beginWatchLocked() }?.send()
-        // The new thread has them all blocked from its beginning: signals are for the program's threads.
+        // The new thread has all signals blocked from its beginning, because signals are for the program's threads.
         var all = sigset_t()
         var former = sigset_t()
         sigfillset(&all)
@@ -106,18 +110,19 @@ final class StallWatcher: @unchecked Sendable {
         return 0
     }
 
-    /// Has an object live as long as the thread. It may have ended already.
+    /// Keeps an object alive as long as the watcher's thread. Does nothing if the watcher has ended already.
     func keep(_ object: AnyObject) {
         lock.withLock { if !isEnded { keeper = object } }
     }
 
-    /// It does not wait for what is being told.
+    /// Ends the watcher. It does not wait for a report that is being delivered.
     func end() {
         lock.withLock { isEnded = true }
         cgrun_beat_nudge(loop.beat)
     }
 
-    /// Counts a look. What another thread asks for from here on ends the next wait.
+    /// Counts a look, and returns whether the watcher is to end. A nudge from another thread ends the next wait if it
+    /// comes from here on.
     private func isToEnd() -> Bool {
         nudges = cgrun_beat_nudges(loop.beat)
         return lock.withLock {
@@ -128,7 +133,7 @@ final class StallWatcher: @unchecked Sendable {
 
     private func watch() {
         setThreadName("stall monitor")
-        // A handler may have forked: in the child, locks are those of the parent.
+        // A handler may have forked. In the child, threads of the parent may hold the locks.
         while !Fork.isChild, !isToEnd() {
             let activity = look()
             let now = Nanoseconds.now()
@@ -155,7 +160,7 @@ final class StallWatcher: @unchecked Sendable {
         stop()
     }
 
-    /// Passing a `String` to C would allocate memory. A literal ends with a NUL.
+    /// Names the calling thread. A literal ends with a NUL; passing a `String` to C would allocate memory.
     private func setThreadName(_ name: StaticString) {
         cgrun_set_thread_name(UnsafeRawPointer(name.utf8Start).assumingMemoryBound(to: CChar.self))
     }
@@ -164,8 +169,8 @@ final class StallWatcher: @unchecked Sendable {
         cgrun_beat_wait(loop.beat, nudges, now.addingSaturating(interval(at: now)))
     }
 
-    /// An eighth of the threshold, or exactly until it has passed. What has stalled is looked at more often, so that
-    /// its end is known.
+    /// Returns the time until the next look: an eighth of the threshold, or less if the threshold passes earlier. It is
+    /// a millisecond at least. A reported stall is looked at every 5 ms, so that its end is noticed.
     private func interval(at now: Nanoseconds) -> Nanoseconds {
         if told != nil { return 5_000_000 }
         return max(1_000_000, min(threshold / 8, since.addingSaturating(threshold) - now))
@@ -175,7 +180,7 @@ final class StallWatcher: @unchecked Sendable {
         if !Fork.isChild { endStall(at: .now()) }
         guard !Fork.isChild else { return }
         letGo()
-        // The last to hold it may be this thread.
+        // The keeper is released after the lock, because this thread may hold the last reference.
         let keeper = lock.withLock {
             isEnded = true
             return self.keeper.take()
@@ -189,24 +194,27 @@ final class StallWatcher: @unchecked Sendable {
         if signalError == 0 { cgrun_sample_finish(signal) }
     }
 
-    /// Sleeps until the loop calls somebody, or a host's poll has ended.
+    /// Sleeps until a callout of the loop begins, or until a host's poll has ended.
     ///
-    /// - Parameter untilBeat: nobody runs the loop, though it does not look so. Else only if it still waits.
+    /// - Parameter untilBeat: true if no one runs the loop although it looks busy. If false, the watcher sleeps only
+    ///   while the loop still waits.
     private func park(untilBeat: Bool = false) {
         guard loop.lock.lock(within: Self.longestWait) else { return wait(from: .now()) }
-        // First: who has missed this has not missed the change that is looked for next.
+        // Set the flag first. If the loop's thread misses the flag, its change came before the look that follows, and
+        // the look sees this change.
         cgrun_beat_want(loop.beat, UInt32(CGRUN_BEAT_PARKED))
         let isLate = loop.activityLocked != (untilBeat ? seen : .waits) || lock.withLock { isEnded }
         loop.lock.unlock()
         if isLate { cgrun_beat_unpark(loop.beat) } else { cgrun_beat_park(loop.beat) }
         seen = look()
         since = .now()
-        // A loop that wakes a thousand times a second does not wake this thread as often.
+        // Without this wait, a loop that wakes a thousand times a second would wake this thread as often.
         if seen != .hasEnded { wait(from: since) }
     }
 
-    /// What the loop does. If another thread keeps the loop's lock, a count that has not changed decides. Once the lock
-    /// is free, the same count is the same stall: `seen` only gets the rest, which was not known.
+    /// Returns what the loop does now. If another thread keeps the loop's lock, an unchanged count of callouts means
+    /// that nothing has changed. Once the lock is free, the same count means the same stall, and `seen` gets the values
+    /// that were not known.
     private func look() -> LoopActivity {
         guard loop.lock.lock(within: Self.longestWait) else {
             let count = cgrun_beat_count(loop.beat)
@@ -234,38 +242,42 @@ final class StallWatcher: @unchecked Sendable {
         return loop.activityLocked == seen ? loop.stallDetailsLocked : StallDetails()
     }
 
-    /// The loop has not come back for as long as it may. Returns false if nobody runs it.
+    /// Examines a loop that has not come back within the threshold, and reports the stall. Returns false if no one runs
+    /// the loop.
     private func examine(at now: Nanoseconds) -> Bool {
         guard let sight = sight() else { return true }
         let hasSample = ask()
         if sight.callout == .host {
-            // Whether a host runs is not known: only its thread can tell.
+            // Only the loop's thread can tell whether a host runs.
             guard hasSample else {
-                // It has blocked the signal, or is in the kernel: it is asked again, but not all the time.
+                // The thread blocks the signal, or is in the kernel. Ask again after another threshold, and not all the
+                // time.
                 since = now
                 return signalError == 0
             }
             guard sample.pointee.depth > 0 else { return false }
-            // Another context's callback, inside one of this context's or not: asked again in a moment.
+            // This is a callback of another context, which may be nested in a callback of this one. Ask again at the
+            // next look.
             guard sample.pointee.context == sight.home else { return true }
         }
-        // It may have come back meanwhile.
+        // The loop may have come back meanwhile.
         guard look() == seen else { return true }
         let span = Nanoseconds.now() - since
         notice.schedule(sight, hasSample ? sample : nil, of: loop, after: span)
         let report = Report(sight, details(), hasSample ? StallSample(sample.pointee) : nil, after: span)
         told = report
-        // The program's own handler may take as long as it needs.
+        // The program's own handler may take as long as it needs, so the notice is cancelled before the call.
         if !isLogged { notice.cancel() }
         tell(report)
         if isLogged, !Fork.isChild { notice.cancel() }
         return true
     }
 
-    /// Asks the thread where it stands. False if it does not say, or not of what was seen.
+    /// Asks the loop's thread where it stands. Returns false if the thread does not answer, or answers about a later
+    /// callout.
     ///
-    /// Small functions of Swift's library have no tables for unwinding: a stack that is interrupted there ends with
-    /// them, and the function at fault is not in it. A moment later the thread is elsewhere.
+    /// Small functions of Swift's library have no tables for unwinding. If the signal interrupts such a function, the
+    /// stack ends there, without the function at fault. So the thread is asked again: a moment later it is elsewhere.
     private func ask() -> Bool {
         guard signalError == 0, case .isBusy(let count, _, _) = seen else { return false }
         var questions = 0
@@ -287,10 +299,11 @@ final class StallWatcher: @unchecked Sendable {
 }
 
 extension GRunLoop {
-    /// With the lock held. A sleep that is under way begins again: a host's poll is to beat.
+    /// Adds a watcher. Call it with the lock held. A sleep that is under way begins again, so that a host's polls count
+    /// as beats.
     fileprivate func beginWatchLocked() -> Kick? {
         if watchers == 0 {
-            // What was called while nobody watched is not known.
+            // Callouts that began while no one watched are not known.
             for frame in framesLocked { frame.callout.store(0, ordering: .relaxed) }
         }
         watchers += 1
@@ -298,7 +311,7 @@ extension GRunLoop {
         return sleep.kick(self)
     }
 
-    /// With the lock held.
+    /// Removes a watcher. Call it with the lock held.
     fileprivate func endWatchLocked() {
         watchers -= 1
         cgrun_count_inspecting(-1)

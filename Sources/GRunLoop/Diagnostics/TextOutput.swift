@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A text that may be large, as bytes, and a file of it.
+// A writer of JSON text, and a file that is written whole or not at all.
 
 import CGRun
 import Glibc
 import Synchronization
 
-/// JSON, as it may stand in a page: nothing in a string can end a script.
+/// A JSON text as bytes, which may be embedded in an HTML page: nothing in a string can end a script.
 struct JSONText {
     private(set) var bytes: [UInt8] = []
 
@@ -15,7 +15,7 @@ struct JSONText {
 
     mutating func number(_ value: some BinaryInteger) { bytes.append(contentsOf: String(value).utf8) }
 
-    /// Nil becomes `null`.
+    /// Appends a string; nil becomes `null`.
     mutating func string(_ text: String?) {
         guard let text else { return raw("null") }
         bytes.append(UInt8(ascii: "\""))
@@ -38,7 +38,7 @@ struct JSONText {
         bytes.append(contentsOf: digits.utf8)
     }
 
-    /// Nanoseconds as microseconds: 1234.567.
+    /// Appends nanoseconds as microseconds, as in 1234.567. A negative span becomes 0.
     mutating func microseconds(_ span: Nanoseconds) {
         let span = max(0, span)
         number(span / 1000)
@@ -48,7 +48,7 @@ struct JSONText {
         bytes.append(contentsOf: rest.utf8)
     }
 
-    /// Separated by commas.
+    /// Appends a list, whose elements are separated by commas.
     mutating func list<Elements: Sequence>(_ elements: Elements, _ body: (inout JSONText, Elements.Element) -> Void) {
         raw("[")
         var isFirst = true
@@ -63,16 +63,18 @@ struct JSONText {
 
 /// A file that appears whole or not at all.
 struct OutputFile {
-    /// With its NUL. Bytes: what C and the environment give is not always UTF-8.
+    /// The bytes of the path with the NUL. It is not a string, because a path from C or from the environment is not
+    /// always UTF-8.
     private let path: [CChar]
 
     init(_ path: UnsafePointer<CChar>) { self.path = Array(UnsafeBufferPointer(start: path, count: strlen(path) + 1)) }
 
-    /// For people.
+    /// The path as text, for messages.
     var name: String { path.withUnsafeBufferPointer { String(cString: $0.baseAddress.unsafelyUnwrapped) } }
 
-    /// 0, or why it could not be written; then what was there is there still. A device or a pipe is written to as it
-    /// is. A link stays one, and a file keeps its mode. An entry that another user planted is refused: `EACCES`.
+    /// Writes the file. Returns 0, or the error number; after an error, what was there before is unchanged. A device or
+    /// a pipe is written to directly. A link stays a link, and an existing file keeps its mode. An entry that another
+    /// user planted is refused with `EACCES`.
     func write(_ parts: [UnsafeRawBufferPointer]) -> Int32 {
         guard path.count > 1 else { return ENOENT }
         var entry = stat()
@@ -98,26 +100,26 @@ struct OutputFile {
     /// other user can replace the entry.
     private func isPlanted(_ entry: stat) -> Bool {
         var place = stat()
-        // A dot after the slash, or for a path without one.
+        // The folder with a dot after its slash; only the dot if the path has no slash.
         guard stat(folder + [CChar(UInt8(ascii: ".")), 0], &place) == 0 else { return false }
         return place.st_mode & S_ISVTX != 0 && place.st_mode & 0o022 != 0
             && entry.st_uid != geteuid() && entry.st_uid != place.st_uid
     }
 
-    /// With the slash at its end; empty where the path has none.
+    /// The folder of the path, with the slash at its end; empty if the path has no slash.
     private var folder: [CChar] {
         Array(path[..<(path.lastIndex(of: CChar(UInt8(ascii: "/"))).map { $0 + 1 } ?? 0)])
     }
 
     private static let count = Atomic(0)
 
-    /// By another file in the same folder. Only its owner may write to a new one: a daemon without a umask would let
-    /// everybody write to its file in `/tmp`.
+    /// Writes another file in the same folder, and renames it. Only the owner may write to a new file. Otherwise a
+    /// daemon with a umask of 0 would let everybody write to its file in `/tmp`.
     private func replace(_ path: [CChar], _ parts: [UnsafeRawBufferPointer], mode: mode_t?) -> Int32 {
         let number = Self.count.add(1, ordering: .relaxed).newValue
         let temporary = OutputFile(path).folder + Array(".grun-\(getpid())-\(number).part".utf8CString)
         var error = Self.write(parts, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode: mode)
-        // Of another process with this number, which was killed: the next one is free.
+        // The file is of another process with this number, which was killed. Try the next name.
         if error == EEXIST { return number % 64 == 0 ? error : replace(path, parts, mode: mode) }
         if error == 0, rename(temporary, path) != 0 { error = errno }
         if error != 0 { unlink(temporary) }
@@ -129,10 +131,10 @@ struct OutputFile {
     ) -> Int32 {
         let descriptor = open(path, flags, 0o644)
         guard descriptor >= 0 else { return errno }
-        // Before the first byte: a user who must not read the file never can.
+        // Set the mode before the first byte, so that a user who must not read the file never can.
         var error = mode.map { fchmod(descriptor, $0) == 0 ? 0 : errno } ?? 0
         for part in parts where error == 0 { error = writeAll(part, to: descriptor) }
-        // A full disk may be told of only here.
+        // A full disk may be reported only here.
         if close(descriptor) != 0, error == 0, errno != EINTR { error = errno }
         return error
     }

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// A picture of what the loops of a process have done.
+// The public timeline, which records all loops of the process and writes a picture.
 
 import CGRun
 import Glibc
 
 extension GRunLoop {
-    /// Records what all loops of the process do, and writes a picture of it: what was called when and for how long, how
-    /// late timers were, when a loop slept and who woke it, modes, nested runs, and under a host its own work.
+    /// Records what all loops of the process do, and writes a picture of it.
+    ///
+    /// The picture shows what was called, when and for how long, and how late timers were. It shows when a loop slept
+    /// and which thread woke it, the modes and nested runs, and the host's own work.
     ///
     /// ```swift
     /// let timeline = GRunLoop.Timeline()
@@ -15,30 +17,31 @@ extension GRunLoop {
     /// try timeline.write(to: "run.html", as: .html)
     /// ```
     ///
-    /// A loop is recorded from the next thing on that it does. Of each the last records are kept, as many as the limit
-    /// says; the picture says how many came before. No item is held: those that go, go. A record costs about 40 ns,
-    /// more where an item is called for the first time and where the memory for records grows; while nothing is
-    /// recorded a loop pays what it pays without a timeline.
+    /// A loop is recorded from the next thing that it does. Of each loop the last records are kept, as many as the
+    /// limit says; the picture says how many came before them. A timeline does not keep items alive. A record costs
+    /// about 40 ns. It costs more when an item is called for the first time, and when the memory for records grows.
+    /// While nothing is recorded, a loop costs the same as without a timeline.
     ///
-    /// The variable `GRUN_TIMELINE` of the environment, as in `GRUN_TIMELINE=run.html ./program`, has the process
-    /// recorded from its first loop on, and the picture written when it exits by `exit()` or the end of its main
-    /// function; not after a signal, `_exit()` or a crash. `%p` in the name is the number of the process, and a name
-    /// that ends in `.json` has the picture written as ``Format/chromeJSON``. A program that starts a timeline of its
-    /// own ends this one, and what it does from there on is not in that picture.
+    /// Set the environment variable `GRUN_TIMELINE`, as in `GRUN_TIMELINE=run.html ./program`, to record the process
+    /// from its first loop on. The picture is written when the process exits by `exit()` or at the end of its main
+    /// function. It is not written after a signal, `_exit()` or a crash. `%p` in the name stands for the number of the
+    /// process. If the name ends in `.json`, the picture is written as ``Format/chromeJSON``. If the program starts a
+    /// timeline of its own, this one ends, and its picture shows nothing that comes later.
     ///
-    /// What is not seen: who ends a sleep by a descriptor, or from libdispatch; and what GLib dispatches, one by one:
-    /// under a host all that is not ours is shown as the host's.
+    /// The picture does not show who ends a sleep by a descriptor or from libdispatch. It does not show what GLib
+    /// dispatches one by one: under a host, everything that is not the loop's is shown as the host's.
     ///
-    /// Threads: any. There is no corresponding Core Foundation type; Instruments shows the like.
+    /// Threads: any. There is no corresponding Core Foundation type; Apple's Instruments shows similar pictures.
     public final class Timeline: Sendable {
-        /// As what a picture is written.
+        /// The formats of a picture.
         public enum Format: Hashable, Sendable {
-            /// A page that any browser shows, without a network.
+            /// An HTML page that any browser shows, without a network.
             case html
             /// Trace events, for Perfetto and Chrome's viewer.
             case chromeJSON
 
-            /// As a file's name says: trace events if it ends in `.json`, in small letters or capitals, else a page.
+            /// Chooses the format by a file's name: trace events if the name ends in `.json`, in small letters or
+            /// capitals, otherwise a page.
             ///
             /// Threads: any.
             public init(fileName: String) {
@@ -46,7 +49,7 @@ extension GRunLoop {
             }
         }
 
-        /// Why a picture was not written. What was there under its name before is there still.
+        /// Why a picture was not written. A file that had its name before is unchanged.
         public enum WriteError: Error, Hashable, Sendable, CustomStringConvertible {
             /// The file cannot be made or written: `ENOENT`, `EACCES`, `ENOSPC` and others.
             case system(errno: Int32, path: String)
@@ -66,14 +69,14 @@ extension GRunLoop {
 
         private let recording: Recording
 
-        /// The one of the environment and of programs in C.
+        /// The timeline of `GRUN_TIMELINE` and of programs in C.
         static let ofProcess = Timeline()
 
-        /// A timeline without records.
+        /// Makes a timeline without records.
         ///
-        /// - Parameter limit: how many records of each loop are kept, each time that the timeline is started: rounded
-        ///   up to a power of two, 256 at least and 16,777,216 at most. One is of 24 bytes. A pass has some ten, of
-        ///   which each callout is one.
+        /// - Parameter limit: how many records of each loop are kept, each time that the timeline is started. It is
+        ///   rounded up to a power of two, 256 at least and 16,777,216 at most. A record takes 24 bytes. A pass makes
+        ///   some ten records; each callout is one of them.
         ///
         /// Threads: any.
         public init(limit: Int = 65_536) {
@@ -82,11 +85,11 @@ extension GRunLoop {
             recording = Recording(limit: size)
         }
 
-        /// It ends with the last reference to it. What it has is lost then.
+        /// The recording ends with the last reference to the timeline, and its records are lost.
         deinit { stop() }
 
-        /// Records all loops from now on. One timeline records at a time: another one ends. Nothing, if it records
-        /// already.
+        /// Records all loops from now on. Only one timeline records at a time, so another one ends. Does nothing if
+        /// this timeline records already.
         ///
         /// Threads: any.
         public func start() {
@@ -94,8 +97,8 @@ extension GRunLoop {
             recording.start()
         }
 
-        /// Ends what ``start()`` began. What was recorded stays. Started again, it goes on, with new lanes. Nothing, if
-        /// it does not record.
+        /// Ends what ``start()`` began. The records stay. If the timeline is started again, it goes on, with new lanes
+        /// in the picture. Does nothing if the timeline does not record.
         ///
         /// Threads: any. A loop's thread may write one more record.
         public func stop() {
@@ -103,29 +106,31 @@ extension GRunLoop {
             recording.stop()
         }
 
-        /// Whether it records. False in a forked child.
+        /// Whether the timeline records. False in a forked child.
         ///
         /// Threads: any.
         public var isRecording: Bool { !Fork.isChild && recording.isUnderWay }
 
-        /// Writes what was recorded so far. What is recorded meanwhile is not in it. It may be called again.
+        /// Writes a picture of what was recorded so far. Records that are made meanwhile are not in the picture. It may
+        /// be called again.
         ///
         /// - Parameters:
-        ///   - path: the file, which is replaced when it is whole; where it is a link, what that leads to. A device or
-        ///     a pipe is written to: without a reader that ends the process by `SIGPIPE`, or waits, as any `write()`. A
-        ///     new file has the mode 0644 without the bits of the umask. In a sticky folder such as `/tmp`, a file, a
-        ///     link or a pipe of another user is not touched: the error is `EACCES`.
-        ///   - format: as what.
+        /// - path: the file, which is replaced once the new one is complete. If it is a link, the file that the link
+        ///   leads to is replaced. A device or a pipe is written to directly. As with any `write()`, a pipe without a
+        ///   reader ends the process by `SIGPIPE`, or lets the call wait. A new file has the mode 0644 without the bits
+        ///   of the umask. In a sticky folder such as `/tmp`, a file, a link or a pipe of another user is not touched:
+        ///   the error is `EACCES`.
+        /// - format: the format of the picture.
         /// - Throws: ``WriteError``.
         ///
-        /// Threads: any; it takes as long as the file is large, some milliseconds for each thousand records.
+        /// Threads: any. The time depends on the number of records: some milliseconds for each thousand.
         public func write(to path: String, as format: Format) throws(WriteError) {
-            // C would stop at the NUL, and take another file.
+            // C would take the NUL for the end of the path, and write another file.
             if path.utf8.contains(0) { throw .system(errno: EINVAL, path: path) }
             try write(to: OutputFile(path), as: format)
         }
 
-        /// As its name says.
+        /// Writes a picture in the format that the file's name says.
         func write(to file: OutputFile) throws(WriteError) {
             try write(to: file, as: Format(fileName: file.name))
         }
@@ -141,7 +146,7 @@ extension GRunLoop {
             case .chromeJSON:
                 return picture.chromeText.bytes.withUnsafeBytes { file.write([$0]) }
             case .html:
-                // The page, with the records in the place of a word.
+                // The HTML page contains a word that the records replace.
                 let page = UnsafeRawBufferPointer(start: cgrun_timeline_page, count: cgrun_timeline_page_size)
                 let place = cgrun_timeline_page_place()
                 let rest = UnsafeRawBufferPointer(rebasing: page[(place + cgrun_timeline_page_word)...])

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The two texts that a timeline is written as.
+// The two texts of a timeline: the data of the HTML page, and trace events.
 
 import CGRun
 import Glibc
 
 extension TimelinePicture {
-    /// What the page reads (Sources/CGRun/timeline.html).
+    /// The data that the HTML page reads (Sources/CGRun/timeline.html).
     var pageText: JSONText {
         var text = JSONText()
         text.raw("{\"version\":1,\"program\":")
@@ -138,7 +138,8 @@ extension JSONText {
         list(loop.marks) { $0.numbers([$1.time, Int64($1.stage), Int64($1.depth)]) }
         raw(",\"wakeUps\":")
         list(loop.wakeUps) { text, wakeUp in
-            // Numbers of threads come again.
+            // The kernel uses the number of an ended thread again. So the sender is a loop of this thread that was
+            // recorded at that time.
             let sender =
                 loops.lastIndex {
                     $0.thread == wakeUp.thread && ($0.from...$0.to).contains(wakeUp.sent)

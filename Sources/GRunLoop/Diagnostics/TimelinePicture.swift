@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a timeline shows: spans, made of the records of a recording.
+// The content of a timeline's picture: spans, stages and wake-ups, made from the records of a recording.
 
 import CGRun
 import Glibc
 
-/// Times are nanoseconds since the recording began.
+/// The content of a timeline's picture. Its times are nanoseconds since the recording began.
 struct TimelinePicture {
     struct Item {
         /// The name of an `ItemKind`.
         let kind: String
         let label: String?
-        /// The function that it calls.
+        /// The name of the function that the item calls; nil if it is not known.
         let calls: String?
         let detail: String?
     }
@@ -19,13 +19,13 @@ struct TimelinePicture {
         enum Kind: Int { case run, callout, sleep, host }
         let kind: Kind
         let begin: Nanoseconds
-        /// Before its begin: it is none.
+        /// A span that ends before it begins is not shown.
         var end: Nanoseconds
         let depth: Int
-        /// -1: none is known.
+        /// The index of the mode in `modes`; -1 if it is not known.
         let mode: Int
         let item: Int
-        /// Of a timer: how late it was.
+        /// How late a timer or a delayed perform was; 0 for anything else.
         let late: Nanoseconds
     }
 
@@ -47,7 +47,7 @@ struct TimelinePicture {
         let isHosted: Bool
         let from: Nanoseconds
         let to: Nanoseconds
-        /// How many records there were before that, and are no more.
+        /// How many earlier records were overwritten.
         let overwritten: UInt64
         let spans: [Span]
         let marks: [Mark]
@@ -56,14 +56,14 @@ struct TimelinePicture {
 
     let program: String
     let process: Int32
-    /// When the recording began, in seconds since 1970.
+    /// When the recording began, as a time since 1970.
     let start: timespec
     let duration: Nanoseconds
     private(set) var modes: [String] = []
     private(set) var items: [Item] = []
     private(set) var loops: [Loop] = []
     private(set) var threads: [Int32: String] = [:]
-    /// Loops that have ended and are not kept any more.
+    /// How many ended loops are no longer kept.
     let droppedCount: Int
 
     private var modeNumbers: [String: Int] = [:]
@@ -87,7 +87,8 @@ struct TimelinePicture {
 
     private mutating func add(_ recorder: Recorder, from began: Nanoseconds, to end: Nanoseconds) {
         let (all, lost, known, modes) = recorder.read()
-        // What came while the loops were read, one after the other, or after a stop, is not in the picture.
+        // Records that were made while the loops were read one after the other, or after a stop, are not in the
+        // picture.
         let records = all.filter { $0.time <= end }
         let own = modes.map { number(ofMode: $0) }
         var itemNumbers: [UInt32: Int] = [:]
@@ -133,14 +134,15 @@ struct TimelinePicture {
     private func name(of recorder: Recorder) -> String {
         if recorder.isVirtual { return "virtual time" }
         if recorder.isMain { return "main" }
-        // A thread without a name of its own has that of the one that made it, which is the program's.
+        // A thread without a name of its own has the name of the thread that made it, which is the program's.
         let name = threads[recorder.thread] ?? ""
         return name.isEmpty || program.hasPrefix(name) ? "thread \(recorder.thread)" : name
     }
 
-    /// Now, or as it was when the recording of its loop began: it may have ended.
+    /// Returns the name of a recorder's thread. If the thread has ended, this is the name that it had when the
+    /// recording of its loop began.
     private func threadName(_ recorder: Recorder) -> String {
-        // The number of one that has ended may be another's.
+        // Another thread may have the number of a thread that has ended.
         recorder.hasEnded ? recorder.threadName : Self.name(ofThread: recorder.thread) ?? recorder.threadName
     }
 
@@ -161,9 +163,9 @@ private struct SpanMaker {
     private(set) var spans: [Span] = []
     private(set) var marks: [TimelinePicture.Mark] = []
     private(set) var wakeUps: [TimelinePicture.WakeUp] = []
-    /// Where in `spans` those are that have not ended, the innermost last.
+    /// The indices in `spans` of the spans that have not ended, the innermost last.
     private var open: [Int] = []
-    /// A host has the thread, where no run of ours has.
+    /// Whether a host drives the thread while no run of ours is on the stack.
     private var isHosted = false
 
     init(began: Nanoseconds, modes: [Int], items: [UInt32: Int]) {
@@ -178,7 +180,7 @@ private struct SpanMaker {
         switch cgrun_record_kind(UInt32(record.kind)) {
         case CGRUN_RECORD_ENTER:
             if depth == 1, record.extra == Int64(CGRUN_DRIVER_LOOP.rawValue) {
-                // No host is below it: it has ended, nobody knows when.
+                // No host is below this run, so the host's loop has ended. No record says when.
                 isHosted = false
                 dropHost()
             }
@@ -229,7 +231,7 @@ private struct SpanMaker {
                 item: kind == .callout ? items[record.item] ?? -1 : -1, late: kind == .callout ? record.extra : 0))
     }
 
-    /// What a host does: at depth 0, or in a foreign loop inside the callout that goes on.
+    /// Begins a span of a host: at depth 0, or one deeper than the callout in which a foreign loop runs.
     private mutating func beginForeign(_ kind: Span.Kind, _ record: cgrun_record, _ time: Nanoseconds) {
         isHosted = true
         let depth = record.depth == 0 ? 0 : Int(record.depth) + 1
@@ -237,18 +239,19 @@ private struct SpanMaker {
         begin(kind, record, time, depth: depth)
     }
 
-    /// All that is as deep, or deeper.
+    /// Ends the open spans of this depth, and those that are deeper.
     private mutating func close(from depth: Int, at time: Nanoseconds) {
         end(at: time) { $0.depth >= depth }
     }
 
-    /// What goes on in the run of that depth, which stays open itself.
+    /// Ends the open spans in the run of this depth. The run itself stays open.
     private mutating func closeInner(of depth: Int, at time: Nanoseconds) {
         dropHost()
         end(at: time) { $0.depth > depth || $0.depth == depth && $0.kind != .run }
     }
 
-    /// The foreign loop has ended since its last poll, nobody knows when: what followed may be the callout's own.
+    /// Drops the open span of a host. The foreign loop has ended since its last poll, and no record says when, so the
+    /// time after the poll may be the callout's own.
     private mutating func dropHost() {
         guard let last = open.last, spans[last].kind == .host else { return }
         spans[last].end = spans[last].begin - 1

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A recorder of what a loop does: its stages and its callouts, in order.
+// The public trace, which records the stages and callouts of a loop.
 
 import CGRun
 
 extension GRunLoop {
-    /// Records the stages and callouts of the loop that it is given to, in order, up to a limit.
+    /// Records the stages and callouts of a loop in order, up to a limit.
     ///
-    /// It records nothing until ``GRunLoop/startTracing(_:)``. It keeps the items that it has events of. While no loop
-    /// is traced, it costs two instructions a stage.
+    /// A trace records nothing until ``GRunLoop/startTracing(_:)`` is called. It keeps the items of its events alive.
+    /// While no loop is traced, tracing costs two instructions for each stage.
     ///
     /// Threads: any. There is no corresponding Core Foundation type.
     public final class Trace: @unchecked Sendable {
@@ -23,15 +23,15 @@ extension GRunLoop {
             case blocks
             /// Signalled sources are performed: stage 5.
             case sources
-            /// The main dispatch queue alone is looked at: stage 6.
+            /// Only the main dispatch queue is checked: stage 6.
             case mainQueueCheck
             /// Observers of ``GRunLoop/Activity/beforeWaiting`` are called: stage 7.
             case beforeWaiting
-            /// The loop sleeps, or looks what is ready: stage 8.
+            /// The loop sleeps, or checks what is ready: stage 8.
             case wait
             /// Observers of ``GRunLoop/Activity/afterWaiting`` are called: stage 9.
             case afterWaiting
-            /// What is ready is serviced: stage 10.
+            /// A ready item is serviced: stage 10.
             case service
             /// The run ends.
             case exit
@@ -47,13 +47,13 @@ extension GRunLoop {
                 }
             }
 
-            /// In their order.
+            /// All stages, in their order.
             static let all: [Self] = [
                 .entry, .beforeTimers, .beforeSources, .blocks, .sources, .mainQueueCheck, .beforeWaiting, .wait,
                 .afterWaiting, .service, .exit,
             ]
 
-            /// Its place among them.
+            /// The index of the stage in `all`.
             var number: Int64 {
                 switch self {
                 case .entry: 0
@@ -71,7 +71,7 @@ extension GRunLoop {
             }
         }
 
-        /// Through which frame user code was called.
+        /// The kinds of callouts, with the item that is called.
         public enum Callout: Sendable, CustomStringConvertible {
             /// An observer's closure.
             case observer(Observer)
@@ -81,10 +81,10 @@ extension GRunLoop {
             case source(Source)
             /// A timer's closure.
             case timer(Timer)
-            /// A delayed perform: the closure of ``GRunLoop/perform(after:_:)``, a sleep, a limit of a message port's
-            /// request.
+            /// A delayed perform: the closure of ``GRunLoop/perform(after:_:)``, the end of a sleep, or the time limit
+            /// of a request to a message port.
             case delayedPerform
-            /// The closure of a descriptor source, or of a signal's or a child's.
+            /// The closure of a descriptor source, or of the source of a signal or a child.
             case descriptor(DescriptorSource)
             /// A drain of the main dispatch queue.
             case mainQueue
@@ -95,7 +95,7 @@ extension GRunLoop {
             /// The handler of a port, or the task that awaits its messages.
             case port(Port)
 
-            /// What was called, in a few words, with the label that the item has now.
+            /// The callout in a few words, with the label that the item has now.
             public var description: String {
                 switch self {
                 case .observer(let observer): "observer\(Labels.suffix(of: observer)) (order \(observer.order))"
@@ -113,17 +113,17 @@ extension GRunLoop {
             }
         }
 
-        /// One thing that happened.
+        /// A stage or a callout that was recorded.
         public struct Event: Sendable, CustomStringConvertible {
-            /// What can happen.
+            /// The kinds of events.
             public enum Kind: Sendable {
                 /// A stage has begun.
                 case stage(Stage)
-                /// The program's code is called; an observer's for this activity.
+                /// The program's code is called. `activity` is set if it is the closure of an observer.
                 case callout(Callout, activity: Activity? = nil)
             }
 
-            /// What happened.
+            /// The stage or the callout that was recorded.
             public let kind: Kind
             /// How many runs were on the stack, this one included.
             public let depth: Int
@@ -148,9 +148,10 @@ extension GRunLoop {
         /// Guarded by `lock`.
         private var recorded: [Event] = []
 
-        /// A recorder without events.
+        /// Makes a trace without events.
         ///
-        /// - Parameter limit: how many events are kept; later ones are not recorded. Zero and negative: none.
+        /// - Parameter limit: how many events are kept; later ones are not recorded. Zero or a negative number means
+        ///   none.
         ///
         /// Threads: any.
         public init(limit: Int = 65_536) {
@@ -161,16 +162,16 @@ extension GRunLoop {
             Lock.giveBack(lock)
         }
 
-        /// What was recorded, the earliest first. Threads: any.
+        /// The recorded events, the earliest first. Threads: any.
         public var events: [Event] {
-            // Copied one by one: an unshared array is changed in place.
+            // Copied one by one, so that the array stays unshared and the next event is added in place.
             Fork.refuses("Trace.events") ? [] : lock.withLock { recorded.map(\.self) }
         }
 
         /// The events, a line each, indented by the depth of nesting. Threads: any.
         public var lines: [String] { events.map(\.description) }
 
-        /// Forgets what was recorded; the recording goes on. Threads: any.
+        /// Removes all events; the recording goes on. Threads: any.
         public func removeAll() {
             guard !Fork.refuses("Trace.removeAll") else { return }
             // Released after the lock: an event holds the item that it is about.
@@ -186,7 +187,7 @@ extension GRunLoop {
         }
     }
 
-    /// Has a recorder record what this loop does from now on, in place of an earlier one.
+    /// Records what this loop does from now on in the trace, which replaces an earlier one.
     ///
     /// Threads: the loop's own; from another thread it is logged and ignored. There is no corresponding Core Foundation
     /// function.
@@ -199,8 +200,7 @@ extension GRunLoop {
         withExtendedLifetime(former) {}
     }
 
-    /// Ends what ``startTracing(_:)`` began. What was recorded stays in the recorder. A loop that is not traced is left
-    /// as it is.
+    /// Ends what ``startTracing(_:)`` began. The events stay in the trace. Does nothing if the loop is not traced.
     ///
     /// Threads: the loop's own; from another thread it is logged and ignored. There is no corresponding Core Foundation
     /// function.
@@ -217,7 +217,7 @@ extension GRunLoop {
     }
 
     // While no loop of the process is traced or recorded, a stage costs a comparison with a word at a fixed address,
-    // and a jump. GRUN_NO_TRACE is for `scripts/trace-cost`, which counts what these two cost.
+    // and a jump. `scripts/trace-cost` defines GRUN_NO_TRACE to count what these two cost.
 
     @inline(__always) func mark(_ stage: Trace.Stage) {
         #if !GRUN_NO_TRACE
@@ -227,12 +227,12 @@ extension GRunLoop {
 
     @inline(__always) func mark(_ activity: Activity) {
         #if !GRUN_NO_TRACE
-            // A run that begins is a change for those who watch the loop, though nothing may be called in it.
+            // The beginning of a run is a change for a stall monitor, even if the run calls nothing.
             if _slowPath(activity == .entry ? cgrun_is_inspecting() : cgrun_is_tracing()) { recordActivity(activity) }
         #endif
     }
 
-    // Not inlined, with plain arguments, so that they cost the stages no registers.
+    // These functions are not inlined and have plain arguments, so that they cost the stages no registers.
 
     @inline(never) private func recordStage(_ stage: Trace.Stage) {
         if tracer != nil { record(.stage(stage)) }
