@@ -11,15 +11,16 @@ extension Nanoseconds {
     /// The last instant of a clock; `never` is later.
     static var last: Nanoseconds { .max - 1 }
 
-    /// 16 years. A longer limit is none, and a later timer fires then (items 34 and 116).
+    /// 16 years. A longer limit means no limit, and a timer that is further ahead fires after 16 years (items 34 and
+    /// 116).
     static let longest: Nanoseconds = 504_911_232 * 1_000_000_000
 
     static func now() -> Nanoseconds {
         cgrun_now()
     }
 
-    /// Rounds to the nearest nanosecond, halves upwards, but a positive span never to zero. A duration that is too
-    /// large or too small to represent becomes the greatest or the least value.
+    /// Rounds a duration to the nearest nanosecond, halves upwards. A positive duration becomes at least 1. A duration
+    /// that is too large or too small to represent becomes the greatest or the least value.
     init(saturating duration: Duration) {
         let attoseconds = duration.attoseconds
         // Overflows to a negative number for the greatest durations: those take the division below.
@@ -52,7 +53,8 @@ extension Nanoseconds {
         self.init(saturating: GRunLoop.epoch.duration(to: instant))
     }
 
-    // A clock of virtual time may be at any instant, and a span may have any length: so times are computed with these.
+    // A clock of virtual time may be at any instant, and a span may have any length, so times are computed with these
+    // saturating functions.
 
     func addingSaturating(_ other: Nanoseconds) -> Nanoseconds {
         let (sum, overflow) = addingReportingOverflow(other)
@@ -76,21 +78,21 @@ extension Nanoseconds {
 extension GRunLoop {
     /// A point on the loop's clock: `CLOCK_MONOTONIC`, which is also what `g_get_monotonic_time` counts.
     ///
-    /// `GRunLoop.now + .seconds(2)` is a point in two seconds; the two ends are ``distantFuture`` and ``distantPast``.
-    /// A loop counts whole nanoseconds: what it is given is rounded to the nearest one, and a positive span to at least
-    /// one. Setting the calendar's clock moves nothing.
+    /// `GRunLoop.now + .seconds(2)` is a point in two seconds. The two ends of the clock are ``distantFuture`` and
+    /// ``distantPast``. A loop counts whole nanoseconds: it rounds an instant to the nearest one, and a positive span
+    /// to at least one. Setting the calendar's clock moves no instant.
     ///
-    /// It stands where Core Foundation has `CFAbsoluteTime`, and Foundation `Date`.
+    /// The corresponding Core Foundation type is `CFAbsoluteTime`, Foundation's is `Date`.
     public typealias Instant = SuspendingClock.Instant
 
     static let epoch = SuspendingClock().systemEpoch
 
-    /// A point that is never reached: as a limit it means that there is none.
+    /// A point that is never reached. As a limit it means that there is no limit.
     ///
     /// Threads: any. The corresponding Foundation property is `Date.distantFuture`.
     public static let distantFuture = Nanoseconds.never.instant
 
-    /// A point that has always passed: as a limit it means one pass without sleeping.
+    /// A point that has always passed. As a limit it means one pass without sleeping.
     ///
     /// Threads: any. The corresponding Foundation property is `Date.distantPast`.
     public static let distantPast = Nanoseconds.min.instant

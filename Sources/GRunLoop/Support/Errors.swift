@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Errors of the system (thrown), and reports of misuse (logged, or the end of the process).
+// The errors of descriptors and of ended loops, which are thrown, and the reports of misuse, which are logged or end
+// the process.
 
 import CGRun
 import Glibc
@@ -11,14 +12,15 @@ extension GRunLoop {
     public enum DescriptorError: Error, Hashable, Sendable, CustomStringConvertible {
         /// The number is negative, or no open descriptor has it.
         case invalid(descriptor: Int32)
-        /// The kernel cannot wait for such a descriptor: it is a regular file, a directory or a device as `/dev/null`,
-        /// always ready.
+        /// The kernel cannot wait for the descriptor, because it is always ready: it is a regular file, a directory or
+        /// a device such as `/dev/null`.
         case notPollable(descriptor: Int32)
-        /// The process or the system has no descriptor or watch left (`EMFILE`, `ENFILE`, `ENOSPC`, `ENOMEM`).
+        /// The process or the system has no descriptor, watch or memory left (`EMFILE`, `ENFILE`, `ENOSPC`, `ENOMEM`,
+        /// `ENOBUFS`).
         case limitReached(errno: Int32)
         /// A sandbox forbids the system call `call`, or the kernel does not have it (`EPERM`, `EACCES`, `ENOSYS`).
         case forbidden(call: String, errno: Int32)
-        /// Anything else that the kernel said.
+        /// Any other error of the kernel.
         case system(errno: Int32)
 
         /// What is wrong and what to do, as one sentence.
@@ -39,7 +41,8 @@ extension GRunLoop {
             }
         }
 
-        /// Of `epoll_ctl(2)`: the kernel itself says `EPERM` of a file that cannot be polled.
+        /// Makes the error for an error number of `epoll_ctl(2)`. The kernel itself returns `EPERM` for a file that
+        /// cannot be polled.
         init(errno: Int32, descriptor: Int32) {
             self =
                 switch errno {
@@ -49,7 +52,7 @@ extension GRunLoop {
                 }
         }
 
-        /// The error of a call that says nothing about a descriptor.
+        /// Makes the error for a call whose error number says nothing about a descriptor.
         init(errno: Int32, of call: String) {
             self =
                 switch KernelRefusal(errno) {
@@ -64,26 +67,26 @@ extension GRunLoop {
         }
     }
 
-    /// The loop's thread has ended: what was asked of it can never happen.
+    /// The loop's thread has ended, so what was asked of the loop can never happen.
     public struct LoopEndedError: Error, Hashable, Sendable, CustomStringConvertible {
-        /// The error, for code that ends an operation in a handler of ``GRunLoop/addEndHandler(_:)``.
+        /// Makes the error, for code that ends an operation in a handler of ``GRunLoop/addEndHandler(_:)``.
         public init() {}
 
-        /// What it means, as one sentence.
+        /// The meaning of the error, as one sentence.
         public var description: String { "the run loop's thread has ended; nothing can be performed on it any more" }
     }
 }
 
-/// Reports misuse of the library to GLib's log, domain "GRunLoop": a GTK program sees the messages where it sees GTK's
-/// own, and can make them fatal with `G_DEBUG=fatal-criticals`.
+/// Reports misuse of the library to GLib's log, domain "GRunLoop". A GTK program sees the messages where it sees GTK's
+/// messages, and can make them fatal with `G_DEBUG=fatal-criticals`.
 enum Log {
-    /// A wrong call, which did nothing. The message names the function that the program called, in Swift or in C.
+    /// Logs a wrong call, which did nothing. The message names the function that the program called, in Swift or in C.
     static func misuse(_ call: StaticString, _ problem: String) {
         let caller = cgrun_get_caller().map { functionName(String(cString: $0)) }
         critical("\(caller ?? "GRunLoop.\(call)"): \(problem)")
     }
 
-    /// Something is wrong, but not with a call.
+    /// Logs that something is wrong, but not a call.
     static func critical(_ message: String) {
         cgrun_log_critical(message)
     }
@@ -95,12 +98,12 @@ enum Log {
     /// Ends the process because of a wrong call that cannot be ignored. `call` names the function.
     static func fatal(_ call: String, _ problem: String) -> Never { cgrun_end_process("GRunLoop.\(call): \(problem)") }
 
-    /// A call did only what it could.
+    /// Logs a warning, for example that a call could do only a part of its work.
     static func warning(_ message: String) {
         cgrun_log_warning(message)
     }
 
-    /// A function's name without its argument labels.
+    /// Returns a function's name without its argument labels.
     static func functionName(_ signature: String) -> String {
         String(signature.prefix { $0 != "(" })
     }

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // A child process that was forked and did not exec().
 //
-// fork() copies one thread. A lock that another thread held stays locked in the child for ever, and what it guards may
-// be half changed. The descriptors are shared with the parent, whose loop a child would wake. So a child takes no lock
-// that is older than itself: every public function checks here first, and so does every deinit of an item. A function
-// that does not check ends the child with a message, and does not hang (lock.c).
+// fork() copies only one thread. A lock that another thread held stays locked in the child forever, and the data that
+// it guards may be half changed. The descriptors are shared with the parent, so the child would wake the parent's loop.
+// Therefore a child takes no lock that is older than the child. Every public function checks here first, and so does
+// every deinit of an item. A function that does not check ends the child with a message instead of hanging (lock.c).
 
 import CGRun
 
 enum Fork {
-    /// Whether this process is such a child. For calls that do nothing there without a message: `isValid`, which is
-    /// false; invalidating; releasing. A child may clean up.
+    /// Whether this process is a forked child. It is for calls that do nothing in a child, without a message:
+    /// `isValid`, which is false, invalidating, and releasing. A child may clean up.
     static var isChild: Bool { cgrun_has_forked() }
 
-    /// Whether `call` must do nothing for that reason, which is logged.
+    /// Returns whether `call` must do nothing because this process is a forked child, and logs it.
     @inline(__always) static func refuses(_ call: StaticString) -> Bool {
         guard isChild else { return false }
         explain(call)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a reference that is not counted is to a certain object.
+// Compares an uncounted reference with an object.
 
-/// Comparing two counted references would retain and release them.
+/// Returns whether the reference is to this object. Comparing two counted references would retain and release them.
 package func === <Instance>(reference: Unmanaged<Instance>?, object: Instance) -> Bool {
     reference?.toOpaque() == Unmanaged.passUnretained(object).toOpaque()
 }

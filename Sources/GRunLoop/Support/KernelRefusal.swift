@@ -3,7 +3,7 @@
 
 import Glibc
 
-/// The meaning of a system call's error number, if the library called it rightly.
+/// The meaning of a system call's error number, if the library made the call correctly.
 enum KernelRefusal {
     /// The process or the system has no descriptor, watch or memory left.
     case shortage
@@ -25,11 +25,11 @@ enum KernelRefusal {
     }
 }
 
-/// Why a descriptor's number is not watched as it should be. It is logged without the lock.
+/// Why a descriptor is not watched as it should be. The loss is logged after the lock is released.
 enum WatchLoss {
-    /// The number had been closed while it was watched.
+    /// The descriptor was closed while it was watched.
     case closed
-    /// A sandbox forbids `epoll_ctl(2)`, so that the kernel watches what it watched before.
+    /// A sandbox forbids `epoll_ctl(2)`, so the kernel still watches what it watched before.
     case forbidden(errno: Int32)
 
     init(_ error: GRunLoop.DescriptorError) {

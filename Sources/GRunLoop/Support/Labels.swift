@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a program calls its items, in one table of the process: an item without a label costs no memory, and nothing
-// where it is made, added or let go.
+// The labels of items, in one table of the process. An item without a label needs no memory for it, and costs nothing
+// when it is made, added or released.
 
 import Synchronization
 
 enum Labels {
-    /// Replaced, never changed. What it holds weakly may have gone, and another object may have its address.
+    /// A label of an item, which is replaced and never changed. The item may have been released, and another object may
+    /// have its address.
     final class Label: Sendable {
         nonisolated(unsafe) fileprivate weak let item: AnyObject?
         let text: String
@@ -16,24 +17,24 @@ enum Labels {
         }
     }
 
-    /// Taken after a loop's lock and an item's, and none is taken under it.
+    /// May be taken while the lock of a loop or of an item is held. No other lock is taken while it is held.
     private static let lock = Lock.take()
     /// Guarded by the lock.
     nonisolated(unsafe) private static var table: [ObjectIdentifier: Label] = [:]
-    /// How many items get a label before the next purge: as many as the last one has left. Not how many the table has:
-    /// where new items have the addresses of some that have gone it does not grow, and the others would stay for ever.
-    /// Guarded by the lock.
+    /// How many items get a label before the next purge: as many labels as the last purge left. The size of the table
+    /// is not used instead. If new items have the addresses of released items, the table does not grow, and the labels
+    /// of other released items would stay forever. Guarded by the lock.
     nonisolated(unsafe) private static var untilPurge = leastUntilPurge
-    /// How many labels there are, those of items that have gone included: while none is there nobody takes the lock.
+    /// How many labels there are, including those of released items. While there are none, no thread takes the lock.
     private static let atomicCount = Atomic(0)
 
-    /// Changes with each label that is given or taken away.
+    /// Changes each time that a label is set or removed.
     static var version: UInt64 { atomicVersion.load(ordering: .relaxed) }
     private static let atomicVersion = Atomic<UInt64>(0)
 
     private static let leastUntilPurge = 64
 
-    /// Whether anything has a label, or had one a while ago.
+    /// Whether the table has any label, perhaps of an item that was released.
     static var isInUse: Bool { count > 0 }
 
     /// For tests.
@@ -41,9 +42,9 @@ enum Labels {
 
     /// The label of an item; nil if it has none, and in a forked child.
     ///
-    /// Any thread. A loop's lock may be held, and an item's: what is found here has the address of `item`, so that it
-    /// is `item`, which the caller holds, or has gone. Nothing that is let go here is the last reference to anything of
-    /// the program's.
+    /// Any thread, also while it holds the lock of a loop or of an item. The label that is found here has the address
+    /// of `item`. So its object is `item`, which the caller holds, or has been released. This function therefore never
+    /// releases the last reference to an object of the program.
     static func of(_ item: AnyObject) -> String? {
         guard isInUse, !Fork.isChild else { return nil }
         let label = lock.withLock { table[ObjectIdentifier(item)] }
@@ -51,9 +52,10 @@ enum Labels {
         return label.text
     }
 
-    /// The label of an item, for a thread that holds the item's loop's lock and must not wait for the allocator's. It
-    /// neither allocates nor frees memory. Nil also if another thread keeps the lock of the labels: that thread may
-    /// wait for the allocator's lock. The caller releases the label after the loop's lock.
+    /// The label of an item, for a thread that holds the lock of the item's loop and must not wait for the allocator's
+    /// lock. This function neither allocates nor frees memory. It also returns nil if another thread keeps the lock of
+    /// the labels, because that thread may wait for the allocator's lock. The caller releases the label after the
+    /// loop's lock.
     static func withoutAllocation(of item: AnyObject) -> Label? {
         guard isInUse, !Fork.isChild, lock.lock(within: 1_000_000) else { return nil }
         defer { lock.unlock() }
@@ -61,13 +63,14 @@ enum Labels {
         return label
     }
 
-    /// Gives an item a label, or takes it away. Any thread, which holds no lock: that of another item may be let go
-    /// here.
+    /// Sets the label of an item; nil removes it. Any thread that holds no lock, because the last reference to another
+    /// item may be released here.
     static func set(_ text: String?, of item: AnyObject) {
         guard let text else { return remove(item) }
         let label = Label(text, of: item)
-        // Released after the lock, all of it: the former label's text may be large, and of the items that a purge has
-        // looked at another thread may have let go meanwhile. The caller's reference to this one lasts beyond it, too.
+        // Everything is released after the lock. The former label's text may be large. Another thread may have released
+        // an item that a purge has looked at, so this thread may have the last reference. The caller's reference to
+        // `item` lasts beyond the lock, too.
         withExtendedLifetime(item) {
             _ = lock.withLock { () -> (former: Label?, purged: Purged?) in
                 let former = table.updateValue(label, forKey: ObjectIdentifier(item))
@@ -83,7 +86,7 @@ enum Labels {
         guard isInUse else { return }
         _ = lock.withLock { () -> Label? in
             let former = table.removeValue(forKey: ObjectIdentifier(item))
-            // One that loses its entries keeps its memory.
+            // A table that loses its entries keeps its memory, so a new one replaces it.
             if table.isEmpty { (table, untilPurge) = ([:], leastUntilPurge) }
             atomicCount.store(table.count, ordering: .relaxed)
             return former
@@ -92,12 +95,12 @@ enum Labels {
 
     private typealias Purged = (former: [ObjectIdentifier: Label], live: [AnyObject])
 
-    /// Drops the labels of items that have gone. Two for each label that was given since the last time are looked at,
-    /// at most.
+    /// Drops the labels of released items. It looks at two labels at most for each label that was set since the last
+    /// purge.
     private static func purgeLocked() -> Purged {
         let former = table
         var live: [AnyObject] = []
-        // Another table: see above.
+        // This is a new table, because the old one would keep its memory.
         table = former.filter { _, label in
             guard let item = label.item else { return false }
             live.append(item)
@@ -111,24 +114,24 @@ enum Labels {
 // MARK: For the items' own properties and descriptions
 
 extension Labels {
-    /// A public property's getter.
+    /// The getter of an item's public property `label`.
     static func get(_ item: AnyObject, _ call: StaticString) -> String? {
         Fork.refuses(call) ? nil : of(item)
     }
 
-    /// Its setter.
+    /// The setter of an item's public property `label`.
     static func set(_ text: String?, of item: AnyObject, _ call: StaticString) {
         guard !Fork.refuses(call) else { return }
         set(text, of: item)
         atomicVersion.add(1, ordering: .relaxed)
     }
 
-    /// Of an item's description: `label = "autosave", `, or nothing.
+    /// Returns the label for an item's description: `label = "autosave", `; empty if there is none.
     static func part(of item: AnyObject) -> String {
         of(item).map { "label = \(quoted($0)), " } ?? ""
     }
 
-    /// Behind what an item is in a trace: ` "autosave"`, or nothing.
+    /// Returns the label that follows the kind of an item in a trace: ` "autosave"`; empty if there is none.
     static func suffix(of item: AnyObject) -> String {
         of(item).map { " \(quoted($0))" } ?? ""
     }

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one file that makes locks: a loop's lock, and the guardian that says which lock guards an item now.
+// The locks of the library, all of which are made in this file, and the guardian, which says which lock guards an item
+// now.
 
 import CGRun
 import Synchronization
 
 typealias Lock = CGRun.Lock
 
-/// A lock that is not recursive. Its memory is never freed, only used for the next lock: a thread that has read an old
-/// guardian may still lock it, and finds then that it is not the right one any more. `lock()` and `unlock()` are C.
+/// A lock that is not recursive. Its memory is never freed, only used for the next lock. A thread that has read an
+/// item's old lock from the guardian may still take this lock; the thread then finds that the lock no longer guards the
+/// item. `lock()` and `unlock()` are C.
 extension Lock: @unchecked @retroactive Sendable {
     private static let poolLock = make()
     /// Guarded by `poolLock`.
@@ -31,7 +33,7 @@ extension Lock: @unchecked @retroactive Sendable {
         return Lock(rawValue: memory)
     }
 
-    /// The lock at an ``address``; nil for the two words of a guardian that has none.
+    /// The lock at an ``address``; nil for the two words of a guardian that is bound to no lock.
     fileprivate init?(at address: UInt) {
         guard address > Guardian.taken, let memory = UnsafeMutablePointer<cgrun_lock>(bitPattern: address) else {
             return nil
@@ -46,7 +48,8 @@ extension Lock: @unchecked @retroactive Sendable {
         nonmutating set { rawValue.pointee.owner = newValue }
     }
 
-    /// What `body` returns is released by the caller, after the lock: the deinit of a user's object is user code.
+    /// Calls `body` with the lock held. The result of `body` is released by the caller, after the lock, because the
+    /// deinit of a user's object is user code.
     @inline(__always) func withLock<Result: ~Copyable, Failure: Error>(
         _ body: () throws(Failure) -> Result
     ) throws(Failure) -> Result {
@@ -56,12 +59,13 @@ extension Lock: @unchecked @retroactive Sendable {
     }
 }
 
-/// Guards an item that is in one loop at a time (`ModeItem`): by the lock of that loop or, without a loop, by a bit.
+/// Guards an item that is in one loop at a time (`ModeItem`). The lock of this loop guards the item; if the item is in
+/// no loop, a bit does.
 ///
 /// An item and its loop have one lock, so there is no locking order to get wrong, and an item needs only 8 bytes. The
 /// bit is held for a few loads and stores, and no other lock is taken meanwhile.
 struct Guardian: ~Copyable {
-    /// The address of the lock, or one of the two below.
+    /// The address of the loop's lock, or one of the two words below.
     private let word = Atomic<UInt>(free)
 
     private static let free: UInt = 0
@@ -96,16 +100,16 @@ struct Guardian: ~Copyable {
         if let held { held.unlock() } else { word.store(Self.free, ordering: .releasing) }
     }
 
-    /// The lock that it is bound to, nil if there is none. Call it with the guardian held.
+    /// The lock that the guardian is bound to; nil if there is none. Call it with the guardian held.
     var bound: Held { Lock(at: word.load(ordering: .relaxed)) }
 
-    /// With `lock` held: whether it is the item's.
+    /// Returns whether `lock` guards the item. Call it with `lock` held.
     borrowing func isBound(to lock: Lock) -> Bool {
         word.load(ordering: .acquiring) == lock.address
     }
 
-    /// With `lock` held: makes it the item's lock, unless the item has another loop's. Returns whether it is the item's
-    /// now.
+    /// Makes `lock` the item's lock, unless the item has the lock of another loop. Returns whether `lock` guards the
+    /// item now. Call it with `lock` held.
     borrowing func bind(to lock: Lock) -> Bool {
         var looks: Int32 = 0
         while true {
@@ -120,13 +124,14 @@ struct Guardian: ~Copyable {
         }
     }
 
-    /// With the loop's lock held: the item is in no mode of the loop any more. A thread that waits for the lock checks
-    /// the guardian again once it has it.
+    /// Unbinds the item when it is in no mode of the loop any more. Call it with the loop's lock held. A thread that
+    /// waits for this lock checks the guardian again once it has the lock.
     borrowing func unbind() {
         word.store(Self.free, ordering: .releasing)
     }
 
-    /// Acquires and releases: another thread that reads the lock's address here must see the lock initialised.
+    /// Replaces the word if it is `free`. The exchange acquires and releases, because another thread that reads the
+    /// lock's address here must see the lock initialised.
     private borrowing func take(for value: UInt) -> Bool {
         word.compareExchange(
             expected: Self.free, desired: value, successOrdering: .acquiringAndReleasing, failureOrdering: .relaxed

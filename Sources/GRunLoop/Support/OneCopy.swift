@@ -2,7 +2,7 @@
 // One copy of the library serves a process.
 //
 // A program and its plug-ins may each be linked with a copy of their own. Two copies would both drain the main dispatch
-// queue, and a thread would have two loops. All copies share GObject's table of types: the one that registers
+// queue, and a thread would have two loops. All copies share GObject's table of types: the copy that registers
 // `GRunLoop` there first serves the process.
 
 import CGRun
@@ -12,12 +12,12 @@ enum OneCopy {
     /// The file of this copy: the program, or a shared library.
     static let file = String(cString: cgrun_own_file())
 
-    /// The boxed type of a loop in the C interface; 0 in a copy that does not serve.
+    /// The boxed type of a loop in the C interface; 0 in a copy that does not serve the process.
     static let loopType: GType = {
         // Checked first: GObject logs a message when a name is registered twice.
         guard g_type_from_name(name) == 0 else { return 0 }
         let type = Boxed.register(name)
-        // Read by other copies for their message, so never freed.
+        // Other copies read the text for their message, so it is never freed.
         if type != 0 { g_type_set_qdata(type, quark, g_strdup(file)) }
         return type
     }()
@@ -47,7 +47,7 @@ enum OneCopy {
     private static let quark = g_quark_from_string("grun-copy")
 }
 
-/// What GObject calls a boxed type: a copy of a reference is another reference.
+/// Registers boxed types with GObject. A copy of a boxed reference is another reference to the same object.
 enum Boxed {
     static func register(_ name: String) -> GType {
         g_boxed_type_register_static(

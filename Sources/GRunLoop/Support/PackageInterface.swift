@@ -1,27 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the core offers to the other products of this package beside its public interface. All of it is here, so that
-// the rest can change without them; only the seams of tests are declared where they are used (scripts/check-rules).
-// The oracle is in the package Tools, to which `package` declarations are closed: it asks for `@_spi(Oracle)` ones.
+// The interface of the core to the other products of this package, besides its public interface. All of it is in this
+// file, so that the rest of the core can change without the other products. Only the seams of tests are declared where
+// they are used (scripts/check-rules). The oracle is in the package Tools, which cannot use `package` declarations: it
+// uses the `@_spi(Oracle)` ones.
 //
-// What is public needs no door here: a run's wait is extended by a descriptor (`DescriptorSource`), by a whole context
-// (`add(context:forMode:)`) or by a date (`Timer`), and `addEndHandler` tells of a thread's end.
+// Public declarations are not repeated here. A product extends the wait of a run by a descriptor (`DescriptorSource`),
+// by a whole context (`add(context:forMode:)`) or by a date (`Timer`). `addEndHandler` tells it of a thread's end.
 
 package import CGRun
 
-// MARK: Who calls
+// MARK: Checks of a call
 
 extension GRunLoop {
-    /// Whether `call` may go on, which belongs to the loop's own thread; if not, a message says why.
+    /// Returns whether `call`, which is for the loop's own thread only, may go on. If not, the reason is logged.
     package func isCalledOnOwnThread(by call: StaticString) -> Bool {
         !Fork.refuses(call) && requireOwnThread(call)
     }
 
-    /// Whether `call` can do nothing since this process was forked and did not exec(); a message says so then. Asked
-    /// before a lock is taken, or anything waited for.
+    /// Returns whether `call` must do nothing because this process was forked and did not exec(), and logs it. Call it
+    /// before a lock is taken or anything is waited for.
     package static func refusesInForkedChild(_ call: StaticString) -> Bool { Fork.refuses(call) }
 }
 
-// MARK: What else runs on the thread
+// MARK: The process and the thread
 
 extension GRunLoop {
     /// Whether this process was forked and did not exec().
@@ -30,26 +31,26 @@ extension GRunLoop {
     /// Prints the message to standard error and ends the process, in every build.
     package static func endProcess(_ message: String) -> Never { Log.fatal(message) }
 
-    /// How many runs are on the stack, a host's among them. The loop's own thread.
+    /// How many runs are on the stack, including a host's. The loop's own thread.
     package var runDepth: Int { lock.withLock { runCountLocked } }
 
-    /// How many sources of whatever kind the loop has handled. The loop's own thread.
+    /// How many sources of any kind the loop has handled. The loop's own thread.
     package var handledCount: UInt64 { handledSources }
 
-    /// How often the rest of a step has waited because a slice was used up and other kinds had their turn. The loop's
-    /// own thread.
+    /// How often the rest of a step had to wait, because a time slice was used up and other kinds of items got their
+    /// turn. The loop's own thread.
     @_spi(Oracle) public var cutCount: Int { lock.withLock { cuts } }
 
-    /// ``wakeUp()`` for every run on the stack, and not the innermost one alone. Any thread.
+    /// Wakes every run on the stack, and not only the innermost one as ``wakeUp()`` may. Any thread.
     package func wakeUpAllRuns() { wakeUpEveryRun() }
 
-    /// Whether what somebody else is about to make finds its descriptors. Any thread.
+    /// Whether descriptors are left for an object that another library is about to make. Any thread.
     package static var hasDescriptorsLeft: Bool { cgrun_has_descriptors_left() }
 
     /// Whether the main thread is in a drain of the main queue.
     package static var isDrainingMainQueue: Bool { MainQueue.isDraining }
 
-    /// The main queue is drained by another loop of the main thread, which calls `drain` for it.
+    /// Drains the main queue by `drain`, for another loop of the main thread that serves the queue.
     package static func drainMainQueue(by drain: @convention(c) () -> Void) {
         if MainQueue.isDraining { drain() } else { MainQueue.drain(by: drain) }
     }
@@ -58,53 +59,54 @@ extension GRunLoop {
 // MARK: Time
 
 extension Duration {
-    /// In nanoseconds, as a loop counts them: the nearest one, at least one of a span that is longer than none; what
-    /// does not fit is the longest or the shortest there is.
+    /// The duration in whole nanoseconds, as a loop counts them. It is rounded to the nearest one; a positive duration
+    /// is at least 1. A duration that does not fit becomes the longest or the shortest that does.
     package var wholeNanoseconds: Int64 { Nanoseconds(saturating: self) }
 }
 
 extension GRunLoop.Instant {
-    /// That many nanoseconds of `CLOCK_MONOTONIC`; `Int64.max` is ``GRunLoop/distantFuture``.
+    /// The instant at so many nanoseconds of `CLOCK_MONOTONIC`; `Int64.max` is ``GRunLoop/distantFuture``.
     package init(wholeNanoseconds: Int64) { self = wholeNanoseconds.instant }
 
-    /// In nanoseconds of `CLOCK_MONOTONIC`, as a loop counts them: the nearest one. What does not fit is the last or
-    /// the first there is.
+    /// The instant in whole nanoseconds of `CLOCK_MONOTONIC`, as a loop counts them, rounded to the nearest one. An
+    /// instant that does not fit becomes the last or the first that does.
     package var wholeNanoseconds: Int64 { Nanoseconds(saturating: self) }
 }
 
 extension GRunLoop.VirtualTime {
-    /// The time of a loop of ``GRunLoop/withVirtualTime(from:_:)``; nil for one whose time is the system's.
+    /// The virtual time of a loop of ``GRunLoop/withVirtualTime(from:_:)``; nil for a loop that uses the system's time.
     package convenience init?(of loop: GRunLoop) {
         guard let clock = loop.virtualTime else { return nil }
         self.init(loop, clock)
     }
 }
 
-// MARK: What is taken back by number, or by another name than a target's
+// MARK: Operations by number, and performs by address
 
 extension GRunLoop {
-    /// ``addEndHandler(_:)`` for a caller that keeps a number, which is not 0.
+    /// Adds an end handler as ``addEndHandler(_:)`` does, and returns its number, which is not 0.
     package func addNumberedEndHandler(_ body: @escaping @Sendable () -> Void) throws(LoopEndedError) -> UInt64 {
         try addEndHandler(body).id
     }
 
-    /// ``EndHandler/remove()`` by the number. Any thread.
+    /// Removes an end handler by its number, as ``EndHandler/remove()`` does. Any thread.
     package func removeEndHandler(numbered id: UInt64) -> Bool { removeEndHandler(id) }
 
-    /// ``push(ambientMode:)`` for a caller that keeps a number, which is not 0.
+    /// Pushes a mode as ``push(ambientMode:)`` does, and returns its number, which is not 0.
     package func pushNumbered(ambientMode mode: Mode) throws(DescriptorError) -> UInt32 {
         try push(ambientMode: mode).id
     }
 
-    /// ``PushedMode/pop()`` by the number; false if no such mode is pushed. The loop's own thread.
+    /// Pops a mode by its number, as ``PushedMode/pop()`` does. Returns false if no such mode is pushed. The loop's own
+    /// thread.
     package func popAmbientMode(numbered id: UInt32) -> Bool {
         guard let token = pushedAmbientMode(id) else { return false }
         token.pop()
         return true
     }
 
-    /// A ``StallMonitor`` for a caller that keeps a number, which is not 0. Without a closure stalls are logged; the
-    /// closure is let go of on any thread.
+    /// Starts a ``StallMonitor``, and returns its number, which is not 0. Without a closure stalls are logged. The
+    /// closure is released on any thread.
     package func watchStalls(
         threshold: Duration, _ handler: (@Sendable (StallReport) -> Void)?
     ) throws(StallMonitor.StartError) -> UInt64 {
@@ -115,7 +117,8 @@ extension GRunLoop {
         return NumberedStallMonitors.add(monitor, of: self)
     }
 
-    /// ``StallMonitor/end()`` by the number; false if it has ended already, or is another loop's. Any thread.
+    /// Ends a monitor by its number, as ``StallMonitor/end()`` does. Returns false if the monitor has ended already, or
+    /// watches another loop. Any thread.
     package func unwatchStalls(numbered id: UInt64) -> Bool {
         guard !Fork.refuses("unwatchStalls"), let monitor = NumberedStallMonitors.take(id, of: self) else {
             return false
@@ -124,19 +127,20 @@ extension GRunLoop {
         return true
     }
 
-    /// The ``Timeline`` of programs in C and of `GRUN_TIMELINE`: ``Timeline/start()``.
+    /// Starts the ``Timeline`` of programs in C and of `GRUN_TIMELINE`, as ``Timeline/start()`` does.
     package static func startTimeline() { Timeline.ofProcess.start() }
 
-    /// ``Timeline/stop()`` of it.
+    /// Stops the ``Timeline`` of programs in C and of `GRUN_TIMELINE`, as ``Timeline/stop()`` does.
     package static func stopTimeline() { Timeline.ofProcess.stop() }
 
-    /// ``Timeline/write(to:as:)`` of it, as the file's name says.
+    /// Writes a picture of the ``Timeline`` of programs in C and of `GRUN_TIMELINE`, as ``Timeline/write(to:as:)``
+    /// does. The file's name says the format.
     package static func writeTimeline(to path: UnsafePointer<CChar>) throws(Timeline.WriteError) {
         try Timeline.ofProcess.write(to: OutputFile(path))
     }
 
-    /// ``perform(after:inModes:target:key:_:)`` whose target is the user data of a function of C, and whose key is the
-    /// address of that function.
+    /// Performs a closure later, as ``perform(after:inModes:target:key:_:)`` does. The target is the user data of a C
+    /// function, and the key is the address of this function.
     package func perform(
         after delay: Duration, inModes names: [Mode], data: UInt, function: UInt, _ body: @escaping @Sendable () -> Void
     ) {
@@ -144,26 +148,29 @@ extension GRunLoop {
             after: delay, names, cancelledBy: Cancellables.Name(.data(data), key: function), heldBy: nil, body)
     }
 
-    /// The same of ``perform(order:inModes:target:key:_:)``.
+    /// Performs a closure in a later pass, as ``perform(order:inModes:target:key:_:)`` does. The target is the user
+    /// data of a C function, and the key is the address of this function.
     package func perform(
         order: Int, inModes names: [Mode], data: UInt, function: UInt, _ body: @escaping @Sendable () -> Void
     ) {
         perform(order: order, names, cancelledBy: Cancellables.Name(.data(data), key: function), heldBy: nil, body)
     }
 
-    /// The same of ``cancelPerforms(target:key:)``. The loop's own thread.
+    /// Cancels performs as ``cancelPerforms(target:key:)`` does. The target is the user data of a C function, and the
+    /// key is the address of this function; a `function` of nil stands for every function. The loop's own thread.
     package func cancelPerforms(data: UInt, function: UInt?) {
         takeBack(Cancellables.Name(.data(data), key: function.map { AnyHashable($0) }))
     }
 
-    /// What records the loop; nil while nothing does. The loop's own thread.
+    /// The trace that records the loop; nil if there is none. The loop's own thread.
     package var trace: Trace? { tracer }
 }
 
-// MARK: Notifications whose senders are addresses, and who observes by number
+// MARK: Notifications from addresses, and observers by number
 
 extension GRunLoop.Notification {
-    /// Of a sender that is known by its address, and not kept; 0 is none.
+    /// Makes a notification whose sender is known by its address, and is not kept alive. An address of 0 means no
+    /// sender.
     package init(name: Name, senderAt address: UInt, payload: Payload) {
         self.init(name: name, senderAddress: address, payload: payload)
     }
@@ -173,8 +180,8 @@ extension GRunLoop.Notification {
 }
 
 extension GRunLoop.NotificationQueue {
-    /// ``observe(_:sender:_:)`` for a caller that keeps a number, which is not 0. The closure is kept until it is
-    /// removed, or the queue goes. 0 in a forked child.
+    /// Adds an observer as ``observe(_:sender:_:)`` does, and returns its number, which is not 0. The closure is kept
+    /// until the observer is removed, or the queue is released. Returns 0 in a forked child.
     package func addNumberedObserver(
         _ name: Name?, senderAt address: UInt,
         _ body: @escaping @Sendable (GRunLoop.Notification<Name, Payload>) -> Void
@@ -182,28 +189,29 @@ extension GRunLoop.NotificationQueue {
         Fork.refuses("NotificationQueue.observe") ? 0 : core.addObserver(name, nil, address, body)
     }
 
-    /// ``GRunLoop/Observation/cancel()`` by the number; false if it was removed before.
+    /// Removes an observer by its number, as ``GRunLoop/Observation/cancel()`` does. Returns false if it was removed
+    /// before.
     package func removeObserver(numbered number: UInt64) -> Bool { !Fork.isChild && core.removeObserver(number) }
 }
 
-// MARK: What a task awaits
+// MARK: Elements that a task awaits
 
 extension GRunLoop {
-    /// How something else that happens on a loop reaches the task that awaits it, as a timer does in
-    /// ``sleep(for:tolerance:inModes:)`` and a descriptor in ``readiness(of:for:inModes:)``: for what other products
-    /// wait for there, like an operation of GIO's.
+    /// Delivers elements from a loop to the task that awaits them. Other products use it for what they wait for on the
+    /// loop, such as an operation of GIO's. In the same way a timer reaches the task in
+    /// ``sleep(for:tolerance:inModes:)``, and a descriptor the task in ``readiness(of:for:inModes:)``.
     ///
-    /// An actor of the loop, or a task that prefers its executor, goes on by a job of that loop alone: on the loop's
-    /// thread nothing leaves it. Elements that come while no task awaits are merged into one.
+    /// An actor of the loop, or a task that prefers the loop's executor, is resumed only by a job of this loop. So it
+    /// does not leave the loop's thread. Elements that come while no task awaits them are merged into one.
     ///
-    /// Threads: any, where nothing else is said.
+    /// Threads: any, unless a declaration says otherwise.
     package struct Awaited<Element: Sendable>: Sendable {
         private let mailbox: Mailbox<Element>
 
         /// - Parameters:
         ///   - merge: makes one element of an older one, which no task has awaited yet, and a newer.
-        ///   - cease: called once, when nothing is awaited any more: after ``end()``, when the task is cancelled, or
-        ///     when the loop's thread ends, before its last jobs. On the thread on which that happens.
+        /// - cease: called once, when nothing is awaited any more. This is after ``end()``, when the task is cancelled,
+        ///   or when the loop's thread ends, before its last jobs. It is called on the thread on which this happens.
         package init(
             on loop: GRunLoop, merging merge: @escaping @Sendable (Element, Element) -> Element,
             ceasing cease: @escaping @Sendable () -> Void
@@ -212,25 +220,25 @@ extension GRunLoop {
             mailbox.open(for: Ceasing(cease))
         }
 
-        /// Brings an element. After the end, and in a forked child, it is dropped.
+        /// Delivers an element. After the end, and in a forked child, the element is dropped.
         package func send(_ element: Element) {
             if !Fork.isChild { mailbox.send(element) }
         }
 
-        /// The next element; nil when there will be none. For one task at a time: two stop the program, with a message.
-        /// Being cancelled is an end, at once.
+        /// Returns the next element; nil if there will be none. Only one task may wait at a time: a second one stops
+        /// the program, with a message. Cancelling the task ends the waiting immediately.
         package func next(isolation: isolated (any Actor)? = #isolation) async -> Element? {
             await mailbox.next(isolation: isolation)
         }
 
-        /// Nothing comes any more. The second time it does nothing.
+        /// Ends the delivery of elements. A second call does nothing.
         package func end() { mailbox.close(.done) }
 
-        /// Whether nothing comes any more since the loop's thread has ended.
+        /// Whether no element comes any more because the loop's thread has ended.
         package var hasLoopEnded: Bool { mailbox.reason == .loopEnded }
     }
 
-    /// What is to be done when nothing is awaited any more, in the place of an item.
+    /// Calls a closure when nothing is awaited any more. A mailbox holds it in the place of an item.
     private final class Ceasing: Invalidatable {
         private let body: @Sendable () -> Void
 
@@ -240,23 +248,23 @@ extension GRunLoop {
     }
 }
 
-// MARK: What a port carries
+// MARK: The messages of ports
 
 extension GRunLoop.PortMessage.Component {
-    /// Bytes that an object keeps in their place: they are not copied on the way.
+    /// Bytes that an object keeps at their address: they are not copied on the way.
     package static func bytes(_ bytes: UnsafeRawBufferPointer, keptBy keeper: any AnyObject & Sendable) -> Self {
         Self(storage: .kept(keeper, Memory(bytes: bytes)))
     }
 
-    /// Who keeps the bytes in their place; nil of an array and of a port.
+    /// The object that keeps the bytes at their address; nil for an array and for a port.
     package var keeper: (any AnyObject & Sendable)? {
         if case .kept(let keeper, _) = storage { keeper } else { nil }
     }
 }
 
 extension GRunLoop.PortMessage {
-    /// A message as an object, which threads may build, read and send at the same time: what C holds. Not in a forked
-    /// child, which may find it locked.
+    /// A message as an object, for the C interface: threads may build, read and send it at the same time. It must not
+    /// be used in a forked child, which may find it locked.
     package final class Shared: @unchecked Sendable {
         package let id: UInt32
         package let receivePort: GRunLoop.Port?
@@ -270,14 +278,14 @@ extension GRunLoop.PortMessage {
             (components, lockedReplyPort) = (message.components, message.replyPort)
         }
 
-        /// What is sent: as it is now, and received nowhere yet.
+        /// The message to send, with the content that it has now. It was not received anywhere yet.
         package var value: GRunLoop.PortMessage {
             guardian.withLock { GRunLoop.PortMessage(id: id, components, replyPort: lockedReplyPort) }
         }
 
         package var count: Int { guardian.withLock { components.count } }
 
-        /// Nil if there are not so many.
+        /// Returns a component; nil if there is none at this index.
         package func component(at index: Int) -> Component? {
             guardian.withLock { components.indices.contains(index) ? components[index] : nil }
         }
@@ -287,7 +295,7 @@ extension GRunLoop.PortMessage {
         package var replyPort: GRunLoop.Port? {
             get { guardian.withLock { lockedReplyPort } }
             set {
-                // The former one is let go without the lock.
+                // The former port is released after the lock.
                 var port = newValue
                 guardian.withLock { swap(&lockedReplyPort, &port) }
             }
@@ -295,15 +303,15 @@ extension GRunLoop.PortMessage {
     }
 }
 
-// MARK: What message ports carry, and to whom
+// MARK: The data and the handlers of message ports
 
 extension GRunLoop.MessageData {
-    /// Bytes that an object keeps in their place: they are not copied on the way.
+    /// Bytes that an object keeps at their address: they are not copied on the way.
     package static func bytes(_ bytes: UnsafeRawBufferPointer, keptBy keeper: any AnyObject & Sendable) -> Self {
         Self(bytes, keptBy: keeper)
     }
 
-    /// Who keeps the bytes in their place; nil of an array.
+    /// The object that keeps the bytes at their address; nil for an array.
     package var keeper: (any AnyObject & Sendable)? {
         switch storage {
         case .array: return nil
@@ -314,19 +322,21 @@ extension GRunLoop.MessageData {
 }
 
 extension GRunLoop.MessagePort {
-    /// ``init(_:handler:)`` with a handler that gets the port, too, without holding it.
+    /// Makes a port as ``init(_:handler:)`` does. Its handler also gets the port, which the handler does not keep
+    /// alive.
     package convenience init(
         _ name: String?, portHandler handler: @escaping @Sendable (GRunLoop.MessagePort, Message) -> Void
     ) throws(GRunLoop.MessagePortError) {
         let place = Place()
-        // It is in no loop, which could call it, before this returns.
+        // The port is not in a loop yet, so no loop can call the handler before this returns.
         try self.init(name) { message in
             if let port = place.port { handler(port, message) }
         }
         place.port = self
     }
 
-    /// ``init(replying:handler:)`` with a handler that gets the port, too, without holding it.
+    /// Makes a port as ``init(replying:handler:)`` does. Its handler also gets the port, which the handler does not
+    /// keep alive.
     package convenience init(
         replying name: String?,
         portHandler handler: @escaping @Sendable (GRunLoop.MessagePort, Message) -> GRunLoop.MessageData?
@@ -342,21 +352,21 @@ extension GRunLoop.MessagePort {
 // MARK: One copy
 
 extension GRunLoop {
-    /// The boxed type of a loop, as GObject knows it; 0 in a copy of the library that does not serve the process, since
-    /// another one was there first. Any thread.
+    /// The boxed type of a loop in GObject. It is 0 in a copy of the library that does not serve the process, because
+    /// another copy was there first. Any thread.
     package static var boxedType: GType { OneCopy.loopType }
 
-    /// Registers a boxed type for objects of a class, by that name: a copy of a reference is another reference. Once a
-    /// name, and only where ``boxedType`` is not 0.
+    /// Registers a boxed type with this name for the objects of a class. A copy of a boxed reference is another
+    /// reference to the same object. Call it once for each name, and only if ``boxedType`` is not 0.
     package static func registerBoxedType(named name: String) -> GType { Boxed.register(name) }
 }
 
-// MARK: Requests to message ports for which nobody waits
+// MARK: Requests to message ports that call a closure
 
 extension GRunLoop.RemoteMessagePort {
-    /// ``request(_:_:descriptors:sendTimeout:receiveTimeout:on:replyMode:)`` whose end `completion` is told of, on the
-    /// loop's thread, once, and not before this has returned. Returns the number of ``cancelRequest(_:)``, which is not
-    /// 0. If the loop ends before the request, `completion` is let go of.
+    /// Starts a request as ``request(_:_:descriptors:sendTimeout:receiveTimeout:on:replyMode:)`` does. `completion` is
+    /// called with the result on the loop's thread, once, and not before this has returned. Returns a number for
+    /// ``cancelRequest(_:)``, which is not 0. If the loop ends before the request, `completion` is released.
     package func startRequest(
         _ id: Int32, _ data: GRunLoop.MessageData, descriptors: [Int32], sendTimeout: Duration,
         receiveTimeout: Duration, on loop: GRunLoop, replyMode: GRunLoop.Mode,
@@ -367,8 +377,8 @@ extension GRunLoop.RemoteMessagePort {
             id, data, descriptors, sendTimeout, receiveTimeout, to: self, on: loop, replyMode, completion: completion)
     }
 
-    /// Ends a request that was started by `startRequest`, with ``GRunLoop/MessageRequestError/cancelled``. Returns
-    /// whether it was under way. Any thread.
+    /// Cancels a request of `startRequest`, which ends with ``GRunLoop/MessageRequestError/cancelled``. Returns whether
+    /// the request was under way. Any thread.
     package func cancelRequest(_ number: UInt32) -> Bool {
         !Fork.refuses("RemoteMessagePort.cancelRequest") && giveUp(conversation: number, .cancelled)
     }

@@ -20,7 +20,8 @@ func loseProcessor(for span: Nanoseconds) {
     while Nanoseconds.now() < end { sched_yield() }
 }
 
-/// A number from zero that the seed decides, for the extent of a deviation.
+/// Returns a number from zero that is less than `limit`, for the extent of a deviation. The seed decides it. In a
+/// release build it is 0.
 @inline(__always) func perturbed(below limit: Int) -> Int {
     #if GRUN_PERTURB
         return Int(cgrun_perturbed(UInt32(limit)))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How descriptions and messages write an address, a yes, a span.
+// How descriptions and messages write addresses, flags, spans, and the texts of a program.
 
 import Glibc
 
@@ -25,33 +25,33 @@ func seconds(_ span: Nanoseconds) -> String {
         + String(repeating: "0", count: 9 - fraction.count) + fraction
 }
 
-/// The same without zeros at the end: 0.016, or 2.
+/// A span in seconds without zeros at the end, such as 0.016 or 2.
 func briefSeconds(_ span: Nanoseconds) -> String {
     let text = seconds(span).reversed().drop { $0 == "0" }
     return String((text.first == "." ? text.dropFirst() : text[...]).reversed())
 }
 
-/// What the system calls an error number.
+/// The system's message for an error number.
 func errorMessage(_ error: Int32) -> String { String(cString: strerror(error)) }
 
-/// A program's text on one line, in quotes, whatever it is: 120 characters at most, and what would end the line or the
-/// quotes, or turn the direction of what follows, is escaped.
+/// Puts a program's text on one line, in quotes, 120 characters at most. Characters that would end the line or the
+/// quotes, or turn the direction of the text after them, are escaped.
 func quoted(_ text: String) -> String {
     let limit = 120
     let shown = text.unicodeScalars.prefix(limit).map { scalar in
         mustBeEscaped(scalar) ? scalar.escaped(asASCII: true) : String(scalar)
     }
-    // Not by its count, which would look at all of a text that may be large.
+    // `count` would look at the whole text, which may be large.
     return "\"" + shown.joined() + (text.unicodeScalars.dropFirst(limit).isEmpty ? "" : "…") + "\""
 }
 
-/// A program's text on one line, in quotes only if it must be changed for that: ``quoted(_:)``.
+/// Puts a program's text on one line. It has quotes, as ``quoted(_:)`` gives it, only if the text must be changed.
 func onOneLine(_ text: String) -> String {
     let shown = quoted(text)
     return shown.dropFirst().dropLast() == text ? text : shown
 }
 
-/// The beginning of a program's text, as much as a picture shows of it.
+/// Returns the beginning of a program's text for a picture, 200 characters at most.
 func shortened(_ text: String) -> String {
     let limit = 200
     let shown = text.unicodeScalars.prefix(limit)
