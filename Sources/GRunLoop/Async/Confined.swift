@@ -1,34 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
-// Closures that are not @Sendable: called and let go where their actor is, and nowhere else.
+// Closures that are not @Sendable. They are called and released where their actor is, and nowhere else.
 //
-// The compiler sees to the rest: whoever gives such a closure stands on that actor, so that what the closure has
-// captured belongs to the actor from then on and cannot be sent to another thread.
+// The compiler ensures the rest. Only code on the actor can pass such a closure. What the closure has captured belongs
+// to the actor from then on, and cannot be sent to another thread.
 
-/// Where a closure may be called and let go.
+/// The place where a closure may be called and released.
 enum Home: Sendable {
     case mainActor
-    /// On the thread of a loop whose executor is the actor's.
+    /// The thread of a loop whose executor is the actor's.
     case thread(of: GRunLoop)
-    /// In the late jobs of this executor, whose loop has ended.
+    /// The late jobs of this executor, whose loop has ended.
     case lateJobs(of: any SerialExecutor)
 
-    /// Where that is now.
+    /// The home, as an item uses it.
     var belonging: any Belonging { self }
 }
 
-/// What an item asks of its closure's home.
+/// The part of a home that an item uses: it checks where the closure is used, and releases the closure.
 protocol Belonging {
-    /// Ends the process if the item may not be added to the loop. Also with a lock held.
+    /// Ends the process if the item may not be added to the loop. It may be called with a lock held.
     func require(_ loop: GRunLoop, for item: StaticString)
-    /// The same where the closure is about to be called.
+    /// Ends the process if the closure may not be called here.
     func requireHere()
-    /// Whether to let go of something here.
+    /// Whether the closure may be released here.
     var isHere: Bool { get }
-    /// Without a lock: the closure goes where its actor is.
+    /// Releases the closure where its actor is. Call it without a lock.
     func letGo(of confined: Confined)
 }
 
-/// A closure of an actor's, of each kind: as a generic value it would be wrapped at each call.
+/// A closure that belongs to an actor, with a case for each kind of closure. As a generic value, the closure would be
+/// wrapped at each call.
 enum ConfinedClosure {
     typealias Timer = (GRunLoop.Timer) -> Void
     typealias Block = () -> Void
@@ -53,15 +54,15 @@ enum ConfinedClosure {
     }
 }
 
-/// Holds a closure of an actor's, and the actor: what that leaves behind when it goes must not be torn down beside a
-/// closure that is still there.
+/// Holds a closure that belongs to an actor, and the actor itself. The actor must not be torn down while the closure is
+/// still there.
 final class Confined: Forwarder, @unchecked Sendable {
     let home: Home
-    /// At home only, and when nobody else has this any more.
+    /// Used only at the closure's home, or in the deinit of this object.
     private var content: Unmanaged<Content>?
 
     private final class Content {
-        // In this order: the actor goes last.
+        // In this order, so that the actor is released last.
         let closure: ConfinedClosure
         let actor: (any Actor)?
 
@@ -83,31 +84,31 @@ final class Confined: Forwarder, @unchecked Sendable {
 
     deinit {
         guard let content else { return }
-        // It is emptied there: this thread may be the last to let go of it. A loop that ends drops it as it is, and
-        // that comes back here.
+        // The closure is released at its home, because this thread may have the last reference. A loop that ends drops
+        // the block that was to do so, and then this deinit runs again.
         if home.belonging.isHere { content.release() } else { Confined(carrying: content, to: home).letGo() }
     }
 
     func call(_ use: (ConfinedClosure) -> Void) {
         home.belonging.requireHere()
-        // Retained: the closure may let itself go.
+        // Retained, because the closure may release itself.
         guard let content = content?.takeUnretainedValue() else { return }
         use(content.closure)
     }
 
-    /// At home: where the closure's code is; 0 if it is gone.
+    /// The address of the closure's code; 0 if the closure was released. Call it at home.
     var callee: UInt { content?._withUnsafeGuaranteedRef { Code.called(by: $0.closure.words) } ?? 0 }
 
-    /// When it is never called again.
+    /// Releases the closure where its actor is. Call it when the closure is never called again.
     func letGo() { home.belonging.letGo(of: self) }
 
-    /// At home: lets the closure go.
+    /// Releases the closure. Call it at home.
     func empty() {
         let former = content
         content = nil
         former?.release()
     }
 
-    /// Keeps the closure for ever.
+    /// Keeps the closure forever: it is never released.
     func keep() { content = nil }
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whose a closure is, and where its actor lives: what Swift's runtime and libdispatch know.
+// Finds the home of a closure's actor, from what Swift's runtime and libdispatch know, and checks it.
 
 import CGRun
 
 extension Home: Belonging {
-    /// Of an actor that the caller stands on.
+    /// The home of an actor on which the caller runs.
     init(of actor: any Actor) {
         let executor = actor.unownedExecutor.asSerialExecutor()
         if let loop = (executor as? GRunLoop.Executor)?.loopOfThisThread {
@@ -12,10 +12,10 @@ extension Home: Belonging {
         } else if let executor = executor as? GRunLoop.Executor, executor.isRunningLateJob {
             self = .lateJobs(of: executor)
         } else if let executor, executor === MainActor.sharedUnownedExecutor.asSerialExecutor(),
-            // An actor that names several executors in turn may have been called on another.
+            // An actor that returns several executors in turn may have been called on another one.
             cgrun_is_main_thread() || MainQueue.isGivenAway
         {
-            // The runtime's own check ends a release build without a message.
+            // Checked here, because the runtime's own check ends a release build without a message.
             if !MainQueue.isCurrent {
                 Log.fatal(
                     "an item or a perform with a closure of the main actor was made on a thread that is not the main "
@@ -29,18 +29,18 @@ extension Home: Belonging {
         }
     }
 
-    /// Whether items with such a closure may be added to the loop. In virtual time another loop stands in for the home:
-    /// on its thread only.
+    /// Whether items with a closure of this home may be added to the loop. In virtual time, another loop may stand in
+    /// for the home's loop, but only on the same thread.
     func admits(_ loop: GRunLoop) -> Bool {
         switch self {
         case .mainActor: loop.isMain || loop.virtualTime != nil && loop.isCurrent && MainQueue.isCurrent
         case .thread(let home): loop === home || loop.virtualTime != nil && loop.isCurrent && home.isOfThisThread
-        // A loop that has ended takes nothing, without a message.
+        // Only to a loop that has ended, which takes no item and logs nothing.
         case .lateJobs: loop.isDead
         }
     }
 
-    /// Ends the process if the item may not be added to the loop. Also with a lock held.
+    /// Ends the process if the item may not be added to the loop. It may be called with a lock held.
     func require(_ loop: GRunLoop, for item: StaticString) {
         guard !admits(loop) else { return }
         Log.fatal(
@@ -48,21 +48,21 @@ extension Home: Belonging {
                 + "Add it to the actor's own loop, or make it with a @Sendable closure")
     }
 
-    /// The same where the closure is about to be called.
+    /// Ends the process if the closure may not be called here.
     func requireHere() {
         guard mayCall else {
             Log.fatal(
                 "a closure that belongs to an actor was called where that actor is not: fire() such a timer on its "
                     + "loop's thread, add such a queue to its loop only, or make it with a @Sendable closure")
         }
-        // Where libdispatch has the main queue on another thread, the main loop's is not the main actor's.
+        // If libdispatch runs the main queue on another thread, the main loop's thread is not the main actor's.
         if case .mainActor = self { MainActor.preconditionIsolated() }
     }
 
     private var mayCall: Bool {
         switch self {
-        // The main loop is on the main actor; a loop of virtual time is if its test is. Elsewhere nobody asks
-        // libdispatch.
+        // The main loop is on the main actor. A loop of virtual time is on it if the test is. libdispatch is asked only
+        // for a loop of virtual time.
         case .mainActor:
             guard let loop = ThreadLoops.currentIfAny else { return false }
             return loop.isMain || loop.virtualTime != nil && MainQueue.isCurrent
@@ -71,18 +71,19 @@ extension Home: Belonging {
         }
     }
 
-    /// Where to let go of something: its deinit, and that of whatever it is the last to hold, is code of the actor.
+    /// The place where a closure is released. Releasing it may run the deinit of an object that only the closure keeps
+    /// alive, and such a deinit is code of the actor.
     private enum Place {
         case here
         case thread(of: GRunLoop)
-        /// Where libdispatch runs the main queue on threads of its own.
+        /// The main queue, which libdispatch runs on threads of its own.
         case mainQueue
-        /// Nobody can ever be at home again: it is kept.
+        /// No thread can ever be at home again, so the closure is never released.
         case nowhere
     }
 
     private var place: Place {
-        // A child has one thread.
+        // A forked child has only one thread.
         if Fork.isChild { return .here }
         switch self {
         case .mainActor where MainQueue.isGivenAway: return cgrun_is_on_main_queue() ? .here : .mainQueue
@@ -94,10 +95,10 @@ extension Home: Belonging {
         }
     }
 
-    /// Whether to let go of something here.
+    /// Whether the closure may be released here.
     var isHere: Bool { if case .here = place { true } else { false } }
 
-    /// Without a lock: the closure goes where its actor is.
+    /// Releases the closure where its actor is. Call it without a lock.
     func letGo(of confined: Confined) {
         switch place {
         case .here: confined.empty()
@@ -106,7 +107,7 @@ extension Home: Belonging {
             let context = Unmanaged.passRetained(confined).toOpaque()
             cgrun_call_on_main_queue(
                 { $0.map { Unmanaged<Confined>.fromOpaque($0).takeRetainedValue().letGo() } }, context)
-        // What goes with it still there would come back here for ever.
+        // The closure is leaked. If `confined` still held it, its deinit would come back here forever.
         case .nowhere: confined.keep()
         }
     }

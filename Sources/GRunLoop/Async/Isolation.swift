@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// To be on a loop's thread, as far as the compiler is concerned.
+// An actor that shows the compiler that code runs on a loop's thread.
 
 extension GRunLoop {
-    /// An actor without state that lives on a loop: what is isolated to it runs on the loop's thread. By it a plain
-    /// class, which is neither Sendable nor an actor, belongs to the thread:
+    /// An actor without state that lives on a loop: code that is isolated to it runs on the loop's thread. By this
+    /// actor a plain class, which is neither Sendable nor an actor, can belong to the thread:
     ///
     /// ```swift
     /// final class Meter {
@@ -24,7 +24,7 @@ extension GRunLoop {
     ///
     /// Threads: any; its isolated code runs on the loop's. There is no corresponding Core Foundation type.
     public actor Isolation {
-        /// The loop on whose thread this is. Threads: any.
+        /// The loop on whose thread the actor lives. Threads: any.
         public nonisolated let loop: GRunLoop
         private nonisolated let executor: Executor
 
@@ -37,8 +37,8 @@ extension GRunLoop {
         }
     }
 
-    /// An actor on the loop's thread, another one each time. It makes the loop's ``executor``, so that from then on the
-    /// loop has something to wait for in its common modes.
+    /// A new actor on the loop's thread; each access makes another one. If the loop has no ``executor`` yet, the access
+    /// makes it. From then on, the loop has something to wait for in its common modes.
     ///
     /// Threads: any.
     public var isolation: Isolation { Isolation(of: self) }

@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an item of a loop tells, for await.
+// The asynchronous sequence of what an item of a loop reports.
 
 extension GRunLoop {
-    /// What an item of a loop tells, for `for await`: ``Ticks``, ``Readiness``, ``Activities``, ``Signals``, and a
-    /// port's ``Port/Messages``.
+    /// The asynchronous sequence of what an item of a loop reports, for `for await`: ``Ticks``, ``Readiness``,
+    /// ``Activities``, ``Signals``, and a port's ``Port/Messages``.
     ///
-    /// Each iterator has an item of its own, but that of messages, whose item is the port. What comes while the task,
-    /// or the loop, is busy is one element; messages wait in their port, and each is one. Cancelling the task or
-    /// letting go of the iterator takes the item out of the loop at once; the sequence also ends with the loop's
-    /// thread.
+    /// Each iterator has an item of its own, except that the item of messages is the port. Everything that comes while
+    /// the task or the loop is busy becomes one element. Messages wait in their port instead, and each message is one
+    /// element. Cancelling the task or releasing the iterator removes the item from the loop immediately. The sequence
+    /// also ends with the loop's thread.
     public struct ItemSequence<Element: Sendable, Failure: Error>: AsyncSequence, Sendable {
         let start: @Sendable () -> Iterator
 
-        /// Makes the item, which goes with the iterator. Threads: any.
+        /// Makes an iterator and its item, which is removed from the loop when the iterator is released. Threads: any.
         public func makeAsyncIterator() -> Iterator { start() }
 
-        /// The iterator of what an item tells, which holds the item.
+        /// The iterator of what an item reports, which keeps the item alive.
         ///
-        /// For one task at a time: two that await one iterator stop the program, with a message. Letting go of it takes
-        /// its item out of the loop.
+        /// Only one task at a time may use an iterator: two tasks that await one iterator stop the program, with a
+        /// message. Releasing the iterator removes its item from the loop.
         public struct Iterator: AsyncIteratorProtocol {
             private let reader: Reader<Element>
             private let ask: (@Sendable () throws(Failure) -> Void)?
 
-            /// - Parameter ask: what is to be done each time that a task awaits.
+            /// - Parameter ask: a closure that is called each time that a task awaits an element.
             init(_ mailbox: Mailbox<Element>, asking ask: (@Sendable () throws(Failure) -> Void)? = nil) {
                 reader = Reader(mailbox)
                 self.ask = ask
@@ -31,13 +31,14 @@ extension GRunLoop {
 
             /// Waits for the next element.
             ///
-            /// It is resumed by jobs of the executor that it is awaited on, and of no other: on the loop's thread,
-            /// where that is one of the loop's (of an actor's, or that the task prefers). An element that is there
-            /// already suspends nothing.
+            /// The task is resumed by jobs of the executor on which it awaits, and of no other executor. If an actor of
+            /// the loop awaits, or a task that prefers the loop's executor, it stays on the loop's thread. If an
+            /// element is there already, the task is not suspended.
             ///
-            /// - Returns: what has come since the last element: the latest date of ``Ticks``, what a descriptor is
-            ///   ready for, all that the loop has done, which signals and how often; or the next message of a port. Nil
-            ///   when there will be nothing: the task was cancelled, or the loop has ended.
+            /// - Returns: everything that has come since the last element. This is the latest date of ``Ticks``, what a
+            ///   descriptor is ready for, all that the loop has done, or which signals came and how often. For a port,
+            ///   it is the next message. Nil if there will be nothing more, because the task was cancelled or the loop
+            ///   has ended.
             /// - Throws: ``DescriptorError`` if a descriptor cannot be watched, ``SignalError`` if signals cannot. The
             ///   next call tries again. For ``Ticks``, ``Activities`` and ``Port/Messages`` nothing is thrown.
             ///
@@ -46,7 +47,7 @@ extension GRunLoop {
                 try await next(isolation: #isolation)
             }
 
-            /// The same, for `for await`.
+            /// Waits for the next element, as ``next()`` does; called by `for await`.
             ///
             /// - Throws: what ``next()`` throws.
             ///

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// The jobs of Swift's runtime that are to run on a loop: a queue, and the version-0 source that empties it.
+// The queue of the jobs that Swift's runtime enqueues for a loop, and the version-0 source that runs them.
 
 import CGRun
 import Glibc
 import Synchronization
 
-/// First in, first out, from every thread. The loop and its executors hold the queue; the queue holds the loop, by way
-/// of its source, as long as the loop's thread lives. After the thread's end the jobs are late: `LateJobs.swift`.
+/// A queue of jobs, first in, first out, to which every thread may add. The loop and its executors hold the queue. The
+/// queue holds the loop through its source, as long as the loop's thread lives. Jobs that come after the thread's end
+/// are late jobs: see `LateJobs.swift`.
 final class JobQueue: @unchecked Sendable {
     /// How a job is begun.
     enum Kind {
-        /// Isolated to its executor.
+        /// The job of an actor, which is isolated to its executor.
         case actor
         /// The job of a task that prefers the executor, which is a ``GRunLoop/Executor``. The job is not isolated.
         case task
@@ -25,7 +26,7 @@ final class JobQueue: @unchecked Sendable {
     let lock = Lock.take()
     // Guarded by the lock.
     @exclusivity(unchecked) private var incoming: [Entry] = []
-    /// The jobs will be looked at again: by the loop, whose source is signalled, or as late jobs.
+    /// Whether the jobs will be looked at again: by the loop, whose source is signalled, or as late jobs.
     var isScheduled = false
     /// Whether jobs have come after the end of the loop's thread.
     var hasLateJobs = false
@@ -40,9 +41,10 @@ final class JobQueue: @unchecked Sendable {
     /// How many calls of ``runAll()`` and of the source are on the thread's stack.
     private var depth = 0
 
-    /// For comparison only.
+    /// The identity of the loop, for comparison only.
     private let loopID: ObjectIdentifier
-    /// The loop's thread has ended, and uses the queue no more. Set with the lock held, together with `formerLoop`.
+    /// Whether the loop's thread has ended, and no longer uses the queue. Set with the lock held, together with
+    /// `formerLoop`.
     let isLate = Atomic(false)
     /// The thread that runs late jobs just now; 0 if there is none.
     let lateThread = Atomic<pthread_t>(0)
@@ -59,8 +61,8 @@ final class JobQueue: @unchecked Sendable {
         Lock.giveBack(lock)
     }
 
-    /// The source stays in the common modes until the thread ends: jobs may come at any time, so that there is always
-    /// something to wait for.
+    /// Makes the source that runs the jobs. It stays in the common modes until the thread ends. Jobs may come at any
+    /// time, so there is always something to wait for.
     func makeSource() -> GRunLoop.Source {
         let source = GRunLoop.Source { [unowned self] in runJobs() }
         self.source = source
@@ -80,8 +82,8 @@ final class JobQueue: @unchecked Sendable {
         return queue
     }
 
-    /// The loop, on its own thread, where virtual time may have another be the current one; nil elsewhere. After the
-    /// loop's end another loop may have its address.
+    /// The loop, if the calling thread is the loop's own; otherwise nil. In virtual time, another loop may be the
+    /// current one of this thread. After the loop's end it is nil, because another loop may have the same address.
     var loopOfThisThread: GRunLoop? {
         guard !isLate.load(ordering: .relaxed) else { return nil }
         var found = ThreadLoops.peek
@@ -89,10 +91,10 @@ final class JobQueue: @unchecked Sendable {
         return found
     }
 
-    /// What the loop is called in messages.
+    /// The loop's name in messages.
     var loopName: String { lock.withLock { formerLoop } ?? "the run loop \(hexAddress(loopID))" }
 
-    /// Any thread. A burst of jobs wakes the loop once.
+    /// Adds a job. Any thread. A burst of jobs wakes the loop once.
     func append(_ job: UnownedJob, _ kind: Kind, for executor: any SerialExecutor) {
         // A forked child has no thread that could run the job, and an executor cannot refuse one.
         guard !Fork.refuses("Executor.enqueue") else { return }
@@ -107,7 +109,7 @@ final class JobQueue: @unchecked Sendable {
     }
 
     private func wake() {
-        // The thread may end meanwhile: it runs the remaining jobs itself, and the source has no loop any more.
+        // The thread may end meanwhile. Then it runs the remaining jobs itself, and the source has no loop any more.
         source?.signalAnsweringLoop()?.wakeUpEveryRun()
     }
 
@@ -129,8 +131,8 @@ final class JobQueue: @unchecked Sendable {
         depth -= 1
         let hasMore = lock.withLock { () -> Bool in
             isScheduled = hasJobsLocked
-            // The signal was for a nested run, and there was none. Cleared under the lock, so that no new job's signal
-            // is lost.
+            // The source may still be signalled for a nested run that did not come. The signal is cleared under the
+            // lock, so that no new job's signal is lost.
             if !isScheduled { source?.clearSignal() }
             return isScheduled
         }
@@ -138,7 +140,8 @@ final class JobQueue: @unchecked Sendable {
         dropDone()
     }
 
-    /// Without the lock: an executor that is released here may be a mailbox, with an element of the program's.
+    /// Drops the jobs that were run. Call it without the lock: an executor that is released here may be a mailbox with
+    /// an element of the program's.
     private func dropDone() {
         guard next == batch.count else { return }
         batch.removeAll(keepingCapacity: batch.capacity <= 1024)
@@ -148,21 +151,22 @@ final class JobQueue: @unchecked Sendable {
     var hasJobsLocked: Bool { next < batch.count || !incoming.isEmpty }
     var firstLocked: Entry? { next < batch.count ? batch[next] : incoming.first }
 
-    /// With the lock held, after ``dropDone()``. Returns how many jobs are there to be run.
+    /// Takes the incoming jobs if the batch is empty. Returns how many jobs are in the batch. Call it with the lock
+    /// held, after ``dropDone()``.
     private func refillLocked() -> Int {
         if batch.isEmpty { swap(&batch, &incoming) }
         return batch.count - next
     }
 
-    /// Runs the jobs that are queued now, without a look at the time slice. Returns false if there were none; then the
-    /// next ``append(_:_:for:)`` wakes the loop or starts the late jobs.
+    /// Runs the jobs that are queued now, whatever time they take. Returns false if there were none; then the next
+    /// ``append(_:_:for:)`` wakes the loop or starts the late jobs.
     func runAll() -> Bool {
         dropDone()
         let hasJobs = lock.withLock {
             isScheduled = refillLocked() > 0
             return isScheduled
         }
-        // Another thread may have the late jobs already.
+        // Without jobs, nothing else is touched: another thread may be running new late jobs already.
         guard hasJobs else { return false }
         depth += 1
         while let entry = take() { callOutToJob(entry.job, entry.kind, of: entry.executor) }
@@ -180,7 +184,7 @@ final class JobQueue: @unchecked Sendable {
     }
 }
 
-/// Its name is for debuggers and profilers: see the head of Pass.swift.
+/// Runs a job. Debuggers and profilers know the function by its name: see the head of Pass.swift.
 @inline(never) func callOutToJob(_ job: UnownedJob, _ kind: JobQueue.Kind, of executor: any SerialExecutor) {
     switch kind {
     case .actor: job.runSynchronously(on: executor.asUnownedSerialExecutor())

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// How an item of a loop reaches a task that awaits it: one place for the latest element, and one task that waits.
+// The connection from an item of a loop to the task that awaits it: a place for one element, and for one waiting task.
 
-/// Keeps one element at most: a new one is merged with one that was not taken yet, so that a slow task costs no memory.
+/// Delivers elements from an item of a loop to one waiting task. It keeps one element at most, so a slow task costs no
+/// memory. A new element is merged with an element that was not taken yet.
 ///
-/// It is an actor and its own executor: the job of a waiting task is kept here, and the sender of an element runs it at
-/// once. That job only takes the element; then the task goes on where it came from. A continuation would resume the
-/// task on a thread of Swift's runtime, from where it would have to hop to the loop's.
+/// A mailbox is an actor and its own executor. The job of a waiting task is kept here, and the sender of an element
+/// runs this job immediately. The job only takes the element; then the task goes on where it came from. A continuation
+/// would resume the task on a thread of Swift's runtime, from where the task would have to hop to the loop's thread.
 ///
-/// The loop's item holds the mailbox, and the mailbox the item, until ``close(_:)``. Of a delayed perform it has the
-/// name.
+/// The loop's item and the mailbox hold each other until ``close(_:)``. Of a delayed perform, the mailbox holds only
+/// the name.
 actor Mailbox<Element: Sendable>: SerialExecutor, AsyncWaiter {
     private enum Watched {
         case item(any Invalidatable)
@@ -28,7 +29,7 @@ actor Mailbox<Element: Sendable>: SerialExecutor, AsyncWaiter {
     private nonisolated(unsafe) var watched: Watched?
     private nonisolated(unsafe) var end: End?
 
-    /// - Parameter merge: makes the element to keep of an older and a newer one.
+    /// - Parameter merge: makes one element from an older and a newer one.
     init(of loop: GRunLoop, merge: @escaping @Sendable (Element, Element) -> Element) {
         self.loop = loop
         self.merge = merge
@@ -41,16 +42,16 @@ actor Mailbox<Element: Sendable>: SerialExecutor, AsyncWaiter {
     /// Why no more elements come; nil while some may.
     nonisolated var reason: End? { lock.withLock { end } }
 
-    /// Why what a task waits for once does not come.
+    /// The error for a task that waits for a single element, when this element does not come.
     nonisolated var failure: any Error {
         reason == .loopEnded ? GRunLoop.LoopEndedError() : CancellationError()
     }
 
-    /// Call it before the first ``next(isolation:)``; an element may have come already. The end of the loop closes the
-    /// mailbox, and closing it invalidates `item`.
+    /// Connects the mailbox to an item. Call it before the first ``next(isolation:)``; an element may have come
+    /// already. The end of the loop closes the mailbox, and closing the mailbox invalidates `item`.
     nonisolated func open(for item: any Invalidatable) { open(.item(item)) }
 
-    /// The same of a closure that is to be performed: closing the mailbox takes it back.
+    /// Connects the mailbox to a delayed perform. Closing the mailbox cancels the perform.
     nonisolated func open(for perform: GRunLoop.DelayedPerform) { open(.perform(perform)) }
 
     private nonisolated func open(_ watched: Watched) {
@@ -66,7 +67,7 @@ actor Mailbox<Element: Sendable>: SerialExecutor, AsyncWaiter {
         if !isOpen { letGo(of: watched) } else if !isAwaited { close(.loopEnded) }
     }
 
-    /// From the item's closure.
+    /// Delivers an element. Called from the item's closure.
     nonisolated func send(_ element: Element) {
         let waiting = lock.withLock { () -> SuspendedJob? in
             guard end == nil else { return nil }
@@ -76,8 +77,8 @@ actor Mailbox<Element: Sendable>: SerialExecutor, AsyncWaiter {
         waiting?.run(on: self)
     }
 
-    /// The next element; nil when there will be none. Cancellation closes the mailbox at once. Does not suspend if an
-    /// element is there.
+    /// Returns the next element; nil if there will be none. Cancelling the task closes the mailbox immediately. The
+    /// task is not suspended if an element is there.
     func next(isolation: isolated (any Actor)?) async -> Element? {
         if Fork.isChild { return nil }
         if !Task.isCancelled, isDecided { return takePending() }
@@ -90,7 +91,7 @@ actor Mailbox<Element: Sendable>: SerialExecutor, AsyncWaiter {
         }
     }
 
-    /// A job of the mailbox: run once there is an element or an end.
+    /// Takes the element. It is a job of the mailbox, which runs once there is an element or an end.
     private func receive() -> Element? { takePending() }
 
     private nonisolated var isDecided: Bool { lock.withLock { isDecidedLocked } }
@@ -118,10 +119,10 @@ actor Mailbox<Element: Sendable>: SerialExecutor, AsyncWaiter {
 
     // MARK: The end
 
-    /// Ends the mailbox: takes the item out of the loop, and resumes the waiting task. The first reason counts.
+    /// Ends the mailbox, removes the item from the loop, and resumes the waiting task. The first reason counts.
     nonisolated func close(_ reason: End) {
         guard !Fork.isChild else { return }
-        // The element goes after the lock, too: it may hold what is the program's.
+        // The element is released after the lock, too, because it may hold objects of the program.
         let (waiting, watched, element) = lock.withLock { () -> (SuspendedJob?, Watched?, Element?) in
             guard end == nil else { return (nil, nil, nil) }
             end = reason
@@ -132,7 +133,7 @@ actor Mailbox<Element: Sendable>: SerialExecutor, AsyncWaiter {
         if reason == .cancelled { waiting?.enqueue(for: self) } else { waiting?.run(on: self) }
     }
 
-    /// Takes the item out of the loop, and the mailbox out of the loop's waiters.
+    /// Removes the item from the loop, and the mailbox from the loop's waiters.
     private nonisolated func letGo(of watched: Watched) {
         switch watched {
         case .item(let item): item.invalidate()

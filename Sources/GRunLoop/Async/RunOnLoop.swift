@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// A value from a loop's thread, for await.
+// Runs a closure on a loop's thread, and awaits its value.
 
 extension GRunLoop {
     /// Runs the closure on the loop's thread and awaits its value, as `MainActor.run` does on the main one.
     ///
-    /// The closure is part of the task: its priority, its task-local values and whether it is cancelled can be seen in
-    /// it.
+    /// The closure is part of the task: it sees the task's priority and task-local values, and whether the task is
+    /// cancelled.
     ///
-    /// It runs in the common modes, after the jobs that were enqueued before. Cancelling the task does not take it
-    /// back: the closure runs, and can ask. If the loop's thread has ended, the closure runs as a late job on Swift's
-    /// thread pool, which is logged, see ``Executor``; ``performAndWait(inModes:_:)`` throws there.
+    /// The closure runs in the common modes, after the jobs that were enqueued before. Cancelling the task does not
+    /// cancel the closure: it runs, and can check whether the task is cancelled. If the loop's thread has ended, the
+    /// closure runs as a late job on Swift's thread pool, which is logged: see ``Executor``.
+    /// ``performAndWait(inModes:_:)`` throws in this case.
     ///
-    /// The task goes from the caller's executor to the loop's and back: no other thread takes part.
+    /// The task goes from the caller's executor to the loop's and back. No other thread takes part.
     ///
     /// - Returns: what the closure returns.
     /// - Throws: what the closure throws.
@@ -23,7 +24,7 @@ extension GRunLoop {
         try await Visitor(executor: executor).call(body)
     }
 
-    /// An actor on the loop for the time of a call.
+    /// An actor that lives on the loop for the time of one call.
     private actor Visitor {
         private nonisolated let executor: Executor
         nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a task is suspended and resumed without a visit to Swift's thread pool.
+// Suspends and resumes a task without a visit to Swift's thread pool.
 
 /// The job of a suspended task, and the loop on which the task lives.
 struct SuspendedJob {
@@ -15,8 +15,9 @@ struct SuspendedJob {
     /// Runs the job on the calling thread. The job takes what it has waited for, and the task goes on where it lives.
     func run(on executor: any SerialExecutor) { job.runSynchronously(on: executor.asUnownedSerialExecutor()) }
 
-    /// Runs the job on the thread of the task's loop; on the thread pool if the task lives on no loop. For the thread
-    /// that cancels the task, which must not run it: the runtime has locked the task's list of handlers.
+    /// Runs the job on the thread of the task's loop; on the thread pool if the task lives on no loop. It is for the
+    /// thread that cancels the task. This thread must not run the job, because the runtime has locked the task's list
+    /// of handlers.
     func enqueue(for executor: any SerialExecutor) {
         if let home {
             home.append(job, .actor, for: executor)
@@ -29,7 +30,7 @@ struct SuspendedJob {
 /// Suspends one task until ``resume(_:isCancelled:)``, as a continuation does. A continuation resumes an actor's task
 /// on the thread pool first; from there the task comes back too late if its loop ends meanwhile.
 ///
-/// It is an actor and its own executor, as a ``Mailbox`` is: the job of the suspended task is kept here.
+/// A suspension is an actor and its own executor, as a ``Mailbox`` is: it keeps the job of the suspended task.
 actor Suspension<Value: Sendable>: SerialExecutor {
     private nonisolated let lock = Lock.take()
     // Guarded by the lock.
@@ -45,7 +46,7 @@ actor Suspension<Value: Sendable>: SerialExecutor {
     /// The value, if the task has been resumed already.
     nonisolated var known: Value? { lock.withLock { result } }
 
-    /// Waits for the value. To be called once.
+    /// Waits for the value. Call it once.
     func value() -> Value {
         guard let result = known else { Log.fatal("a task was resumed, and nobody has given it a value") }
         return result
@@ -60,7 +61,8 @@ actor Suspension<Value: Sendable>: SerialExecutor {
         if isReady { job.run(on: self) }
     }
 
-    /// To be called once, also before the task waits. Any thread, without a lock.
+    /// Gives the task its value, and resumes it. Call it once; the call may come before the task waits. Any thread,
+    /// without a lock.
     ///
     /// - Parameter isCancelled: whether a cancellation handler calls it.
     nonisolated func resume(_ value: Value, isCancelled: Bool = false) {
