@@ -99,15 +99,20 @@ private struct Leaf: @unchecked Sendable {
             loop.keepAlive()
             switch name {
             case "block": loop.perform { stall() }
-            case "source": loop.source { stall() }.signal()
-            case "timer": loop.after(.zero) { stall() }
-            case "observer": loop.on(.beforeSources, repeats: false) { _ in stall() }
+            case "source":
+                let source = loop.source { stall() }
+                source.label = "stalls"
+                source.signal()
+            case "timer": loop.after(.zero) { stall() }.label = "stalls"
+            case "observer": loop.on(.beforeSources, repeats: false) { _ in stall() }.label = "stalls"
             case "port":
                 let port = GRunLoop.Port { _ in stall() }
+                port.label = "stalls"
                 loop.add(port, forMode: .default)
                 _ = port.trySend(GRunLoop.PortMessage(id: 1))
             case "idle":
                 let queue = GRunLoop.IdleQueue()
+                queue.label = "stalls"
                 loop.add(queue, forMode: .default)
                 queue.enqueue { stall() }
             default:
@@ -115,6 +120,7 @@ private struct Leaf: @unchecked Sendable {
                     pipe.drain()
                     stall()
                 }
+                source.label = "stalls"
                 try loop.add(source, forMode: .default)
                 pipe.send()
             }
@@ -122,6 +128,7 @@ private struct Leaf: @unchecked Sendable {
             let reports = told.wait(for: 2)
             let first = try #require(reports.first)
             #expect(first.callout == callout && first.mode == .default && first.driver == .loop && first.depth == 1)
+            #expect(first.label == (callout == .block ? nil : "stalls"), "\(first)")
             #expect(!first.isOver && first.duration >= .milliseconds(20))
             let frames = first.frames.map(\.description)
             let spinning = frames.firstIndex { $0.contains("stallUntilTold") }

@@ -45,6 +45,8 @@ extension GRunLoop {
 
     /// Records a callout. It is called without a lock, right before the program's code.
     @inline(never) func record(_ mark: CalloutMark, _ closure: Code.Words, due: Nanoseconds?) {
+        // A recording identifies idle work by its code, because the closures of a queue have little in common.
+        let mark = mark.kind == .idleWork ? CalloutMark(.idleWork) : mark
         // An item is identified by its address, so its code is not needed.
         let key = Recorder.key(mark, code: mark.item == 0 ? Code.called(by: closure) : 0)
         var item: UInt32 = 0

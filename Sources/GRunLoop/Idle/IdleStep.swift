@@ -28,7 +28,7 @@ extension GRunLoop {
         let mayGoOn = current.noteCall()
         frame.called.idleQueue = .passUnretained(queue)
         unlock(toCall: .passUnretained(queue), in: frame)
-        callOutToIdleWork(&work, of: self)
+        callOutToIdleWork(&work, queue, of: self)
         queue.endCall()
         lock.lock()
         frame.called.idleQueue = nil
@@ -46,8 +46,10 @@ extension GRunLoop {
     }
 }
 
-@inline(never) func callOutToIdleWork(_ work: inout (@Sendable () -> Void)?, of loop: GRunLoop) {
-    loop.begin(CalloutMark(.idleWork), .idleWork, closure: Code.of(work))
+@inline(never) func callOutToIdleWork(
+    _ work: inout (@Sendable () -> Void)?, _ queue: GRunLoop.IdleQueue, of loop: GRunLoop
+) {
+    loop.begin(CalloutMark(.idleWork, queue), .idleWork, closure: Code.of(work))
     if let body = work.take() { body() }
     cgrun_keep_frame()
 }
