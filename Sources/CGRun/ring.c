@@ -184,8 +184,12 @@ void cgrun_ring_put(cgrun_ring *ring, cgrun_record_kind kind, uint32_t item, int
     default:
         end_callouts(ring, depth, now);
     }
-    if (kind == CGRUN_RECORD_CALLOUT)
+    if (kind == CGRUN_RECORD_CALLOUT) {
+        // The number of another ring's item may lie behind the items of this ring.
+        if (item >= ring->item_end)
+            item = 0;
         extra = begin_callout(ring, depth, item, extra, now);
+    }
     if (ring->head == ring->size && ring->size < ring->limit)
         grow(ring);
     cgrun_record *record = &ring->records[ring->head & (ring->size - 1)];

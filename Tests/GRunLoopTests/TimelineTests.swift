@@ -186,6 +186,30 @@ private final class Callee: Forwarder, @unchecked Sendable {
         }
     }
 
+    @Test("recordings that follow each other while loops call many items: no number is taken for another recording's")
+    func manyRecordings() async throws {
+        let isOver = Flag()
+        let threads = (0..<2).map { _ in
+            LoopThread { loop in
+                // More than a new recording has room for.
+                let sources = (0..<2000).map { _ in loop.source {} }
+                while !isOver.isSet {
+                    for source in sources { source.signal() }
+                    loop.run(for: .zero)
+                }
+            }
+        }
+        let timelines = (0..<2).map { _ in GRunLoop.Timeline(limit: 1024) }
+        let end = GRunLoop.now.advanced(by: .milliseconds(500))
+        while GRunLoop.now < end { for timeline in timelines { timeline.start() } }
+        for timeline in timelines { timeline.stop() }
+        isOver.set()
+        for thread in threads { thread.join() }
+        for timeline in timelines {
+            #expect(timeline.picture.loops.allSatisfy { $0.spans.allSatisfy { $0.kind != .callout || $0.item >= 0 } })
+        }
+    }
+
     @Test("a recording that is read while it is written is in order")
     func concurrentReads() async throws {
         let timeline = GRunLoop.Timeline(limit: 1024)

@@ -49,10 +49,16 @@ extension GRunLoop {
         let mark = mark.kind == .idleWork ? CalloutMark(.idleWork) : mark
         // An item is identified by its address, so its code is not needed.
         let key = Recorder.key(mark, code: mark.item == 0 ? Code.called(by: closure) : 0)
-        var item: UInt32 = 0
-        if let ring = beat.pointee.ring { item = cgrun_ring_item(ring, Recording.number, key, Labels.version) }
-        if item == 0 { item = activeRecorder?.number(of: mark, key, code: Code.called(by: closure)) ?? 0 }
-        put(CGRUN_RECORD_CALLOUT, item, (due ?? deadline(mark)).map(onRealClock) ?? 0)
+        let due = (due ?? deadline(mark)).map(onRealClock) ?? 0
+        if let ring = beat.pointee.ring {
+            let item = cgrun_ring_item(ring, Recording.number, key, Labels.version)
+            if item != 0, put(CGRUN_RECORD_CALLOUT, item, due, in: ring) { return }
+        }
+        // The number of an item belongs to one recording, and another one may have begun meanwhile.
+        guard let recorder = activeRecorder else { return }
+        var item = cgrun_ring_item(recorder.ring, Recording.number, key, Labels.version)
+        if item == 0 { item = recorder.number(of: mark, key, code: Code.called(by: closure)) }
+        recorder.put(CGRUN_RECORD_CALLOUT, item, due, in: frame?.mode ?? host.ambientMode)
     }
 
     /// Returns the deadline of the timer that is called; nil if the callout is not a timer's.
@@ -70,16 +76,24 @@ extension GRunLoop {
         return late > 0 ? Nanoseconds.now().subtractingSaturating(late) : 0
     }
 
-    /// Adds a record. Call it on the loop's thread.
-    @inline(__always) private func put(_ kind: cgrun_record_kind, _ item: UInt32 = 0, _ extra: Int64 = 0) {
-        let mode = innermost?._withUnsafeGuaranteedRef { UnsafeRawPointer($0.modeReference.toOpaque()) }
-        if let ring = beat.pointee.ring, cgrun_ring_put_in(ring, Recording.number, mode, kind, item, extra) { return }
-        putAnew(kind, item, extra)
+    /// Adds a record that is not about an item. Call it on the loop's thread.
+    ///
+    /// - Parameter thread: the thread that has woken the loop.
+    @inline(__always) private func put(_ kind: cgrun_record_kind, _ thread: UInt32 = 0, _ extra: Int64 = 0) {
+        if let ring = beat.pointee.ring, put(kind, thread, extra, in: ring) { return }
+        putElsewhere(kind, thread, extra)
     }
 
-    /// Adds a record when the mode has changed, or when another recording is under way.
-    @inline(never) private func putAnew(_ kind: cgrun_record_kind, _ item: UInt32, _ extra: Int64) {
-        activeRecorder?.put(kind, item, extra, in: frame?.mode ?? host.ambientMode)
+    /// Returns false if the mode has changed, or if another recording is under way.
+    @inline(__always) private func put(
+        _ kind: cgrun_record_kind, _ item: UInt32, _ extra: Int64, in ring: OpaquePointer
+    ) -> Bool {
+        let mode = innermost?._withUnsafeGuaranteedRef { UnsafeRawPointer($0.modeReference.toOpaque()) }
+        return cgrun_ring_put_in(ring, Recording.number, mode, kind, item, extra)
+    }
+
+    @inline(never) private func putElsewhere(_ kind: cgrun_record_kind, _ thread: UInt32, _ extra: Int64) {
+        activeRecorder?.put(kind, thread, extra, in: frame?.mode ?? host.ambientMode)
     }
 
     // MARK: The recorder of the loop
