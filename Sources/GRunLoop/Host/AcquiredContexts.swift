@@ -4,33 +4,35 @@
 import CGRun
 import CGRunGLib
 
-/// The contexts that one run has acquired, for as long as it lasts: between its passes no other thread may iterate
-/// them, or take itself for their owner in `g_main_context_invoke()`.
+/// The contexts that a run has acquired. The run keeps them until it ends, also between its passes. Otherwise another
+/// thread could iterate a context meanwhile, or acquire it in `g_main_context_invoke()` and call a function there.
 struct AcquiredContexts {
     private(set) var list: [ServedContext] = []
     private var version = -1
     private var isComplete = false
-    /// GLib holds it as long as it is pushed.
+    /// The context that the run has pushed as the thread's default; nil if there is none. Not retained, because GLib
+    /// retains a pushed context.
     private var pushed: OpaquePointer?
 
-    /// In which GIO completes, and by which a sleep is ended.
+    /// The context in which GIO operations complete, and by which a sleep of the run is ended. Nil if the run owns no
+    /// context.
     var first: OpaquePointer? { list.first?.context }
 
-    /// Whether ``update(to:version:)`` would change anything.
+    /// Whether the run owns all contexts of this version, so that ``update(to:version:)`` would change nothing.
     func isCurrent(_ version: Int) -> Bool {
         version == self.version && isComplete
     }
 
-    /// Whether others are wanted than at the last ``update(to:version:)``. Not whether one that was refused then can be
-    /// had now.
+    /// Whether the wanted contexts have changed since the last ``update(to:version:)``. A context that another thread
+    /// owned then does not count, even if it is free now.
     func isOutdated(_ version: Int) -> Bool { version != self.version }
 
-    /// Acquires the `wanted` contexts and releases all others. One that another thread owns is left out, and tried
-    /// again next time.
+    /// Acquires the `wanted` contexts and releases all others. Leaves out a context that another thread owns; the next
+    /// call tries it again.
     mutating func update(to wanted: __owned [ServedContext], version: Int) {
         self.version = version
         if list.isEmpty {
-            // The usual case: a run begins, and acquires all of them.
+            // The usual case: a run begins, and no other thread owns a context.
             let refusing = wanted.firstIndex { !acquires($0, of: wanted) }
             isComplete = refusing == nil
             guard let refusing else {
@@ -48,21 +50,24 @@ struct AcquiredContexts {
 
     private mutating func acquires(_ served: ServedContext, of wanted: [ServedContext]) -> Bool {
         if served !== wanted.first, perturbs(CGRUN_SITE_ACQUIRE) {
-            // No other thread owns it, so nothing would end the sleep: it is tried again before that.
+            // No other thread really owns the context, so no thread would wake the loop when it releases it. This
+            // version makes the run try again before it sleeps.
             version = -1
             return false
         }
         return g_main_context_acquire(served.context) != 0
     }
 
-    /// GIO operations that this thread starts from now on complete in the first of the contexts.
+    /// Makes the first context the thread's default, so that GIO operations that the thread starts from now on complete
+    /// there. Does nothing if that context is the default already.
     mutating func pushThreadDefault() {
         guard pushed == nil, let first, !Contexts.isThreadDefault(first) else { return }
         g_main_context_push_thread_default(first)
         pushed = first
     }
 
-    /// The thread has ended inside a run: its default context went with it.
+    /// Releases the contexts after the thread has ended inside a run. Pops no default context, because GLib has dropped
+    /// the thread's default contexts already.
     mutating func abandon() {
         pushed = nil
         releaseAll()

@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// Taking a loop out of its host, and putting it back: for a plug-in that is unloaded.
+// Takes a loop out of its home context and puts it back, for a plug-in that is unloaded.
 
 import Glibc
 
 extension GRunLoop {
     /// Takes the loop out of its home context.
     ///
-    /// Iterations of that context no longer serve the loop, and GLib holds nothing of it any more. If entry observers
-    /// were told, the last pass is ended first: afterWaiting, its blocks, exit. Items stay where they are, and wait for
-    /// ``attach()``; the loop cannot be run meanwhile. A loop that is detached, or was never attached, is left as it
-    /// is.
+    /// Iterations of the context no longer serve the loop, and GLib holds no part of the loop any more. If the host's
+    /// run has begun, its last pass is ended first. Observers get afterWaiting if it is due, the blocks of the pass
+    /// run, and observers get exit. Items stay in their modes, and wait for ``attach()``. The loop cannot be run
+    /// meanwhile. If the loop is already detached, or was never attached, the call does nothing.
     ///
-    /// `dlclose()` does not unmap this library, and no shared object that has it linked in: a plug-in in Swift stays,
-    /// and what it has left in a loop is served.
+    /// `dlclose()` unmaps neither this library nor a shared object that has the library linked in. So a plug-in in
+    /// Swift stays in memory, and the items that it has left in a loop are served.
     ///
-    /// Threads: the loop's own; from another one it is logged and ignored. So it is inside a callout of the loop: what
-    /// is on the stack needs what it would take away. There is no corresponding Core Foundation function.
+    /// Threads: the loop's own; a call from another thread is logged and ignored. A call inside a callout of the loop
+    /// is logged and ignored, too, because the pass on the stack needs the home context. There is no corresponding Core
+    /// Foundation function.
     public func detach() {
         guard !refuses("detach"), requireOwnThread("detach") else { return }
         lock.lock()
@@ -27,7 +28,7 @@ extension GRunLoop {
         }
         guard let former = home else { return lock.unlock() }
         endHostedRunLocked(finishesPass: true)
-        // An observer may have detached the loop.
+        // The deinit of an object that the host's run has kept may have detached the loop already.
         guard home === former else { return lock.unlock() }
         home = nil
         Contexts.retain(former.context)
@@ -37,18 +38,19 @@ extension GRunLoop {
         let carried = hostPoll.carried.removeAll()
         lock.unlock()
         defer { withExtendedLifetime(carried) {} }
-        // The hub goes before its descriptors: GLib must not poll a number that belongs to something else.
+        // The hub leaves its context before its descriptors are closed, because GLib must not poll a number that
+        // belongs to something else.
         former.close()
         for descriptor in descriptors { close(descriptor) }
     }
 
-    /// Puts a loop that was detached back into its home context.
+    /// Puts the loop back into its home context, after ``detach()``.
     ///
-    /// The next pass under a host is the first of a new, endless run: entry observers are told again. A loop that is
-    /// not detached is left as it is.
+    /// The next pass under a host is the first pass of a new, endless run, so entry observers are called again. If the
+    /// loop is not detached, or has lost its own descriptors, the call does nothing.
     ///
-    /// Threads: the loop's own; from another one it is logged and ignored. There is no corresponding Core Foundation
-    /// function.
+    /// Threads: the loop's own; a call from another thread is logged and ignored. There is no corresponding Core
+    /// Foundation function.
     public func attach() {
         guard !refuses("attach"), requireOwnThread("attach") else { return }
         lock.withLock {

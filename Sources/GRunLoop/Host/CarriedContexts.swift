@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The further contexts of the ambient mode, which a host that iterates the home context serves as well.
+// The further contexts of the ambient mode. A host that iterates the home context serves them, too.
 
 import CGRun
 import CGRunGLib
 
-/// The contexts that are carried into the home context now. Loop's thread only, except at the end of that thread.
+/// The contexts that are carried into the home context now, each by a GSource of its own: see carrier.c. Used on the
+/// loop's thread only, except at the end of that thread.
 struct CarriedContexts {
     private struct Carried {
         let served: ServedContext
@@ -12,23 +13,25 @@ struct CarriedContexts {
     }
 
     private var list: [Carried] = []
-    /// The mode that they are of. Only its identity: comparing references would count them.
+    /// The mode whose contexts are carried. Only its identity is kept, because comparing references would count them.
     private var mode: ObjectIdentifier?
     private var version = -1
 
     var isEmpty: Bool { list.isEmpty }
 
-    /// Those that no other thread owns.
+    /// The carried contexts that the loop's thread owns. A context that another thread owns is left out.
     var served: [ServedContext] {
         list.compactMap { cgrun_carrier_owns_context($0.carrier) ? $0.served : nil }
     }
 
-    /// Whether ``update(to:of:version:into:)`` would change anything.
+    /// Whether the contexts of this mode and version are carried, so that ``update(to:of:version:into:)`` would change
+    /// nothing.
     func isCurrent(_ mode: ObjectIdentifier, _ version: Int) -> Bool {
         self.mode == mode && self.version == version
     }
 
-    /// Carries exactly the `wanted` contexts. Returns those that were dropped, to be released without the lock.
+    /// Carries exactly the `wanted` contexts. Returns the contexts that are carried no longer; the caller releases them
+    /// without the lock.
     mutating func update(
         to wanted: [ServedContext], of mode: ObjectIdentifier, version: Int, into hub: UnsafeMutablePointer<GSource>
     ) -> [ServedContext] {
@@ -42,12 +45,12 @@ struct CarriedContexts {
         return former.filter { old in !list.contains { $0.served === old.served } }.map(Self.close)
     }
 
-    /// Ends watching their descriptors, for good.
+    /// Stops watching the descriptors of the carried contexts, for good.
     func abandon() {
         for carried in list { cgrun_carrier_abandon(carried.carrier) }
     }
 
-    /// Carries none any more. Returns those that were dropped.
+    /// Stops carrying all contexts, and returns them. The caller releases them without the lock.
     mutating func removeAll() -> [ServedContext] {
         defer { (list, mode, version) = ([], nil, -1) }
         return list.map(Self.close)

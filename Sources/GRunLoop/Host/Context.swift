@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// A GLib context for the program, which keeps it alive.
+// The type by which a program holds a GLib context and keeps it alive.
 
 extension GRunLoop {
-    /// A `GMainContext` that a loop serves, and a reference to it.
+    /// A counted reference to a `GMainContext`, such as a context that a loop serves.
     ///
-    /// The loop itself may let go of its context at any time: by ``remove(context:forMode:)`` on another thread, or
-    /// because its thread ends. Two are equal if they are of the same context.
+    /// The loop may release its own reference at any time: another thread calls ``remove(context:forMode:)``, or the
+    /// loop's thread ends. A value of this type keeps the context alive. Two values are equal if they refer to the same
+    /// context.
     ///
     /// ```swift
     /// loop.homeContext?.withPointer { g_source_attach(source, $0) }
@@ -15,7 +16,7 @@ extension GRunLoop {
     public struct Context: Hashable, Sendable {
         private let reference: Reference
 
-        /// Takes a reference to a `GMainContext *`, and gives it back when the last copy goes. Threads: any.
+        /// Takes a reference to a `GMainContext *`, and releases it with the last copy of the value. Threads: any.
         ///
         /// - Parameter pointer: the context, which has to live until the call returns.
         public init(_ pointer: OpaquePointer) {
@@ -27,7 +28,8 @@ extension GRunLoop {
         /// - Returns: what the closure returns.
         /// - Throws: what the closure throws.
         ///
-        /// Threads: any. What GLib lets do with a context of another thread is GLib's to say.
+        /// Threads: any. GLib's documentation says which of its functions may be called for a context of another
+        /// thread.
         public func withPointer<Result: ~Copyable, Failure: Error>(
             _ body: (OpaquePointer) throws(Failure) -> Result
         ) throws(Failure) -> Result {
@@ -35,7 +37,7 @@ extension GRunLoop {
             return try body(reference.pointer)
         }
 
-        /// Whether the two are of the same context.
+        /// Whether both values refer to the same context.
         public static func == (one: Context, other: Context) -> Bool {
             one.reference.pointer == other.reference.pointer
         }
@@ -46,7 +48,7 @@ extension GRunLoop {
         }
     }
 
-    /// GLib counts references on any thread.
+    /// Retains a `GMainContext` as long as it lives. It is Sendable, because GLib counts references on any thread.
     private final class Reference: @unchecked Sendable {
         let pointer: OpaquePointer
 
@@ -62,6 +64,6 @@ extension GRunLoop {
 }
 
 extension GRunLoop.Context: CustomStringConvertible {
-    /// The context's address, for reading. Threads: any.
+    /// A text for people: the context's address. Threads: any.
     public var description: String { withPointer { "<GMainContext \(hexAddress($0))>" } }
 }

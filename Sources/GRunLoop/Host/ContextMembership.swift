@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// Contexts come and go.
+// Adds further GLib contexts to modes, removes them, and lists them.
 
 extension GRunLoop {
-    /// Has a mode serve a context, or all common modes.
+    /// Adds a context to a mode, or to all common modes, so that the loop serves it there.
     ///
-    /// While a run is in such a mode, the context is prepared, polled, checked and dispatched with the loop's own
-    /// items, in one sleep. It keeps the mode from being finished. A context that another thread owns is left out, and
-    /// tried again in the next pass: GLib does not tell when that thread lets it go, so that a loop which sleeps
-    /// meanwhile sleeps on. Call ``wakeUp()`` then.
+    /// A run in such a mode prepares, polls, checks and dispatches the context. One sleep waits for the context and for
+    /// the loop's own items. The context keeps the mode from being finished. A context that another thread owns is left
+    /// out, and the next pass tries it again. GLib does not report that the other thread has released the context. So a
+    /// loop that sleeps meanwhile does not notice it: call ``wakeUp()`` then.
     ///
     /// - Parameters:
-    ///   - context: a `GMainContext *`; the loop takes a reference. To add it again, or the home context, does nothing.
+    ///   - context: a `GMainContext *`. The loop takes a reference. Adding a context again, or adding the home context,
+    ///     does not change what a mode serves.
     ///   - name: the mode, or ``Mode/common``.
     ///
-    /// Threads: any. There is no corresponding Core Foundation function. GLib's functions that it calls are
-    /// `g_main_context_prepare`, `_query`, `_check` and `_dispatch`.
+    /// Threads: any. There is no corresponding Core Foundation function. A run calls GLib's `g_main_context_prepare`,
+    /// `_query`, `_check` and `_dispatch`.
     public func add(context: OpaquePointer, forMode name: Mode) {
         guard !refuses("add(context)") else { return }
         lock.withLock { () -> Kick? in
@@ -30,14 +31,16 @@ extension GRunLoop {
         }?.send()
     }
 
-    /// The same of a context that is held, as ``contexts(forMode:)`` returns it. See ``add(context:forMode:)``.
+    /// Adds a ``Context``, such as one that ``contexts(forMode:)`` returns. Everything else is as in
+    /// ``add(context:forMode:)``.
     ///
     /// Threads: any.
     public func add(_ context: Context, forMode name: Mode) {
         context.withPointer { add(context: $0, forMode: name) }
     }
 
-    /// With the lock held.
+    /// Adds a context to one mode, unless it is there already or is the home context. Call it with the lock held. The
+    /// returned kick ends a sleep in the mode, because that sleep does not watch the context.
     func joinLocked(_ context: OpaquePointer, _ mode: ModeState) -> Kick? {
         guard home?.context != context, !mode.addedContexts.contains(where: { $0.context == context }) else {
             return nil
@@ -49,8 +52,8 @@ extension GRunLoop {
         return kick
     }
 
-    /// Has a mode, or all common modes, no longer serve a context. A pass that is dispatching it finishes that. One
-    /// that was not added is ignored.
+    /// Removes a context from a mode, or from all common modes. A pass that is dispatching the context finishes the
+    /// dispatch. A context that was not added is ignored.
     ///
     /// Threads: any. There is no corresponding Core Foundation function.
     public func remove(context: OpaquePointer, forMode name: Mode) {
@@ -71,15 +74,16 @@ extension GRunLoop {
         if isCommon { Contexts.release(context) }
     }
 
-    /// The same of a context that is held, as ``contexts(forMode:)`` returns it. See ``remove(context:forMode:)``.
+    /// Removes a ``Context``, such as one that ``contexts(forMode:)`` returns. Everything else is as in
+    /// ``remove(context:forMode:)``.
     ///
     /// Threads: any.
     public func remove(_ context: Context, forMode name: Mode) {
         context.withPointer { remove(context: $0, forMode: name) }
     }
 
-    /// Whether the mode serves the context because it was added; for ``Mode/common``, whether it was added to the
-    /// common modes as such.
+    /// Whether the context was added to the mode. The home context is not added, so it does not count. For
+    /// ``Mode/common``, whether the context was added to the common modes as such.
     ///
     /// Threads: any. There is no corresponding Core Foundation function.
     public func contains(context: OpaquePointer, forMode name: Mode) -> Bool {
@@ -90,15 +94,17 @@ extension GRunLoop {
         }
     }
 
-    /// The same of a context that is held, as ``contexts(forMode:)`` returns it. See ``contains(context:forMode:)``.
+    /// Whether a ``Context``, such as one that ``contexts(forMode:)`` returns, was added to the mode. Everything else
+    /// is as in ``contains(context:forMode:)``.
     ///
     /// Threads: any.
     public func contains(_ context: Context, forMode name: Mode) -> Bool {
         context.withPointer { contains(context: $0, forMode: name) }
     }
 
-    /// The contexts that a mode serves: the home context in a common mode, a private mode's own one once it has run,
-    /// and those that were added. For ``Mode/common``, those that were added to the common modes as such.
+    /// The contexts that a mode serves. A common mode serves the home context, a private mode its own context once it
+    /// has run. The contexts that were added follow. For ``Mode/common``, the result is the contexts that were added to
+    /// the common modes as such.
     ///
     /// Threads: any. There is no corresponding Core Foundation function.
     public func contexts(forMode name: Mode) -> [Context] {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Contexts: which are ready, before stage 7 and in stage 8, and their dispatch before stage 10.
+// Finds the contexts that are ready, before stage 7 and in stage 8, and dispatches them before stage 10.
 
 import CGRun
 
@@ -22,9 +22,10 @@ extension GRunLoop {
         ownDispatchDepth = outerDepth
     }
 
-    /// With the lock held, after the ready contexts had their turn: dispatches them up to two times more, so that lower
-    /// priorities of a context have their turn, too. A dispatch serves one priority, and may draw a frame for 25 ms:
-    /// after `end` no more follow, or our timers would be late by three frames.
+    /// Dispatches the ready contexts up to two times more, after they had the turn that they were owed. One dispatch
+    /// serves only one priority of a context, so the sources of lower priorities have their turn, too. A dispatch may
+    /// draw a frame for 25 ms. So no round begins after `end`, or our timers would be late by three frames. Call it
+    /// with the lock held.
     private func yieldLocked(_ frame: Frame, until end: Nanoseconds) {
         for _ in 0..<2 {
             guard .now() < end else { return }
@@ -34,13 +35,14 @@ extension GRunLoop {
         }
     }
 
-    /// With the lock held before and after: the run's contexts that are ready.
+    /// The contexts of the run that are ready now. Does not wait. The lock is held before and after.
     func readyContextsLocked(_ frame: Frame) -> [ServedContext] {
         let hasContexts = frame.run.isHosted ? !hostPoll.carried.isEmpty : !frame.contexts.list.isEmpty
         return hasContexts ? pollLocked(frame, own: OwnDescriptors()).readyContexts : []
     }
 
-    /// With the lock held before and after: a look at the run's contexts and descriptors that does not wait.
+    /// Polls the contexts of the run and the `own` descriptors without waiting. The lock is held before and after, and
+    /// released meanwhile.
     func pollLocked(_ frame: Frame, own: OwnDescriptors) -> PollResult {
         let carried = frame.run.isHosted ? hostPoll.carried.served : nil
         lock.unlock()

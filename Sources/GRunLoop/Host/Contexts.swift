@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // GLib's main contexts, as the rest of the loop needs them. Only this folder calls GLib's main-loop functions.
 //
-// What a context must provide: it can be acquired by one thread at a time, prepared, queried, checked and dispatched by
-// its owner, and woken from any thread.
+// The loop relies on this: one thread at a time can acquire a context. The owner can prepare, query, check and dispatch
+// it. Any thread can wake it.
 
 import CGRun
 import CGRunGLib
@@ -19,14 +19,15 @@ enum Contexts {
     static func release(_ context: OpaquePointer) { g_main_context_unref(context) }
     static func dispatch(_ context: OpaquePointer) { g_main_context_dispatch(context) }
 
-    /// A new context; nil if no descriptor is left for it, where GLib would end the process.
+    /// Creates a context. Returns nil if no descriptor is left for it, because GLib would end the process then.
     static func make() -> OpaquePointer? {
         guard cgrun_has_descriptors_left() else { return nil }
         return withoutCancellation { g_main_context_new() }
     }
 
-    /// Adding a source to a context, and before GLib 2.68 making one, writes to its wakeup descriptor. pthread_cancel()
-    /// may end a thread in that write, and its loop's lock would stay locked for ever.
+    /// Calls `body` while pthread_cancel() cannot end the thread. Adding a source to a context writes to the context's
+    /// wakeup descriptor, and before GLib 2.68 creating a context does, too. If the thread ended in that write, its
+    /// loop's lock would stay locked forever.
     static func withoutCancellation<Result>(_ body: () -> Result) -> Result {
         var state: Int32 = 0
         pthread_setcancelstate(Int32(PTHREAD_CANCEL_DISABLE), &state)
@@ -34,8 +35,8 @@ enum Contexts {
         return body()
     }
 
-    /// A context that is the calling thread's default from now on, until ``pop(_:)``; nil if no descriptor is left for
-    /// it.
+    /// Creates a context and makes it the calling thread's default until ``pop(_:)``. Returns nil if no descriptor is
+    /// left for it.
     static func pushNew() -> OpaquePointer? {
         let context = make()
         if let context { g_main_context_push_thread_default(context) }
@@ -47,20 +48,21 @@ enum Contexts {
         release(context)
     }
 
-    /// The context that GLib's functions use on the main thread, referenced; nil if it does not exist yet and no
-    /// descriptor is left.
+    /// GLib's default context, which its functions use on the main thread, with a reference for the caller. Nil if no
+    /// descriptor is left, because GLib may have to create the context.
     static func ofMainThread() -> OpaquePointer? {
         guard cgrun_has_descriptors_left() else { return nil }
         return withoutCancellation { g_main_context_ref(g_main_context_default()) }
     }
 
-    /// Whether GIO operations that this thread starts now complete in that context. For the default context GLib
-    /// reports none, even where it was pushed over another.
+    /// Whether GIO operations that this thread starts now complete in that context. If it is GLib's default context,
+    /// GLib reports nil, even where the program has pushed it over another context.
     static func isThreadDefault(_ context: OpaquePointer) -> Bool {
         context == g_main_context_get_thread_default() ?? g_main_context_default()
     }
 
-    /// The context that was pushed on this thread, referenced; nil if none was, or GLib's default one.
+    /// The context that was last pushed as this thread's default, with a reference for the caller. Nil if no context
+    /// was pushed, or if it is GLib's default context.
     static func pushedOnThisThread() -> OpaquePointer? {
         g_main_context_get_thread_default().map { g_main_context_ref($0) }
     }

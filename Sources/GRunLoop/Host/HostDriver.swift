@@ -1,34 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
-// A host drives: it iterates the home context, and passes are made inside its iterations. The wait between a pass's
-// head and its tail is the host's, so a dispatch of the hub begins with the tail of the pass whose head found nothing
-// to do.
+// Makes passes inside the iterations of a host, which iterates the home context.
+//
+// The host waits between the head and the tail of a pass. So a dispatch of the hub begins with the tail of the pass
+// whose head found nothing to do.
 
 import CGRun
 
 extension GRunLoop {
-    /// How many iterations of the host are left to others once our slice is used up, unless fewer take as long as a
-    /// slice: one for each of GTK's events, resizing and redrawing. An iteration without a ready source costs a
-    /// microsecond or two.
+    /// How many iterations of the host go to other sources once our slice is used up. There are fewer if these take as
+    /// long as a slice. GTK needs one iteration each for its events, resizing and redrawing. An iteration without a
+    /// ready source costs a microsecond or two.
     private static let yieldedIterations: UInt32 = 3
 
-    /// Called when the hub is dispatched: there is work, or the host has woken. Checks everything anew, since the READY
-    /// flag may be left over from an earlier iteration.
+    /// Called when GLib dispatches the hub, because there is work or the host has woken. Checks everything again,
+    /// because the READY flag may be left over from an earlier iteration.
     func serveHost() {
         guard let frame = beginDispatch() else { return }
         let wasPending = hostRun.stage.isPending
         endHostWaitLocked()  // 9
-        // A foreign loop in an observer may have made passes.
+        // The tail belongs to the mode of its head. The ambient mode may have changed since, or a foreign loop in an
+        // observer may have made passes.
         let isPending = wasPending && host.waitMode === frame.mode
         if !isPending || runPendingTailLocked(frame, frame.mode) { runHostedPassesLocked(frame) }
         endDispatch(frame)
     }
 
-    /// The tail of the pass whose head found nothing to do. Returns whether passes follow.
+    /// Runs the tail of the pass whose head found nothing to do. Returns whether whole passes follow.
     private func runPendingTailLocked(_ frame: Frame, _ mode: ModeState) -> Bool {
         let found = Found(
             contexts: readyContextsLocked(frame),
             item: nextItemLocked(hostRun, mode, polled: host.polled.take(), now: timeForTimersLocked(mode)))
-        // Nothing for us: another source's wake-up, or a stale READY flag. The tail stays pending.
+        // The loop has nothing to do: another source woke the host, or the READY flag is stale. The tail stays pending.
         if found.isEmpty, !hasLeftoversLocked(mode) {
             leaveWaitToHostLocked(mode, isTold: false)
             return owed.contains(.pass)
@@ -37,10 +39,14 @@ extension GRunLoop {
         return true
     }
 
-    /// Called when nothing is ready in the host's context, and observers are told of the host's sleep. A head of a pass
-    /// comes directly before beforeWaiting. So if something foreign was dispatched since the last head, a new head
-    /// comes first, and beforeWaiting follows the next time that nothing is ready. Idle work follows the time after
-    /// that.
+    /// Called by the last sentinel when nothing is ready in the host's context. Sends beforeWaiting, or calls idle work
+    /// if beforeWaiting was sent already.
+    ///
+    /// beforeWaiting must come directly after the head of a pass. If the host has dispatched a foreign source since the
+    /// last head, a new head comes first. The next call then sends beforeWaiting, and the call after that calls idle
+    /// work.
+    ///
+    /// - Parameter isStale: whether the host has dispatched a foreign source since the last head.
     func hostIsIdle(isStale: Bool) {
         guard let frame = beginDispatch() else { return }
         let mode = frame.mode
@@ -57,14 +63,14 @@ extension GRunLoop {
         endDispatch(frame)
     }
 
-    /// Whole passes, until one of them has nothing to do or the slice is used up.
+    /// Makes whole passes until one of them has nothing to do, or the slice is used up.
     private func runHostedPassesLocked(_ frame: Frame) {
         while !hostRun.scheduler.isHostsTurn {
             frame.move(to: host.ambient)
             owed.settle(.pass)
             let end = host.ambient._withUnsafeGuaranteedRef { runPassLocked(frame, $0) }
             guard end == .waits else { continue }
-            // beforeWaiting may follow now, until something foreign is dispatched.
+            // From now on, beforeWaiting may follow this head, until the host dispatches a foreign source.
             if let hub = hostPoll.hub { cgrun_hub_note_head(hub) }
             return
         }
@@ -73,67 +79,74 @@ extension GRunLoop {
         if let hub = hostPoll.hub { cgrun_hub_yield(hub, Self.yieldedIterations, Int(sliceLength) / 1000) }
     }
 
-    /// Whether the host's next pass would begin from the same state: no foreign loop in a callout has switched the mode
-    /// or asked for a pass.
+    /// Whether the host's next pass would begin in the same state. It would not if a callout has changed the ambient
+    /// mode, or if a foreign loop in a callout has left a pass owed.
     func isHostBetweenPassesLocked(in mode: ModeState) -> Bool {
         host.ambient === mode && !owed.contains(.pass)
     }
 
     // MARK: The host's wait
 
-    /// The wait is the host's: the tail of the pass follows in a later dispatch. `isTold`: beforeWaiting was sent.
+    /// Leaves the wait to the host. A later dispatch runs the tail of the pass.
+    ///
+    /// - Parameter isTold: whether beforeWaiting was sent.
     func leaveWaitToHostLocked(_ mode: ModeState, isTold: Bool) {
         hostRun.stage.wait()
         host.waitMode = .passUnretained(mode)
         if isTold { noteToldLocked(mode) }
     }
 
-    /// Whether the head of the last pass has found nothing to do in this mode, and its tail is to come.
+    /// Whether the head of the last pass has found nothing to do in this mode, and its tail has not run yet.
     private func isTailPendingLocked(in mode: ModeState) -> Bool {
         hostRun.stage.isPending && host.waitMode === mode
     }
 
-    /// beforeWaiting was sent by the host's idle notice. An observer may have iterated the host's context itself. The
-    /// sources that this dispatched belong to the notice: no further head comes before the sleep.
+    /// Called after ``hostIsIdle(isStale:)`` has sent beforeWaiting. An observer may have iterated the host's context
+    /// itself. The sources that were dispatched there are part of the callout, so no further head comes before the
+    /// sleep.
     private func endTellingLocked(_ mode: ModeState) {
         if let hub = hostPoll.hub { cgrun_hub_note_head(hub) }
         noteToldLocked(mode)
     }
 
-    /// beforeWaiting was sent. Of a loop that one of its observers has detached, nobody sends afterWaiting.
+    /// Notes that beforeWaiting was sent, so that afterWaiting follows. A loop without a hub has left its context, and
+    /// sends no afterWaiting.
     private func noteToldLocked(_ mode: ModeState) {
         if hostPoll.hub != nil { host.noteTold(mode) }
     }
 
-    /// Whether the host may sleep: that was told, and there is no idle work. Without the lock.
+    /// Whether the host may sleep: beforeWaiting was sent, and the ambient mode has no idle work. Call it without the
+    /// lock.
     var mayHostSleep: Bool {
         isWaitTold && lock.withLock { !host.ambient._withUnsafeGuaranteedRef { $0.hasIdleWork } }
     }
 
-    /// Whether afterWaiting is still to be sent. Only the loop's own thread writes it.
+    /// Whether beforeWaiting was sent for a wait of the host's, and afterWaiting is still due. Only the loop's own
+    /// thread changes this.
     var isWaitTold: Bool { host.toldMode != nil }
 
-    /// Since beforeWaiting the host has slept, or dispatched a foreign source: afterWaiting comes before anything else
-    /// of ours. The tail stays pending.
+    /// Sends afterWaiting, if it is due. Called when the host has slept since beforeWaiting, or has dispatched a
+    /// foreign source, before the loop does anything else. A pending tail stays pending.
     func endHostWaitLocked() {
         guard let told = host.takeTold() else { return }
         if let hub = hostPoll.hub { cgrun_hub_note_wait_ended(hub) }
-        // As after any wait: a pass comes before the next one (item 70).
+        // As after any wait, wake-ups do not count now: another pass comes before the next wait anyway (item 70).
         frame?.run.stage.beginWaking()
         notifyLocked(.afterWaiting, told.mode)
-        // Each beforeWaiting has its afterWaiting, the innermost wait first.
+        // Sends an afterWaiting for each earlier beforeWaiting, the innermost wait first.
         for mode in told.earlier.reversed() { notifyLocked(.afterWaiting, mode.takeUnretainedValue()) }
     }
 
-    /// The same where a callback of the host begins a run. The closures of observers are kept by a frame, as in every
-    /// pass.
+    /// Sends afterWaiting, if it is due, before a run of ours that a callback of the host begins. As in every pass, a
+    /// frame keeps the observers that are called.
     func endHostWaitBeforeRunLocked() {
         withHostFrameLocked { _ in endHostWaitLocked() }
         hostRun.stage.endNotice()
     }
 
-    /// Whether the kernel is asked by the host's poll and not here: nothing in memory is ready, and nobody is told that
-    /// the loop sleeps. After a descriptor's event or the main queue we ask it ourselves.
+    /// Whether this pass leaves it to the host's poll to ask the kernel. It does if nothing in memory is ready, and no
+    /// observer is notified of the wait. After a descriptor's event, or after the main queue, the loop asks the kernel
+    /// itself.
     func leavesLookToHostLocked(_ run: Run, _ mode: ModeState, _ polled: HostState.Polled?) -> Bool {
         if polled?.descriptors == true || hostPoll.shortage != .none { return false }
         return run.scheduler.served == .other && itemChooser == nil && !mode.areWaitsObserved
@@ -142,10 +155,11 @@ extension GRunLoop {
 
     // MARK: The frames of the host's run
 
-    /// With the lock held after it, unless it returns nil.
+    /// Begins a dispatch of the host: takes the lock, and pushes a frame. Returns nil, without the lock, if the loop
+    /// must not be served now.
     private func beginDispatch() -> Frame? {
-        // A READY flag left over from g_main_context_pending() makes our own dispatch of the home context call the hub,
-        // too. A run of ours is under way then, in its own mode.
+        // If g_main_context_pending() has left a READY flag on the hub, our own dispatch of the home context calls the
+        // hub, too. A run of ours is under way then, in its own mode, so the hub must do nothing.
         guard !refuses("hub"), Contexts.depth != ownDispatchDepth else { return nil }
         if isMain { MainQueue.explainIfLost() }
         lock.lock()
@@ -163,16 +177,16 @@ extension GRunLoop {
         return frame
     }
 
-    /// The host's endless run begins.
+    /// Begins the host's endless run, and sends entry.
     private func enterHostedLocked(_ frame: Frame) {
         hostRun.stage.beginHead()
         notifyLocked(.entry, frame.mode)  // 1
     }
 
-    /// Gives the lock up.
+    /// Ends a dispatch of the host, and releases the lock.
     private func endDispatch(_ frame: Frame) {
         hostRun.scheduler.endDispatch()
-        // A pass that was cut goes on with a head.
+        // If the slice has cut the pass, the next dispatch begins with the head of another pass.
         if hostRun.stage.isInPass { hostRun.stage.lend() }
         batch.discard()
         if !hostPoll.gone.isEmpty {
@@ -190,7 +204,7 @@ extension GRunLoop {
         return frame
     }
 
-    /// Gives the lock up.
+    /// Takes the frame off the stack, and releases the lock. Then releases what the frame has kept.
     private func popHostFrame(_ frame: Frame) {
         popLocked(frame)
         lock.unlock()
@@ -198,7 +212,8 @@ extension GRunLoop {
         if spareHostFrame == nil { spareHostFrame = frame }
     }
 
-    /// With the lock held before and after, outside a dispatch: `body` calls observers or blocks of the host's run.
+    /// Calls `body`, which calls observers or blocks of the host's run, with a frame of that run. Used outside a
+    /// dispatch. The lock is held before and after.
     private func withHostFrameLocked(_ body: (Frame) -> Void) {
         let frame = pushHostFrameLocked()
         body(frame)
@@ -206,22 +221,24 @@ extension GRunLoop {
         lock.lock()
     }
 
-    /// The host's run ends: the loop is detached, or its thread has ended. With the lock held before and after.
+    /// Ends the host's run, because the loop is being detached or its thread has ended. The lock is held before and
+    /// after.
     ///
-    /// - Parameter finishesPass: whether the blocks of its last pass are run, as those of any run's are. An ended
-    ///   thread's are not (item 9).
+    /// - Parameter finishesPass: whether the blocks of the last pass run, as at the end of any run. They do not if the
+    ///   thread has ended (item 9).
     func endHostedRunLocked(finishesPass: Bool) {
         guard hostRun.stage != .outside else { return }
         let mode = host.ambientMode
         let isPending = isTailPendingLocked(in: mode)
         withHostFrameLocked { frame in
             endHostWaitLocked()
-            // As in the tail of any run's last pass: no sleep follows that a wake-up could prevent.
+            // Wake-ups do not count from here on, as in the tail of any run's last pass, because no sleep follows.
             hostRun.stage.beginTail()
             if finishesPass, isPending { runBlocksLocked(frame, mode) }
             notifyLocked(.exit, mode)
         }
-        // A cut of these blocks was no dispatch's: the next run's first one is not left to the host.
+        // These blocks may have used up the slice outside a dispatch. Without this, the first dispatch of the next run
+        // would leave its turn to the host.
         hostRun.scheduler.endDispatch()
         hostRun.stage.leave()
     }

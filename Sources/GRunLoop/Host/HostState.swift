@@ -1,34 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the endless run of a host is that iterates the home context, beyond what every run has.
+// The state of a host's endless run, beyond the state that every run has.
 
-/// Guarded by the loop's lock.
+/// The state of a host's endless run: its ambient modes, its wait, and what its poll has found. Guarded by the loop's
+/// lock.
 struct HostState {
-    /// The modes that were pushed as the ambient one, the current one last. Modes live as long as their loop: no
-    /// reference to one is counted here.
+    /// The modes that were pushed as the ambient mode, the current one last. No mode is retained here, because modes
+    /// live as long as their loop.
     private(set) var pushed: [(token: GRunLoop.PushedMode, mode: Unmanaged<ModeState>)] = []
     private let first: Unmanaged<ModeState>
-    /// The mode in which a host is served.
+    /// The mode in which the loop is served under a host: the mode that was pushed last, or the default mode if none is
+    /// pushed.
     var ambient: Unmanaged<ModeState> { pushed.isEmpty ? first : pushed[pushed.count - 1].mode }
-    /// The same.
+    /// The same mode, as a strong reference.
     var ambientMode: ModeState { ambient.takeUnretainedValue() }
-    /// Of a pending tail: the mode in which the head of its pass has found nothing to do.
+    /// The mode of the last head that found nothing to do. Only valid while the tail of its pass is pending.
     var waitMode: Unmanaged<ModeState>
-    /// The mode whose observers were told beforeWaiting, and not yet afterWaiting. Not the stage's: a foreign
-    /// loop in a callout may return between the two, and the callout's pass goes on.
+    /// The mode whose observers have got beforeWaiting, and not yet afterWaiting; nil if there is none. The stage
+    /// cannot hold this. A foreign loop in a callout may return between the two notices, and the pass of the callout
+    /// goes on.
     private(set) var toldMode: Unmanaged<ModeState>?
-    /// The modes of earlier waits that are not over, the first one first. A nested loop in an observer of beforeWaiting
-    /// was left in its sleep, and the host's own wait was announced afterwards.
+    /// The modes of earlier waits that are not over, the earliest first. Such a wait is left over if an observer of
+    /// beforeWaiting runs a nested loop, and that loop ends before its own wait is over. The host's own beforeWaiting
+    /// is noted after that.
     private var earlierToldModes: [Unmanaged<ModeState>] = []
-    /// A turn of idle work that goes on when the host has looked again.
+    /// The turn of an idle queue that goes on once the host has checked its sources again; nil if there is none.
     var idleTurn: IdleTurn?
-    /// The hub was taken out of this context, which is the home context still.
+    /// The context that the loop was detached from, which is retained. `attach()` makes it the home context again. Nil
+    /// unless the loop is detached.
     var detachedFrom: OpaquePointer?
 
-    /// The host's poll was, or will be, interrupted only to change its timeout or its poll set: that is no wake-up.
+    /// True if the host's poll was, or will be, interrupted only to change its timeout or its poll set. That is not a
+    /// wake-up.
     var isRearmed = false
 
-    /// What the host's poll has found ready, so that the dispatch that follows need not ask the kernel again. Nil if
-    /// the host did not poll, and once a run begins.
+    /// The result of the host's last poll, so that the dispatch that follows need not ask the kernel again. Nil if the
+    /// host has not polled since the last dispatch, and once a run of ours begins.
     var polled: Polled?
 
     struct Polled {
@@ -45,14 +51,15 @@ struct HostState {
         pushed.append((token, .passUnretained(mode)))
     }
 
-    /// Returns whether it was pushed.
+    /// Removes a pushed mode. Returns false if it is not pushed any more.
     mutating func pop(_ token: GRunLoop.PushedMode) -> Bool {
         guard let index = pushed.lastIndex(where: { $0.token === token }) else { return false }
         pushed.remove(at: index)
         return true
     }
 
-    /// Returns what was pushed. Each holds the loop.
+    /// Removes all pushed modes, and returns them. The caller releases them without the lock, because each holds the
+    /// loop.
     mutating func popAll() -> [GRunLoop.PushedMode] {
         defer { pushed = [] }
         return pushed.map(\.token)
@@ -64,7 +71,8 @@ struct HostState {
         idleTurn = nil
     }
 
-    /// The last wait, and before it the earlier ones. Nil if no wait was told of.
+    /// Takes the modes of all waits whose afterWaiting is due: the mode of the last wait, and those of the earlier
+    /// waits. Returns nil if there are none.
     mutating func takeTold() -> (mode: ModeState, earlier: [Unmanaged<ModeState>])? {
         guard let mode = toldMode.take() else { return nil }
         defer { if !earlierToldModes.isEmpty { earlierToldModes = [] } }

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the hub tells a host that iterates the home context: whether there is work, and what to watch for.
+// Answers a host that iterates the home context, through the hub: whether there is work, and what to watch.
 //
-// prepare and check run no user code, and what prepare leaves for check is only a hint: GLib may leave check() out.
+// `prepare` and `check` run no user code. The state that `prepare` leaves for `check` is only a hint, because GLib may
+// leave out the call of `check`.
 
 import CGRun
 import Glibc
 
-/// The hub's poll records.
+/// The hub's poll records, by number.
 private enum Record: UInt32 {
     case descriptors, timer, mainQueue
 
@@ -20,10 +21,13 @@ extension GRunLoop: HubOwner {
             release: hubRelease)
     }
 
-    /// Whether there is work in memory; if not, what to watch and that the host may sleep now.
+    /// Returns whether there is work in memory. If there is none, updates what the host's poll watches, and begins a
+    /// sleep.
     ///
-    /// - Parameter isStale: since the last head of a pass the host has dispatched a source that is not ours. The wait
-    ///   after that head is over, even without a sleep: afterWaiting, and blocks that came since, are work now.
+    /// - Parameters:
+    ///   - isStale: whether the host has dispatched a foreign source since the last head of a pass. If so, the wait
+    ///     after that head is over, even without a sleep. Then afterWaiting, and blocks that came since, are work.
+    ///   - watched: receives a bit for each of the hub's records that the poll watches.
     func prepareForHost(isStale: Bool, _ watched: inout UInt32) -> Bool {
         lock.withLock {
             guard !isDead, let hub = hostPoll.hub else { return false }
@@ -32,7 +36,7 @@ extension GRunLoop: HubOwner {
             if !isHostInControl { lendLocked() }
             if cgrun_is_inspecting() { beatWithHostLocked() }
             return host.ambient._withUnsafeGuaranteedRef { mode in
-                // Attaching sentinels has a cost, and must not be done by another thread: so here, and only on a
+                // Attaching sentinels has a cost, and another thread must not do it. So it is done here, and only on a
                 // change.
                 let isObserved = mode.areWaitsObserved
                 cgrun_hub_set_sentinels(hub, isObserved || isWaitTold || owesFirstPassLocked(mode))
@@ -42,7 +46,7 @@ extension GRunLoop: HubOwner {
                 let wakeUpTime = mode.heap.wakeUpTime()
                 watched = watchLocked(mode, until: wakeUpTime, hub)
                 if hostPoll.shortage.isNews || mustExplainStrandedLocked(mode) { return true }
-                // The write that was to end the last sleep may arrive in this one.
+                // The write that was sent to end the last sleep may arrive in this sleep, and interrupt it.
                 if sleep.takeKicked() { host.isRearmed = true }
                 sleep.begin(in: mode, wokenBy: .context(Contexts.of(hub)), until: wakeUpTime)
                 return false
@@ -50,26 +54,33 @@ extension GRunLoop: HubOwner {
         }
     }
 
-    /// With the lock held: the mode's further contexts are carried into the home context, and no other's.
+    /// Carries the mode's further contexts into the home context, and stops carrying all others. Call it with the lock
+    /// held.
     private func carryLocked(_ mode: ModeState, _ hub: UnsafeMutablePointer<GSource>) {
         let wanted = contextsLocked(of: mode).filter { $0.hub != hub }
         hostPoll.gone += hostPoll.carried.update(
             to: wanted, of: ObjectIdentifier(mode), version: mode.contextsVersion, into: hub)
     }
 
-    /// Whether there is work, `found` being the records that the poll has found ready.
+    /// Returns whether there is work after the host's poll.
+    ///
+    /// - Parameters:
+    ///   - hasSlept: whether the poll lasted long enough for a sleep. Always false without sentinels.
+    ///   - found: a bit for each record that the poll has found ready, and `CGRUN_HUB_CLOSED` if a record's descriptor
+    ///     is not open.
     func checkForHost(hasSlept: Bool, found: UInt32) -> Bool {
         lock.withLock {
             let hasSlept = hasSlept && isWaitTold
             markChange(CGRUN_RECORD_WOKEN)
-            // The sleep was interrupted only to begin again with another deadline or descriptor (items 76 and 80).
+            // True if the sleep was interrupted only to begin again with another deadline or descriptor (items 76 and
+            // 80).
             let wasRearmed = sleep.takeKicked() || host.isRearmed
             if wasRearmed, let hub = hostPoll.hub { cgrun_hub_note_interrupted(hub) }
-            // Without observers of the waits it is not known whether this was a sleep.
+            // Without observers of the waits, nobody knows whether this was a sleep, so `isRearmed` is cleared.
             if hasSlept || !isWaitTold { host.isRearmed = false }
             sleep.end()
             if found & Record.timer.bit != 0 { hostPoll.noteExpired() }
-            // Where the host cannot watch them, descriptors are asked for.
+            // If the host cannot watch the descriptors, the dispatch asks the kernel for them.
             host.polled = .init(
                 descriptors: hostPoll.shortage != .none || found & Record.descriptors.bit != 0,
                 mainQueue: found & Record.mainQueue.bit != 0)
@@ -78,13 +89,13 @@ extension GRunLoop: HubOwner {
                 return true
             }
             if host.ambient._withUnsafeGuaranteedRef({ hasWorkLocked($0) }) { return true }
-            // Nothing to do: our next item begins a new row.
+            // The loop has nothing to do, so its next item begins a new row.
             hostRun.scheduler.endRow()
             return hasSlept && !wasRearmed
         }
     }
 
-    /// With the lock held before and after: says, without it, what prepare has found to be wrong.
+    /// Logs what `prepare` has found to be wrong. The lock is held before and after, and released while it logs.
     func explainToHostLocked() {
         if case .loss(let call, let errno) = hostPoll.shortage { loseDescriptorsLocked(call.rawValue, errno) }
         let shortage = hostPoll.takeShortage()
@@ -110,8 +121,9 @@ extension GRunLoop: HubOwner {
 
     // MARK: With the lock held
 
-    /// A callout of ours runs a foreign loop, and the pass that called it stands still until that returns. So the loop
-    /// serves what was enqueued before it began, and wake-ups count again, though that pass may have ignored them.
+    /// Called when a callout of ours runs a foreign loop, so that the callout's pass stands still until the foreign
+    /// loop returns. The foreign loop serves what was enqueued before it began. Wake-ups count again, although the pass
+    /// may have ignored them.
     private func lendLocked() {
         frame?.run.stage.lend()
         owed.owe(.work)
@@ -119,28 +131,32 @@ extension GRunLoop: HubOwner {
 
     private func hasWorkLocked(_ mode: ModeState) -> Bool {
         if owed.contains(.hostWakeUp) || !hostPoll.gone.isEmpty { return true }
-        // Observers' first pass is not urgent: see owesFirstPassLocked(_:).
+        // The first pass, which only observers need, is not urgent: see owesFirstPassLocked(_:).
         if owed.contains(.pass), hostRun.stage != .outside { return true }
-        // If the timer descriptor is armed for the earliest deadline, the host's poll reports it, and no clock is read.
+        // If the timer descriptor is armed for the earliest deadline, the host's poll reports that deadline, and no
+        // clock is read.
         let isTimerWatched = hostPoll.armedFor == mode.heap.earliest && virtualTime == nil
         if !readyLocked([.wakeUp, .timer, .port], in: mode, at: isTimerWatched ? .min : nil).isEmpty { return true }
         return (owed.contains(.work) || owed.contains(.news) && !isWaitTold) && hasLeftoversLocked(mode)
     }
 
-    /// Whether observers wait for the first pass, which begins the host's run. It comes before the host sleeps for the
-    /// first time, by way of the last sentinel: an observer must not delay sources of the host's.
+    /// Whether the host's run has not begun, and its first pass is owed to observers of the mode. The last sentinel
+    /// makes that pass before the host sleeps for the first time. Until then the host's own sources go first, because
+    /// an observer must not delay them.
     private func owesFirstPassLocked(_ mode: ModeState) -> Bool {
         owed.contains(.pass) && hostRun.stage == .outside && !mode.observed.isEmpty
     }
 
-    /// With the lock held: libdispatch closes the main queue's descriptor when the main thread ends or calls
-    /// `dispatchMain()`. GLib must not poll a number that is closed.
+    /// Removes the main queue's record once the loop has lost the main queue. libdispatch closes the queue's descriptor
+    /// when the main thread ends or calls `dispatchMain()`, and GLib must not poll a number that is closed. Call it
+    /// with the lock held.
     func forgetLostMainQueueLocked() {
         guard isMain, !MainQueue.isOurs, let hub = hostPoll.hub else { return }
         cgrun_hub_set_record(hub, Record.mainQueue.rawValue, -1)
     }
 
-    /// Updates the hub's records, and returns which of them this poll is to watch. GLib is told only of changes.
+    /// Updates the hub's records, and returns a bit for each record that the next poll watches. Reports only changes to
+    /// GLib.
     private func watchLocked(_ mode: ModeState, until wakeUpTime: Nanoseconds, _ hub: UnsafeMutablePointer<GSource>)
         -> UInt32
     {
@@ -160,7 +176,8 @@ extension GRunLoop: HubOwner {
 
 // MARK: The functions that hub.c calls
 
-/// GLib holds the hub during the call, and the hub holds the loop: no reference is counted.
+/// Calls `body` with the loop that the pointer stands for. No reference is counted, because GLib holds the hub during
+/// the call, and the hub holds the loop.
 private func with<Result>(_ pointer: UnsafeMutableRawPointer, _ body: (GRunLoop) -> Result) -> Result {
     Unmanaged<GRunLoop>.fromOpaque(pointer)._withUnsafeGuaranteedRef { body($0) }
 }

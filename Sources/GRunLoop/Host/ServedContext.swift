@@ -4,37 +4,40 @@
 import CGRun
 import CGRunGLib
 
-/// What GLib asks of the hub's loop, which stands above: GLib knows the GSource only.
+/// The part of a loop that its hub calls. GLib itself knows only the hub's GSource. This is a protocol, because the
+/// loop stands above this file.
 protocol HubOwner: AnyObject {
     var isMain: Bool { get }
     var hubFunctions: cgrun_hub_funcs { get }
 }
 
-/// On the home context the hub carries the loop's items; on every context it is the canary that tells whether GLib
-/// really checked its sources.
+/// A context that a loop serves, with a hub on it. On the home context, the hub carries the loop's items. On every
+/// context, the hub is also a canary: it shows whether GLib has really checked the context's sources.
 final class ServedContext {
     let context: OpaquePointer
     let hub: UnsafeMutablePointer<GSource>
 
-    /// Takes a reference of its own. `loop` is nil where the hub is to be a canary only.
+    /// Retains the context, and attaches a hub to it.
+    ///
+    /// - Parameter loop: the loop whose items the hub carries. Nil if the hub is only a canary.
     init(_ context: OpaquePointer, carrying loop: GRunLoop?) {
         self.context = g_main_context_ref(context)
         let owner: (any HubOwner)? = loop
-        // A canary calls none.
+        // A hub that is only a canary calls no function of a loop.
         var functions = owner?.hubFunctions ?? cgrun_hub_funcs()
-        // Retained, until GLib lets go of the hub: the cycle ends with the loop's thread.
+        // The hub retains the loop until GLib releases the hub. This reference cycle ends with the loop's thread.
         hub = cgrun_hub_new(&functions, loop.map { Unmanaged.passRetained($0).toOpaque() }, owner?.isMain ?? false)
         _ = Contexts.withoutCancellation { [hub] in g_source_attach(hub, context) }
     }
 
-    /// Takes the hub out of the context. Code that still holds this object sees a hub without a context.
+    /// Removes the hub from the context. Code that still holds this object then sees a hub without a context.
     func close() {
         cgrun_hub_close(hub)
     }
 
-    /// Uses no thread-specific state: it may run while its thread ends.
+    /// Uses no thread-specific state, because it may run while its thread ends.
     deinit {
-        // GLib's own locks may be held there for ever.
+        // In a forked child, GLib's own locks may be held forever.
         guard !Fork.isChild else { return }
         cgrun_hub_close(hub)
         g_source_unref(hub)

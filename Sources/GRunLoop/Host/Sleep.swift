@@ -1,33 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
-// A sleep of the thread in poll(): what ends it, and what it waits for, in our own poll and in that of a host.
+// A sleep of the loop's thread in poll(), our own or a host's: what ends the sleep, and what it waits for.
 
 import CGRun
 import CGRunGLib
 import Glibc
 
-/// What ends a sleep.
+/// The thing through which another thread ends a sleep.
 enum Waker {
     /// A context in the poll set.
     case context(OpaquePointer)
-    /// The loop's own eventfd.
+    /// The loop's own eventfd, in a sleep without a context.
     case descriptor(Int32)
 }
 
-/// Guarded by the loop's lock.
+/// The sleep that is under way, or the last one. Guarded by the loop's lock.
 struct Sleep {
-    /// What ends the sleep that is under way, or about to begin: a change that concerns it has to.
+    /// The waker of the sleep that is under way or about to begin; nil if there is none. A change that concerns the
+    /// sleep must end the sleep through this waker.
     private var waker: Waker?
-    /// This sleep was already woken.
+    /// True once the sleep was woken. It is not woken a second time.
     private var isKicked = false
-    /// Who has woken it and when, while loops are recorded.
+    /// The thread that has woken the sleep, and when. Only noted while loops are traced or recorded.
     private var kicker: Kicker?
-    /// The mode of the sleep. Only its identity: comparing references would count them.
+    /// The mode of the sleep. Only its identity is kept, because comparing references would count them.
     private var mode: ObjectIdentifier?
     private(set) var until: Nanoseconds = .never
-    /// Negative, as no date is.
+    /// The last mark. Marks are negative, and dates never are.
     private var lastMark: Nanoseconds = 0
 
-    /// By our own wait (`sleepLocked`), or by a host's prepare (`prepareForHost`).
+    /// Begins a sleep. Called by our own wait (`sleepLocked`), and by a host's prepare (`prepareForHost`).
     mutating func begin(in mode: AnyObject, wokenBy waker: Waker, until: Nanoseconds) {
         isKicked = false
         self.mode = ObjectIdentifier(mode)
@@ -40,11 +41,12 @@ struct Sleep {
         waker = nil
     }
 
-    /// The thread is in poll(), or about to be.
+    /// Whether the thread is in poll(), or about to be.
     var isUnderWay: Bool { waker != nil }
     func isIn(_ mode: AnyObject) -> Bool { self.mode == ObjectIdentifier(mode) }
 
-    /// While none is under way: a mark, which the next sleep overwrites. The same twice: there was no sleep in between.
+    /// Returns a mark. Call it only while no sleep is under way. Two calls return the same mark if there was no sleep
+    /// between them, because the next sleep overwrites the mark.
     mutating func mark() -> Nanoseconds {
         if until >= 0 {
             lastMark -= 1
@@ -53,42 +55,45 @@ struct Sleep {
         return until
     }
 
-    /// Whether the sleep under way, or the one that has just ended, was woken since this was last asked.
+    /// Whether the sleep that is under way, or the last one, was woken since the last call.
     mutating func takeKicked() -> Bool {
         defer { isKicked = false }
         return isKicked
     }
 
+    /// Returns a wake-up for the sleep that is under way. Returns nil if there is no sleep, or if it was woken already.
     mutating func kick(_ loop: GRunLoop) -> Kick? {
         guard !isKicked, let waker else { return nil }
         isKicked = true
         kicker = nil
         let kick = Kick(waker, of: loop)
-        // After its retain: else the word is loaded before that, and costs a register (scripts/trace-cost).
+        // After the kick has retained the loop. Otherwise the word is loaded before that, and costs a register
+        // (scripts/trace-cost).
         if _slowPath(cgrun_is_tracing()) { noteKicker() }
         return kick
     }
 
     @inline(never) private mutating func noteKicker() { kicker = Kicker() }
 
-    /// Who has woken the sleep that was not asked about before; nil if nobody has.
+    /// Returns the thread that has woken the sleep that is under way, or the last one. Nil if there is none, or if it
+    /// was returned before.
     mutating func takeKicker() -> Kicker? {
         defer { kicker = nil }
         return isKicked ? kicker : nil
     }
 }
 
-/// A thread that has woken another.
+/// The thread that has woken a loop, and when.
 struct Kicker {
     let thread = cgrun_thread_id()
     let time = Nanoseconds.now()
 }
 
-/// A wake-up for a thread that sleeps in poll(). Sent after the lock is released, since the woken thread takes it. Must
-/// be sent exactly once: no other call wakes the same sleep.
+/// A wake-up for a thread that sleeps in poll(). It is sent after the lock is released, because the woken thread takes
+/// the lock. It must be sent exactly once, because no other call wakes the same sleep.
 struct Kick: ~Copyable {
     private let waker: Waker
-    /// Retained if its descriptor is to be written to: the loop closes that in its deinit.
+    /// Retained if the waker is the loop's own descriptor, because the loop closes that descriptor in its deinit.
     private let loop: Unmanaged<GRunLoop>
 
     init(_ waker: Waker, of loop: GRunLoop) {
@@ -123,13 +128,13 @@ struct Kick: ~Copyable {
 }
 
 extension Optional where Wrapped: ~Copyable, Wrapped == Kick {
-    /// One hold of the lock decides on one wake-up at most.
+    /// Takes over `other` if there is one. At most one of the two exists, because one sleep is kicked only once.
     mutating func merge(_ other: consuming Kick?) {
         if let other { self = consume other }
     }
 }
 
-/// What a change of modes brings about, once the lock is released.
+/// The consequences of a change of modes that wait until the lock is released: a wake-up, and a warning.
 struct Effects: ~Copyable {
     var kick: Kick?
     /// A descriptor that is not watched as it should be.
@@ -158,7 +163,7 @@ struct Effects: ~Copyable {
     }
 }
 
-// MARK: What it waits for: the Swift side of poller.c
+// MARK: What a sleep waits for: the Swift side of poller.c
 
 /// The loop's own descriptors in a poll, -1 for none.
 struct OwnDescriptors {
@@ -166,7 +171,7 @@ struct OwnDescriptors {
     var descriptors: Int32 = -1
     /// The main dispatch queue's eventfd.
     var mainQueue: Int32 = -1
-    /// Ends the sleep if no context can.
+    /// The eventfd that ends the sleep if no context can.
     var wake: Int32 = -1
 }
 
@@ -180,7 +185,8 @@ struct PollResult {
     var isEmpty: Bool { readyContexts.isEmpty && !descriptors && !mainQueue && !wake }
 }
 
-/// Own thread only, and never across user code: nested runs share it.
+/// Waits for contexts and for the loop's own descriptors in one poll. Used on the loop's thread only. Its state must
+/// not be needed after user code was called, because nested runs share it.
 final class ContextPoller {
     @exclusivity(unchecked) private var poller = cgrun_poller()
     private var polled = UnsafeMutableBufferPointer<cgrun_polled>.allocate(capacity: 4)
@@ -195,18 +201,21 @@ final class ContextPoller {
         polled = .allocate(capacity: 2 * count)
     }
 
-    /// After a poll in which nothing was found: a descriptor that is not open and that ends each poll; see poller.c.
+    /// A descriptor that is not open and has ended each poll for a while, so that waiting is impossible; nil if there
+    /// is none. Ask for it after a poll that found nothing: see poller.c.
     var stuckDescriptor: Int32? {
         let descriptor = cgrun_poller_stuck_descriptor(&poller)
         return descriptor < 0 ? nil : descriptor
     }
 
-    /// In place: a copy of the list would count references.
+    /// Polls the contexts of a run. They are passed in place, because a copy of the list would count references.
     func poll(_ contexts: inout AcquiredContexts, own: OwnDescriptors, deadline: Nanoseconds) -> PollResult {
         poll(contexts.list, own: own, deadline: deadline)
     }
 
-    /// - Parameter deadline: when to stop waiting; `.min` to only look.
+    /// Waits until a context or a descriptor is ready, or until the deadline.
+    ///
+    /// - Parameter deadline: when to stop waiting. `.min` means not to wait, and `.never` to wait without a limit.
     func poll(_ contexts: [ServedContext], own: OwnDescriptors, deadline: Nanoseconds) -> PollResult {
         if contexts.count > polled.count { makeRoom(for: contexts.count) }
         for index in contexts.indices {
@@ -226,7 +235,7 @@ final class ContextPoller {
         return result
     }
 
-    /// Ends the process: poll() has failed for all descriptors.
+    /// Ends the process, because poll() has failed for all descriptors.
     private func endForRefusedWait() -> Never {
         if case .forbidden = KernelRefusal(poller.error) {
             Log.fatal("\(KernelRefusal.message("poll(2) or ppoll(2)", poller.error)). The run loop cannot go on")
@@ -239,36 +248,38 @@ final class ContextPoller {
 
 // MARK: What a host's poll waits for, on our behalf
 
-/// The descriptors and contexts that the hub's records stand for. Guarded by the loop's lock.
+/// The descriptors and contexts that a host's poll watches for the loop. Guarded by the loop's lock.
 struct HostPoll {
-    /// The loop's hub on the home context, which sets it. Kept here, since each iteration needs it and asking the
-    /// context counts references.
+    /// The loop's hub on the home context; nil if the loop has none. `home` sets it. It is kept here, because each
+    /// iteration needs it, and asking the context for it counts references.
     var hub: UnsafeMutablePointer<GSource>?
 
     var carried = CarriedContexts()
-    /// Contexts that are no longer carried. Released by the next dispatch: the last reference may release sources of
-    /// the program, whose notifications are user code.
+    /// Contexts that are no longer carried. The next dispatch releases them, and `prepare` does not. The last reference
+    /// to a context may release sources of the program, whose notifications are user code.
     var gone: [ServedContext] = []
 
-    /// Becomes readable when the mode's first timer is due; made when there is a timer, -1 before.
+    /// The timer descriptor, which becomes readable when the mode's first timer is due. -1 until there is a timer.
     private var timer: Int32 = -1
-    /// What it is armed for. `.min`: it may be readable, and must be armed again before it is watched.
+    /// The time for which the timer descriptor is armed. `.min` means that it may be readable, and must be armed again
+    /// before it is watched.
     private(set) var armedFor = Nanoseconds.min
-    /// Our own duplicate of the current mode's epoll: its number in the hub's record never changes. -1 before the
-    /// first.
+    /// A duplicate of the current mode's epoll, so that the number in the hub's record never changes. -1 until the
+    /// first mode with an epoll is watched.
     private var epoll: Int32 = -1
     private var epollMode: ObjectIdentifier?
     private(set) var shortage = Shortage.none
 
     enum Shortage: Equatable {
         case none, said
-        /// No descriptor was had for what the host is to watch. The next dispatch logs it, once.
+        /// The kernel has refused a descriptor that the host's watch needs. The next dispatch logs it, once.
         case toBeSaid(HostCall, errno: Int32)
-        /// A descriptor of the loop's own was closed. The next dispatch logs it, and the hub is silent from then on.
+        /// A descriptor of the loop's own was closed, or a sandbox forbids using it. The next dispatch logs it, and the
+        /// hub is silent from then on.
         case loss(HostCall, errno: Int32)
         case abandoned
 
-        /// Whether the hub is to be dispatched for it.
+        /// Whether the hub must be dispatched, so that the shortage is logged.
         var isNews: Bool {
             switch self {
             case .none, .said, .abandoned: false
@@ -284,14 +295,15 @@ struct HostPoll {
 
     var isAbandoned: Bool { shortage == .abandoned }
 
-    /// Returns the duplicate of the mode's epoll, to be watched; -1 if none can be had.
+    /// Returns the duplicate of the mode's epoll, which the host is to watch. Returns -1 if the kernel refuses the
+    /// duplicate.
     mutating func watch(_ original: Int32, of mode: AnyObject) -> Int32 {
         guard epollMode != ObjectIdentifier(mode) else { return epoll }
         let call = epoll < 0 ? HostCall.fcntl : .dup3
         let duplicate = epoll < 0 ? cgrun_duplicate(original) : cgrun_duplicate_onto(original, epoll)
         guard duplicate >= 0 else {
             noteShortage(call, errno)
-            // A former duplicate stays open, and is used next time.
+            // The former duplicate stays open, and the next call tries again to replace it.
             epollMode = nil
             return -1
         }
@@ -300,13 +312,13 @@ struct HostPoll {
         return epoll
     }
 
-    /// The mode's epoll is another one.
+    /// Notes that the mode has another epoll now, which needs another duplicate.
     mutating func forgetEpoll(of mode: AnyObject) {
         if epollMode == ObjectIdentifier(mode) { epollMode = nil }
     }
 
-    /// Returns the timer descriptor, armed, to be watched; -1 if there is no timer, when it stays as it is, or if it
-    /// cannot be had.
+    /// Arms the timer descriptor and returns it, for the host to watch. Returns -1 if the time is `.never`; the timer
+    /// descriptor then stays as it is. Returns -1, too, if the kernel refuses the descriptor.
     mutating func arm(for time: Nanoseconds) -> Int32 {
         guard time != .never else {
             armedFor = .min
@@ -327,24 +339,25 @@ struct HostPoll {
         return timer
     }
 
-    /// The poll has found the timer descriptor readable.
+    /// Notes that the poll has found the timer descriptor readable.
     mutating func noteExpired() { armedFor = .min }
 
-    /// The poll has found that a descriptor is not open.
+    /// Notes that the poll has found that a descriptor is not open.
     mutating func noteClosed() { shortage = .loss(.poll, errno: EBADF) }
 
     private mutating func noteShortage(_ call: HostCall, _ error: Int32) {
         if shortage == .none { shortage = .toBeSaid(call, errno: error) }
     }
 
-    /// A shortage that is to be logged now.
+    /// Returns a shortage that the caller logs; nil if there is none, or if it was returned before.
     mutating func takeShortage() -> (call: HostCall, errno: Int32)? {
         guard case .toBeSaid(let call, let errno) = shortage else { return nil }
         shortage = .said
         return (call, errno)
     }
 
-    /// The loop's own descriptors were closed by the program: their numbers are forgotten, and not closed again.
+    /// Called when the program has closed the loop's own descriptors. Forgets their numbers without closing them,
+    /// because the numbers may belong to something else by now. The hub is silent from then on.
     mutating func abandon() {
         shortage = .abandoned
         _ = close()
@@ -352,7 +365,7 @@ struct HostPoll {
         if let hub { cgrun_hub_abandon(hub) }
     }
 
-    /// Returns the descriptors to be closed, after the hub is gone.
+    /// Forgets the descriptors and returns them. The caller closes them once the hub is gone.
     mutating func close() -> [Int32] {
         defer { (timer, armedFor, epoll, epollMode) = (-1, .min, -1, nil) }
         return [timer, epoll].filter { $0 >= 0 }
