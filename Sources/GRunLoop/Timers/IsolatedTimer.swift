@@ -8,15 +8,15 @@ extension Confined {
 }
 
 extension GRunLoop.Timer {
-    /// A timer whose closure belongs to the actor that the caller is on, and is called and let go there.
+    /// Creates a timer whose closure belongs to the actor that the caller is on, and is called and released there.
     ///
-    /// Only the actor's own loop takes it, and a loop of virtual time on its thread: adding it to another ends the
-    /// process, with a message. It holds the actor until it is invalidated.
+    /// `isolation` names that actor: `self` in an actor, `#isolation` anywhere. The actor must live on a run loop.
+    /// Otherwise the initializer ends the process, with a message. The closure need not be `@Sendable`.
     ///
-    /// That actor is `isolation`: `self` in an actor, `#isolation` anywhere. It must live on a run loop: one that does
-    /// not ends the process, with a message. The closure need not be `@Sendable`.
+    /// The timer can be added only to the actor's own loop or, on that loop's thread, to a loop of virtual time. Adding
+    /// it to another loop ends the process, with a message. The timer retains the actor until it is invalidated.
     ///
-    /// Threads: the actor's. Otherwise it is ``init(fireAt:interval:tolerance:handler:)``.
+    /// Threads: the actor's. Everything else is as in ``init(fireAt:interval:tolerance:handler:)``.
     public convenience init(
         fireAt: GRunLoop.Instant, interval: Duration = .zero, tolerance: Duration = .zero,
         isolation: isolated any Actor, handler: @escaping (GRunLoop.Timer) -> Void
@@ -28,13 +28,13 @@ extension GRunLoop.Timer {
             home: confined.home, handler: confined.timerHandler)
     }
 
-    /// A timer whose closure belongs to the main actor, and is called and let go there: one that is written as
+    /// Creates a timer whose closure belongs to the main actor, and is called and released there. Write the closure as
     /// `{ @MainActor _ in ... }`.
     ///
-    /// Only the main loop takes it, and a loop of virtual time on the main actor: adding it to another ends the
-    /// process, with a message.
+    /// The timer can be added only to the main loop or, on the main actor, to a loop of virtual time. Adding it to
+    /// another loop ends the process, with a message.
     ///
-    /// Threads: any. Otherwise it is ``init(fireAt:interval:tolerance:handler:)``.
+    /// Threads: any. Everything else is as in ``init(fireAt:interval:tolerance:handler:)``.
     public convenience init(
         fireAt: GRunLoop.Instant, interval: Duration = .zero, tolerance: Duration = .zero,
         isolation: MainActor = .shared, handler: @escaping @MainActor (GRunLoop.Timer) -> Void
@@ -46,15 +46,15 @@ extension GRunLoop.Timer {
             home: confined.home, handler: confined.timerHandler)
     }
 
-    /// A timer whose closure belongs to the actor that the caller is on, and is called and let go there.
+    /// Creates a timer whose closure belongs to the actor that the caller is on, and is called and released there.
     ///
-    /// Only the actor's own loop takes it, and a loop of virtual time on its thread: adding it to another ends the
-    /// process, with a message. It holds the actor until it is invalidated.
+    /// `isolation` names that actor: `self` in an actor, `#isolation` anywhere. The actor must live on a run loop.
+    /// Otherwise the initializer ends the process, with a message. The closure need not be `@Sendable`.
     ///
-    /// That actor is `isolation`: `self` in an actor, `#isolation` anywhere. It must live on a run loop: one that does
-    /// not ends the process, with a message. The closure need not be `@Sendable`.
+    /// The timer can be added only to the actor's own loop or, on that loop's thread, to a loop of virtual time. Adding
+    /// it to another loop ends the process, with a message. The timer retains the actor until it is invalidated.
     ///
-    /// Threads: the actor's. Otherwise it is ``init(interval:repeats:tolerance:handler:)``.
+    /// Threads: the actor's. Everything else is as in ``init(interval:repeats:tolerance:handler:)``.
     public convenience init(
         interval: Duration, repeats: Bool, tolerance: Duration = .zero,
         isolation: isolated any Actor, handler: @escaping (GRunLoop.Timer) -> Void
@@ -65,13 +65,13 @@ extension GRunLoop.Timer {
             home: confined.home, handler: confined.timerHandler)
     }
 
-    /// A timer whose closure belongs to the main actor, and is called and let go there: one that is written as
+    /// Creates a timer whose closure belongs to the main actor, and is called and released there. Write the closure as
     /// `{ @MainActor _ in ... }`.
     ///
-    /// Only the main loop takes it, and a loop of virtual time on the main actor: adding it to another ends the
-    /// process, with a message.
+    /// The timer can be added only to the main loop or, on the main actor, to a loop of virtual time. Adding it to
+    /// another loop ends the process, with a message.
     ///
-    /// Threads: any. Otherwise it is ``init(interval:repeats:tolerance:handler:)``.
+    /// Threads: any. Everything else is as in ``init(interval:repeats:tolerance:handler:)``.
     public convenience init(
         interval: Duration, repeats: Bool, tolerance: Duration = .zero,
         isolation: MainActor = .shared, handler: @escaping @MainActor (GRunLoop.Timer) -> Void
@@ -82,9 +82,9 @@ extension GRunLoop.Timer {
             home: confined.home, handler: confined.timerHandler)
     }
 
-    /// Makes a timer whose closure belongs to the actor that the caller is on, see
-    /// ``init(interval:repeats:tolerance:isolation:handler:)-(_,_,_,Actor,_)``, and adds it to the current thread's
-    /// loop, in the default mode.
+    /// Creates a timer whose closure belongs to the caller's actor, and adds it to the current thread's loop, in the
+    /// default mode. For the closure and the actor, see
+    /// ``init(interval:repeats:tolerance:isolation:handler:)-(_,_,_,Actor,_)``.
     ///
     /// Threads: the actor's. The corresponding Foundation method is
     /// `Timer.scheduledTimer(withTimeInterval:repeats:block:)`.
@@ -100,10 +100,10 @@ extension GRunLoop.Timer {
         return timer
     }
 
-    /// Makes a timer whose closure belongs to the main actor, and adds it to the current thread's loop, in the default
-    /// mode.
+    /// Creates a timer whose closure belongs to the main actor, and adds it to the current thread's loop, in the
+    /// default mode.
     ///
-    /// Threads: the main one, or wherever the main actor is in virtual time; on another it ends the process, with a
+    /// Threads: the main one; in virtual time, the main actor's. A call on another thread ends the process, with a
     /// message. The corresponding Foundation method is `Timer.scheduledTimer(withTimeInterval:repeats:block:)`.
     @available(*, noasync, message: "an async function has no thread of its own, so no current run loop")
     @discardableResult
