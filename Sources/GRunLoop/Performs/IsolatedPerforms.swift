@@ -2,13 +2,14 @@
 // The perform family with closures that belong to an actor: see Isolated.swift.
 
 extension GRunLoop {
-    /// The same as ``perform(after:inModes:target:key:_:)``, with a closure that belongs to the actor that the caller
-    /// is on, and is called and let go there.
+    /// Calls a closure of the caller's actor once, after a delay, as ``perform(after:inModes:target:key:_:)`` does.
     ///
-    /// That actor is `isolation`: `self` in an actor, `#isolation` anywhere. `target` is any object of its, let
-    /// go there.
+    /// The closure belongs to the actor that the caller is on, and is called and released there. `isolation` names that
+    /// actor: `self` in an actor, `#isolation` anywhere. `target` can be any object of the actor, and is released
+    /// there, too.
     ///
-    /// Threads: the loop's own, on which the actor must live: with another actor it ends the process, with a message.
+    /// Threads: the loop's own. The actor must live on the loop's thread. With another actor, the call ends the
+    /// process, with a message.
     @discardableResult public func perform(
         after delay: Duration, inModes names: [Mode] = [.default], target: AnyObject? = nil,
         key: (any Hashable & Sendable)? = nil,
@@ -19,11 +20,13 @@ extension GRunLoop {
         return perform(after: delay, names, cancelledBy: .init(target, key), heldBy: confined, confined.block)
     }
 
-    /// The same as ``perform(after:inModes:target:key:_:)`` of the main loop, with a closure that belongs to the main
-    /// actor: `{ @MainActor in ... }`.
+    /// Calls a closure of the main actor once, after a delay, as ``perform(after:inModes:target:key:_:)`` does. Write
+    /// the closure as `{ @MainActor in ... }`.
     ///
-    /// Threads: the main one, or wherever the main actor is in virtual time; on another loop it ends the process, with
-    /// a message.
+    /// Call it on the main loop or, on the main actor, on a loop of virtual time. On another loop, the call ends the
+    /// process, with a message.
+    ///
+    /// Threads: the main one; in virtual time, the main actor's.
     @discardableResult public func perform(
         after delay: Duration, inModes names: [Mode] = [.default], target: (any AnyObject & Sendable)? = nil,
         key: (any Hashable & Sendable)? = nil,
@@ -34,13 +37,15 @@ extension GRunLoop {
         return perform(after: delay, inModes: names, target: target, key: key, confined.block)
     }
 
-    /// The same as ``perform(order:inModes:target:key:_:)``, with a closure that belongs to the actor that the caller
-    /// is on, and is called and let go there.
+    /// Calls a closure of the caller's actor once, at the start of the next pass, as
+    /// ``perform(order:inModes:target:key:_:)`` does.
     ///
-    /// That actor is `isolation`: `self` in an actor, `#isolation` anywhere. `target` is any object of its, let
-    /// go there.
+    /// The closure belongs to the actor that the caller is on, and is called and released there. `isolation` names that
+    /// actor: `self` in an actor, `#isolation` anywhere. `target` can be any object of the actor, and is released
+    /// there, too.
     ///
-    /// Threads: the loop's own, on which the actor must live: with another actor it ends the process, with a message.
+    /// Threads: the loop's own. The actor must live on the loop's thread. With another actor, the call ends the
+    /// process, with a message.
     public func perform(
         order: Int, inModes names: [Mode], target: AnyObject? = nil, key: (any Hashable & Sendable)? = nil,
         isolation: isolated any Actor, _ body: @escaping () -> Void
@@ -50,11 +55,13 @@ extension GRunLoop {
         perform(order: order, names, cancelledBy: .init(target, key), heldBy: confined, confined.block)
     }
 
-    /// The same as ``perform(order:inModes:target:key:_:)`` of the main loop, with a closure that belongs to the main
-    /// actor: `{ @MainActor in ... }`.
+    /// Calls a closure of the main actor once, at the start of the next pass, as
+    /// ``perform(order:inModes:target:key:_:)`` does. Write the closure as `{ @MainActor in ... }`.
     ///
-    /// Threads: the main one, or wherever the main actor is in virtual time; on another loop it ends the process, with
-    /// a message.
+    /// Call it on the main loop or, on the main actor, on a loop of virtual time. On another loop, the call ends the
+    /// process, with a message.
+    ///
+    /// Threads: the main one; in virtual time, the main actor's.
     public func perform(
         order: Int, inModes names: [Mode], target: (any AnyObject & Sendable)? = nil,
         key: (any Hashable & Sendable)? = nil, isolation: MainActor = .shared, _ body: @escaping @MainActor () -> Void
@@ -64,38 +71,41 @@ extension GRunLoop {
         perform(order: order, inModes: names, target: target, key: key, confined.block)
     }
 
-    /// The same as ``perform(inModes:_:)`` of the main loop, with a block that belongs to the main actor:
-    /// `{ @MainActor in ... }`.
+    /// Enqueues a block that belongs to the main actor, as ``perform(inModes:_:)`` of the main loop does. Write the
+    /// block as `{ @MainActor in ... }`. It is released on the main actor, too.
     ///
-    /// It is released on the main actor, too.
+    /// Call it on the main loop or, on the main actor, on a loop of virtual time. On another loop, the call ends the
+    /// process, with a message.
     ///
-    /// Threads: any. On another loop than the main one it ends the process, with a message.
+    /// Threads: any.
     public func perform(
         inModes names: [Mode] = [.default], isolation: MainActor = .shared, _ body: @escaping @MainActor () -> Void
     ) {
         perform(inModes: names, ofMainActor(body, for: "block").blockOnce)
     }
 
-    /// The same as ``async(inModes:_:)`` of the main loop, with a block that belongs to the main actor:
-    /// `{ @MainActor in ... }`.
+    /// Enqueues a block that belongs to the main actor and wakes the loop, as ``async(inModes:_:)`` of the main loop
+    /// does. Write the block as `{ @MainActor in ... }`. It is released on the main actor, too.
     ///
-    /// It is released on the main actor, too. ``asyncOnMain(inModes:_:)`` needs no loop.
+    /// Call it on the main loop or, on the main actor, on a loop of virtual time. On another loop, the call ends the
+    /// process, with a message. ``asyncOnMain(inModes:_:)`` does the same without a loop to call it on.
     ///
-    /// Threads: any. On another loop than the main one it ends the process, with a message.
+    /// Threads: any.
     public func async(
         inModes names: [Mode] = [.common], isolation: MainActor = .shared, _ body: @escaping @MainActor () -> Void
     ) {
         async(inModes: names, ofMainActor(body, for: "block").blockOnce)
     }
 
-    /// The same as ``performOnThread(inModes:_:)`` of the main loop, with a closure that belongs to the main actor:
-    /// `{ @MainActor in ... }`.
+    /// Calls a closure of the main actor once on the main thread and wakes the loop, as ``performOnThread(inModes:_:)``
+    /// of the main loop does. Write the closure as `{ @MainActor in ... }`. It is released on the main actor, too.
     ///
-    /// It is released on the main actor, too.
+    /// Call it on the main loop or, on the main actor, on a loop of virtual time. On another loop, the call ends the
+    /// process, with a message.
     ///
-    /// - Throws: ``LoopEndedError`` when the main thread has ended. A closure that is queued when it ends is dropped.
+    /// - Throws: ``LoopEndedError`` if the main thread has ended. A closure that is queued when it ends is dropped.
     ///
-    /// Threads: any. On another loop than the main one it ends the process, with a message.
+    /// Threads: any.
     public func performOnThread(
         inModes names: [Mode] = [.common], isolation: MainActor = .shared, _ body: @escaping @MainActor () -> Void
     ) throws(LoopEndedError) {
@@ -108,12 +118,11 @@ extension GRunLoop {
         return confined
     }
 
-    /// Enqueues a block of the main actor on the main loop, and wakes it: ``async(inModes:_:)`` of ``main``.
+    /// Enqueues a block of the main actor on the main loop, and wakes the loop, as ``async(inModes:_:)`` of ``main``
+    /// does. The block is released on the main actor, too.
     ///
-    /// It is let go on the main actor, too.
-    ///
-    /// Threads: any. An empty list of modes means never. The corresponding Core Foundation functions are
-    /// `CFRunLoopPerformBlock` and `CFRunLoopWakeUp` of the main run loop.
+    /// Threads: any. With an empty list of modes, the block is never called. The corresponding Core Foundation
+    /// functions are `CFRunLoopPerformBlock` and `CFRunLoopWakeUp` of the main run loop.
     public static func asyncOnMain(inModes names: [Mode] = [.common], _ body: @escaping @MainActor () -> Void) {
         let confined = Confined(onMainActor: .block(unsafeBitCast(body, to: ConfinedClosure.Block.self)))
         main.async(inModes: names, confined.blockOnce)
