@@ -2,15 +2,16 @@
 // Sources whose closures belong to an actor: see Isolated.swift.
 
 extension GRunLoop.Source {
-    /// A source whose closure belongs to the actor that the caller is on, and is called and let go there.
+    /// Creates a source whose closure belongs to the actor that the caller is on, and is called and released there.
     ///
-    /// Only the actor's own loop takes it, and a loop of virtual time on its thread: adding it to another ends the
-    /// process, with a message. It holds the actor until it is invalidated, which also lets its closure go.
+    /// `isolation` names that actor: `self` in an actor, `#isolation` anywhere. The actor must live on a run loop.
+    /// Otherwise the initializer ends the process, with a message. The closure need not be `@Sendable`.
     ///
-    /// That actor is `isolation`: `self` in an actor, `#isolation` anywhere. It must live on a run loop: one that does
-    /// not ends the process, with a message. The closure need not be `@Sendable`.
+    /// The source can be added only to the actor's own loop or, on that loop's thread, to a loop of virtual time.
+    /// Adding it to another loop ends the process, with a message. The source retains the closure and the actor until
+    /// it is invalidated.
     ///
-    /// Threads: the actor's. Otherwise it is ``init(order:schedule:cancel:perform:)``.
+    /// Threads: the actor's. Everything else is as in ``init(order:schedule:cancel:perform:)``.
     public convenience init(
         order: Int = 0,
         schedule: (@Sendable (GRunLoop, GRunLoop.Mode) -> Void)? = nil,
@@ -21,13 +22,13 @@ extension GRunLoop.Source {
         self.init(order, schedule, cancel, confined: confined, confined.block)
     }
 
-    /// A source whose closure belongs to the main actor, and is called and let go there: one that is written as
+    /// Creates a source whose closure belongs to the main actor, and is called and released there. Write the closure as
     /// `{ @MainActor in ... }`.
     ///
-    /// Only the main loop takes it, and a loop of virtual time on the main actor: adding it to another ends the
-    /// process, with a message.
+    /// The source can be added only to the main loop or, on the main actor, to a loop of virtual time. Adding it to
+    /// another loop ends the process, with a message.
     ///
-    /// Threads: any. Otherwise it is ``init(order:schedule:cancel:perform:)``.
+    /// Threads: any. Everything else is as in ``init(order:schedule:cancel:perform:)``.
     public convenience init(
         order: Int = 0,
         schedule: (@Sendable (GRunLoop, GRunLoop.Mode) -> Void)? = nil,
