@@ -2,17 +2,19 @@
 // Child sources whose closures belong to an actor: see Isolated.swift.
 
 extension GRunLoop.ChildSource {
-    /// A child source whose closure belongs to the actor that the caller is on, and is called and let go there.
+    /// Creates a child source whose closure belongs to the actor that the caller is on, and is called and released
+    /// there.
     ///
-    /// Only the actor's own loop takes it, and a loop of virtual time on its thread: adding it to another ends the
-    /// process, with a message. It holds the actor until it is invalidated, which also lets its closure go.
+    /// `isolation` names that actor: `self` in an actor, `#isolation` anywhere. The actor must live on a run loop.
+    /// Otherwise the initializer ends the process, with a message. The closure need not be `@Sendable`.
     ///
-    /// That actor is `isolation`: `self` in an actor, `#isolation` anywhere. It must live on a run loop: one that does
-    /// not ends the process, with a message. The closure need not be `@Sendable`.
+    /// The source can be added only to the actor's own loop or, on that loop's thread, to a loop of virtual time.
+    /// Adding it to another loop ends the process, with a message. The source retains the closure and the actor until
+    /// it is invalidated.
     ///
     /// - Throws: ``GRunLoop/ChildError``.
     ///
-    /// Threads: the actor's. Otherwise it is ``init(pid:handler:)``.
+    /// Threads: the actor's. Everything else is as in ``init(pid:handler:)``.
     public convenience init(
         pid: Int32, isolation: isolated any Actor, handler: @escaping (GRunLoop.ChildSource, Outcome) -> Void
     ) throws(GRunLoop.ChildError) {
@@ -20,15 +22,15 @@ extension GRunLoop.ChildSource {
         try self.init(pid, confined: confined, confined.descriptorHandler)
     }
 
-    /// A child source whose closure belongs to the main actor, and is called and let go there: one that is written as
-    /// `{ @MainActor _, _ in ... }`.
+    /// Creates a child source whose closure belongs to the main actor, and is called and released there. Write the
+    /// closure as `{ @MainActor _, _ in ... }`.
     ///
-    /// Only the main loop takes it, and a loop of virtual time on the main actor: adding it to another ends the
-    /// process, with a message.
+    /// The source can be added only to the main loop or, on the main actor, to a loop of virtual time. Adding it to
+    /// another loop ends the process, with a message.
     ///
     /// - Throws: ``GRunLoop/ChildError``.
     ///
-    /// Threads: any. Otherwise it is ``init(pid:handler:)``.
+    /// Threads: any. Everything else is as in ``init(pid:handler:)``.
     public convenience init(
         pid: Int32, isolation: MainActor = .shared,
         handler: @escaping @MainActor (GRunLoop.ChildSource, Outcome) -> Void
