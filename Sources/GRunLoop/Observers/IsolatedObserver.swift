@@ -8,15 +8,16 @@ extension Confined {
 }
 
 extension GRunLoop.Observer {
-    /// An observer whose closure belongs to the actor that the caller is on, and is called and let go there.
+    /// Creates an observer whose closure belongs to the actor that the caller is on, and is called and released there.
     ///
-    /// Only the actor's own loop takes it, and a loop of virtual time on its thread: adding it to another ends the
-    /// process, with a message. It holds the actor until it is invalidated.
+    /// `isolation` names that actor: `self` in an actor, `#isolation` anywhere. The actor must live on a run loop.
+    /// Otherwise the initializer ends the process, with a message. The closure need not be `@Sendable`.
     ///
-    /// That actor is `isolation`: `self` in an actor, `#isolation` anywhere. It must live on a run loop: one that does
-    /// not ends the process, with a message. The closure need not be `@Sendable`.
+    /// The observer can be added only to the actor's own loop or, on that loop's thread, to a loop of virtual time.
+    /// Adding it to another loop ends the process, with a message. The observer retains the actor until it is
+    /// invalidated.
     ///
-    /// Threads: the actor's. Otherwise it is ``init(activities:repeats:order:handler:)``.
+    /// Threads: the actor's. Everything else is as in ``init(activities:repeats:order:handler:)``.
     public convenience init(
         activities: GRunLoop.Activity, repeats: Bool = true, order: Int = 0,
         isolation: isolated any Actor, handler: @escaping (GRunLoop.Observer, GRunLoop.Activity) -> Void
@@ -25,13 +26,13 @@ extension GRunLoop.Observer {
         self.init(activities, repeats, order, home: confined.home, confined.observerHandler)
     }
 
-    /// An observer whose closure belongs to the main actor, and is called and let go there: one that is written as
-    /// `{ @MainActor _, _ in ... }`.
+    /// Creates an observer whose closure belongs to the main actor, and is called and released there. Write the closure
+    /// as `{ @MainActor _, _ in ... }`.
     ///
-    /// Only the main loop takes it, and a loop of virtual time on the main actor: adding it to another ends the
-    /// process, with a message.
+    /// The observer can be added only to the main loop or, on the main actor, to a loop of virtual time. Adding it to
+    /// another loop ends the process, with a message.
     ///
-    /// Threads: any. Otherwise it is ``init(activities:repeats:order:handler:)``.
+    /// Threads: any. Everything else is as in ``init(activities:repeats:order:handler:)``.
     public convenience init(
         activities: GRunLoop.Activity, repeats: Bool = true, order: Int = 0,
         isolation: MainActor = .shared, handler: @escaping @MainActor (GRunLoop.Observer, GRunLoop.Activity) -> Void
