@@ -2,26 +2,29 @@
 // Idle work that belongs to an actor: see Isolated.swift.
 
 extension GRunLoop.IdleQueue {
-    /// Enqueues a closure that belongs to the actor that the caller is on, and is called and let go there.
+    /// Enqueues a closure that belongs to the actor that the caller is on, and is called and released there.
     ///
-    /// That actor is `isolation`: `self` in an actor, `#isolation` anywhere. It must live on the loop that the queue is
-    /// in when the closure's turn comes: otherwise the process ends, with a message.
+    /// `isolation` names that actor: `self` in an actor, `#isolation` anywhere. The actor must live on a run loop. When
+    /// the closure's turn comes, the queue must be in that loop, or in a loop of virtual time on its thread. Otherwise
+    /// the process ends, with a message.
     ///
-    /// - Returns: false if the queue was invalidated: then the closure is let go.
+    /// - Returns: false if the queue was invalidated. The closure is then released.
     ///
-    /// Threads: the actor's. Otherwise it is ``enqueue(_:)``.
+    /// Threads: the actor's. Everything else is as in ``enqueue(_:)``.
     @discardableResult public func enqueue(isolation: isolated any Actor, _ work: @escaping () -> Void) -> Bool {
         guard !Fork.refuses("IdleQueue.enqueue") else { return false }
         return enqueue(Confined(.block(work), of: isolation).blockOnce)
     }
 
-    /// Enqueues a closure that belongs to the main actor, and is called and let go there: one that is written as
-    /// `{ @MainActor in ... }`. In a queue of another loop than the main one it ends the process, with a message, when
-    /// its turn comes.
+    /// Enqueues a closure that belongs to the main actor, and is called and released there. Write the closure as
+    /// `{ @MainActor in ... }`.
     ///
-    /// - Returns: false if the queue was invalidated: then the closure is let go.
+    /// When the closure's turn comes, the queue must be in the main loop or, on the main actor, in a loop of virtual
+    /// time. Otherwise the process ends, with a message.
     ///
-    /// Threads: any. Otherwise it is ``enqueue(_:)``.
+    /// - Returns: false if the queue was invalidated. The closure is then released.
+    ///
+    /// Threads: any. Everything else is as in ``enqueue(_:)``.
     @discardableResult public func enqueue(
         isolation: MainActor = .shared, _ work: @escaping @MainActor () -> Void
     ) -> Bool {
