@@ -1,27 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-// Items whose closures belong to an actor: to the main actor, or to one that lives on a loop.
+// Items whose closures belong to the main actor, or to an actor that lives on a loop.
 //
-// Each initializer that takes a @Sendable closure, which any loop may call, has two more. With `isolation:` it takes
-// any closure that is made on an actor: what it captures, plain classes and variables among it, belongs to the actor
-// from then on, which the compiler sees to. A closure that is written as `{ @MainActor in ... }` belongs to the main
-// actor, wherever it is made. Nothing is scheduled: the actor is on the loop's thread, and the closure is called where
-// it stands.
+// Each initializer that takes a @Sendable closure, which any loop may call, has two more variants. The variant with
+// `isolation:` takes any closure that is made on an actor. Everything that the closure captures, such as plain classes
+// and variables, belongs to the actor from then on. The compiler checks this. The other variant takes a closure that is
+// written as `{ @MainActor in ... }`. It belongs to the main actor, wherever it is made. Neither schedules anything:
+// the actor is on the loop's thread, and the loop calls the closure directly.
 //
-// The casts take the main actor off a closure's type: ``Home`` sees to it where it is called, as
+// The casts remove the main actor from a closure's type. ``Home`` checks the actor when the closure is called, as
 // `MainActor.assumeIsolated` would.
 //
-// The actor must not be optional: with none, what a closure captures could still be sent to another thread.
+// The actor must not be optional. Without an actor, the captures of a closure could still be sent to another thread.
 //
-// What the compiler (6.3) does not see, here as with `Task { }`: in code of a global actor, as the main one, an object
-// that is made on the spot, captured by a closure that is written there, and then sent away.
+// The compiler (6.3) misses one case, here as with `Task { }`. Code of a global actor, such as the main actor, makes a
+// new object. A closure that is written there captures the object. The code then sends the object away.
 
 extension Confined {
     var block: @Sendable () -> Void {
         { self.call { if case .block(let call) = $0 { call() } } }
     }
 
-    /// For a thread that hands it over: the closure goes as soon as it was called, and not with that thread's own
-    /// reference, which may go later and would have it brought back.
+    /// Like `block`, for a closure that another thread hands over. It releases the closure right after the call.
+    /// Otherwise that thread's own reference might be the last one, and the release would have to be passed back to the
+    /// actor.
     var blockOnce: @Sendable () -> Void {
         {
             self.block()
