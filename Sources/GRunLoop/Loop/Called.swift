@@ -17,6 +17,6 @@ struct Called {
     // Own thread only.
 
     var observer: Unmanaged<GRunLoop.Observer>?
-    /// Waits for the result of the closure.
+    /// The caller that waits for the result of the closure, if one does.
     var waiter: (any AsyncWaiter)?
 }

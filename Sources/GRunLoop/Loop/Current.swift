@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loops that a program asks for: the main one, and its own thread's.
+// `GRunLoop.main` and `GRunLoop.current`: the loops of the main thread and of the calling thread.
 
 extension GRunLoop {
-    /// The loop of the process's main thread. Touching it once, from any thread, is all the set-up that a program needs
-    /// whose main loop is GLib's.
+    /// The loop of the process's main thread.
     ///
-    /// It is not Foundation's `RunLoop.main`. That one is served by the product `GRunLoopFoundation` (`try
-    /// GRunLoop.main.serve(RunLoop.main)`) and by nothing else: without it Foundation's timers, performs and
-    /// notification queues wait until the program runs Foundation's loop, and say nothing.
+    /// If the program's main loop is GLib's, one access to this property is the whole set-up. It may be on any thread.
+    ///
+    /// It is not Foundation's `RunLoop.main`. Only the product `GRunLoopFoundation` serves that loop, by `try
+    /// GRunLoop.main.serve(RunLoop.main)`. Without it, Foundation's timers, performs and notification queues wait until
+    /// the program runs Foundation's loop, and nothing is logged.
     ///
     /// Threads: any. The corresponding Core Foundation function is `CFRunLoopGetMain`, Foundation's property is
     /// `RunLoop.main`.
@@ -18,10 +19,10 @@ extension GRunLoop {
         return loop
     }
 
-    /// The loop of the calling thread, made if it has none yet.
+    /// The loop of the calling thread. It is made if the thread has none yet.
     ///
-    /// It cannot fail: descriptors are made when they are needed. A loop can be kept beyond its thread's end; it is
-    /// inert then.
+    /// This cannot fail, because the loop makes its descriptors when it needs them. A program can keep a loop beyond
+    /// the end of its thread; the loop is inert then.
     ///
     /// Threads: any. The corresponding Core Foundation function is `CFRunLoopGetCurrent`, Foundation's property is
     /// `RunLoop.current`.
@@ -35,12 +36,11 @@ extension GRunLoop.Timer {
     /// - Parameters:
     ///   - interval: see ``init(interval:repeats:tolerance:handler:)``.
     ///   - repeats: false makes a timer that fires once.
-    ///   - tolerance: how much later than its date it may fire.
+    ///   - tolerance: how much later than its date the timer may fire.
     ///   - handler: called on this thread, when its loop runs. It is released when the timer is invalidated.
     /// - Returns: the timer, which the loop keeps.
     ///
-    /// Threads: any. The corresponding Foundation method is
-    /// `Timer.scheduledTimer(withTimeInterval:repeats:block:)`.
+    /// Threads: any. The corresponding Foundation method is `Timer.scheduledTimer(withTimeInterval:repeats:block:)`.
     @available(*, noasync, message: "an async function has no thread of its own, so no current run loop")
     @discardableResult
     public static func scheduled(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The run loop of a thread: who it is, and what it holds.
+// The run loop of a thread: its state, its modes and its home context.
 
 import CGRun
 import Glibc
@@ -7,57 +7,58 @@ import Synchronization
 
 /// The run loop of a thread: Core Foundation's run loop, living on GLib's main context.
 ///
-/// Every thread has one; it is made when it is first asked for, and ends with its thread. It serves items (sources,
-/// timers, blocks, descriptors) and GLib contexts while it is run in a mode that they are in, tells observers what it
-/// does, and sleeps when there is nothing to do.
+/// Every thread has one. It is made when it is first asked for, and ends with its thread. While a loop runs in a mode,
+/// it serves the mode's items (sources, timers, blocks, descriptors) and GLib contexts. It notifies observers of what
+/// it does, and sleeps when there is nothing to do.
 ///
-/// Threads: a loop may be held and called from any thread; running it belongs to its own. After its thread has ended a
-/// loop is inert: calls do nothing, runs are finished. The corresponding Core Foundation type is `CFRunLoop`,
+/// Threads: a loop may be held and called from any thread, but only its own thread may run it. After its thread has
+/// ended, a loop is inert: calls do nothing, runs are finished. The corresponding Core Foundation type is `CFRunLoop`,
 /// Foundation's is `RunLoop`.
 ///
-/// In a child process that was forked and did not `exec()`, calls are refused with a message and do nothing. A call
-/// that is an error of the program's is logged as critical in GLib's log, domain `GRunLoop`, and does nothing; where
-/// one stops the program instead, its page says so.
+/// In a child process that was forked and did not call `exec()`, calls are refused with a message and do nothing.
+///
+/// If a call is an error of the program, it does nothing, and is logged as critical in GLib's log, domain `GRunLoop`.
+/// If an error stops the program instead, the documentation of the call says so.
 public final class GRunLoop: @unchecked Sendable {
     let lock = Lock.take()
-    /// What the loop's thread does, for others who watch it.
+    /// What the loop's thread does now, for stall monitors and recorders.
     let beat: UnsafeMutablePointer<cgrun_beat> = cgrun_beat_new()
     /// Whether this is the loop of the process's main thread, which serves the main dispatch queue.
     let isMain: Bool
-    /// The clock of a loop whose time a test moves, nil in all others.
+    /// The clock of a loop in virtual time; nil in all other loops.
     let virtualTime: VirtualClock?
 
     // MARK: Guarded by the lock
 
-    /// Every mode that an item, a block or a context has named. None is ever removed.
+    /// Every mode that an item, a block or a context has named. A mode is never removed.
     @exclusivity(unchecked) var modes: [Mode: ModeState] = [:]
-    /// The same by ``ModeState/number``.
+    /// The modes by ``ModeState/number``, except the default mode.
     @exclusivity(unchecked) private(set) var modesByNumber: [UInt64: ModeState] = [:]
     var commonModes: Set<Mode> = [.default] { didSet { sortedCommonModes = nil } }
-    /// The names of the common modes in ascending order, once an item has asked for them.
+    /// The names of the common modes in ascending order; nil until an item asks for them.
     var sortedCommonModes: [Mode]?
     var commonItems = CommonItems()
     let commonBlocks = BlockQueue()
     /// The one mode that always exists.
     let defaultMode: ModeState
-    /// The next block's number.
+    /// The number of the next block.
     var blockSequence: UInt64 = perturbs(CGRUN_SITE_COUNTER) ? .max >> 1 : 1
-    /// Blocks with a smaller number belong to a block step under way: a nested run does not see them.
+    /// Blocks with a smaller number belong to a block step that is under way. A nested run does not see them.
     var hiddenBlocks: UInt64 = 0
 
     /// An empty queue for the next block step, which need not allocate one.
     var spareBlocks: BlockQueue?
 
-    /// The innermost frame. Not retained: its function owns it. A task that receives on the loop reads it without the
-    /// lock, on the loop's thread.
+    /// The innermost frame. It is not retained: the function that runs it owns it. A task that receives on the loop
+    /// reads it without the lock, on the loop's thread.
     var innermost: Unmanaged<Frame>?
     /// The delayed performs whose closures are on the stack, outermost first.
     @exclusivity(unchecked) var performing: [Performing] = []
     @exclusivity(unchecked) var batch = DescriptorBatch()
-    /// The kind that was chosen last. Of the kinds that are ready, the next one after it is served. Kept across runs:
-    /// otherwise a program that runs the loop for one source at a time would serve the first kind only.
+    /// The kind that was chosen last. The next ready kind after it is served next. It is kept across runs: otherwise a
+    /// program that runs the loop for one source at a time would serve the first kind only.
     var lastServed = ItemKind.port
-    /// The passes that are owed, to the innermost run and to the host.
+    /// Why the innermost run or the host has to make another pass before it sleeps.
     var owed: Owed = .pass
     @exclusivity(unchecked) var sleep = Sleep()
     var home: ServedContext? {
@@ -66,44 +67,48 @@ public final class GRunLoop: @unchecked Sendable {
             stopBeatingLocked()
         }
     }
-    /// The host's endless run, as long as the loop is attached.
+    /// The endless run that a host drives, as long as the loop is attached.
     let hostRun = Run(isHosted: true)
     @exclusivity(unchecked) var host: HostState
     @exclusivity(unchecked) var hostPoll = HostPoll()
     var sliceLength = Scheduler.standardSlice
-    /// How often the rest of a step has waited because a slice was used up: see ``cutCount``.
+    /// How often a step was cut because the slice was used up: see ``cutCount``.
     var cuts = 0
     @exclusivity(unchecked) var performs = PerformQueue()
-    /// Made when an executor is first asked for. ``Executor`` stands above.
+    /// Made when an executor is first asked for. The type is a protocol, because this file must not depend on
+    /// ``Executor``.
     var sharedExecutor: (any TaskExecutor)?
-    /// How many watch the loop, and the beat of its host for them.
+    /// How many stall monitors watch the loop. While one does, or while the process is recorded, `beatSource` notes
+    /// when the host polls.
     var watchers = 0
     var beatSource: BeatSource?
     var waiters = AsyncWaiters()
     var endHandlers = EndHandlers()
 
-    /// The loop's thread has ended. Set with the lock held; read without it where an outdated value does no harm.
+    /// True once the loop's thread has ended. Set with the lock held, and read without it where an outdated value does
+    /// no harm.
     let dead = Atomic(false)
     private let saidDead = Atomic(false)
-    /// The ending thread has run its last job. Guarded by the lock.
+    /// True once the ending thread has run its last job. Guarded by the lock.
     var areJobsLate = false
 
     // MARK: Own thread only
 
     /// A frame for the next run, which need not allocate one.
     var spareFrame: Frame?
-    /// The same for the host's next dispatch.
+    /// A frame for the host's next dispatch, which need not allocate one.
     var spareHostFrame: Frame?
     let poller = ContextPoller()
-    /// `g_main_depth()` inside the context dispatch that a pass of ours is making, 0 without one. Changed with the lock
-    /// held: another thread reads it.
+    /// The value of `g_main_depth()` inside the context dispatch that a pass of this loop makes now; 0 without one.
+    /// Changed with the lock held, because another thread reads it.
     var ownDispatchDepth = 0
-    /// An eventfd to wake sleeps without any context; made at the first of them, -1 before.
+    /// An eventfd that ends sleeps without any context. It is made before the first such sleep; -1 until then.
     var wakeDescriptor: Int32 = -1
-    /// How many sources of whatever kind were handled: who runs the loop in another one's place asks.
+    /// How many sources of any kind were handled. Code that serves another loop beside this one, such as
+    /// `GRunLoopFoundation`, compares it before and after a run.
     @exclusivity(unchecked) var handledSources: UInt64 = 0
     var tracer: Trace?
-    /// While the process is recorded.
+    /// Set while the process is recorded.
     var recorder: Recorder?
     var itemChooser: (@Sendable ([ReadyChoice]) -> Int?)?
     @exclusivity(unchecked) var cancellables = Cancellables()
@@ -117,7 +122,8 @@ public final class GRunLoop: @unchecked Sendable {
         host = HostState(ambientMode: defaultMode)
         lock.owner = Unmanaged.passUnretained(self).toOpaque()
         cgrun_watch_fork()
-        // Of two copies of the library the first serves the process; loops of the other are dead from the beginning.
+        // If the process has two copies of the library, the first one serves it. The loops of the other are dead from
+        // the beginning.
         if OneCopy.other != nil { beDead() }
     }
 
@@ -131,7 +137,7 @@ public final class GRunLoop: @unchecked Sendable {
     }
 
     deinit {
-        // Not closed earlier: another thread may have been about to wake the loop by it.
+        // Closed only here, because another thread may have been about to wake the loop through it.
         if wakeDescriptor >= 0 { close(wakeDescriptor) }
         commonBlocks.deallocate()
         spareBlocks?.deallocate()
@@ -139,11 +145,12 @@ public final class GRunLoop: @unchecked Sendable {
         Lock.giveBack(lock)
     }
 
-    // MARK: Who
+    // MARK: Which thread's loop it is
 
-    /// For a loop that is not current: whether it will be, once virtual time is over on this thread.
+    /// Whether virtual time hides this loop on the calling thread, so that the loop becomes current again afterwards.
+    /// Call it for a loop that is not current.
     var isHidden: Bool {
-        // The main loop may have been made inside virtual time.
+        // The main loop may have been made inside virtual time. Then no virtual clock names it as hidden.
         if isMain { return cgrun_is_main_thread() }
         var hidden = ThreadLoops.peek?.virtualTime?.hidden
         while let loop = hidden, loop !== self { hidden = loop.virtualTime?.hidden }
@@ -154,9 +161,11 @@ public final class GRunLoop: @unchecked Sendable {
 
     var isDead: Bool { dead.load(ordering: .relaxed) }
 
-    /// Whether `call` must do nothing: after fork(), since the descriptors are shared with the parent, whose loop would
-    /// be woken; after the end of the loop's thread, which the main loop logs once (item 14); or if another copy of the
-    /// library serves the process.
+    /// Whether `call` must do nothing, which is logged. There are three reasons:
+    ///
+    /// - The process is a forked child. It shares the descriptors with its parent, whose loop would be woken.
+    /// - The loop's thread has ended. The main loop logs this once; other loops do not log it (item 14).
+    /// - Another copy of the library serves the process.
     @inline(__always) func refuses(_ call: StaticString) -> Bool {
         guard Fork.isChild || isDead else { return false }
         explainRefusal(call)
@@ -177,7 +186,7 @@ public final class GRunLoop: @unchecked Sendable {
         isCurrent || explainThread(call)
     }
 
-    /// Says why not, and returns false.
+    /// Logs why the call is refused, and returns false.
     private func explainThread(_ call: StaticString) -> Bool {
         if Fork.refuses(call) { return false }
         guard !isHidden else {
@@ -202,7 +211,7 @@ public final class GRunLoop: @unchecked Sendable {
 
     // MARK: Modes
 
-    /// With the lock held: the mode of that name, made if there is none.
+    /// Returns the mode of that name. Makes it if there is none. With the lock held.
     func modeLocked(_ name: Mode) -> ModeState {
         if let mode = knownModeLocked(name) { return mode }
         let mode = ModeState(name: name, isCommon: commonModes.contains(name))
@@ -211,23 +220,27 @@ public final class GRunLoop: @unchecked Sendable {
         return mode
     }
 
-    /// With the lock held: the mode of that name, if there is one.
+    /// Returns the mode of that name; nil if there is none. With the lock held.
     func knownModeLocked(_ name: Mode) -> ModeState? {
-        // The default mode's name is usually the same piece of memory: no hash is needed.
+        // The default mode has a property of its own, so that its name need not be hashed.
         name == defaultMode.name ? defaultMode : modes[name]
     }
 
-    /// The modes that exist: those that an item, a block, a context or a push of the ambient mode has ever named, and
-    /// always ``Mode/default``. In no order.
+    /// The modes that exist, in no order. These are ``Mode/default``, and every mode that an item, a block, a context
+    /// or a push of the ambient mode has ever named.
     ///
     /// Threads: any. The corresponding Core Foundation function is `CFRunLoopCopyAllModes`.
     public var allModes: [Mode] {
         Fork.refuses("allModes") ? [] : lock.withLock { Array(modes.keys) }
     }
 
-    /// The context that every common mode serves: GLib's default context on the main thread; elsewhere the thread's
-    /// default one, or one of the loop's own. Nil until it is fixed, when the thread adds its first item or block or
-    /// first runs the loop; nil while the loop is detached, and after its thread's end.
+    /// The GLib context that every common mode serves.
+    ///
+    /// On the main thread it is GLib's default context. On another thread it is the thread's default context, or a
+    /// context that the loop has made.
+    ///
+    /// It is nil until it is fixed: when the thread adds its first item or block, or first runs the loop. It is also
+    /// nil while the loop is detached, and after the end of its thread.
     ///
     /// Threads: any. The corresponding GLib functions are `g_main_context_default` and
     /// `g_main_context_ref_thread_default`.
@@ -237,10 +250,11 @@ public final class GRunLoop: @unchecked Sendable {
 
     // MARK: What a mode waits for
 
-    /// The date of the first timer of a mode, or of its first delayed perform. Tolerances do not count.
+    /// The date of a mode's first timer or delayed perform. Tolerances do not count.
     ///
-    /// - Returns: the date; nil if the mode has neither, or does not exist. ``Mode/common`` stands for others and has
-    ///   none: ask for ``Mode/default``. A date that has passed: it is overdue.
+    /// - Returns: the date; nil if the mode has no timer and no delayed perform, or does not exist. A date in the past
+    ///   means that the timer is overdue. For ``Mode/common`` it is nil, because that mode has no items: ask for
+    ///   ``Mode/default``.
     ///
     /// Threads: any. The corresponding Core Foundation function is `CFRunLoopGetNextTimerFireDate`.
     public func nextFireDate(forMode name: Mode) -> Instant? {
@@ -265,10 +279,14 @@ public final class GRunLoop: @unchecked Sendable {
 // MARK: The home context
 
 extension GRunLoop {
-    /// With the lock held: fixes the home context if it is not fixed yet and can be now. The main loop's is GLib's
-    /// default context. On another thread it is the one that is pushed there when the first item or block is added or
-    /// the loop first runs, else one of its own; what another thread adds before that does not fix it: only the thread
-    /// itself can tell what is pushed there.
+    /// Fixes the home context if it is not fixed yet and can be fixed now. With the lock held.
+    ///
+    /// On the main loop the home is GLib's default context. On another thread it is the context that is pushed there
+    /// when the thread adds its first item or block or first runs the loop. If none is pushed, the loop makes a
+    /// context.
+    ///
+    /// Only the loop's own thread can tell which context is pushed there. So an addition by another thread does not fix
+    /// the home.
     func fixHomeLocked() {
         if home == nil { fixHomeNowLocked() }
     }
@@ -283,8 +301,9 @@ extension GRunLoop {
         homeHasChangedLocked()
     }
 
-    /// With the lock held: the home context is not carried, though it may have been added to modes before it became the
-    /// home. It stays referenced as the home, so dropping it here calls no user code.
+    /// Called when there is another home context. Removes it from the contexts that were added to modes, because it
+    /// must not be carried into itself. It may have been added before it became the home. `home` still references it,
+    /// so the removal calls no user code. With the lock held.
     func homeHasChangedLocked() {
         for mode in modes.values {
             mode.addedContexts.removeAll { $0.context == home?.context }
@@ -292,7 +311,7 @@ extension GRunLoop {
         }
     }
 
-    /// With the lock held: the contexts that a mode serves, the one first in which GIO is to complete.
+    /// Returns the contexts that a mode serves. GIO's operations complete in the first of them. With the lock held.
     func contextsLocked(of mode: ModeState) -> [ServedContext] {
         if let known = mode.contexts { return known }
         var contexts: [ServedContext] = []

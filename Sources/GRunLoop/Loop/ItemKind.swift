@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kinds of work that a loop does.
+// The kinds of work that a loop does, and sets of these kinds.
 
 import CGRun
 
@@ -22,7 +22,8 @@ enum ItemKind: UInt8, CaseIterable {
 
     case block, source, context, idleWork, observer
 
-    /// The kinds that take turns, beginning with the kind after this one.
+    /// Returns the one of `kinds` that comes after this kind. After the last kind, the order starts again with the
+    /// first. Nil if `kinds` is empty.
     func next(of kinds: ItemKinds) -> ItemKind? {
         let later = kinds.rawValue & (UInt16.max &- 1) << UInt16(rawValue)
         let number = (later != 0 ? later : kinds.rawValue).trailingZeroBitCount
@@ -30,7 +31,7 @@ enum ItemKind: UInt8, CaseIterable {
     }
 }
 
-/// A set of kinds: the kinds that are ready in a mode, or that are owed a turn.
+/// A set of kinds, such as the kinds that are ready in a mode, or the kinds whose turn is pending.
 struct ItemKinds: OptionSet {
     let rawValue: UInt16
 
@@ -46,14 +47,14 @@ struct ItemKinds: OptionSet {
     static let source = ItemKinds(.source)
     static let context = ItemKinds(.context)
 
-    /// A wait ends with these. For a wake-up alone the loop calls nothing.
+    /// The kinds that a wait can find. A wake-up is not among them, because the loop calls nothing for it.
     static let found: ItemKinds = [.mainQueue, .timer, .descriptor, .port, .context]
-    /// The kinds that are owed a turn when a slice of time is used up.
+    /// The kinds that can get a turn when a slice of time is used up.
     static let takingTurns: ItemKinds = found.union([.block, .source])
 
     func contains(_ kind: ItemKind) -> Bool { contains(ItemKinds(kind)) }
 
-    /// For tests that perturb whose turn it is: the kinds that the bits of a number stand for.
+    /// Returns the kinds that the bits of a number stand for. Used by tests that perturb whose turn it is.
     static func some(_ number: Int) -> ItemKinds {
         ItemKinds(rawValue: UInt16(truncatingIfNeeded: number)).intersection(takingTurns)
     }

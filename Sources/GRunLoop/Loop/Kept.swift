@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keeps what was called until the run lets go of it, without the lock.
+// The items that a run has called, kept until they can be released without the lock.
 
-/// An item that its own callout took out of the loop may have its last reference here. It is released after the lock,
-/// because its deinit is user code. Own thread only.
+/// The items that a run has called. If an item's own callout removes the item from the loop, the last reference to it
+/// may be here. It is released without the lock, because its deinit is user code. Own thread only.
 struct Kept {
     /// The usual case: a pass calls one item.
     private var first: AnyObject?
@@ -22,13 +22,13 @@ struct Kept {
         others.append(called)
     }
 
-    /// Without the lock: releases what was called before, and keeps what is called now.
+    /// Releases the items that were called before, and keeps the item that is called now. Call it without the lock.
     @inline(__always) mutating func replace(by object: AnyObject) {
         drop()
         keep(object)
     }
 
-    /// Without the lock.
+    /// Releases everything. Call it without the lock.
     @inline(__always) mutating func drop() {
         if first != nil { first = nil }
         if !others.isEmpty { dropOthers() }

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// The program has closed a descriptor that a loop cannot do without, as closefrom(3) does, or a sandbox forbids a call.
+// How a loop handles the loss of its own descriptors: the program has closed one, as closefrom(3) does, or a sandbox
+// forbids a call.
 //
-// Its number may belong to something else by now. A new descriptor would repair this one and hide the rest: usually the
-// descriptors of GLib, of libdispatch and of the program are closed, too. So the loss is logged once. Where we drive,
-// the process ends: a loop that cannot wait would spin, or sleep for ever. A host goes on without us.
+// The descriptor's number may belong to another file by now. A new descriptor would repair only this one and hide the
+// other losses: usually the descriptors of GLib, of libdispatch and of the program are closed, too. So the loss is
+// logged once. If the loop runs without a host, the process ends, because a loop that cannot wait would spin, or sleep
+// forever. A host goes on without the loop.
 
 import CGRun
 import Glibc
 
 extension GRunLoop {
-    /// With the lock held before and after: the kernel has refused `call` for a descriptor of the loop's own.
+    /// Handles the refusal of a system call for one of the loop's own descriptors. Ends the process if a run without a
+    /// host is under way. The lock is held before and after.
     func loseDescriptorsLocked(_ call: String, _ error: Int32) {
         guard !hostPoll.isAbandoned else { return }
         if framesLocked.contains(where: { !$0.run.isHosted }) { Self.endForLoss(call, error) }
@@ -27,7 +30,7 @@ extension GRunLoop {
         Log.fatal("\(loss(call, error)). The run loop cannot go on")
     }
 
-    /// Ends the process: a descriptor is closed that is GLib's own, or of a source that ignores it.
+    /// Ends the process, because a descriptor of GLib is closed, or the descriptor of a source that does not notice it.
     static func endForClosedDescriptor(_ descriptor: Int32) -> Never {
         Log.fatal(
             "descriptor \(descriptor), with which a GMainContext of the run loop waits, is not open any more: "

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// The run loop itself: one pass, stage by stage, in the order of Core Foundation's.
+// The run loop itself: one pass, stage by stage, in Core Foundation's order.
 //
-//   1 entry (once) · 2 beforeTimers · 3 beforeSources · 4 blocks · 5 version-0 sources, and blocks again if one was
-//   handled · 6 a look at the main queue · 7 beforeWaiting · 8 wait · 9 afterWaiting · 10 service one live item ·
-//   11 blocks · 12 end checks · exit (once)
+//     1 entry (once) · 2 beforeTimers · 3 beforeSources · 4 blocks · 5 version-0 sources, and blocks again if one was
+//     handled · 6 a look at the main queue · 7 beforeWaiting · 8 wait · 9 afterWaiting · 10 service one ready item ·
+//     11 blocks · 12 end checks · exit (once)
 //
-// What is long is never inlined: a profile shows it by name, and what it costs does not depend on its neighbours. Nor
-// are the functions callOut…, in the files of the steps, through which a pass calls the program, without a lock.
-// Debuggers and profilers know them by name. What may have no other owner is taken inout and released in there, so that
-// the deinit of what it captured runs without a lock as well (item 177).
+// Stages 2 to 5 are the head of the pass. Stages 10 and 11 are its tail.
+//
+// Long functions are never inlined. So a profile shows them by name, and their cost does not depend on the code around
+// them.
+//
+// A pass calls the program through the functions named `callOut…`, without a lock. They are in the files of the steps.
+// They are not inlined either, because debuggers and profilers show them by name. If a closure may have no other owner,
+// its callout takes it inout and releases it. So the deinits of what it captured run without a lock as well (item 177).
 
 import CGRun
 
@@ -16,18 +20,19 @@ extension GRunLoop {
     /// How a pass ended.
     enum PassEnd {
         case handledSource, other
-        /// The wait is the host's. The stage does not tell: a foreign loop in a callout may have changed it.
+        /// The pass has ended before its wait, because the host waits. The run's stage does not show this reliably: a
+        /// foreign loop in a callout may have changed the stage.
         case waits
     }
 
-    /// One pass: stages 2 to 11, and where a host drives perhaps only the head: the wait is the host's, and the tail
-    /// follows it. With the lock held before and after; never held in user code.
+    /// Makes one pass: stages 2 to 11. Where a host drives and nothing is ready, it makes only the head: the host
+    /// waits, and the tail follows that wait. The lock is held before and after, and never while user code runs.
     @inline(never) func runPassLocked(_ frame: Frame, _ mode: ModeState) -> PassEnd {
         let run = frame.run
         let handled = runHeadLocked(frame, mode)
         var looks = run.onlyLooks || (handled && !sleepsAtOnceLocked(frame, mode))
         if run.scheduler.owesTurns {
-            // What the tail would find comes after the host's turn.
+            // Whatever the tail would find has to wait until the host's turn is over.
             if run.scheduler.isHostsTurn { return .other }
             looks = true
         }
@@ -35,7 +40,7 @@ extension GRunLoop {
         return runTailLocked(frame, mode, found) || handled ? .handledSource : .other
     }
 
-    /// What comes before the wait: stages 2 to 5. Returns whether a source was handled.
+    /// Makes the head of a pass, which comes before the wait: stages 2 to 5. Returns whether a source was handled.
     @inline(never) func runHeadLocked(_ frame: Frame, _ mode: ModeState) -> Bool {
         beginPassLocked(frame)
         notifyLocked(.beforeTimers, mode)  // 2
@@ -46,14 +51,15 @@ extension GRunLoop {
         return handled
     }
 
-    /// What comes after the wait: stages 10 and 11. Returns whether a source was handled.
+    /// Makes the tail of a pass, which comes after the wait: stages 10 and 11. Returns whether a source was handled.
     @inline(never) func runTailLocked(_ frame: Frame, _ mode: ModeState, _ found: Found) -> Bool {
         frame.run.stage.beginTail()
         let dispatches = !found.contexts.isEmpty && frame.run.scheduler.mayServe(.context)
         if dispatches { dispatchAllLocked(found.contexts, frame) }
         mark(.service)
         frame.run.scheduler.noteServed(.other)
-        // What is owed after a cut, or after a foreign loop in the callout, is for later passes.
+        // Read before the service. Turns that become pending during it, by a cut or by a foreign loop in the callout,
+        // are for later passes.
         let owesTurns = frame.run.scheduler.owesTurns
         let handled = serviceLocked(found.item, frame, mode)  // 10
         if owesTurns { endTurnsLocked(frame, of: found) }
@@ -63,26 +69,29 @@ extension GRunLoop {
         return handled || dispatches
     }
 
-    /// A context that was removed meanwhile may have its last reference in `found`, which is released under the lock:
-    /// it is kept for later. If nothing else was served, the dispatch is what used the slice.
+    /// Keeps the dispatched contexts until they can be released without the lock. If a context was removed from the
+    /// mode meanwhile, `found` may hold its last reference, and `found` is released under the lock.
+    ///
+    /// If nothing else was served, the dispatch alone may have used up the slice, so that is checked here.
     private func keepDispatchedLocked(_ found: Found, _ frame: Frame) {
         frame.kept.keep(all: found.contexts)
         let isAlone = found.item.map { $0.kind == .wakeUp } ?? true
         if isAlone, !frame.run.scheduler.owesTurns { _ = isCutLocked(frame, after: .context) }
     }
 
-    /// From here on wake-ups count again. An outer run's deadline that passed while they were ignored is ignored, too.
+    /// Begins a pass. From here on, wake-ups count again. In the tail of the last pass they were ignored, so a deadline
+    /// of an outer run that passed there is ignored as well.
     private func beginPassLocked(_ frame: Frame) {
         if frame.run.stage == .tail, frame.nextAncestorDeadline != .never {
             _ = frame.takePassedAncestorDeadlines(at: time)
         }
-        // A foreign loop in a callout of the last pass returned between beforeWaiting and afterWaiting. Before the next
-        // line, because it sets the stage, too.
+        // A foreign loop in a callout of the last pass has returned between its beforeWaiting and its afterWaiting. Its
+        // wait ends before this pass begins, because both set the stage.
         if isWaitTold { endHostWaitLocked() }
         frame.run.beginPass()
     }
 
-    // MARK: 10
+    // MARK: Stage 10: service
 
     /// Services one item; returns whether that counts as a handled source.
     @inline(never) func serviceLocked(_ item: ReadyItem?, _ frame: Frame, _ mode: ModeState) -> Bool {
@@ -106,22 +115,23 @@ extension GRunLoop {
         }
     }
 
-    /// Whether the outermost run goes on after this pass, and stages 2 to 5 of the next pass would have no effect and
-    /// no observer. Never in virtual time, which is checked in each pass.
+    /// Whether the head of the next pass would have no effect: no observer of stages 2 to 5, no source, no block. The
+    /// run must be the outermost one, and must go on after this pass. False in virtual time and in a traced loop, where
+    /// every pass is made.
     @inline(__always) func isNextHeadEmptyLocked(_ frame: Frame, _ mode: ModeState) -> Bool {
         mode.observed.isEmpty && mode.signalled.isEmpty && mode.blocks.live == 0 && commonBlocks.live == 0
             && tracer == nil && virtualTime == nil
             && frame.isOutermost && !frame.run.returnsAfterSource && !frame.run.isStopped && !isWaitTold
     }
 
-    // MARK: 4, 5 and 11
+    // MARK: Stages 4, 5 and 11: blocks
 
-    /// Runs the blocks of the mode that are enqueued now. Blocks that these enqueue wait for the
-    /// next step. A nested run does not see the rest of this step.
+    /// Runs the blocks that wait in the mode now. Blocks that these enqueue wait for the next block step. A nested run
+    /// does not see the blocks that this step has still to run.
     @inline(__always) func runBlocksLocked(_ frame: Frame, _ mode: ModeState) {
         mark(.blocks)
         guard mode.blocks.live > 0 || (mode.isCommon && commonBlocks.live > 0) else {
-            // A nested run may have run them.
+            // No block waits, perhaps because a nested run has run the blocks. Their turn is over.
             return endTurnLocked(frame, of: .block)
         }
         if frame.run.scheduler.mayServe(.block) { runBlockStepLocked(frame, mode) }
@@ -141,8 +151,9 @@ extension GRunLoop {
         endTurnLocked(frame, of: .block)
     }
 
-    /// The queue to run, if blocks wait in only one of the mode's two queues, and this step runs all of them. Blocks
-    /// for the common modes count even if the mode is not common yet: a block may make it so.
+    /// Returns the queue to run if this step runs all blocks of one of the mode's two queues, and the other queue has
+    /// none. Nil if the step must merge the queues. Blocks for the common modes count even if the mode is not common
+    /// yet, because a block may make the mode common.
     private func onlyQueueLocked(_ mode: ModeState, from start: UInt64) -> BlockQueue? {
         let hasCommon = commonBlocks.live > 0
         guard !hasCommon || mode.isCommon && mode.blocks.live == 0 else { return nil }
@@ -150,7 +161,8 @@ extension GRunLoop {
         return queue.isPlain(from: start) ? queue : nil
     }
 
-    /// Takes all blocks out of the queue, and runs them without the lock: no other run sees them.
+    /// Takes all blocks out of the queue and runs them. No other run sees them, so the lock is not needed between two
+    /// blocks.
     private func runAllLocked(_ queue: BlockQueue, _ frame: Frame) {
         let taken = spareBlocks ?? BlockQueue()
         spareBlocks = nil
@@ -160,13 +172,13 @@ extension GRunLoop {
         let limit = sliceLength
         lock.unlock()
         repeat {
-            // Handed on in place: a copy of the body that outlives its callout would be released with the lock held.
+            // Passed inout: a copy of the body would outlive the callout, and would be released with the lock held.
             var body = taken.removeFirst()
             callOutToBlock(&body, of: self)
             guard run.scheduler.usesUpSlice(limit, after: .block) else { continue }
             lock.lock()
             if cutLocked(frame, after: .block), taken.live > 0 {
-                // Blocks that were enqueued meanwhile come after the rest.
+                // The rest of the step waits. Puts the rest back in front of the blocks that were enqueued meanwhile.
                 taken.appendAll(of: queue)
                 taken.exchange(with: queue)
             }
@@ -177,7 +189,8 @@ extension GRunLoop {
         if spareBlocks == nil, taken.isSmall { spareBlocks = taken } else { taken.deallocate() }
     }
 
-    /// Runs the blocks of both queues one by one, choosing anew before each.
+    /// Runs the blocks of both queues one by one, in the order of enqueueing. Searches both queues again before each
+    /// block, because the block before it may have changed them.
     private func runMergedLocked(_ frame: Frame, _ mode: ModeState, from start: UInt64, before end: UInt64) {
         var next = start
         while let (queue, sequence) = nextBlockLocked(mode, from: next), sequence < end {
@@ -203,8 +216,8 @@ extension GRunLoop {
 
     // MARK: Every callout
 
-    /// Releases the lock, because `item` is about to be called. Retains it first, so that no other thread can release
-    /// it before; the run keeps it.
+    /// Releases the lock before `item` is called. Retains the item first, so that no other thread can release it before
+    /// the call. The frame keeps this reference.
     @inline(__always) func unlock(toCall item: Unmanaged<some AnyObject>, in frame: Frame) {
         _ = item.retain()
         lock.unlock()

@@ -1,25 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is ready in a mode. The wait, the deadline of a sleep, a host's `prepare` and `check`, the scheduler and virtual
-// time all ask these functions, and no other code knows when a kind of item is ready.
+// What is ready in a mode. No other code knows when a kind of item is ready. The wait, the deadline of a sleep, a
+// host's `prepare` and `check`, the scheduler and virtual time all ask these functions.
 
 import CGRun
 
 extension GRunLoop {
-    /// With the lock held: which of `kinds` are ready in the mode, as far as this process's memory tells.
+    /// Returns which of `kinds` are ready in the mode, as far as this process's memory tells. With the lock held.
     ///
     /// Only the kernel knows whether the main queue, a context or a further descriptor is ready: see
     /// ``lookLocked(_:_:polled:now:)`` and ``readyForTurnsLocked(_:)``.
     ///
     /// - Parameters:
-    ///   - kinds: a literal, so that the compiler leaves out the rest.
-    ///   - now: the current time, if the caller knows it. Nil: the clock is read if the mode has timers.
+    ///   - kinds: a literal, so that the compiler leaves out the checks for the other kinds.
+    ///   - now: the current time, if the caller knows it. If nil, the function reads the clock, provided that the mode
+    ///     has
+    ///     timers.
     @inline(__always) func readyLocked(
         _ kinds: ItemKinds = [.wakeUp, .timer, .descriptor, .port], in mode: ModeState, at now: Nanoseconds? = nil
     ) -> ItemKinds {
         var ready: ItemKinds = []
         if kinds.contains(.wakeUp), owed.contains(.wakeUp) { ready.insert(.wakeUp) }
         if kinds.contains(.port), mode.ports.haveWork { ready.insert(.port) }
-        // An event whose source has left counts until somebody looks at it.
+        // An event whose source has left the mode counts as ready until the loop looks at the event.
         if kinds.contains(.descriptor), !batch.isEmpty(in: mode) { ready.insert(.descriptor) }
         if kinds.contains(.source), !mode.signalled.isEmpty { ready.insert(.source) }
         if kinds.contains(.block), hasVisibleBlocksLocked(mode) { ready.insert(.block) }
@@ -27,21 +29,22 @@ extension GRunLoop {
         return ready
     }
 
-    /// The current time, for the mode's timers. Without timers it is `.min`, and the clock is not read.
+    /// Returns the current time, to compare with the dates of the mode's timers. If the mode has no timers, returns
+    /// `.min` and reads no clock.
     func timeForTimersLocked(_ mode: ModeState) -> Nanoseconds {
         mode.heap.earliest == .never ? .min : time
     }
 
-    /// With the lock held: the kinds that stage 10 can serve now. Asks the kernel, but not for the contexts.
+    /// Returns the kinds that stage 10 can serve now. Asks the kernel, but not about contexts. With the lock held.
     ///
     /// - Parameters:
-    ///   - polled: what the host's poll has just found. Nil: this function asks the kernel.
+    ///   - polled: what the host's poll has just found. If nil, this function asks the kernel.
     ///   - now: the current time, if the mode has timers.
     func lookLocked(
         _ run: Run, _ mode: ModeState, polled: HostState.Polled? = nil, now: Nanoseconds
     ) -> ItemKinds {
         if itemChooser != nil, mode.descriptors.watched >= 0 {
-            // A chooser is shown everything that is ready at this moment.
+            // A test's chooser is shown everything that is ready now.
             fetchLocked(mode)
         } else if polled?.descriptors ?? !run.scheduler.hasAsked {
             refillBatchLocked(mode)
@@ -51,8 +54,10 @@ extension GRunLoop {
         return ready
     }
 
-    /// With the lock held, which it releases meanwhile: the kinds that are ready now, except a wake-up. Does not wait,
-    /// and takes nothing. Under a host, which looks at the home context itself, it looks at the other contexts only.
+    /// Returns the kinds that are ready now, except a wake-up. It does not wait, and takes no item.
+    ///
+    /// Where a host drives, it looks at the other contexts only: the host itself looks at the home context. The lock is
+    /// held before and after, but not meanwhile.
     func readyForTurnsLocked(_ frame: Frame) -> ItemKinds {
         let mode = frame.mode
         var ready = readyLocked([.block, .source, .timer, .port], in: mode)
@@ -63,7 +68,8 @@ extension GRunLoop {
         return ready
     }
 
-    /// The kinds that are ready, to decide whose turn it is. A hint: any of them may come or go the next moment.
+    /// Returns the kinds that are ready, to decide which kinds get a turn. It is a hint: a kind may become ready, or
+    /// stop being ready, the next moment. Tests perturb it.
     func kindsForTurnsLocked(_ frame: Frame) -> ItemKinds {
         var ready = readyForTurnsLocked(frame)
         if perturbs(CGRUN_SITE_TURN) { ready.subtract(.some(perturbed(below: 256))) }
@@ -71,7 +77,8 @@ extension GRunLoop {
         return ready
     }
 
-    /// With the lock held: whether sources are signalled or blocks wait. A pass serves them. They do not end a wait.
+    /// Whether sources are signalled or blocks wait. A pass serves them, but they do not end a wait. With the lock
+    /// held.
     func hasLeftoversLocked(_ mode: ModeState) -> Bool {
         !readyLocked([.source, .block], in: mode).isEmpty
     }

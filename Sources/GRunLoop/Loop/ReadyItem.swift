@@ -2,11 +2,11 @@
 // The item that a pass serves in stage 10, and how a test chooses between several.
 
 extension GRunLoop {
-    /// The item that a pass serves in stage 10. Where several descriptors are ready, the pass serves them in a row.
+    /// The item that a pass serves in stage 10. If several descriptors are ready, the pass may serve them in a row.
     struct ReadyItem {
         let kind: ItemKind
-        /// For a descriptor: its source. Not retained: the program may be called before its turn, and may have released
-        /// the source then. It is only looked for.
+        /// The source of a descriptor's event; nil for other kinds. It is not retained. The program may be called
+        /// before the source's turn, and may release the source then. So this reference is only compared.
         let descriptor: Unmanaged<DescriptorSource>?
 
         init(_ kind: ItemKind, _ descriptor: Unmanaged<DescriptorSource>? = nil) {
@@ -15,7 +15,7 @@ extension GRunLoop {
         }
     }
 
-    /// What a test is shown of a ready item.
+    /// A ready item, as a test's chooser sees it.
     @_spi(Oracle) public enum ReadyChoice {
         case wakeUp
         case timers
@@ -24,13 +24,15 @@ extension GRunLoop {
         case port(Unmanaged<Port>)
     }
 
-    /// For tests that compare with Core Foundation, where the kernel decides: asked with everything that is ready
-    /// whenever more than one item is; returns an index, or nil for the loop's own choice. Own thread only.
+    /// Lets a test choose which ready item is served, where the kernel decides in Core Foundation.
+    ///
+    /// The chooser is called with everything that is ready, whenever more than one item is. It returns an index, or nil
+    /// to leave the choice to the loop. Own thread only.
     @_spi(Oracle) public func setItemChooser(_ chooser: (@Sendable ([ReadyChoice]) -> Int?)?) {
         itemChooser = chooser
     }
 
-    /// The item that a test chooses of several. Nil leaves the choice to the loop.
+    /// Returns the item that a test chooses if several are ready. Nil leaves the choice to the loop.
     func chosenLocked(_ ready: ItemKinds, _ mode: ModeState) -> ReadyItem? {
         var choices: [ReadyChoice] = []
         if ready.contains(.wakeUp) { choices.append(.wakeUp) }

@@ -1,29 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
-// What runs: a run of ours, or the host's endless one; and its frames on the thread's stack.
+// A run of the loop, without a host or driven by one, and its frames on the thread's stack.
 
 import CGRun
 import Synchronization
 
 /// One run: its limit, its stop, its stage, and its scheduler. Guarded by the loop's lock, except the scheduler.
 ///
-/// A run of ours has one frame. The host's lasts as long as the loop is attached, with a frame for each dispatch; a
-/// dispatch inside a callout of another is one more frame of the same run.
+/// A run without a host has one frame. The run that a host drives lasts as long as the loop is attached, and has a
+/// frame for each dispatch. A dispatch inside a callout of another dispatch is a further frame of the same run.
 final class Run {
-    /// A host drives: the run does not sleep.
+    /// True if a host drives this run. Such a run does not sleep.
     let isHosted: Bool
     @exclusivity(unchecked) var stage: Stage
     @exclusivity(unchecked) var scheduler = Scheduler()
-    /// A stop belongs to one run: neither its parent's nor the next one's (items 58 to 62).
+    /// True if this run was stopped. A stop applies to one run, not to its parent and not to the next run (items 58 to
+    /// 62).
     var isStopped = false
-    /// A wake-up counted for this run, which has not begun a pass since.
+    /// True if a wake-up counted for this run, and the run has not begun a pass since.
     var heardWakeUp = false
 
-    // MARK: The limit, of a run of ours
+    // MARK: The limit of a run without a host
 
     private(set) var returnsAfterSource = false
-    /// `.min`: one pass without sleeping. `.never`: no limit, or the first pass has not begun.
+    /// When the run ends. `.min` means one pass without sleeping. `.never` means no limit, or that the first pass has
+    /// not begun.
     private(set) var deadline = Nanoseconds.never
-    /// When the limit wakes the innermost run. `.never` without one, once it has, and when this run has returned.
+    /// When the limit of this run wakes the innermost run. `.never` if there is no limit, if the limit has woken that
+    /// run already, or if this run has returned.
     var alarm = Nanoseconds.never
 
     init(isHosted: Bool) {
@@ -31,7 +34,7 @@ final class Run {
         stage = isHosted ? .outside : .head
     }
 
-    /// A run of ours begins. Resets what is left of the former one.
+    /// Called when a run without a host begins. Resets what is left of the run that used this object before.
     func begin(returningAfterSource: Bool) {
         stage = .head
         scheduler = Scheduler()
@@ -48,7 +51,8 @@ final class Run {
         heardWakeUp = false
     }
 
-    /// It makes a pass before it sleeps, though a nested run may serve the wake-up, unless it does so anyway.
+    /// Makes the run begin another pass before it sleeps, even if a nested run serves the wake-up. In the tail of a
+    /// pass it does nothing, because another pass comes before the next sleep anyway.
     @inline(__always) func hearWakeUp() {
         if stage.countsWakeUps { heardWakeUp = true }
     }
@@ -58,32 +62,34 @@ final class Run {
         alarm = onlyLooks ? .never : end
     }
 
-    /// The run only looks: one pass, no sleep.
+    /// True if the run makes one pass and does not sleep.
     var onlyLooks: Bool { deadline == .min }
-    /// It sleeps, and ends at a point in time.
+    /// True if the run may sleep, and ends at a point in time.
     var hasLimit: Bool { deadline != .min && deadline != .never }
 }
 
-/// A run on the thread's stack. Owned by the function that runs it: the loop's link to its innermost frame and a
-/// frame's link to its parent hold no reference. Changed on the own thread; with the lock held what others read: the
-/// links, the mode and the depth.
+/// A run on the thread's stack. The function that runs it owns it: the loop's link to its innermost frame and a frame's
+/// link to its parent hold no reference.
+///
+/// Changed on the loop's own thread. The links, the mode and the depth are changed with the lock held, because other
+/// threads read them.
 final class Frame {
     let run: Run
-    /// Modes live as long as their loop: no reference to one is counted here.
+    /// The mode of the run. Not retained, because modes live as long as their loop.
     private(set) var modeReference: Unmanaged<ModeState>
-    /// The same.
+    /// The mode of the run.
     var mode: ModeState { modeReference.takeUnretainedValue() }
-    /// Not retained: its function owns it.
+    /// The frame of the run around this one. Not retained, because the function that runs it owns it.
     fileprivate var parentReference: Unmanaged<Frame>?
     var parent: Frame? { parentReference?.takeUnretainedValue() }
-    /// How many GLib dispatches were on the thread's stack when it began.
+    /// How many GLib dispatches were on the thread's stack when the run began.
     private(set) var depth = 0
-    /// What the current block step has still to run.
+    /// The blocks that the current block step has still to run.
     @exclusivity(unchecked) var takenBlocks: BlockQueue?
     @exclusivity(unchecked) var contexts = AcquiredContexts()
     @exclusivity(unchecked) var kept = Kept()
     @exclusivity(unchecked) var called = Called()
-    /// The last callout that has begun in it while the loop was inspected: a ``CalloutMark``.
+    /// The ``CalloutMark`` of the last callout that began in this frame while the loop was inspected.
     let callout = Atomic<UInt>(0)
 
     init(of run: Run, in mode: ModeState) {
@@ -91,21 +97,21 @@ final class Frame {
         modeReference = .passUnretained(mode)
     }
 
-    /// The frame's run goes on the stack. What is left of the former one has been released.
+    /// Prepares the frame for a run that begins. Everything that the former run kept has been released.
     func begin(_ mode: Unmanaged<ModeState>, above parent: Unmanaged<Frame>?) {
         modeReference = mode
         parentReference = parent
         depth = Contexts.depth
     }
 
-    /// The host's run goes on in another mode, between two passes.
+    /// Moves the host's run to another mode, between two passes.
     func move(to mode: Unmanaged<ModeState>) {
         modeReference = mode
     }
 
     var isOutermost: Bool { parentReference == nil }
 
-    /// The earliest deadline of the outer runs that has not woken anyone yet.
+    /// The earliest deadline of an outer run that has not woken the innermost run yet.
     var nextAncestorDeadline: Nanoseconds { isOutermost ? .never : earliestAncestorDeadline }
 
     private var earliestAncestorDeadline: Nanoseconds {
@@ -114,7 +120,7 @@ final class Frame {
         return earliest
     }
 
-    /// Marks the deadlines of outer runs that have passed; returns whether there were any.
+    /// Notes which deadlines of outer runs have passed. Returns whether there are any.
     func takePassedAncestorDeadlines(at now: Nanoseconds) -> Bool {
         var found = false
         forEachAncestor {
@@ -130,7 +136,7 @@ final class Frame {
     }
 }
 
-/// A frame, its parent, and so on.
+/// A sequence of a frame, its parent, and so on to the outermost frame.
 struct Frames: Sequence, IteratorProtocol {
     fileprivate var innermost: Frame?
 
@@ -141,14 +147,15 @@ struct Frames: Sequence, IteratorProtocol {
 }
 
 extension GRunLoop {
-    /// With the lock held: the frames on the thread's stack, innermost first.
+    /// The frames on the thread's stack, innermost first. Read it with the lock held.
     var framesLocked: Frames { Frames(innermost: frame) }
 
     /// How many runs are on the thread's stack.
     var runCount: Int { lock.withLock { runCountLocked } }
     var runCountLocked: Int { framesLocked.reduce(0) { count, _ in count + 1 } }
 
-    /// Has a run end after its pass, unless it is the innermost one. They are counted from the outermost one, 1.
+    /// Stops a run at the end of its pass, unless it is the innermost one. Runs are counted from the outermost, which
+    /// is 1.
     func stopOuterRun(_ number: Int) {
         lock.withLock {
             let frames = Array(framesLocked)
@@ -156,7 +163,7 @@ extension GRunLoop {
         }
     }
 
-    /// With the lock held: the innermost frame.
+    /// The innermost frame; nil if nothing runs. Read it with the lock held.
     var frame: Frame? { innermost?.takeUnretainedValue() }
 
     func pushLocked(_ frame: Frame) {
@@ -169,7 +176,7 @@ extension GRunLoop {
         innermost = frame.parentReference
     }
 
-    /// With the lock held: puts a run of ours on the stack.
+    /// Makes the frame of a run without a host, above the innermost one. With the lock held.
     @inline(__always) func makeFrame(in mode: Unmanaged<ModeState>, returningAfterSource: Bool) -> Frame {
         let spare = perturbs(CGRUN_SITE_CAPACITY) ? nil : spareFrame.take()
         let frame = spare ?? Frame(of: Run(isHosted: false), in: defaultMode)
@@ -178,8 +185,8 @@ extension GRunLoop {
         return frame
     }
 
-    /// Called without the lock when the run is over and all that it kept is released. A deinit among these may have
-    /// begun another run, which has left its frame already.
+    /// Keeps the frame of a finished run for the next run. Called without the lock, once everything that the frame kept
+    /// is released. A deinit among these may have run the loop, and that run may have left its own frame here already.
     func keepForNextRun(_ frame: consuming Frame) {
         if spareFrame == nil { spareFrame = frame }
     }

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// We drive: one run of a mode, from its entry to its exit.
+// One run of a mode without a host, from its entry to its exit.
 
 import CGRun
 import Synchronization
 
 extension GRunLoop {
-    /// Runs a mode once, until a point in time. Nil if nothing was run: see ``runMode(_:for:returningAfterSource:)``.
+    /// Runs a mode once, until a point in time. Returns nil if nothing was run: see
+    /// ``runMode(_:for:returningAfterSource:)``.
     func runMode(_ name: Mode, until limit: Nanoseconds, returningAfterSource: Bool) -> RunResult? {
         let span = limit == .never ? limit : limit.subtractingSaturating(time)
         return runMode(name, for: span, returningAfterSource: returningAfterSource)
     }
 
-    /// Runs a mode once. Nil if nothing was run: the mode has nothing to wait for, or cannot be run now, which is
-    /// logged.
+    /// Runs a mode once. Returns nil if nothing was run: the mode does not exist, has nothing to wait for, or cannot be
+    /// run now. In the last case this is logged.
     func runMode(_ name: Mode, for span: Nanoseconds, returningAfterSource: Bool) -> RunResult? {
         lock.lock()
         if isWaitTold { endHostWaitBeforeRunLocked() }
@@ -24,7 +25,7 @@ extension GRunLoop {
         return nil
     }
 
-    /// Called with the lock held; releases it.
+    /// Runs a mode once. Called with the lock held, which it releases.
     private func runOnceLocked(_ mode: ModeState, for span: Nanoseconds, returningAfterSource: Bool)
         -> RunResult?
     {
@@ -47,7 +48,7 @@ extension GRunLoop {
 
         batch.discard()
         popLocked(frame)
-        // What the run has left is for the host that called it.
+        // If a host's callback made this run, the blocks and signals that the run has left are for the host.
         if isHostInControl { owed.owe(.work) }
         lock.unlock()
         frame.contexts.releaseAll()
@@ -56,13 +57,14 @@ extension GRunLoop {
         return result
     }
 
-    /// With the lock held: whether a run of `mode` has nothing to wait for (items 16 to 23).
+    /// Whether a run of `mode` has nothing to wait for (items 16 to 23). With the lock held.
     func isFinishedLocked(_ mode: ModeState) -> Bool {
         !(mode.hasItems || servesMainQueueLocked(mode) || mode.hasIdleWork || !readyLocked(.block, in: mode).isEmpty)
     }
 
-    /// The limit counts from the first pass, after the entry observers. One that is too large to represent ends the run
-    /// at the last instant of the clock.
+    /// Returns the deadline of a run that begins its first pass now, after the entry observers. Zero and negative spans
+    /// mean one pass, `.min`. Spans of more than 16 years mean no limit, `.never`. If the end is too late for the
+    /// clock, it is the clock's last instant.
     private func deadline(after span: Nanoseconds) -> Nanoseconds {
         span <= 0 ? .min : span > .longest ? .never : min(time.addingSaturating(span), .last)
     }
@@ -76,35 +78,35 @@ extension GRunLoop {
         }
     }
 
-    /// Makes the run the innermost one. False if it has no context and no descriptor to sleep with.
+    /// Makes the run the innermost one. Returns false if the run has no context and no descriptor to sleep with.
     private func beginLocked(_ frame: Frame, _ mode: ModeState) -> Bool {
         if hostPoll.isAbandoned { Self.endForLoss() }
         guard hasContextLocked(mode) else { return false }
         acquireContextsLocked(frame, mode)
-        // Where other threads own every context of the mode, the loop sleeps with a descriptor of its own.
+        // If other threads own every context of the mode, the loop sleeps with a descriptor of its own.
         guard !frame.contexts.list.isEmpty || canWakeItself() else { return false }
         frame.contexts.pushThreadDefault()
 
-        // An outer run's deadline that has already passed is a wake-up of that run: pending if wake-ups counted there,
-        // else lost.
+        // If the deadline of an outer run has already passed, that is a wake-up. It is pending if the stage of the
+        // parent run counts wake-ups, and is lost otherwise.
         if let parent = frame.parent, frame.nextAncestorDeadline != .never,
             frame.takePassedAncestorDeadlines(at: time), parent.run.stage.countsWakeUps
         {
             owed.owe(.wakeUp)
         }
         pushLocked(frame)
-        // A wake-up while nothing ran was for a host. Without a host it is dropped: it does not count for a run (item
-        // 68).
+        // A wake-up that came while nothing ran was for a host. This run is outside any dispatch of a host, so the
+        // wake-up is dropped: it does not count for a run (item 68).
         if frame.depth == 0 { owed.settle(.hostWakeUp) }
-        // Events that were fetched before a nested run are dropped, those of a host's poll as well: the nested run may
-        // service them.
+        // Events that were fetched before a nested run are dropped, because the nested run may service them. So are the
+        // results of a host's poll.
         batch.discard()
         host.polled = nil
         return true
     }
 
-    /// Whether the mode has a context to sleep with. A private mode gets its own when it first runs; what GIO starts
-    /// there completes only while the mode runs.
+    /// Whether the mode has a context to sleep with. A private mode gets a context when it first runs. GIO operations
+    /// that are started there complete only while the mode runs.
     private func hasContextLocked(_ mode: ModeState) -> Bool {
         fixHomeLocked()
         if mode.isCommon ? home != nil : mode.ownContext != nil { return true }
@@ -115,15 +117,16 @@ extension GRunLoop {
         return true
     }
 
-    /// Whether the mode has, or gets, a context to sleep with: who is to do something before its run asks. If not it is
-    /// logged.
+    /// Whether a run of the mode has a context to sleep with, or whether the loop's thread has ended. If false, it is
+    /// logged. A caller asks this before it begins something that needs the run.
     func canRun(_ name: Mode) -> Bool {
         if lock.withLock({ isDead || hasContextLocked(modeLocked(name)) }) { return true }
         explainExhaustion(name)
         return false
     }
 
-    /// In this order: handledSource, timedOut, stopped, finished (item 29).
+    /// Returns the result of the run if it ends after this pass, otherwise nil. The order of the checks is:
+    /// handledSource, timedOut, stopped, finished (item 29).
     @inline(never) private func endCheckLocked(_ frame: Frame, _ mode: ModeState, _ handledSource: Bool)
         -> RunResult?
     {
@@ -144,8 +147,8 @@ extension GRunLoop {
                 + "the limit, and run it again")
     }
 
-    /// ``Mode/common`` has no items of its own, so a run of it is finished at once; but its caller meant something
-    /// else.
+    /// Logs once that ``Mode/common`` cannot be run. It has no items of its own, so its run is finished immediately,
+    /// but the caller meant something else.
     private func explainCommon() {
         guard !Self.saidCommon.exchange(true, ordering: .relaxed) else { return }
         Log.misuse(

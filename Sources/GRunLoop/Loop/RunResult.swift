@@ -4,12 +4,12 @@
 extension GRunLoop {
     /// Why a run returned. The raw values are Core Foundation's (`CFRunLoopRunResult`).
     public enum RunResult: Int32, Hashable, Sendable, CustomStringConvertible {
-        /// The mode has no source, no timer, no block and no added context left, or it never existed.
-        /// `kCFRunLoopRunFinished`.
+        /// The mode has nothing left to wait for: no source, port, timer, block, idle work or added context, nor the
+        /// main queue to serve. Also returned if the mode does not exist or cannot be run. `kCFRunLoopRunFinished`.
         case finished = 1
         /// ``GRunLoop/stop()`` was called on this run. `kCFRunLoopRunStopped`.
         case stopped = 2
-        /// The time given has passed. `kCFRunLoopRunTimedOut`.
+        /// The time limit has passed. `kCFRunLoopRunTimedOut`.
         case timedOut = 3
         /// A source was handled, and the run was asked to return after that. `kCFRunLoopRunHandledSource`.
         case handledSource = 4

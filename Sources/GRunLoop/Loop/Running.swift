@@ -1,23 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// Running a loop: Core Foundation's two functions and Foundation's five methods, all of which end in one.
+// The functions that run a loop: Core Foundation's two and Foundation's five. All of them call `runMode`.
 
 extension GRunLoop {
-    // MARK: Core Foundation's
+    // MARK: The functions of Core Foundation
 
-    /// Runs the loop in a mode until the time is up, it is stopped, the mode is finished or, if asked for, a source was
-    /// handled.
+    /// Runs the loop in a mode until the time is up, the run is stopped, the mode is finished or, optionally, a source
+    /// was handled.
     ///
     /// - Parameters:
     ///   - mode: the mode to run in. ``Mode/common`` is not a mode that can run: that is logged once, and nothing is
     ///     run.
-    ///   - limit: how long. Zero or negative: one pass, which services what is ready without sleeping. Nil, or 16 years
-    ///     and more: no limit.
+    ///   - limit: how long to run. Zero or negative means one pass, which services what is ready without sleeping. Nil,
+    ///     or 16
+    ///     years and more, means no limit.
     ///   - returningAfterSourceHandled: whether to return after the pass in which a source was performed, the main
-    ///     queue served or a context dispatched. Blocks, timers and wake-ups do not count.
-    /// - Returns: why it returned. ``RunResult/finished`` also where nothing was run.
+    ///     queue served
+    ///     or a context dispatched. Blocks, timers and wake-ups do not count.
+    /// - Returns: why the run returned. It is ``RunResult/finished`` if nothing was run.
     ///
-    /// Threads: the loop's own; from another thread it is logged, and nothing is run. Runs nest: it may be called from
-    /// every callout. The corresponding Core Foundation function is `CFRunLoopRunInMode`.
+    /// Threads: the loop's own; from another thread it is logged, and nothing is run. Runs nest: every callout may call
+    /// it. The corresponding Core Foundation function is `CFRunLoopRunInMode`.
     @available(*, noasync, message: "a run blocks its thread; on the main actor it stops the main queue")
     @discardableResult
     public func run(mode: Mode, for limit: Duration? = nil, returningAfterSourceHandled: Bool = false) -> RunResult {
@@ -29,9 +31,9 @@ extension GRunLoop {
     /// Runs the loop in the default mode for a time: see ``run(mode:for:returningAfterSourceHandled:)``.
     ///
     /// - Parameters:
-    ///   - limit: how long. Zero or negative: one pass without sleeping. 16 years and more: no limit.
+    ///   - limit: how long to run. Zero or negative means one pass without sleeping. 16 years and more mean no limit.
     ///   - returningAfterSourceHandled: whether to return after the pass in which a source was handled.
-    /// - Returns: why it returned.
+    /// - Returns: why the run returned.
     ///
     /// Threads: the loop's own; from another thread it is logged, and nothing is run. The corresponding Core Foundation
     /// function is `CFRunLoopRunInMode`.
@@ -57,23 +59,24 @@ extension GRunLoop {
         }
     }
 
-    /// Has the innermost run return ``RunResult/stopped`` at the end of its pass, and wakes it.
+    /// Stops the innermost run: it returns ``RunResult/stopped`` at the end of its pass. Wakes the loop if it sleeps.
     ///
-    /// A loop that does not run ignores it: it is not remembered. In a callout that a host dispatches there is no run
-    /// to stop, and it is ignored as well.
+    /// A loop that does not run ignores the call, and its next run is not stopped. In a callout that a host dispatches
+    /// there is no run to stop, so the call is ignored as well.
     ///
     /// Threads: any; not from a signal handler. The corresponding Core Foundation function is `CFRunLoopStop`.
     public func stop() {
         guard !refuses("stop") else { return }
         lock.withLock { () -> Kick? in
-            // A host's run lies above ours where a callout of ours runs a foreign loop: it cannot be stopped.
+            // If a callout of a run without a host runs a foreign loop, the host's run is above it, and cannot be
+            // stopped.
             guard let run = framesLocked.first(where: { !$0.run.isHosted })?.run else { return nil }
             run.isStopped = true
             return wakeUpLocked(for: .innermostRun)
         }?.send()
     }
 
-    // MARK: Foundation's
+    // MARK: The methods of Foundation
 
     /// Runs the loop in the default mode for as long as there is something to wait for. ``stop()`` does not end it.
     ///
@@ -87,7 +90,7 @@ extension GRunLoop {
     /// Runs the loop in the default mode until a point in time, or until there is nothing to wait for. ``stop()`` does
     /// not end it.
     ///
-    /// - Parameter limit: one that has passed means one pass without sleeping.
+    /// - Parameter limit: when to return. A time that has passed means one pass without sleeping.
     ///
     /// Threads: the loop's own; from another thread it is logged, and nothing is run. The corresponding Foundation
     /// method is `RunLoop.run(until:)`.
@@ -101,11 +104,11 @@ extension GRunLoop {
     ///
     /// - Parameters:
     ///   - mode: the mode to run in. ``Mode/common`` cannot be run.
-    ///   - limit: one that has passed means one pass without sleeping.
+    ///   - limit: when to return. A time that has passed means one pass without sleeping.
     /// - Returns: whether the mode was run. False means that there was nothing to wait for.
     ///
-    /// Threads: the loop's own; from another thread it is logged, nothing is run, and it is false. The corresponding
-    /// Foundation method is `RunLoop.run(mode:before:)`.
+    /// Threads: the loop's own; from another thread it is logged, nothing is run, and the result is false. The
+    /// corresponding Foundation method is `RunLoop.run(mode:before:)`.
     @available(*, noasync, message: "a run blocks its thread; on the main actor it stops the main queue")
     @discardableResult public func run(mode: Mode, before limit: Instant) -> Bool {
         guard canRunHere("run(mode:before:)") else { return false }
@@ -117,7 +120,7 @@ extension GRunLoop {
     ///
     /// - Parameters:
     ///   - mode: the mode to run in. ``Mode/common`` cannot be run.
-    ///   - limit: one that has passed means one pass without sleeping.
+    ///   - limit: when to return. A time that has passed means one pass without sleeping.
     ///
     /// Threads: the loop's own; from another thread it is logged, and nothing is run. The corresponding Foundation
     /// method is `RunLoop.acceptInput(forMode:before:)`.
@@ -127,13 +130,13 @@ extension GRunLoop {
         _ = runMode(mode, until: Nanoseconds(saturating: limit), returningAfterSource: true)
     }
 
-    /// Makes one pass without sleeping, and tells how long a run of the mode could sleep.
+    /// Makes one pass without sleeping, and returns until when a run of the mode could sleep then.
     ///
     /// - Returns: the date of the mode's next timer; ``distantFuture`` if it has none; nil if there is nothing to wait
     ///   for.
     ///
-    /// Threads: the loop's own; from another thread it is logged, nothing is run, and it is nil. The corresponding
-    /// Foundation method is `RunLoop.limitDate(forMode:)`.
+    /// Threads: the loop's own; from another thread it is logged, nothing is run, and the result is nil. The
+    /// corresponding Foundation method is `RunLoop.limitDate(forMode:)`.
     @available(*, noasync, message: "a run blocks its thread; on the main actor it stops the main queue")
     public func limitDate(forMode mode: Mode) -> Instant? {
         guard canRunHere("limitDate") else { return nil }
@@ -157,8 +160,8 @@ extension GRunLoop {
 
     /// Whether the loop waits in the kernel now, by itself or in a host.
     ///
-    /// Threads: any. On the loop's own, which does not wait while it asks, it is always false. The corresponding Core
-    /// Foundation function is `CFRunLoopIsWaiting`.
+    /// Threads: any. On the loop's own thread it is always false, because the thread does not wait while it asks. The
+    /// corresponding Core Foundation function is `CFRunLoopIsWaiting`.
     public var isWaiting: Bool {
         guard !Fork.refuses("isWaiting") else { return false }
         return !isCurrent && lock.withLock { sleep.isUnderWay }
@@ -166,16 +169,20 @@ extension GRunLoop {
 
     // MARK: Turns
 
-    /// How long the loop serves its own items in a row before others that are ready have their turn: GTK's drawing and
-    /// other sources of GLib, for up to three dispatches, fewer once they have taken as long; and those of our own
-    /// kinds of work that have waited (blocks, sources, timers, descriptors, the main queue), each once. A row overruns
-    /// the slice by one item, or by eight where those before them were short. 4 ms at first, at which GTK draws every
-    /// frame under any load of ours; more than 8 costs frames. Zero and negative: a row is one item. One that is too
-    /// long is no limit.
+    /// How long the loop serves its own items in a row before other work that is ready has its turn.
     ///
-    /// A snapshot of the main dispatch queue is one item: libdispatch runs it to its end.
+    /// GTK's drawing and other GLib sources have their turn for up to three dispatches, or fewer once these have taken
+    /// as long as the slice. Of the loop's own kinds of work (blocks, sources, timers, descriptors, the main queue),
+    /// each kind that has waited has one turn.
     ///
-    /// Threads: any; it takes effect at the next step of a pass. There is no corresponding Core Foundation function.
+    /// The first value is 4 ms. With it, GTK draws every frame under any load of the loop. More than 8 ms costs frames.
+    /// Zero and negative values mean a row of one item. A value that is too long to represent means no limit.
+    ///
+    /// A row may overrun the slice by one item, or by eight if the items before were short. A snapshot of the main
+    /// dispatch queue is one item, because libdispatch runs it to its end.
+    ///
+    /// Threads: any; a change takes effect at the next step of a pass. There is no corresponding Core Foundation
+    /// function.
     public var timeSlice: Duration {
         get { Fork.refuses("timeSlice") ? .zero : lock.withLock { sliceLength }.duration }
         set {

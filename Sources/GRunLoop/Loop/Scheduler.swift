@@ -1,30 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who is served next, and when others have their turn: docs/decisions/turns.md.
+// Which kind of work is served next, and when the other kinds have their turn: docs/decisions/turns.md.
 
 import CGRun
 
-/// Decides for one run which kind of item is served next, and when the others have their turn. Own thread only.
+/// Decides for one run which kind of item is served next, and when the other kinds have their turn. Own thread only.
 ///
-/// Usually the kinds that are ready take turns. Once the run has served its own items for a *slice* of time in a row,
-/// it owes a turn to each other kind that is ready, and where a host drives to the host first. Until these turns are
-/// over it serves nothing else.
+/// Usually the kinds that are ready take turns. A run may serve its own items for a *slice* of time in a row. When the
+/// slice is used up, each other kind that is ready gets a turn. Where a host drives, the host gets its turn before
+/// them. Until these pending turns are over, the run serves nothing else.
 ///
-///     state        entered when                                    serves             left when
-///     free         the run begins; the last owed turn is over      every kind         a slice is used up
-///     owes turns   a slice is used up, and other kinds are ready   the kinds in       each of them was served, or was
-///                                                                  `owed`, once each  not ready any more
-///     host's turn  a slice is used up, and a host drives           nothing            the dispatch ends; `owed` have
-///                                                                                     their turns in the next one
+///     state          entered when                              serves             left when
+///     free           the run begins; no turn is pending now    every kind         a slice is used up
+///     turns pending  a slice is used up, and other kinds       the kinds in       each of them was served, or was not
+///                    are ready                                 `owed`, once each  ready any more
+///     host's turn    a slice is used up, and a host drives     nothing            the dispatch ends; `owed` have their
+///                                                                                 turns in the next one
 ///
-/// If the owed turns use up a slice themselves, the run owes turns again.
+/// If the pending turns use up a slice themselves, the other kinds get turns again.
 struct Scheduler {
     static let standardSlice: Nanoseconds = 4_000_000
 
     // MARK: Turns
 
-    /// The kinds that are owed a turn. Empty: every kind may be served.
+    /// The kinds whose turn is pending. If it is empty, every kind may be served.
     private(set) var owed: ItemKinds = []
-    /// For the rest of the host's dispatch the run serves nothing. `owed` have their turn in the next dispatch.
+    /// True while it is the host's turn: the run serves nothing for the rest of the dispatch. The kinds in `owed` have
+    /// their turns in the next dispatch.
     private(set) var isHostsTurn = false
 
     var owesTurns: Bool { isHostsTurn || !owed.isEmpty }
@@ -34,19 +35,19 @@ struct Scheduler {
         !owesTurns || owed.contains(kind) && !isHostsTurn
     }
 
-    /// The kinds among those that are ready that may be served now. While turns are owed, a wake-up waits.
+    /// Returns the ready kinds that may be served now. While turns are pending, a wake-up is not served.
     func allowed(of ready: ItemKinds) -> ItemKinds {
         if isHostsTurn { return [] }
         return owed.isEmpty ? ready : ready.intersection(owed)
     }
 
-    /// The slice is used up, and a new row begins, with one turn for each of `kinds`.
+    /// Gives each of `kinds` one turn, because the slice is used up. Begins a new row.
     mutating func oweTurns(to kinds: ItemKinds) {
         owed = kinds
         restartRow()
     }
 
-    /// The slice is used up where a host drives. In the next dispatch `kinds` have their turns.
+    /// Gives the host its turn, because the slice is used up. `kinds` have their turns in the host's next dispatch.
     mutating func yieldToHost(then kinds: ItemKinds) {
         owed = kinds
         isHostsTurn = true
@@ -54,7 +55,7 @@ struct Scheduler {
 
     mutating func endTurn(of kinds: ItemKinds) { owed.subtract(kinds) }
 
-    /// A dispatch of the host begins, perhaps in a callout of another dispatch.
+    /// Called when a dispatch of the host begins, perhaps inside a callout of another dispatch.
     mutating func beginDispatch() {
         interruptRow()
         passesFromMemory = 0
@@ -62,36 +63,38 @@ struct Scheduler {
         endDescriptors()
     }
 
-    /// The dispatch ends. A dispatch around it continues with the turns that are owed.
+    /// Called when the dispatch ends. If there is a dispatch around it, that one continues with the pending turns.
     mutating func endDispatch() {
         isHostsTurn = false
         interruptRow()
     }
 
-    // MARK: Passes that ask the kernel nothing
+    // MARK: Passes without a full look
 
     enum Served {
         case mainQueue, descriptor, other
     }
 
-    /// The item of the last pass. The main queue is asked first unless it was that item, or the pass is the run's first
-    /// (item 53). After a descriptor's event more are likely, so the epoll is asked before the loop sleeps.
+    /// What the last pass has served. Stage 6 looks at the main queue, unless the last pass served it or the pass is
+    /// the run's first (item 53). If the last pass served a descriptor's event, more events are likely. So the loop
+    /// asks the epoll before it sleeps.
     private(set) var served = Served.mainQueue
     var prefersMainQueue: Bool { served != .mainQueue }
 
     mutating func noteServed(_ what: Served) { served = what }
-    /// The row of a descriptor's events is over.
+    /// Called when a row of descriptor events is over.
     mutating func endDescriptors() { if served == .descriptor { served = .other } }
 
-    /// How many more passes may be made from memory. Zero until the run's first look: otherwise a program that runs the
-    /// loop for one source at a time would serve nothing else.
+    /// How many more passes may serve an item without a full look. Zero until the run's first look: otherwise a program
+    /// that runs the loop for one source at a time would never serve anything else.
     private var passesFromMemory = 0
     private static let mostPassesFromMemory = 64
 
-    /// After 64 passes from memory, of which a wake-up counts as four, the loop looks at everything.
+    /// Whether a pass may serve an item without a full look. After 64 such passes, of which a wake-up counts as four,
+    /// the loop looks at everything.
     var mayServeFromMemory: Bool { passesFromMemory > 0 && !owesTurns && !isSliceUsedUp }
     mutating func notePassesFromMemory(_ passes: Int) { passesFromMemory -= passes }
-    /// The loop looks at everything that may be ready.
+    /// Called when the loop looks at everything that may be ready. Further passes without a full look may follow.
     mutating func noteLook() {
         passesFromMemory = perturbs(CGRUN_SITE_ROW) ? 1 + perturbed(below: 5) : Self.mostPassesFromMemory
     }
@@ -100,53 +103,58 @@ struct Scheduler {
         case no, thisPass, nextPass
     }
 
-    /// Whether the last answer of the mode's epoll is still good: for this pass, or in a row of events for the next.
+    /// Whether the last answer of the mode's epoll is still valid: not at all, for this pass, or for the next pass in a
+    /// row of events.
     private var asked = Asked.no
     var hasAsked: Bool { asked == .thisPass }
     mutating func noteAsked() { asked = .thisPass }
     mutating func beginPass() { asked = asked == .nextPass ? .thisPass : .no }
-    /// Reverts ``beginPass()``: the row had no further event. The epoll's answer stays good for the next pass.
+    /// Reverts ``beginPass()``, because the row had no further event. The epoll's answer stays valid for the next pass.
     mutating func leavePass() { if asked == .thisPass { asked = .nextPass } }
-    /// Blocks may change what is ready, so the epoll is asked again.
+    /// Called before blocks run. They may change what is ready, so the epoll is asked again.
     mutating func forgetAsked() { asked = .no }
 
     // MARK: The slice of time
 
-    /// A row of the loop's own items. The time between two items counts: under a host that serves one short timer in
-    /// each iteration, sources of a lower priority wait for the iterations as well. A row ends when nothing of ours is
-    /// left to do, as in a sleep, or when the others have had their turn.
+    /// The state of a row. A row is a series of the loop's own items, called one after the other. It ends when the loop
+    /// has nothing left to do, as in a sleep, or when the other kinds have had their turn.
+    ///
+    /// The time between two items counts as well. For example, a host may serve one short timer in each iteration.
+    /// Sources of a lower priority then wait for the iterations too, not only for the timers.
     private enum Row {
         case none
-        /// An item is being called, or the pass goes on to the next.
+        /// An item is being called, or the pass goes on to the next item.
         case underWay
-        /// The host's iteration goes on, or a look of ours. Its length is known at the next item.
+        /// The host goes on with its iteration, or the loop looks for ready items. How long that takes is known at the
+        /// next item.
         case interrupted
-        /// Our own wait goes on. It may be a sleep.
+        /// The loop waits, without a host. The wait may be a sleep.
         case waiting
     }
 
     private var row = Row.none
     private var rowStart: Nanoseconds = 0
     private var lastReading: Nanoseconds = 0
-    /// `.never` where no clock was read.
+    /// When the last wait ended; `.never` if no clock was read then.
     private var waitEnd = Nanoseconds.never
-    /// After how many items the clock is read: after each at first and while they are long, after more once they are
-    /// short. Counted for each kind, so that short timers do not hide a long block.
+    /// How many items of each kind are called between two readings of the clock. The clock is read after each item at
+    /// first, and while items are long. Once items are short, it is read after up to eight. Each kind has a count of
+    /// its own, so that short timers do not hide a long block.
     private var strides = Counts.ones
     private var untilReading = Counts.ones
-    /// The row has lasted longer than a slice. Kept from the last reading of the clock.
+    /// Whether the row had lasted for a slice when the clock was last read.
     private(set) var isSliceUsedUp = false
 
     private static let longestStride: UInt64 = 8
-    /// The longest time between two readings of the clock.
+    /// The time that should pass between two readings of the clock: 0.1 ms.
     private static let stretch: Nanoseconds = 100_000
-    /// A gap of this length between two items is not counted: a sleep, or another process had the processor. It does
-    /// not end the row: on a busy machine no row would last.
+    /// A gap of 1 ms or more between two items is not counted: it was a sleep, or another process had the processor.
+    /// The gap does not end the row, because on a busy machine no row would last.
     private static let pause: Nanoseconds = 1_000_000
-    /// A wait of this length was a sleep: there was nothing to do, so a new row begins.
+    /// A wait of 0.1 ms or more was a sleep: there was nothing to do, so a new row begins.
     private static let nap: Nanoseconds = 100_000
 
-    /// An item of ours is about to be called.
+    /// Called before one of the loop's own items is called.
     @inline(__always) mutating func beginItem() {
         if row != .underWay { beginItem(at: waitEnd) }
     }
@@ -166,32 +174,32 @@ struct Scheduler {
         lastReading = now
     }
 
-    /// The host's iteration goes on, or a look of ours.
+    /// Called when the host goes on with its iteration, or when the loop looks for ready items.
     mutating func interruptRow() {
         if row == .underWay { row = .interrupted }
         waitEnd = .never
     }
 
-    /// A wait of ours is over, at `end` if that is known.
+    /// Called when a wait without a host is over. `end` is the time, or `.never` if it is not known.
     mutating func noteWait(until end: Nanoseconds = .never) {
         if row != .none { row = .waiting }
         waitEnd = end
     }
 
-    /// The others have had their turn, or had nothing to do: a new row begins.
+    /// Begins a new row, because the other kinds have had their turn, or had nothing to do.
     mutating func restartRow() {
         rowStart = lastReading
         isSliceUsedUp = false
     }
 
-    /// Nothing of ours is left to do, or it is the host's turn.
+    /// Ends the row, because the loop has nothing left to do, or because it is the host's turn.
     mutating func endRow() {
         row = .none
         waitEnd = .never
         isSliceUsedUp = false
     }
 
-    /// A small number for each kind, all in one word: resetting them at the beginning of a run takes no loop.
+    /// A small number for each kind, all in one word, so that a run begins without a loop over the kinds.
     private struct Counts {
         static var ones: Self { Self(word: 0x0101_0101_0101_0101) }
 
@@ -207,7 +215,7 @@ struct Scheduler {
         @inline(__always) private func shift(_ kind: ItemKind) -> UInt64 { UInt64(kind.rawValue & 7) * 8 }
     }
 
-    /// After each item: whether a slice of `length` is used up.
+    /// Called after each item. Returns whether a slice of `length` is used up.
     @inline(__always) mutating func usesUpSlice(_ length: Nanoseconds, after kind: ItemKind) -> Bool {
         if row == .underWay, length <= Self.standardSlice, perturbs(CGRUN_SITE_SLICE) { isSliceUsedUp = true }
         if untilReading[kind] > 1 {
@@ -232,9 +240,11 @@ struct Scheduler {
 }
 
 extension GRunLoop {
-    /// With the lock held, after each item of a step: whether the rest of the step waits, because the slice is used up
-    /// and other kinds have their turn. Where we drive this is so only if other kinds are ready: otherwise the order of
-    /// a pass depends on no clock.
+    /// Called after each item of a step. Returns whether the rest of the step waits, because the slice is used up and
+    /// other kinds have their turn. With the lock held.
+    ///
+    /// Without a host, the rest waits only if other kinds are ready. If none is, the order of a pass depends on no
+    /// clock.
     @inline(__always) func isCutLocked(_ frame: Frame, after kind: ItemKind) -> Bool {
         frame.run.scheduler.usesUpSlice(sliceLength, after: kind) && cutLocked(frame, after: kind)
     }
@@ -245,7 +255,7 @@ extension GRunLoop {
             yieldToHostLocked(frame, after: kind)
             return true
         }
-        // The kinds that are owed a turn share one slice. Once that is used up, each gets one item.
+        // The kinds whose turns are pending share one slice. Once that slice is used up, each of them gets one item.
         guard !run.scheduler.owesTurns else { return true }
         // Virtual time must not depend on a real clock.
         run.scheduler.oweTurns(to: virtualTime == nil ? kindsForTurnsLocked(frame).subtracting(.init(kind)) : [])
@@ -254,7 +264,7 @@ extension GRunLoop {
         return true
     }
 
-    /// The dispatch ends, in whatever stage. The next dispatch begins with the kinds that are owed a turn then.
+    /// Ends the dispatch, whatever stage the pass is in. The next dispatch begins with the kinds that get a turn here.
     private func yieldToHostLocked(_ frame: Frame, after kind: ItemKind) {
         let run = frame.run
         guard !run.scheduler.isHostsTurn else { return }
@@ -269,20 +279,22 @@ extension GRunLoop {
         run.scheduler.yieldToHost(then: next)
     }
 
-    /// Without the lock, in a callout that runs several items (jobs, performs): as ``isCutLocked(_:after:)``.
+    /// Asks ``isCutLocked(_:after:)`` in a callout that runs several items, such as jobs or performs. Called without
+    /// the lock.
     func isSliceSpent() -> Bool {
         lock.withLock { frame.map { isCutLocked($0, after: .source) } ?? false }
     }
 
-    /// With the lock held: these kinds have had their turn.
+    /// Ends the turns of `kinds`, which were served or are not ready. With the lock held.
     @inline(__always) func endTurnLocked(_ frame: Frame, of kinds: ItemKinds) {
         if frame.run.scheduler.owesTurns { endOwedTurnLocked(frame, of: kinds) }
     }
 
-    /// After the last owed turn a new row begins. If the turns used up a slice, the others have their turns again.
+    /// Ends the turns of `kinds`. After the last pending turn, a new row begins. If the turns have used up a slice, the
+    /// other kinds get turns again.
     @inline(never) private func endOwedTurnLocked(_ frame: Frame, of kinds: ItemKinds) {
         let run = frame.run
-        // What is owed then is for the next dispatch.
+        // On the host's turn, the pending turns are for the next dispatch.
         guard !run.scheduler.isHostsTurn else { return }
         run.scheduler.endTurn(of: kinds)
         guard !run.scheduler.owesTurns, !run.isHosted else { return }
@@ -290,7 +302,8 @@ extension GRunLoop {
             to: run.scheduler.isSliceUsedUp ? kindsForTurnsLocked(frame).subtracting(kinds) : [])
     }
 
-    /// A wait has found this. A kind that it has not found is not ready any more, and its turn is over.
+    /// Ends the turns that are over after a wait: the turn of contexts, and that of the kind that was served. If the
+    /// wait found no item, no kind that it could find is ready any more, so the turns of all these kinds are over.
     func endTurnsLocked(_ frame: Frame, of found: Found) {
         let kind = found.item?.kind ?? .wakeUp
         endOwedTurnLocked(frame, of: kind == .wakeUp ? .found : [ItemKinds(kind), .context])

@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a run is in its pass.
+// The stage of a run: where it is in its pass.
 
-/// The stage of a run, ours or the host's endless one. Where a host drives, its wait lies between two dispatches, so
-/// the stage outlives a dispatch.
+/// The stage of a run: where it is in its pass. Where a host drives, the wait lies between two dispatches, so the stage
+/// outlives a dispatch.
 ///
 ///     call            from            to        when
 ///     beginHead       any             head      2: a pass begins; entry of the host's run
-///     wait            head, lent,     waiting   the head has nothing to do; the same of a tail: a spurious dispatch
-///                     waiting, woken
+///     wait            head, lent,     waiting   the head has nothing to do, so the host waits; or a dispatch has found
+///                     waiting, woken            nothing for the tail
 ///     beginTelling    waiting         telling   7: beforeWaiting is being sent
 ///     beginWaking     waiting,        woken     9: afterWaiting is being sent
 ///                     telling, woken
-///                     all others      tail      the same, of a foreign loop that has returned from its wait
-///     endNotice       telling, woken  waiting   it was sent, and the wait goes on
+///                     all others      tail      9: afterWaiting is being sent, for a foreign loop that has returned
+///     endNotice       telling, woken  waiting   beforeWaiting or afterWaiting was sent, and the wait goes on
 ///     beginTail       any             tail      9, 10: the wait is over; exit of the host's run
-///     lend            telling, woken  waiting   a callout runs a foreign loop: the tail is pending still
-///                     head, tail      lent      the same, or a dispatch ends before its pass does
+///     lend            telling, woken  waiting   a callout runs a foreign loop; the tail is still pending
+///                     head, tail      lent      a callout runs a foreign loop, or a dispatch ends before its pass does
 ///     leave           any             outside   the host's run has ended
 ///
-/// A run of ours begins in its head, and sleeps there.
+/// A run without a host begins in its head, and sleeps in that stage.
 enum Stage: UInt8 {
-    // In this order: `countsWakeUps` and `isInPass` are one comparison each.
+    // The order matters: it makes `countsWakeUps` and `isInPass` one comparison each.
     case outside, waiting, lent, telling, head, tail, woken
 
     mutating func beginHead() { self = .head }
@@ -32,10 +32,11 @@ enum Stage: UInt8 {
     mutating func lend() { self = isPending ? .waiting : .lent }
     mutating func leave() { self = .outside }
 
-    /// Not in the tail: another pass comes before the next sleep anyway (item 70).
+    /// Whether a wake-up has an effect in this stage. It has none from afterWaiting to the end of the pass, because
+    /// another pass comes before the next sleep anyway (item 70).
     var countsWakeUps: Bool { rawValue < Stage.tail.rawValue }
-    /// The wait is the host's, and the tail of the pass follows.
+    /// Whether the wait is the host's, and the tail of the pass is still to come.
     var isPending: Bool { self == .waiting || self == .telling || self == .woken }
-    /// A pass is under way, and it was not lent to a foreign loop since the last transition.
+    /// Whether a pass is under way, and no callout has run a foreign loop since the last change of stage.
     var isInPass: Bool { rawValue >= Stage.telling.rawValue }
 }

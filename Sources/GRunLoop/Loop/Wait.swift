@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stages 6 to 9: look or sleep, and find out what is live.
+// Stages 6 to 9 of a pass: look or sleep, and find out what is ready.
 
 import CGRun
 import Glibc
 
 extension GRunLoop {
-    /// What a look or a wait has found.
+    /// What a look or a wait has found: the input of the pass's tail.
     struct Found {
         /// Contexts that are ready, to be dispatched before the item.
         var contexts: [ServedContext] = []
@@ -15,15 +15,18 @@ extension GRunLoop {
         var isEmpty: Bool { contexts.isEmpty && item == nil }
     }
 
-    /// Stages 6 to 9. Nil where a host drives and nothing is ready: the wait is the host's, and the tail is pending.
-    /// With the lock held before and after.
+    /// Makes stages 6 to 9 of a pass, and returns what is ready. The lock is held before and after.
+    ///
+    /// Returns nil where a host drives and nothing is ready: the host waits, and the tail of the pass is pending.
+    ///
+    /// - Parameter looks: if true, the pass looks without waiting, and leaves out stages 7 and 9.
     @inline(never) func takeReadyLocked(_ frame: Frame, _ mode: ModeState, looks: Bool) -> Found? {
         let run = frame.run
         if isWaitTold, run.isHosted, mode.areWaitsObserved, !looks { resumeHeadLocked() }
         if asksMainQueueFirstLocked(run, mode) {
             mark(.mainQueueCheck)  // 6
             if MainQueue.isReady {
-                // Nothing else is looked at in this pass.
+                // This pass looks at nothing else.
                 run.scheduler.notePassesFromMemory(1)
                 return Found(item: ReadyItem(.mainQueue))
             }
@@ -33,7 +36,8 @@ extension GRunLoop {
             return Found(item: item)
         }
         run.scheduler.noteLook()
-        // A run that never sleeps would keep what it has called until its end. A host's frame ends with the dispatch.
+        // Called items are released here, because a run that never sleeps would otherwise keep them until its end. The
+        // frame of a host ends with its dispatch, which releases them.
         if !run.isHosted { dropKeptLocked(frame) }
         acquireContextsLocked(frame, mode)
         if mode.areWaitsObserved, !looks {
@@ -43,7 +47,8 @@ extension GRunLoop {
                 return Found(contexts: ready, item: nextItemLocked(run, mode, now: timeForTimersLocked(mode)))
             }
             if run.isHosted, !hasItemLocked(run, mode) {
-                // The host may have more to do before it sleeps. When it is about to it says so: hostIsIdle().
+                // The host may have other work before it sleeps. When it is about to sleep it calls hostIsIdle(), which
+                // sends beforeWaiting.
                 leaveWaitToHostLocked(mode, isTold: false)
                 return nil
             }
@@ -62,7 +67,8 @@ extension GRunLoop {
             ? lookForHostLocked(frame, mode, looks: looks)
             : looks ? lookAroundLocked(frame, mode) : sleepLocked(frame, mode)
         if !looks, found != nil {
-            // An observer of stage 7 has left a foreign loop while that slept.
+            // An observer of stage 7 has run a foreign loop, and has left it between its beforeWaiting and its
+            // afterWaiting.
             if isWaitTold { endHostWaitLocked() }
             run.stage.beginTail()
             notifyLocked(.afterWaiting, mode)  // 9
@@ -70,25 +76,30 @@ extension GRunLoop {
         return found
     }
 
-    /// A callout of the head has run a foreign loop that returned between beforeWaiting and afterWaiting: its sleep is
-    /// over before the next one.
+    /// Ends the wait of a foreign loop that a callout of the head has run. The loop has returned between its
+    /// beforeWaiting and its afterWaiting. Its wait must end before the next one begins.
     private func resumeHeadLocked() {
         endHostWaitLocked()
         hostRun.stage.beginHead()
     }
 
-    /// Whether the main queue is served before everything else if it is ready: it was not what the pass before has
-    /// served. While turns are owed it waits for its own: contexts that a pass has not asked would lose theirs.
+    /// Whether stage 6 looks at the main queue, before everything else. It does not in a run's first pass, nor after a
+    /// pass that has served the main queue (items 52 and 53).
+    ///
+    /// Nor does it while turns are pending: the main queue then waits for its own turn. A pass that serves it in stage
+    /// 6 does not look at the contexts, and these would lose their turn.
     func asksMainQueueFirstLocked(_ run: Run, _ mode: ModeState) -> Bool {
         run.scheduler.prefersMainQueue && !run.scheduler.owesTurns && servesMainQueueLocked(mode)
     }
 
-    /// Whether stage 6 of the next pass would serve it. Mostly it is empty: that is asked first.
+    /// Whether stage 6 of the next pass would serve the main queue. The queue is empty most of the time, so this is
+    /// checked first.
     @inline(never) func mainQueueGoesFirstLocked(_ run: Run, _ mode: ModeState) -> Bool {
         !MainQueue.isEmpty && asksMainQueueFirstLocked(run, mode) && MainQueue.isReady
     }
 
-    /// 8, where a host drives: looks at what its poll has found or cannot see. If that is nothing, the tail is pending.
+    /// Stage 8 where a host drives: looks at what the host's poll has found, and at what the poll cannot see. If
+    /// nothing is ready, it returns nil: the host waits, and the tail is pending.
     @inline(never) private func lookForHostLocked(_ frame: Frame, _ mode: ModeState, looks: Bool) -> Found? {
         let run = frame.run
         var found = Found(contexts: readyContextsLocked(frame))
@@ -101,9 +112,10 @@ extension GRunLoop {
         return nil
     }
 
-    /// After a handled source the loop looks without waiting; if nothing is ready, another pass leads to its sleep
-    /// (item 43). If that pass would have no effect, notify no observer and end no run, the sleep serves as both. It
-    /// spares a loop that other threads signal and wake a look each time.
+    /// Whether a pass that has handled a source sleeps immediately. Normally such a pass only looks. If nothing is
+    /// ready, another pass follows, and that pass sleeps (item 43). If that other pass would have no effect, notify no
+    /// observer and end no run, this pass sleeps in its place. It saves one look for each signal, if other threads
+    /// signal and wake the loop.
     @inline(never) func sleepsAtOnceLocked(_ frame: Frame, _ mode: ModeState) -> Bool {
         isNextHeadEmptyLocked(frame, mode) && !frame.run.heardWakeUp && !isFinishedLocked(mode)
     }
@@ -124,16 +136,19 @@ extension GRunLoop {
         return !readyLocked(in: mode, at: now).isEmpty || !lookLocked(run, mode, now: now).isEmpty
     }
 
-    /// Serves a pending wake-up or a fetched event without a system call. After 64 such passes, of which a wake-up
-    /// counts as four, everything is looked at, so that other ready items get their turn. After a descriptor's event
-    /// the epoll is asked before the loop sleeps. Not used where stages 7 or 9 are observed, nor in tests that choose
-    /// the item or move the time: they see each wait.
+    /// Returns the next item without a full look at everything. Nil if a full look is due, or if nothing is known to be
+    /// ready. Called for a pending wake-up, for a port's message, and after a descriptor's event.
+    ///
+    /// After 64 such passes, of which a wake-up counts as four, the loop looks at everything, so that other ready items
+    /// get their turn. After a descriptor's event, this function asks the epoll for more events before the loop sleeps.
+    /// It is not used if stage 7 or 9 is observed, nor in tests that choose the item or move the time: they see each
+    /// wait.
     @inline(__always) func takeFromMemoryLocked(_ run: Run, _ mode: ModeState) -> ReadyItem? {
         let ready = readyLocked([.wakeUp, .port], in: mode)
         guard !ready.isEmpty || run.scheduler.served == .descriptor, servesFromMemoryLocked(run) else { return nil }
         if ready.contains(.wakeUp) {
-            // Not noted in `lastServed`: beside a thread that wakes the loop forever, the other kinds would never get
-            // a turn.
+            // `lastServed` does not change. Otherwise a thread that wakes the loop all the time would keep the other
+            // kinds from their turn.
             owed.settle(.wakeUp)
             run.scheduler.notePassesFromMemory(4)
             return ReadyItem(.wakeUp)
@@ -141,7 +156,8 @@ extension GRunLoop {
         return takeFetchedLocked(run, mode)
     }
 
-    /// The next item where the last one was a descriptor's event, or a message waits.
+    /// Returns the next item if a message waits, or if the last item was a descriptor's event. After an event, the
+    /// epoll is asked for more events, at most once a pass.
     @inline(never) private func takeFetchedLocked(_ run: Run, _ mode: ModeState) -> ReadyItem? {
         if run.scheduler.served == .descriptor, !run.scheduler.hasAsked, refillBatchLocked(mode) {
             run.scheduler.noteAsked()
@@ -155,7 +171,7 @@ extension GRunLoop {
         run.scheduler.mayServeFromMemory && itemChooser == nil && virtualTime == nil && !perturbs(CGRUN_SITE_MEMORY)
     }
 
-    /// 8, where we drive, without waiting.
+    /// Stage 8 without a host: looks at everything that may be ready, and does not wait.
     @inline(never) private func lookAroundLocked(_ frame: Frame, _ mode: ModeState) -> Found {
         let contexts = readyContextsLocked(frame)
         let now = noteTimeLocked(frame, mode)
@@ -163,12 +179,14 @@ extension GRunLoop {
         return Found(contexts: contexts, item: nextItemLocked(frame.run, mode, now: now))
     }
 
-    /// 8, where we drive: waits until an item is live or the deadline has passed. A kick that only re-arms the sleep
-    /// causes no afterWaiting, no pass (items 76 and 80).
+    /// Stage 8 without a host: sleeps until an item is ready or the run's deadline has passed. A kick may end the sleep
+    /// only because the sleep has to begin again with another end or other descriptors. Then there is no afterWaiting
+    /// and no further pass (items 76 and 80).
     @inline(never) private func sleepLocked(_ frame: Frame, _ mode: ModeState) -> Found {
         let run = frame.run
         while true {
-            // The lock was given up, perhaps: whoever added a context meanwhile found no sleep to end.
+            // The lock may have been released since the contexts were acquired. A thread that added a context meanwhile
+            // found no sleep to end.
             while frame.contexts.isOutdated(mode.contextsVersion) { acquireContextsLocked(frame, mode) }
             var until = wakeUpTimeLocked(frame, mode)
             if until == .min {
@@ -180,12 +198,12 @@ extension GRunLoop {
                 releaseKeptLocked(frame)
                 continue
             }
-            // Other threads own every context of the run. If there is no descriptor to wake the loop either, it polls
+            // If other threads own every context of the run, and no descriptor is left to wake the loop, the loop polls
             // every 50 ms.
             let context = frame.contexts.first
             if context == nil, !canWakeItself() { until = min(until, time.addingSaturating(50_000_000)) }
-            // The sleep is ended by way of the first context or, if other threads own them all, of the loop's own
-            // eventfd.
+            // Other threads end the sleep through the run's first context. If the run has no context, they end it
+            // through the loop's own eventfd.
             let waker = context.map(Waker.context) ?? .descriptor(wakeDescriptor)
             sleep.begin(in: mode, wokenBy: waker, until: until)
             markChange(CGRUN_RECORD_SLEEP)
@@ -214,8 +232,8 @@ extension GRunLoop {
         }
     }
 
-    /// After a wait or a look: the deadlines of runs that have passed. Returns the time; where nothing depends on it,
-    /// `.min`, and no clock is read.
+    /// Called after a wait or a look: notes which deadlines have passed, of this run and of outer runs. Returns the
+    /// current time. If nothing depends on the time, returns `.min` and reads no clock.
     private func noteTimeLocked(_ frame: Frame, _ mode: ModeState) -> Nanoseconds {
         let run = frame.run
         let now = hasDatesLocked(frame, mode) || run.hasLimit ? time : .min
@@ -224,8 +242,9 @@ extension GRunLoop {
         return now
     }
 
-    /// Before a sleep is announced: a deinit that runs the loop would end the announced one, and no stop or wake-up
-    /// would end the sleep that follows.
+    /// Releases the called items that the run has kept, before `sleep.begin` announces a sleep. The deinit of such an
+    /// item may run the loop. If the sleep were announced before, that run would end it. Then no stop or wake-up could
+    /// end the sleep that follows.
     @inline(never) private func releaseKeptLocked(_ frame: Frame) {
         dropKeptLocked(frame)
         recallWakeUpLocked(frame.run)
@@ -244,41 +263,42 @@ extension GRunLoop {
         lock.lock()
     }
 
-    /// Whether there is a descriptor by which a sleep without contexts can be ended.
+    /// Whether the loop has a descriptor that can end a sleep without contexts. Makes it if there is none yet.
     func canWakeItself() -> Bool {
         if wakeDescriptor < 0 { wakeDescriptor = cgrun_event_new() }
         return wakeDescriptor >= 0
     }
 
-    /// In virtual time the loop does not sleep: it polls, and time jumps if nothing is ready. Only a wait without a
-    /// deadline is real: it is for another thread.
+    /// Returns the deadline for the kernel. In virtual time the loop does not sleep: it polls, and its clock jumps if
+    /// nothing is ready. Only a wait without a deadline really waits, for another thread.
     private func realDeadline(_ deadline: Nanoseconds) -> Nanoseconds {
         virtualTime == nil || deadline == .never ? deadline : .min
     }
 
-    /// Nothing is ready: time jumps to what comes next.
+    /// Moves the virtual clock to the end of the sleep, because nothing is ready.
     private func skipLocked(_ clock: VirtualClock, _ frame: Frame, _ mode: ModeState) {
         let next = wakeUpTimeLocked(frame, mode)
         if next != .never { clock.move(to: next) }
     }
 
-    /// When the sleep ends at the latest; `.min` if an item is live already.
+    /// Returns when the sleep ends at the latest; `.min` if an item is ready already.
     @inline(never) func wakeUpTimeLocked(_ frame: Frame, _ mode: ModeState) -> Nanoseconds {
-        // Without a date to compare with, no clock is read.
+        // If there is no date to compare with, no clock is read.
         let now = hasDatesLocked(frame, mode) ? time : .min
         if !frame.isOutermost { endOuterRunsLocked(frame, at: now) }
         if !readyLocked(in: mode, at: now).isEmpty { return .min }
         return min(frame.run.deadline, mode.heap.wakeUpTime(), frame.nextAncestorDeadline)
     }
 
-    /// The item that this pass serves, of everything that is ready now: see ``lookLocked(_:_:polled:now:)``.
+    /// Looks at everything that stage 10 can serve, and chooses the item for this pass: see
+    /// ``lookLocked(_:_:polled:now:)``.
     func nextItemLocked(
         _ run: Run, _ mode: ModeState, polled: HostState.Polled? = nil, now: Nanoseconds
     ) -> ReadyItem? {
         chooseLocked(run, mode, lookLocked(run, mode, polled: polled, now: now))
     }
 
-    /// The item that this pass serves, of those that are ready. A wake-up is consumed by being chosen.
+    /// Chooses the item that this pass serves, from the kinds that are ready. A chosen wake-up is no longer pending.
     private func chooseLocked(_ run: Run, _ mode: ModeState, _ ready: ItemKinds) -> ReadyItem? {
         guard let item = preferredLocked(run, mode, ready) else { return nil }
         lastServed = item.kind
@@ -286,7 +306,8 @@ extension GRunLoop {
         return item
     }
 
-    /// The kinds take turns, so that none is starved. Descriptors take turns among each other: `DescriptorBatch.fetch`.
+    /// Returns the item whose turn it is. The kinds take turns, so that no kind is starved. Descriptors take turns
+    /// among themselves: see `DescriptorBatch.fetch`.
     @inline(__always) private func preferredLocked(_ run: Run, _ mode: ModeState, _ ready: ItemKinds) -> ReadyItem? {
         if itemChooser != nil, let item = chosenLocked(ready, mode) { return item }
         var candidates = run.scheduler.allowed(of: ready)
@@ -298,12 +319,13 @@ extension GRunLoop {
         return nil
     }
 
-    /// The contexts of the run's mode as they are now, as far as no other thread owns them.
+    /// Acquires the contexts that the mode has now, except those that other threads own.
     @inline(__always) func acquireContextsLocked(_ frame: Frame, _ mode: ModeState) {
         if !frame.contexts.isCurrent(mode.contextsVersion) { acquireOtherContextsLocked(frame, mode) }
     }
 
-    /// Where a host drives, the contexts are its own: it may let another thread have them between two dispatches.
+    /// Brings the acquired contexts up to date. Does nothing where a host drives: the contexts belong to the host,
+    /// which may let another thread own them between two dispatches.
     @inline(never) private func acquireOtherContextsLocked(_ frame: Frame, _ mode: ModeState) {
         guard !frame.run.isHosted else { return }
         frame.kept.keep(all: frame.contexts.list)
@@ -311,7 +333,7 @@ extension GRunLoop {
     }
 }
 
-/// The frame of a sleeping loop.
+/// Waits in the kernel. It is never inlined, so that a backtrace of a sleeping loop shows its name.
 @inline(never) func waitForEvents(
     _ poller: ContextPoller, _ contexts: inout AcquiredContexts, own: OwnDescriptors, deadline: Nanoseconds
 ) -> PollResult {

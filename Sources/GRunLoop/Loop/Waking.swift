@@ -1,30 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
-// What wakes a loop: the passes that are owed, and to whom, and what ends a sleep.
+// What wakes a loop: the reasons for another pass, and what ends a sleep.
 
-/// What keeps the loop, or its host, from sleeping before another pass. Guarded by the loop's lock.
+/// The reasons why the loop, or its host, makes another pass before it sleeps. Guarded by the loop's lock.
 ///
-///                 owed when                                              settled when
-///     wakeUp      wakeUp() or stop() is called, and a run is under way;  a pass serves it
-///                 an outer run's deadline passes, or it heard a wake-up
-///                 that a nested run has served; idle work was called
-///     hostWakeUp  the same, and none is; a dispatch leaves wakeUp        the host's next dispatch makes it its wakeUp;
-///                                                                        a run of ours outside any dispatch drops it
-///     work        a callback of the host enqueues, signals, makes a run, the host's next dispatch begins
-///                 runs a foreign loop in a callout, pushes a mode
+///                 pending once                                           until
+///     wakeUp      wakeUp() or stop() is called while a run is under      a pass serves it
+///                 way; an outer run's deadline passes; the run heard a
+///                 wake-up that a nested run has served; idle work was
+///                 called
+///     hostWakeUp  wakeUp() is called while no run is under way; a        the host's next dispatch turns it into
+///                 dispatch ends and leaves wakeUp                        wakeUp; a run that no host has called drops
+///                                                                        it
+///     work        a callback of the host enqueues, signals, runs the     the host's next dispatch begins
+///                 loop or pushes a mode; a callout runs a foreign loop
 ///     news        another thread enqueues or signals                     the host's next dispatch begins
 ///     pass        a pass is cut; a loop is made or attached              the host's next pass begins
 struct Owed: OptionSet {
     let rawValue: UInt8
 
-    /// To the innermost run.
+    /// For the innermost run.
     static let wakeUp = Owed(rawValue: 1 << 0)
-    /// To the host: it makes a pass, also if it sleeps.
+    /// For the host: it makes a pass, even if it sleeps.
     static let hostWakeUp = Owed(rawValue: 1 << 1)
-    /// To the host, if blocks or signals are left when it looks.
+    /// For the host: it makes a pass if blocks or signals are left when it looks.
     static let work = Owed(rawValue: 1 << 2)
-    /// The same, but a host that is about to sleep sleeps (items 74 and 75).
+    /// Like ``work``, but a host that is about to sleep may sleep (items 74 and 75).
     static let news = Owed(rawValue: 1 << 3)
-    /// To the host, even without work.
+    /// For the host: it makes a pass, even without work.
     static let pass = Owed(rawValue: 1 << 4)
 
     init(rawValue: UInt8) { self.rawValue = rawValue }
@@ -32,13 +34,15 @@ struct Owed: OptionSet {
     mutating func owe(_ what: Owed) { formUnion(what) }
     mutating func settle(_ what: Owed) { subtract(what) }
 
-    /// A dispatch of the host begins: what was owed to the host is owed to its run now.
+    /// Called when a dispatch of the host begins. A wake-up of the host becomes a wake-up of its run; `work` and `news`
+    /// are no longer pending.
     mutating func takeFromHost() {
         if contains(.hostWakeUp) { owe(.wakeUp) }
         settle([.hostWakeUp, .work, .news])
     }
 
-    /// Nothing of ours is under way any more: what is left of a wake-up is the host's, not the next run's (item 68).
+    /// Called when no run is under way any more. A wake-up that is left is for the host, not for the next run (item
+    /// 68).
     mutating func handToHost() {
         guard contains(.wakeUp) else { return }
         settle(.wakeUp)
@@ -47,12 +51,12 @@ struct Owed: OptionSet {
 }
 
 extension GRunLoop {
-    /// Wakes the loop if it sleeps: it makes another pass, in which whatever was signalled, enqueued or removed
-    /// meanwhile counts.
+    /// Wakes the loop if it sleeps. It then makes another pass, and handles whatever was signalled, enqueued or removed
+    /// meanwhile.
     ///
-    /// Several calls are one wake-up. Where a host drives, the host gives the loop a pass. When nothing drives the loop
-    /// the wake-up is forgotten: a later run does not count it. When another pass comes before the next sleep anyway,
-    /// it changes nothing.
+    /// Several calls have the effect of one. Where a host drives, the host gives the loop a pass. If neither a run nor
+    /// a host drives the loop, the wake-up is forgotten, and a later run does not count it. If another pass comes
+    /// before the next sleep anyway, the call changes nothing.
     ///
     /// Threads: any; not from a signal handler. The corresponding Core Foundation function is `CFRunLoopWakeUp`.
     public func wakeUp() {
@@ -60,20 +64,23 @@ extension GRunLoop {
         lock.withLock { wakeUpLocked() }?.send()
     }
 
-    /// Which of the runs for which a wake-up counts now make a pass before they sleep.
+    /// Which runs a wake-up forces to make another pass before they sleep. Only runs whose stage counts wake-ups are
+    /// meant.
     enum Reach {
-        /// The one that is stopped.
+        /// The innermost run only, because it is stopped.
         case innermostRun
-        /// If another thread asks, every one; else the innermost one, though an outer one may be meant (item 73).
+        /// Every run if another thread calls. On the loop's own thread only the innermost run, though an outer one may
+        /// be meant (item 73).
         case everyRunFromElsewhere
-        /// Every one: something is delivered, and a nested run may be in another mode.
+        /// Every run: something was delivered, perhaps for another mode than the innermost run's.
         case everyRun
     }
 
-    /// With the lock held: wakes the loop, unless it would not sleep before another pass anyway (items 68 to 71).
+    /// Wakes the loop, unless it makes another pass before it sleeps anyway (items 68 to 71). The caller sends the kick
+    /// after it has released the lock. With the lock held.
     func wakeUpLocked(for reach: Reach = .everyRunFromElsewhere) -> Kick? {
-        // Where a callout of ours runs a foreign loop, its run counts wake-ups. Without a run the host's next prepare
-        // sees it.
+        // If a callout runs a foreign loop, the stage of the run around it counts wake-ups. If no run is under way, the
+        // host sees the wake-up in its next prepare.
         if let innermost {
             if reach != .innermostRun, !isHeardLocked(by: innermost), reach == .everyRun || !isCurrent {
                 noteHeardLocked(from: innermost)
@@ -86,27 +93,27 @@ extension GRunLoop {
         return sleep.kick(self)
     }
 
-    /// The same, unless it is the loop's own thread that asks.
+    /// Wakes the loop, unless the caller is the loop's own thread.
     func wakeUpIfElsewhereLocked() -> Kick? { isCurrent ? nil : wakeUpLocked() }
 
-    /// As ``wakeUp()``, after something was delivered.
+    /// Wakes every run, because something was delivered: see ``wakeUp()``.
     func wakeUpEveryRun() {
         guard !refuses("wakeUp") else { return }
         lock.withLock { wakeUpLocked(for: .everyRun) }?.send()
     }
 
-    /// With the lock held: idle work has come. The loop's own thread comes to it before it sleeps, unless it is about
-    /// to.
+    /// Wakes the loop for new idle work. The loop's own thread calls idle work before it sleeps, so it needs no
+    /// wake-up, unless it is about to sleep already. With the lock held.
     func wakeUpForIdleWorkLocked() -> Kick? { isCurrent && !sleep.isUnderWay ? nil : wakeUpLocked() }
 
-    /// With the lock held: a wake-up is owed, of which the innermost run and so the outer ones have heard. Of a burst
-    /// only the first one walks along the frames.
+    /// Whether a wake-up is pending and every run knows it. If so, a further wake-up need not walk along the frames.
+    /// With the lock held.
     private func isHeardLocked(by innermost: Unmanaged<Frame>) -> Bool {
         owed.contains(.wakeUp) && innermost._withUnsafeGuaranteedRef { $0.run.heardWakeUp }
     }
 
-    /// With the lock held: every run in which a wake-up counts makes a pass before it sleeps, though a nested one may
-    /// serve it.
+    /// Makes every run whose stage counts wake-ups begin another pass before it sleeps, even if a nested run serves the
+    /// wake-up. With the lock held.
     @inline(__always) private func noteHeardLocked(from innermost: Unmanaged<Frame>) {
         innermost._withUnsafeGuaranteedRef { frame in
             if frame.isOutermost { frame.run.hearWakeUp() } else { noteHeardByAllLocked() }
@@ -117,16 +124,18 @@ extension GRunLoop {
         for frame in framesLocked { frame.run.hearWakeUp() }
     }
 
-    /// With the lock held, before a sleep: there is none if the run was stopped, or if a nested run has served a
-    /// wake-up that counted for this run. Core Foundation sleeps in the latter case until something else happens.
+    /// Called before a sleep. Makes a wake-up pending, so that the run does not sleep, in two cases: the run was
+    /// stopped, or a nested run has served a wake-up that counted for this run. In the second case Core Foundation
+    /// sleeps until something else happens. With the lock held.
     func recallWakeUpLocked(_ run: Run) {
         guard run.isStopped || run.heardWakeUp else { return }
         run.heardWakeUp = false
         owed.owe(.wakeUp)
     }
 
-    /// With the lock held: something was enqueued or signalled, without a wake-up. It is for the pass under way or,
-    /// from a callback of the host or another thread, for the host's next iteration, which it does not cause (item 74).
+    /// Notes that something was enqueued or signalled, without a wake-up. If a pass is under way on this thread, that
+    /// pass handles it. A call by another thread or by a callback of the host is for the host's next iteration, but
+    /// does not cause that iteration (item 74). With the lock held.
     func noteEnqueuedLocked() {
         if !isCurrent {
             owed.owe(.news)
@@ -135,14 +144,14 @@ extension GRunLoop {
         }
     }
 
-    /// With the lock held: no pass of ours is under way, or a callout of one runs a foreign loop.
+    /// Whether no pass of the loop is under way, or a callout of the pass runs a foreign loop. With the lock held.
     var isHostInControl: Bool {
         innermost.map { $0._withUnsafeGuaranteedRef { !$0.run.stage.isInPass } } ?? true
     }
 
     // MARK: What ends a sleep without a pass, and how
 
-    /// With the lock held before and after.
+    /// Sends the kick without the lock. The lock is held before and after.
     @inline(__always) func sendLocked(_ kick: consuming Kick?) {
         if let kick { unlock(toSend: kick) }
     }
@@ -153,15 +162,16 @@ extension GRunLoop {
         lock.lock()
     }
 
-    /// With the lock held, a mode's timers have changed: a sleep in it that would now last too long ends, without a
-    /// pass (item 76).
+    /// Called when a mode's timers have changed. If a sleep in the mode would now last too long, it ends without a pass
+    /// (item 76). With the lock held.
     func rearmLocked(_ mode: ModeState) -> Kick? {
         guard sleep.isIn(mode), mode.heap.wakeUpTime() < sleep.until else { return nil }
         return sleep.kick(self)
     }
 
-    /// With the lock held, a mode has a first descriptor, serves other contexts, or a message has come: a sleep in it,
-    /// which does not watch them, begins again (item 78). In place: to call it costs a port's message 70 instructions.
+    /// Called when a mode has its first descriptor, serves other contexts, or a message has arrived. A sleep in the
+    /// mode does not watch these yet, so it ends and begins again (item 78). Inlined, because a call costs a port's
+    /// message 70 instructions. With the lock held.
     @inline(__always) func watchAnewLocked(_ mode: ModeState, _ kick: inout Kick?) {
         if sleep.isIn(mode) { kick.merge(sleep.kick(self)) }
     }
