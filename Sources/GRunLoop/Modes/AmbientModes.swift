@@ -1,28 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
-// The mode in which a host is served.
+// The ambient mode: the mode in which a host serves the loop.
 
 extension GRunLoop {
-    /// The mode in which a host is served: what ``push(ambientMode:)`` named last, ``Mode/default`` at first.
+    /// The mode in which a host serves the loop: the one that ``push(ambientMode:)`` named last, or ``Mode/default`` at
+    /// first.
     ///
     /// Threads: any. There is no corresponding Core Foundation function.
     public var ambientMode: Mode {
         Fork.refuses("ambientMode") ? .default : lock.withLock { host.ambientMode.name }
     }
 
-    /// Has the host that drives this loop (GTK, GIO, any iteration of the home context) serve it in another mode, from
-    /// the next pass on.
+    /// Makes the host that drives this loop serve it in another mode, from the next pass on. The host is GTK, GIO, or
+    /// any code that iterates the home context.
     ///
-    /// A drag pushes ``Mode/tracking``. Items of the default mode wait meanwhile. Those of the common modes go on, as
-    /// do the main queue and GTK itself, because the mode becomes one of the common modes.
+    /// For example, a drag pushes ``Mode/tracking``. Items of the default mode wait meanwhile. The mode becomes one of
+    /// the common modes, so common items, the main queue and GTK itself go on.
     ///
-    /// It changes no run of ours that is under way, and none that begins later: a run has its own mode.
+    /// It has no effect on runs without a host, neither on those under way nor on later ones: a run has its own mode.
     ///
-    /// - Parameter name: the mode. ``Mode/common`` is none: that is logged, and nothing is pushed.
-    /// - Returns: what ends it, by ``PushedMode/pop()``.
+    /// - Parameter name: the mode. ``Mode/common`` cannot be pushed: that is logged, and nothing is pushed.
+    /// - Returns: the token that ends the mode, by ``PushedMode/pop()``.
     /// - Throws: what ``addCommonMode(_:)`` throws; then nothing is pushed.
     ///
     /// Threads: the loop's own; from another one it is logged, and nothing is pushed. There is no corresponding Core
-    /// Foundation function: there it is the host that runs the loop in another mode.
+    /// Foundation function: there the host itself runs the loop in another mode.
     public func push(ambientMode name: Mode) throws(DescriptorError) -> PushedMode {
         let token = PushedMode(name, of: self)
         guard !refuses("push(ambientMode:)"), requireOwnThread("push(ambientMode:)") else { return token }
@@ -40,8 +41,8 @@ extension GRunLoop {
         return token
     }
 
-    /// Calls `body` with another ambient mode: see ``push(ambientMode:)``. It is of use where `body` runs a loop of the
-    /// host's.
+    /// Calls `body` while another ambient mode is pushed: see ``push(ambientMode:)``. Use it if `body` runs a loop of
+    /// the host.
     ///
     /// - Returns: what `body` returns.
     /// - Throws: what `body` throws, and what ``push(ambientMode:)`` throws; then `body` was not called.
@@ -55,7 +56,7 @@ extension GRunLoop {
         return try body()
     }
 
-    /// The pushed mode of that id, if it is still pushed.
+    /// Returns the pushed mode of that id; nil if it is not pushed any more.
     func pushedAmbientMode(_ id: UInt32) -> PushedMode? {
         lock.withLock { host.pushed.last { $0.token.id == id }?.token }
     }

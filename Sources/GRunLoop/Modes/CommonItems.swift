@@ -12,12 +12,12 @@ enum Item {
     case context(OpaquePointer)
 }
 
-/// Guarded by the loop's lock. In the order of addition.
+/// The items of the common modes, in the order in which they were added. Guarded by the loop's lock.
 struct CommonItems {
     private var items: [UInt: (order: UInt64, item: Item)] = [:]
     private var additions: UInt64
 
-    /// - Parameter additions: for tests: how many items were added before.
+    /// - Parameter additions: how many items were added before. Tests set it.
     init(additions: UInt64 = 0) { self.additions = additions }
 
     var ordered: [Item] { items.values.sorted { $0.order < $1.order }.map(\.item) }
@@ -28,7 +28,7 @@ struct CommonItems {
     mutating func insert(_ item: Item, for object: AnyObject) { insert(item, key: Self.key(object)) }
     mutating func insert(_ context: OpaquePointer) { insert(.context(context), key: UInt(bitPattern: context)) }
 
-    /// Returns the item, to be released after the lock.
+    /// Removes the item, and returns it. The caller must release it after the lock.
     mutating func remove(_ object: AnyObject) -> Item? { items.removeValue(forKey: Self.key(object))?.item }
     mutating func remove(_ context: OpaquePointer) -> Item? {
         items.removeValue(forKey: UInt(bitPattern: context))?.item

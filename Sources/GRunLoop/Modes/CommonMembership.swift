@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// What adding and removing has in common for all kinds of items.
+// What all kinds of items share when they are added to modes or removed from them, and how a mode becomes common.
 //
 // For every kind, `add` and `remove` change the loop while they hold its lock once: the item becomes a common item and
-// joins every common mode, or neither. Calls, wake-ups and log messages come after the lock. Whoever takes an item out
-// of a mode holds it until after the lock: its deinit may be user code.
+// joins every common mode, or neither. Calls, wake-ups and log messages come after the lock is released. Code that
+// takes an item out of a mode keeps it until after the lock, because its deinit may be user code.
 
 extension GRunLoop {
-    /// With the lock held: the modes that an item joins that is added to `name`.
+    /// Returns the modes that an item joins when it is added to `name`. With the lock held.
     func modesToJoinLocked(_ name: Mode) -> [ModeState] {
         guard name == .common else { return [modeLocked(name)] }
         return commonModesInOrderLocked.map(modeLocked)
     }
 
-    /// With the lock held: the modes that an item leaves that is removed from `name`. Unlike adding, it makes none.
+    /// Returns the modes that an item leaves when it is removed from `name`. Unlike adding, it makes no mode. With the
+    /// lock held.
     func modesToLeaveLocked(_ name: Mode) -> [ModeState] {
         guard name == .common else { return modes[name].map { [$0] } ?? [] }
         return commonModesInOrderLocked.compactMap { modes[$0] }
@@ -33,10 +34,10 @@ extension GRunLoop {
                 + "it is added here")
     }
 
-    /// Makes a mode one of the common modes, for good. Every common item joins it at once; it serves the home context
-    /// and, on the main loop, the main dispatch queue.
+    /// Makes a mode one of the common modes, permanently. Every common item joins the mode immediately. The mode then
+    /// serves the home context and, on the main loop, the main dispatch queue.
     ///
-    /// - Parameter name: the mode. ``Mode/common`` is none: that is logged and ignored.
+    /// - Parameter name: the mode. ``Mode/common`` is not a mode of its own: that is logged and ignored.
     /// - Throws: ``DescriptorError`` if a common descriptor source cannot be watched in the mode. Then the mode is not
     ///   common.
     ///
@@ -48,13 +49,13 @@ extension GRunLoop {
         guard !refuses("addCommonMode") else { return }
         var joined: [Source] = []
         var effects = Effects()
-        // If it fails.
+        // Sends the kick even if the closure below throws.
         defer { effects.kick.take()?.send() }
         try lock.withLock { () throws(DescriptorError) in
             guard !isDead, !commonModes.contains(name) else { return }
             makeTimersOfCommonPerformsLocked()
             let items = commonItems.ordered
-            // Items that can fail come first, so that no others have to be removed again.
+            // Items whose joining can fail come first, so that no others have to be removed again.
             try joinAllLocked(
                 items.compactMap { if case .descriptor(let source) = $0 { (source, modeLocked(name)) } else { nil } },
                 &effects)
@@ -64,8 +65,8 @@ extension GRunLoop {
                 mode.contextsVersion += 1
                 watchAnewLocked(mode, &effects.kick)
             }
-            // In the order in which they fire in the default mode: the new one orders those of one date as they join.
-            // Below they are there already.
+            // Timers join in the order in which they fire in the default mode. The new mode orders timers of the same
+            // date by when they join. The loop below then finds them in the mode already.
             let timers = items.compactMap { if case .timer(let timer) = $0 { timer } else { nil } }
             for timer in defaultMode.heap.inFiringOrder(timers, in: defaultMode) {
                 _ = joinLocked(timer, modeLocked(name), &effects)

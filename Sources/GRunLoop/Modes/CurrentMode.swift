@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the current mode is, whoever drives.
+// The current mode, with and without a host.
 
 extension GRunLoop {
-    /// The mode of the innermost run; where a host drives, the ambient mode in every callback of it; nil outside both.
+    /// The mode of the innermost run. In a callback of a host it is the ambient mode; outside both it is nil.
     ///
-    /// Threads: any. Another thread is told the mode of what the loop's own code is doing: it cannot see that a host's
-    /// callback is under way. The corresponding Core Foundation function is `CFRunLoopCopyCurrentMode`.
+    /// Threads: any. Another thread gets the mode of what the loop's own code is doing, because it cannot see that a
+    /// host's callback is under way. The corresponding Core Foundation function is `CFRunLoopCopyCurrentMode`.
     public var currentMode: Mode? {
         guard !Fork.refuses("currentMode") else { return nil }
         // A foreign loop inside a callout of a run has more dispatches on the stack than the run itself.

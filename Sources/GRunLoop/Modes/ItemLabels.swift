@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a program calls its items.
+// The labels that a program gives its items.
 
 extension GRunLoop.Source {
-    /// What the program calls the source, for people who read a ``description``, a ``Trace`` or a stall monitor's
-    /// report. Nil: it has no label, as at first. Any text is one, the empty text too; it is kept whole, and shown on
-    /// one line, 120 characters of it at most.
+    /// The program's name for the source, for people who read a ``description``, a ``Trace`` or a stall monitor's
+    /// report.
+    ///
+    /// It is nil at first, which means no label. Any text is a label, even the empty text. The text is kept whole, but
+    /// only its first 120 characters are shown, on one line.
     ///
     /// Threads: any. The corresponding GLib functions are `g_source_set_name` and `g_source_get_name`.
     public var label: String? {
@@ -14,9 +16,11 @@ extension GRunLoop.Source {
 }
 
 extension GRunLoop.DescriptorSource {
-    /// What the program calls the source, for people who read a ``description``, a ``Trace`` or a stall monitor's
-    /// report. A ``MessagePort`` has its ``MessagePort/name`` beside it. Nil: it has no label, as at first. Any text is
-    /// one, the empty text too; it is kept whole, and shown on one line, 120 characters of it at most.
+    /// The program's name for the source, for people who read a ``description``, a ``Trace`` or a stall monitor's
+    /// report.
+    ///
+    /// It is nil at first, which means no label. Any text is a label, even the empty text. The text is kept whole, but
+    /// only its first 120 characters are shown, on one line. A ``MessagePort`` also has its ``MessagePort/name``.
     ///
     /// Threads: any. The corresponding GLib functions are `g_source_set_name` and `g_source_get_name`.
     public var label: String? {
@@ -26,9 +30,11 @@ extension GRunLoop.DescriptorSource {
 }
 
 extension GRunLoop.Timer {
-    /// What the program calls the timer, for people who read a ``description``, a ``Trace`` or a stall monitor's
-    /// report. Nil: it has no label, as at first. Any text is one, the empty text too; it is kept whole, and shown on
-    /// one line, 120 characters of it at most.
+    /// The program's name for the timer, for people who read a ``description``, a ``Trace`` or a stall monitor's
+    /// report.
+    ///
+    /// It is nil at first, which means no label. Any text is a label, even the empty text. The text is kept whole, but
+    /// only its first 120 characters are shown, on one line.
     ///
     /// Threads: any. The corresponding GLib functions are `g_source_set_name` and `g_source_get_name`.
     public var label: String? {
@@ -38,9 +44,11 @@ extension GRunLoop.Timer {
 }
 
 extension GRunLoop.Observer {
-    /// What the program calls the observer, for people who read a ``description``, a ``Trace`` or a stall monitor's
-    /// report. Nil: it has no label, as at first. Any text is one, the empty text too; it is kept whole, and shown on
-    /// one line, 120 characters of it at most.
+    /// The program's name for the observer, for people who read a ``description``, a ``Trace`` or a stall monitor's
+    /// report.
+    ///
+    /// It is nil at first, which means no label. Any text is a label, even the empty text. The text is kept whole, but
+    /// only its first 120 characters are shown, on one line.
     ///
     /// Threads: any. The corresponding GLib functions are `g_source_set_name` and `g_source_get_name`.
     public var label: String? {
@@ -50,9 +58,11 @@ extension GRunLoop.Observer {
 }
 
 extension GRunLoop.IdleQueue {
-    /// What the program calls the queue, for people who read a ``description``, a ``Trace`` or a stall monitor's
-    /// report. Nil: it has no label, as at first. Any text is one, the empty text too; it is kept whole, and shown on
-    /// one line, 120 characters of it at most.
+    /// The program's name for the queue, for people who read a ``description``, a ``Trace`` or a stall monitor's
+    /// report.
+    ///
+    /// It is nil at first, which means no label. Any text is a label, even the empty text. The text is kept whole, but
+    /// only its first 120 characters are shown, on one line.
     ///
     /// Threads: any. The corresponding GLib functions are `g_source_set_name` and `g_source_get_name`.
     public var label: String? {
@@ -62,9 +72,10 @@ extension GRunLoop.IdleQueue {
 }
 
 extension GRunLoop.Port {
-    /// What the program calls the port, for people who read a ``description``, a ``Trace`` or a stall monitor's report.
-    /// Nil: it has no label, as at first. Any text is one, the empty text too; it is kept whole, and shown on one line,
-    /// 120 characters of it at most.
+    /// The program's name for the port, for people who read a ``description``, a ``Trace`` or a stall monitor's report.
+    ///
+    /// It is nil at first, which means no label. Any text is a label, even the empty text. The text is kept whole, but
+    /// only its first 120 characters are shown, on one line.
     ///
     /// Threads: any. The corresponding GLib functions are `g_source_set_name` and `g_source_get_name`.
     public var label: String? {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loop that an item is in, and what an item asks of it: the program holds the item, and not the loop.
+// What an item needs of the loop that it is in. An item's files depend on this protocol, and not on the loop.
 
-/// Carried out by the loop, which stands above.
+/// What an item needs of its loop. The loop implements it; items do not depend on the loop's files.
 protocol ItemOwner: AnyObject {
     /// The current time on the loop's clock.
     var time: Nanoseconds { get }
@@ -11,7 +11,7 @@ protocol ItemOwner: AnyObject {
     /// Whether the calling thread is the loop's, also in virtual time.
     var isOfThisThread: Bool { get }
 
-    // With the lock held: the item has gone, or has moved.
+    // Called with the lock held, when an item was invalidated or has changed.
 
     func removeEverywhereLocked(_ item: some ModeItem)
     func rearmLocked(_ mode: ModeState) -> Kick?
@@ -22,7 +22,7 @@ protocol ItemOwner: AnyObject {
     // Without a lock.
 
     func noteSignal(of membership: SourceMembership)
-    /// Takes an invalid source out of those modes, and out of the common items.
+    /// Removes an invalid source from `modes` and from the common items.
     func remove(_ source: GRunLoop.Source, from modes: [ModeState])
 }
 
@@ -32,7 +32,7 @@ extension GRunLoop {
 }
 
 extension Lock {
-    /// The loop whose lock this is; it does not change as long as an item is guarded by it.
+    /// The loop whose lock this is. It does not change as long as the lock guards an item.
     var loop: Unmanaged<GRunLoop>? { owner.map { .fromOpaque($0) } }
 }
 

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Modes by name.
+// The names of modes.
 
 extension GRunLoop {
-    /// The name of a mode: a set of items and contexts that are served together.
+    /// The name of a mode, which is a set of items and contexts that are served together.
     ///
-    /// Any name makes a mode. Names compare by content. An empty name is an error of the program's, and ends the
-    /// process. The corresponding Core Foundation type is `CFRunLoopMode`, Foundation's is `RunLoop.Mode`.
+    /// Any name makes a mode, except an empty one: that is an error of the program, and ends the process. Names are
+    /// compared by content. The corresponding Core Foundation type is `CFRunLoopMode`, Foundation's is `RunLoop.Mode`.
     public struct Mode: Hashable, Sendable, RawRepresentable, ExpressibleByStringLiteral, CustomStringConvertible {
         /// The name, which is never empty.
         public let rawValue: String
         private let kind: Kind
 
-        /// The default and the common modes, which nearly every call names, are recognised without comparing strings.
+        /// Marks the default and the common modes. Nearly every call names one of these, so they are recognised without
+        /// comparing strings.
         private enum Kind {
             case `default`, common, other
 
@@ -23,7 +24,7 @@ extension GRunLoop {
         private static var defaultName: String { "kCFRunLoopDefaultMode" }
         private static var commonName: String { "kCFRunLoopCommonModes" }
 
-        /// A mode of that name. An empty name ends the process, with a message.
+        /// Makes a mode of that name. An empty name ends the process, with a message.
         public init(_ name: String) {
             if name.isEmpty { Log.fatal("Mode", "the name of a mode is empty; give it a name, or use .default") }
             rawValue = name
@@ -35,17 +36,18 @@ extension GRunLoop {
             self.kind = kind
         }
 
-        /// A mode of that name. An empty name ends the process, with a message.
+        /// Makes a mode of that name. An empty name ends the process, with a message.
         public init(rawValue: String) {
             self.init(rawValue)
         }
 
-        /// A mode of that name, as in `loop.run(mode: "private")`. An empty name ends the process, with a message.
+        /// Makes a mode from a string literal, as in `loop.run(mode: "private")`. An empty name ends the process, with
+        /// a message.
         public init(stringLiteral value: String) {
             self.init(value)
         }
 
-        /// Whether the names read the same.
+        /// Whether the two names are equal.
         public static func == (left: Mode, right: Mode) -> Bool {
             left.kind == right.kind && (left.kind != .other || left.rawValue == right.rawValue)
         }
@@ -58,18 +60,19 @@ extension GRunLoop {
         /// The name.
         public var description: String { rawValue }
 
-        // Computed properties: each access to a stored one first calls a function to check that it was initialised.
+        // These are computed properties, because each access to a stored one first checks whether it is initialised.
 
-        /// The mode in which a program spends its idle time. It is a common mode from the beginning.
+        /// The mode in which a program spends its idle time. It is one of the common modes from the beginning.
         /// `kCFRunLoopDefaultMode`.
         public static var `default`: Mode { Mode(defaultName, .default) }
 
-        /// The name of all common modes together: what is added here is served in each of them. It is no mode itself,
-        /// and cannot be run. `kCFRunLoopCommonModes`.
+        /// The name of all common modes together. Items that are added to it are served in each common mode. It is not
+        /// a mode of its own, and cannot be run. `kCFRunLoopCommonModes`.
         public static var common: Mode { Mode(commonName, .common) }
 
-        /// For tracking a drag or a scroll: items of the default mode wait meanwhile. It is not common until it is made
-        /// so by ``GRunLoop/addCommonMode(_:)``. AppKit's `NSEventTrackingRunLoopMode`.
+        /// The mode for tracking a drag or a scroll, while items of the default mode wait. It becomes a common mode
+        /// only by ``GRunLoop/addCommonMode(_:)`` or ``GRunLoop/push(ambientMode:)``. AppKit's
+        /// `NSEventTrackingRunLoopMode`.
         public static var tracking: Mode { Mode("GRunLoopTrackingMode", .other) }
     }
 }

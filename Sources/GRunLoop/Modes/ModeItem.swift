@@ -7,34 +7,37 @@ protocol Invalidatable: AnyObject, Sendable {
     func invalidate()
 }
 
-/// Guarded by its guardian. A version-0 source is none: it can be in several loops, under a lock of its own, and its
-/// program is told of each mode. Nor is a context, which is GLib's and has neither a guardian nor an end.
+/// An item that is in one loop at a time. Guarded by its guardian.
+///
+/// Two kinds of items do not conform. A version-0 source can be in several loops, under a lock of its own, and its
+/// program is told of each mode. A context belongs to GLib, and has neither a guardian nor an end.
 protocol ModeItem: Invalidatable {
-    /// Why it cannot join a mode.
+    /// The error if the item cannot join a mode.
     associatedtype Refusal: Error = Never
 
-    /// For messages.
+    /// The kind's name in log messages.
     static var kind: StaticString { get }
-    /// As one of the common items.
+    /// The item, as it is stored among the common items.
     var asItem: Item { get }
     var guardian: Guardian { get }
     var isValidLocked: Bool { get set }
-    /// Whether it was added to the common modes as such.
+    /// Whether the item was added to ``GRunLoop/Mode/common``, and not only to single modes that are common.
     var isCommonItem: Bool { get set }
-    /// Where its closure belongs, if that is an actor.
+    /// Where the actor lives that the item's closure belongs to; nil if it belongs to none.
     var homeLocked: Home? { get }
-    /// One of the modes that it is in; nil if it is in none.
+    /// One of the modes that the item is in; nil if it is in none.
     var firstMode: Unmanaged<ModeState>? { get }
 
     func isIn(_ mode: ModeState) -> Bool
-    /// Joins a mode that it is not in.
+    /// Makes the item join a mode that it is not in.
     func join(_ mode: ModeState, of loop: GRunLoop, _ effects: inout Effects) throws(Refusal)
-    /// Leaves a mode that it is in. Its caller holds it until the lock is released.
+    /// Makes the item leave a mode that it is in. The caller holds the item until the lock is released.
     func leave(_ mode: ModeState, _ effects: inout Effects)
 }
 
 extension ModeItem {
-    /// With its guardian held: it is invalid from now on, and in no mode. Returns whether it was valid before.
+    /// Makes the item invalid, and removes it from all modes. Returns whether it was valid before. Call it with the
+    /// guardian held.
     func endLocked(_ held: Guardian.Held) -> Bool {
         guard isValidLocked else { return false }
         isValidLocked = false

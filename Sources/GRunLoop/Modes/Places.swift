@@ -3,17 +3,17 @@
 
 /// An item's data for one mode.
 protocol Place {
-    /// It lives as long as its loop, and is not retained.
+    /// The mode. It is not retained, because it lives as long as its loop.
     var modeOfPlace: Unmanaged<ModeState> { get }
 }
 
-/// The places of an item; nearly all items are in one mode. Guarded as the item is.
+/// The places of an item. Nearly all items are in one mode. Guarded as the item is.
 struct Places<Content: Place> {
     private var only: Content?
     private var others: OtherPlaces<Content>?
 
     @inline(__always) var first: Unmanaged<ModeState>? { only?.modeOfPlace }
-    /// Nil if there are several.
+    /// The item's only place; nil if the item has several or none.
     @inline(__always) var single: Content? { others == nil ? only : nil }
     var hasSeveral: Bool { others != nil }
 
@@ -30,7 +30,7 @@ struct Places<Content: Place> {
         others?.forEach(body)
     }
 
-    /// The item is not in that mode yet.
+    /// Adds a place, for a mode that the item is not in yet.
     mutating func add(_ place: Content) {
         invariant(
             !contains(place.modeOfPlace.takeUnretainedValue()), "an item joins a mode that it is not in")
@@ -43,7 +43,7 @@ struct Places<Content: Place> {
         }
     }
 
-    /// Nil if the item is not there.
+    /// Removes the item's place in a mode, and returns it; nil if the item is not there.
     @discardableResult mutating func remove(_ mode: ModeState) -> Content? {
         guard first === mode else {
             let removed = others?.remove(mode)
@@ -61,7 +61,7 @@ struct Places<Content: Place> {
 /// The places of an item in the modes but the first.
 final class OtherPlaces<Content: Place> {
     @exclusivity(unchecked) private var places: [Content]
-    /// Where the place of each mode stands; nil while the places are so few that a search is quicker.
+    /// The index of the place for each mode; nil while the places are so few that a search is quicker.
     @exclusivity(unchecked) private var indexes: [UnsafeMutableRawPointer: Int]?
     private static var most: Int { 8 }
 
@@ -69,7 +69,7 @@ final class OtherPlaces<Content: Place> {
 
     var isEmpty: Bool { places.isEmpty }
 
-    /// Can be set for a mode that the item is in.
+    /// The item's place in a mode; nil if the item is not there. It can be set only for a mode that the item is in.
     subscript(_ mode: ModeState) -> Content? {
         get { index(of: mode).map { places[$0] } }
         set {

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// A mode in which a host is served, until it is taken back.
+// A pushed mode: the mode in which a host serves the loop until the mode is popped.
 
 import Synchronization
 
 extension GRunLoop {
-    /// A mode that was pushed as the ambient one, and how it is taken back.
-    ///
-    /// Letting go of it takes nothing back: ``pop()`` does.
+    /// A mode that was pushed as the ambient mode. Pop it with ``pop()``: releasing this object does not pop the mode.
     public final class PushedMode: Sendable {
         /// The mode that was pushed. Threads: any.
         public let mode: Mode
-        /// Its name in the C interface; not 0.
+        /// The number that stands for this object in the C interface; not 0.
         let id: UInt32
         private let loop: GRunLoop
 
@@ -22,10 +20,10 @@ extension GRunLoop {
             id = Self.lastID.add(1, ordering: .relaxed).newValue
         }
 
-        /// Takes the mode back. The ambient mode is then the one that was pushed last of those that are left, or the
-        /// default one. Modes can be taken back in any order.
+        /// Pops the mode. Modes can be popped in any order. The ambient mode is then the last of the modes that are
+        /// still pushed, or the default mode if there is none.
         ///
-        /// Threads: the loop's own; on another one, and a second time, it is logged and does nothing.
+        /// Threads: the loop's own. On another thread, and a second time, it is logged and does nothing.
         public func pop() {
             loop.pop(self)
         }
