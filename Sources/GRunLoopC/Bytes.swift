@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A reference to bytes of C's, and bytes on their way between C and Swift, which are not copied where that can be.
+// A reference to a `GBytes`, and conversions between `GBytes` and message data. They do not copy where that is
+// possible.
 
 import CGRunHeaders
 import GRunLoop
 
-/// As long as it lives, the bytes stay where they are.
+/// A reference to a `GBytes`, whose memory stays in place as long as this object lives.
 final class Bytes: @unchecked Sendable {
     let pointer: OpaquePointer
 
@@ -20,7 +21,7 @@ final class Bytes: @unchecked Sendable {
 }
 
 extension GRunLoop.MessageData {
-    /// Bytes of C's; none if there are none.
+    /// Makes message data that refers to a `GBytes` and keeps it, without a copy; NULL gives empty data.
     init(_ bytes: OpaquePointer?) {
         guard let bytes else {
             self = []
@@ -30,7 +31,8 @@ extension GRunLoop.MessageData {
         self = .bytes(kept.memory, keptBy: kept)
     }
 
-    /// For C, which lets go of it by g_bytes_unref(): the same memory where an object keeps it, else a copy.
+    /// Returns this data as a `GBytes`, which the caller releases with g_bytes_unref(). If an object keeps the data's
+    /// memory in place, the `GBytes` refers to that memory. Otherwise the bytes are copied.
     func makeBytes() -> OpaquePointer? {
         withUnsafeBytes { memory in
             guard let keeper else { return g_bytes_new(memory.baseAddress, gsize(memory.count)) }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // swift-format-ignore-file: AlwaysUseLowerCamelCase
-// <grun/grun-channel.h>
+// The functions of <grun/grun-channel.h>.
 
 public import CGRunHeaders
 import GRunLoop
 
-/// What goes through a channel: a pointer of the program's, which has one owner at a time.
+/// A message of a channel: a pointer of the program, which has one owner at a time.
 struct Message: @unchecked Sendable {
     let pointer: gpointer?
 }

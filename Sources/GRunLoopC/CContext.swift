@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // swift-format-ignore-file: AlwaysUseLowerCamelCase
-// <grun/grun-context.h>
+// The functions of <grun/grun-context.h>.
 
 public import CGRunHeaders
 import GRunLoop
@@ -11,7 +11,7 @@ extension Call {
 
 @c @implementation
 public func grun_loop_get_home_context(_ loop: OpaquePointer?) -> OpaquePointer? {
-    // The loop keeps it: a pointer is all that is asked for.
+    // The caller gets no reference, because the loop keeps its home context.
     Call.of { $0.loop(loop)?.homeContext?.withPointer { $0 } }
 }
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // swift-format-ignore-file: AlwaysUseLowerCamelCase
-// <grun/grun-loop.h>
+// The functions of <grun/grun-loop.h>.
 
 public import CGRunHeaders
 import GRunLoop
 
-// MARK: Who
+// MARK: Loops
 
 @c @implementation
 public func grun_loop_get_current() -> OpaquePointer? { borrowed(GRunLoop.current) }
@@ -105,7 +105,7 @@ public func grun_loop_is_waiting(_ loop: OpaquePointer?) -> gboolean {
     Call.of { $0.loop(loop)?.isWaiting ?? false }.gboolean
 }
 
-// MARK: Whose turn it is
+// MARK: The time slice
 
 @c @implementation
 public func grun_loop_get_time_slice(_ loop: OpaquePointer?) -> gdouble {
@@ -120,7 +120,7 @@ public func grun_loop_set_time_slice(_ loop: OpaquePointer?, _ seconds: gdouble)
     }
 }
 
-// MARK: The end
+// MARK: End functions
 
 @c @implementation
 public func grun_loop_add_end_func(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // swift-format-ignore-file: AlwaysUseLowerCamelCase
-// <grun/grun-message-port.h>
+// The functions of <grun/grun-message-port.h>.
 
 public import CGRun
 import CGRunHeaders
@@ -17,7 +17,8 @@ extension Call {
 
     fileprivate func message(_ pointer: OpaquePointer?) -> CMessage? { object(pointer, isMessage) }
 
-    /// A name, or none; nil if it is no UTF-8.
+    /// The name of a port, which may be NULL: then the result is `.some(nil)`. Nil, after a critical message, if the
+    /// name is not UTF-8.
     fileprivate func nullableName(_ name: UnsafePointer<CChar>?) -> String?? {
         guard let name else { return .some(nil) }
         guard let text = validated(name) else { return nil }
@@ -26,11 +27,12 @@ extension Call {
 
     fileprivate func descriptors(_ first: UnsafePointer<gint>?, _ count: guint) -> [Int32]? {
         guard requires(first != nil || count == 0, "fds != NULL || n_fds == 0") else { return nil }
-        // One of them is for the data: so many are too many, and no more need be there.
+        // A message has room for 16 descriptors of the program and one for the data. An array of 17 is refused when it
+        // is sent, so no more than 17 elements are read of a longer one.
         return Array(UnsafeBufferPointer(start: first, count: min(Int(clamping: count), Int(CGRUN_PACKET_DESCRIPTORS))))
     }
 
-    /// Carries out a function that can fail because of ports and their names.
+    /// Runs `body`. If it throws an error about a port or its name, sets the `GError` and returns nil.
     fileprivate func tries<Result>(
         _ place: ErrorPlace?, _ body: () throws(GRunLoop.MessagePortError) -> Result
     ) -> Result? {
@@ -40,7 +42,7 @@ extension Call {
         }
     }
 
-    /// Carries out a function that sends.
+    /// Runs `body`, which sends a message, a request or a reply. If it throws, sets the `GError` and returns nil.
     fileprivate func sends<Result>(
         _ place: ErrorPlace?, _ body: () throws(GRunLoop.MessageRequestError) -> Result
     ) -> Result? {
@@ -69,7 +71,7 @@ extension GRunLoop.MessagePortError {
     }
 }
 
-/// What has come, as C holds it: a message, or a reply.
+/// The content of a `GRunMessage`: a received message, or the reply to a request.
 private final class CMessage {
     private enum Content {
         case message(GRunLoop.MessagePort.Message)
@@ -93,7 +95,8 @@ private final class CMessage {
         }
     }
 
-    /// Made when they are first asked for, because the check before the first read takes as long as the sender likes.
+    /// The data as a `GBytes`, made at the first call. Received data is checked when it is first read, and its sender
+    /// determines how long that takes. So the `GBytes` is not made earlier.
     var bytes: OpaquePointer? {
         if let bytes = madeBytes.load(ordering: .acquiring) { return bytes }
         let new = data.makeBytes()
@@ -116,7 +119,7 @@ private final class CMessage {
     }
 }
 
-// MARK: The port that receives
+// MARK: Message ports
 
 @c @implementation
 public func grun_message_port_new(
@@ -258,7 +261,7 @@ public func grun_message_take_fds(
 ) -> UnsafeMutablePointer<gint>? {
     Call.of { call in
         count?.pointee = 0
-        // They are under a lock.
+        // The descriptors are behind a lock, which nothing may take in a forked child.
         guard let message = call.message(message), !GRunLoop.refusesInForkedChild("") else { return nil }
         let descriptors = message.takeDescriptors()
         if descriptors.isEmpty { return nil }
@@ -295,7 +298,7 @@ public func grun_message_reply(
     }.gboolean
 }
 
-// MARK: The port to send to
+// MARK: Remote message ports
 
 @c @implementation
 public func grun_remote_message_port_look_up(

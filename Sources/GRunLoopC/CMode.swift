@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // swift-format-ignore-file: AlwaysUseLowerCamelCase
-// <grun/grun-mode.h>
+// The functions of <grun/grun-mode.h>.
 
 public import CGRunHeaders
 import GRunLoop

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // swift-format-ignore-file: AlwaysUseLowerCamelCase
-// <grun/grun-notification-queue.h>
+// The functions of <grun/grun-notification-queue.h>.
 
 public import CGRunHeaders
 import GRunLoop

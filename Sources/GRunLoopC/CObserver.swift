@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // swift-format-ignore-file: AlwaysUseLowerCamelCase
-// <grun/grun-observer.h>
+// The functions of <grun/grun-observer.h>.
 
 public import CGRunHeaders
 import GRunLoop

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // swift-format-ignore-file: AlwaysUseLowerCamelCase
-// <grun/grun-perform.h>
+// The functions of <grun/grun-perform.h>.
 
 public import CGRunHeaders
 import GRunLoop
 
 extension Call {
-    /// Carries out a function that hands another one to a loop, to be called in some modes. `body` makes the closure:
-    /// only then are the data ours to let go.
+    /// Runs a function that enqueues a C function in a loop, in some modes. `body` makes the closure, which takes over
+    /// the data. If an argument is wrong, there is no closure, and the data stays the caller's.
     fileprivate static func of<Result>(
         _ loop: OpaquePointer?, _ modes: (Call) -> [GRunLoop.Mode]?, _ function: GRunFunc?, error: ErrorPlace? = nil,
         otherwise result: Result,
@@ -84,14 +84,14 @@ public func grun_loop_perform_and_wait(
     }.gboolean
 }
 
-/// Whether it did not throw, which it does when the loop's thread has ended; else tells C so.
+/// Runs `body`, which throws if the loop's thread has ended. Then this sets the `GError` and returns false.
 private func succeeds(_ place: ErrorPlace?, _ body: () throws -> Void) -> Bool {
     if (try? body()) != nil { return true }
     fail(place, GRUN_ERROR_LOOP_ENDED, GRunLoop.LoopEndedError().description)
     return false
 }
 
-// grun_loop_cancel_performs() finds them by their data and function.
+// grun_loop_cancel_performs() finds performs by the addresses of their data and function.
 private func address(_ data: gpointer?) -> UInt { UInt(bitPattern: data) }
 private func address(_ function: GRunFunc) -> UInt { UInt(bitPattern: unsafeBitCast(function, to: Int.self)) }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // swift-format-ignore-file: AlwaysUseLowerCamelCase
-// <grun/grun-port.h>
+// The functions of <grun/grun-port.h>.
 
 public import CGRunHeaders
 import GRunLoop
@@ -13,7 +13,7 @@ private let isMessage: StaticString = "message != NULL"
 extension Call {
     func port(_ pointer: OpaquePointer?) -> GRunLoop.Port? { object(pointer, isPort) }
 
-    /// A message, for what takes its lock.
+    /// The message, for functions that take its lock. Nil, after a log message, if it is NULL or in a forked child.
     fileprivate func message(_ pointer: OpaquePointer?) -> SharedMessage? {
         let message: SharedMessage? = object(pointer, isMessage)
         return message == nil || GRunLoop.refusesInForkedChild("") ? nil : message
@@ -72,7 +72,7 @@ public func grun_port_get_capacity(_ port: OpaquePointer?) -> gint64 {
 @c @implementation
 public func grun_port_get_count(_ port: OpaquePointer?) -> gint64 { Call.of { gint64($0.port(port)?.count ?? 0) } }
 
-/// What tells of its end.
+/// A port that calls a closure when it is invalidated.
 protocol TellsOfInvalidation {
     func onInvalidation(_ body: @escaping @Sendable () -> Void)
 }

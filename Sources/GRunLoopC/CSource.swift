@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // swift-format-ignore-file: AlwaysUseLowerCamelCase
-// <grun/grun-source.h>
+// The functions of <grun/grun-source.h>.
 
 public import CGRunHeaders
 import GRunLoop
 
-/// The functions of a version-0 source. It does not keep the source, which keeps it.
+/// The C functions of a version-0 source. The source holds this closure, so the closure does not hold the source.
 private final class SourceClosure: Closure<GRunSourceFunc>, @unchecked Sendable {
     unowned(unsafe) var source: GRunLoop.Source?
 
@@ -14,7 +14,7 @@ private final class SourceClosure: Closure<GRunSourceFunc>, @unchecked Sendable 
         if !Bool(function(borrowed(source), data)) { source.invalidate() }
     }
 
-    /// For `schedule` and `cancel`.
+    /// Makes the `schedule` or `cancel` closure of the source from a C function; nil if there is no function.
     func calling(_ function: GRunScheduleFunc?) -> (@Sendable (GRunLoop, GRunLoop.Mode) -> Void)? {
         guard let function else { return nil }
         return { [self] loop, mode in

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // swift-format-ignore-file: AlwaysUseLowerCamelCase
-// <grun/grun-stalls.h>
+// The functions of <grun/grun-stalls.h>.
 
 public import CGRunHeaders
 import GRunLoop
@@ -16,7 +16,7 @@ public func grun_loop_watch_stalls(
         if closure == nil { notify?(data) }
         var handler: (@Sendable (GRunLoop.StallReport) -> Void)?
         if let closure {
-            // Whoever calls it holds the loop.
+            // The monitor holds the loop while it calls the handler.
             handler = { [unowned loop] report in
                 report.description.withCString {
                     closure.function(

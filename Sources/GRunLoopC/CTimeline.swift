@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // swift-format-ignore-file: AlwaysUseLowerCamelCase
-// <grun/grun-timeline.h>
+// The functions of <grun/grun-timeline.h>.
 
 public import CGRunHeaders
 import GRunLoop

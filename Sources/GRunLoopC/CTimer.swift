@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // swift-format-ignore-file: AlwaysUseLowerCamelCase
-// <grun/grun-timer.h>
+// The functions of <grun/grun-timer.h>.
 
 public import CGRunHeaders
 import GRunLoop
 
-/// What a timer of C's calls.
+/// Makes a timer's closure from a C function. The closure invalidates the timer if the function returns FALSE.
 private func calling(
     _ function: @escaping GRunTimerFunc, _ data: gpointer?, _ notify: GDestroyNotify?
 ) -> @Sendable (GRunLoop.Timer) -> Void {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // swift-format-ignore-file: AlwaysUseLowerCamelCase
-// <grun/grun-types.h>, <grun/grun-version.h>: the types as GObject knows them, errors, versions.
+// The functions of <grun/grun-types.h> and <grun/grun-version.h>: GObject types, errors, versions.
 
 public import CGRunHeaders
 import GRunLoop
 
 typealias ErrorPlace = UnsafeMutablePointer<UnsafeMutablePointer<GError>?>
 
-/// What is registered with GObject, each at its first use.
+/// The types that are registered with GObject, and the error domains. Each is made at its first use.
 private enum Types {
     static let source = boxed("GRunSource")
     static let fdSource = boxed("GRunFdSource")
@@ -154,13 +154,13 @@ private enum Types {
     static let quark = g_quark_from_string("grun-error-quark")
     static let messageRequestQuark = g_quark_from_string("grun-message-request-error-quark")
 
-    /// Only one copy of the library may register its names.
+    /// Registers a type; returns 0 in a second copy of the library, because only one copy may register these names.
     private static func registered(_ register: () -> GType) -> GType { GRunLoop.boxedType == 0 ? 0 : register() }
 
     private static func boxed(_ name: String) -> GType { registered { GRunLoop.registerBoxedType(named: name) } }
 
-    /// A table that ends with zeros. GObject keeps it for ever, and the names in it; a nick is the rest of the name, in
-    /// small letters.
+    /// Makes a table of values for GObject, which ends with an entry of zeros. GObject keeps the table and its strings
+    /// forever. A value's nick is its name without the prefix, in lower case, with `-` instead of `_`.
     private static func table<Number, Value>(
         _ prefix: String, _ values: [(Number, String)],
         _ make: (Number, UnsafePointer<CChar>?, UnsafePointer<CChar>?) -> Value
@@ -203,7 +203,7 @@ private enum Types {
 
 // MARK: Errors
 
-/// Tells C what the environment has refused.
+/// Sets a `GError` of the domain GRUN_ERROR: the environment has refused something.
 func fail(_ place: ErrorPlace?, _ code: GRunError, _ message: String) {
     g_set_error_literal(place, Types.quark, gint(code.rawValue), message)
 }
@@ -220,12 +220,13 @@ func fail(_ place: ErrorPlace?, _ error: GRunLoop.DescriptorError) {
     fail(place, code, error.description)
 }
 
-/// Tells C what became of a message. The numbers are the same.
+/// Sets a `GError` that says why a message, a request or a reply failed. `GRunMessageRequestError` has the same numbers
+/// as the Swift error.
 func fail(_ place: ErrorPlace?, _ error: GRunLoop.MessageRequestError, _ message: String? = nil) {
     g_set_error_literal(place, Types.messageRequestQuark, gint(error.code), message ?? error.description)
 }
 
-/// Whether it did not throw; else tells C why.
+/// Runs `body`. Returns true if it does not throw; otherwise sets the `GError` and returns false.
 func succeeds(_ place: ErrorPlace?, _ body: () throws(GRunLoop.DescriptorError) -> Void) -> Bool {
     do throws(GRunLoop.DescriptorError) {
         try body()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // swift-format-ignore-file: AlwaysUseLowerCamelCase
-// <grun/grun-virtual-time.h>
+// The functions of <grun/grun-virtual-time.h>.
 
 public import CGRunHeaders
 import GRunLoop
@@ -20,7 +20,7 @@ public func grun_loop_get_time(_ loop: OpaquePointer?) -> gint64 {
 }
 
 extension Call {
-    /// The time of a loop that has a clock of its own.
+    /// The virtual time of a loop. Nil, after a critical message, if the loop's time is not virtual.
     fileprivate func virtualTime(of loop: GRunLoop) -> GRunLoop.VirtualTime? {
         required(GRunLoop.VirtualTime(of: loop), "the loop's time is virtual")
     }

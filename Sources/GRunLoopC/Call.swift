@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A call of a function of the C interface: its arguments, checked before anything of Swift sees them.
+// A call of a function of the C interface. It checks the arguments before other Swift code uses them.
 //
-// No argument from C may reach a trap of Swift's. What is wrong with one is said as g_return_if_fail() says it: a
-// g_critical() that names the function and the condition; then the function returns.
+// No argument from C may make Swift trap. If an argument is wrong, the function does what g_return_if_fail() does: it
+// logs a g_critical() that names the function and the condition, and returns.
 
 import CGRun
 import CGRunHeaders
@@ -11,7 +11,7 @@ import GRunLoop
 struct Call {
     private let name: StaticString
 
-    /// Has `body` carry out the function that it is written in, which messages name meanwhile.
+    /// Runs `body`, which implements the C function `function`. Meanwhile log messages name that function.
     static func of<Result>(_ function: StaticString = #function, _ body: (Call) -> Result) -> Result {
         let former = cgrun_get_caller()
         cgrun_set_caller(UnsafeRawPointer(function.utf8Start).assumingMemoryBound(to: CChar.self))
@@ -21,7 +21,7 @@ struct Call {
 
     // MARK: Conditions
 
-    /// Says so if the condition, whose text in C is `expression`, does not hold.
+    /// Returns the condition. If it is false, logs a critical message with `expression`, which is the condition in C.
     func requires(_ condition: Bool, _ expression: StaticString) -> Bool {
         if !condition { complain(expression) }
         return condition
@@ -33,7 +33,7 @@ struct Call {
 
     // MARK: Arguments
 
-    /// The Swift object that an opaque pointer of C is.
+    /// The Swift object behind an opaque pointer of C. Nil, after a critical message, if the pointer is NULL.
     func object<Object: AnyObject>(
         _ pointer: OpaquePointer?, _ expression: StaticString, as type: Object.Type = Object.self
     ) -> Object? {
@@ -59,7 +59,8 @@ struct Call {
         required(String(validatingCString: name), "g_utf8_validate (name, -1, NULL)")
     }
 
-    /// An item's label, which may be none. Nil if it is no text.
+    /// An item's label, which may be NULL: then the result is `.some(nil)`. Nil, after a critical message, if it is not
+    /// UTF-8.
     func label(_ text: UnsafePointer<CChar>?) -> String?? {
         guard let text else { return .some(nil) }
         return required(String(validatingCString: text), "g_utf8_validate (label, -1, NULL)").map(Optional.some)
@@ -69,7 +70,8 @@ struct Call {
         guard let name = required(name, "mode != NULL"), requires(name.pointee != 0, "*mode != '\\0'") else {
             return nil
         }
-        // By far most calls name one of these two, and a long name is a piece of memory.
+        // Most calls name one of these two modes. Recognizing them makes no string, whose memory a long name would
+        // allocate.
         switch cgrun_well_known_mode(name) {
         case CGRUN_MODE_DEFAULT: return .default
         case CGRUN_MODE_COMMON: return .common
@@ -78,7 +80,7 @@ struct Call {
         return required(String(validatingCString: name).map(GRunLoop.Mode.init(_:)), "g_utf8_validate (mode, -1, NULL)")
     }
 
-    /// A mode that can be current.
+    /// A mode in which a loop can run. Nil, after a critical message, if it is wrong or the common modes' name.
     func runnableMode(_ name: UnsafePointer<CChar>?) -> GRunLoop.Mode? {
         guard let mode = mode(name), requires(mode != .common, "strcmp (mode, GRUN_MODE_COMMON) != 0") else {
             return nil
@@ -86,7 +88,7 @@ struct Call {
         return mode
     }
 
-    /// Names up to a NULL.
+    /// The modes of an array of names that ends with NULL. Nil, after a critical message, if one of them is wrong.
     func modes(_ names: UnsafePointer<UnsafePointer<CChar>?>?) -> [GRunLoop.Mode]? {
         guard let names = required(names, "modes != NULL") else { return nil }
         var modes: [GRunLoop.Mode] = []
@@ -97,25 +99,27 @@ struct Call {
         return modes
     }
 
-    /// A span in seconds, to the nearest nanosecond, but at least one if it is positive. Infinite ones are the longest
-    /// there are.
+    /// Converts seconds to a duration, rounded to the nearest nanosecond. A positive number gives at least one
+    /// nanosecond. An infinite or very large number gives the longest duration, a negative one of that size the least.
+    /// Nil, after a critical message, if the number is NaN.
     func seconds(_ seconds: gdouble, _ expression: StaticString = "!isnan (seconds)") -> Duration? {
         guard requires(!seconds.isNaN, expression) else { return nil }
         let nearest = Int64(exactly: (seconds * 1e9).rounded()) ?? (seconds < 0 ? .min : .max)
         return .nanoseconds(nearest == 0 && seconds > 0 ? 1 : nearest)
     }
 
-    /// Where an error is to go, if the caller wants it.
+    /// Whether an error can be stored at `place`, which is NULL if the caller does not want it. If it cannot, because
+    /// an error is there already, logs a critical message.
     func error(_ place: ErrorPlace?) -> Bool {
         requires(place == nil || place?.pointee == nil, "error == NULL || *error == NULL")
     }
 
-    /// Whether the calling thread is the loop's own; if not, says so.
+    /// Whether the calling thread is the loop's own. If not, or in a forked child, logs a message and returns false.
     func isOwnThread(_ loop: GRunLoop) -> Bool { loop.isCalledOnOwnThread(by: "") }
 }
 
 extension Call {
-    /// Carries out a function of a loop, something that can be in its modes, and a mode.
+    /// Runs a function whose arguments are a loop, an item and a mode. Returns `result` if one of them is wrong.
     static func of<Item, Result>(
         _ loop: OpaquePointer?, _ item: (Call) -> Item?, _ mode: UnsafePointer<CChar>?, otherwise result: Result,
         function: StaticString = #function, _ body: (GRunLoop, Item, GRunLoop.Mode) -> Result
@@ -136,7 +140,7 @@ extension Bool {
 }
 
 extension Int64 {
-    /// Microseconds in nanoseconds, as far as they fit.
+    /// Converts microseconds to nanoseconds. A result that does not fit becomes the greatest or the least number.
     fileprivate init(nanosecondsOf microseconds: gint64) {
         let (product, overflow) = Int64(microseconds).multipliedReportingOverflow(by: 1000)
         self = overflow ? (microseconds < 0 ? .min : .max) : product
@@ -152,18 +156,18 @@ extension Duration {
 extension GRunLoop.Instant {
     init(microseconds: gint64) { self.init(wholeNanoseconds: Int64(nanosecondsOf: microseconds)) }
 
-    /// Of the clock of g_get_monotonic_time(); a date before that began is 0, since negative numbers mean that there is
-    /// none.
+    /// The date in microseconds on the clock of g_get_monotonic_time(). A date before that clock's zero is 0, because
+    /// negative numbers mean that there is no date.
     var microseconds: gint64 {
         let date = wholeNanoseconds
         return date == .max ? .max : gint64(Swift.max(0, date / 1000))
     }
 }
 
-/// A copy for C, which frees it with g_free().
+/// Copies a string for C, which frees the copy with g_free().
 func copy(_ string: String) -> UnsafeMutablePointer<CChar>? { g_strdup(string) }
 
-/// A copy for C, which frees it with g_strfreev().
+/// Copies strings to an array for C, which frees it with g_strfreev(). NULL is its last element.
 func copy(_ strings: [String]) -> UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>? {
     let copies = UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>(
         OpaquePointer(g_malloc0_n(gsize(strings.count + 1), gsize(MemoryLayout<OpaquePointer?>.size))))
@@ -173,19 +177,19 @@ func copy(_ strings: [String]) -> UnsafeMutablePointer<UnsafeMutablePointer<CCha
 
 // MARK: References
 
-/// A Swift object as C knows it: the pointer is the object itself.
+/// Returns the pointer that C uses for a Swift object: the object's address. It holds no reference.
 func borrowed(_ object: AnyObject) -> OpaquePointer { OpaquePointer(Unmanaged.passUnretained(object).toOpaque()) }
 
-/// The same with a reference for the caller.
+/// Returns the pointer that C uses for a Swift object, with a reference that the caller owns.
 func retained(_ object: AnyObject) -> OpaquePointer { OpaquePointer(Unmanaged.passRetained(object).toOpaque()) }
 
 extension Call {
-    /// `grun_..._ref`.
+    /// Implements the functions `grun_..._ref`.
     func retain(_ pointer: OpaquePointer?, _ expression: StaticString) -> OpaquePointer? {
         object(pointer, expression, as: AnyObject.self).map(retained)
     }
 
-    /// `grun_..._unref`.
+    /// Implements the functions `grun_..._unref`.
     func release(_ pointer: OpaquePointer?, _ expression: StaticString) {
         guard let pointer = required(pointer, expression) else { return }
         Unmanaged<AnyObject>.fromOpaque(UnsafeRawPointer(pointer)).release()

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// A function of C's with its data, as Swift closures hold it.
+// A C function with its user data, as Swift closures hold it.
 
 import CGRunHeaders
 import GRunLoop
 
-/// Lets go of the data when the last closure that holds it goes: of a timer or an observer when that is invalidated
-/// (items 138 and 154), of a source or a port when that itself goes (98), of a block after it was called or dropped. No
-/// lock is held then.
+/// A C function with its user data, and the function that releases the data.
+///
+/// `notify` is called when the last Swift closure that holds this object is released. A timer or an observer releases
+/// its closure when it is invalidated (items 138 and 154). A source or a port does so when it is freed itself (item
+/// 98). A block does so after it was called or dropped. No lock is held during the call.
 class Closure<Function>: Forwarder, @unchecked Sendable {
     let function: Function
     let data: gpointer?
