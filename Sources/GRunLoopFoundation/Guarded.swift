@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A value behind a lock. Not Swift's `Mutex`: the Thread Sanitizer does not see that, and would tell a program of races
-// that are none.
+// A value behind a lock. The lock is an `NSLock`, because the Thread Sanitizer does not see Swift's `Mutex`. With a
+// `Mutex` it would report data races that do not exist.
 
 import Foundation
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Foundation's run loop of one thread, which our loop of that thread serves: how it begins and ends. Its modes:
-// GuestModes.swift; what is noticed: GuestNotices.swift; what is done: GuestTurns.swift.
+// Foundation's run loop of one thread, which our loop of that thread serves. This file begins and ends serving.
+// GuestModes.swift has the modes, GuestNotices.swift records new work, and GuestTurns.swift does that work.
 //
-// How work becomes pending while Core Foundation does not run its loop: by a descriptor of a mode's epoll (timers,
-// version-1 sources), or by a call, of which no descriptor tells (blocks, wake-ups, observers of notification queues).
-// The first kind is watched for, the second noticed.
+// Work becomes pending in two ways while Core Foundation does not run its loop. Timers and version-1 sources make a
+// mode's epoll readable, which our loop watches. Blocks, wake-ups and observers of notification queues begin with a
+// call of a function, and no descriptor reports them. Our own functions replace those functions and notice each call.
 
 import CGRunFoundation
 import Foundation
@@ -13,21 +13,21 @@ import Synchronization
 
 final class Guest: @unchecked Sendable {
     let loop: GRunLoop
-    /// Of Core Foundation's loop, which is held: it would go before ours does when the thread ends.
+    /// Core Foundation's loop. It is retained, because the end of the thread would free it before our loop ends.
     let address: UnsafeMutableRawPointer
     let isMain: Bool
-    /// Nil once it has ended.
+    /// Foundation's modes that our loop serves; nil once the guest has ended.
     let modes = Guarded<[GRunLoop.Mode: GuestMode]?>([:])
 
     let stops = Guarded(Stops())
     let atomicWaiting = Atomic(false)
-    /// An observer has come that is to be the last one, as some of ours are.
+    /// The program added an observer of order `Int.max`. Our own last observers must move behind it.
     let owesOrder = Atomic(false)
 
     struct Stops {
-        /// The innermost of the activities is a pass of ours.
+        /// Whether the innermost activity is a pass that we make.
         var isInPass = false
-        /// It was told to stop then.
+        /// Whether CFRunLoopStop was called during such a pass. It is meant for the run around the pass.
         var isOwed = false
     }
 
@@ -36,24 +36,29 @@ final class Guest: @unchecked Sendable {
 
     // MARK: The loop's thread only
 
-    /// Nil before and after. As long as they are there, so is the guest.
+    /// Our observers and sources in Core Foundation's loop; nil before the beginning and after the end. As long as they
+    /// exist, so does the guest.
     private(set) var items: GuestItems?
-    /// What is under way on the stack, the innermost last.
+    /// The runs and passes on the thread's stack, the innermost last.
     var activities: [GuestActivity] = [] {
         didSet { stops.withLock { $0.isInPass = activities.last?.pass != nil } }
     }
-    /// In a run of Core Foundation's something was noticed that is its own affair until that run ends.
+    /// Something was noticed during a run of Core Foundation, which handles it itself. When that run ends, our loop
+    /// looks for the rest.
     var owesAfterRun = false
-    /// A pass of ours has taken a wake-up, perhaps, which was that of the limit of a run that is not known.
+    /// A pass of ours may have consumed a wake-up. That wake-up may have been for the time limit of a run that is not
+    /// in `activities`.
     var owesWakeUp = false
-    /// In a look something was noticed for which Core Foundation is to make another pass.
+    /// Something was noticed during a look, and Core Foundation must make another pass for it.
     var owesAfterLook = false
-    /// How many things of ours were handled by our loop, which are nothing to whoever runs Core Foundation's.
+    /// How many of the items that our loop handled were the guest's. They do not count for the caller of Core
+    /// Foundation's run.
     var ownHandled: UInt64 = 0
     var lastTurn = ContinuousClock.now
-    /// What Core Foundation's word for draining the main queue is to be again.
+    /// The value to restore in Core Foundation's word for "this thread drains the main queue"; nil if there is nothing
+    /// to restore.
     var wordOfDraining: Int?
-    /// In the common modes of our loop: it is told of each.
+    /// A source in the common modes of our loop. The loop schedules it in every common mode, and so reports each one.
     private var commonModes: GRunLoop.Source?
     private var endHandler: GRunLoop.EndHandler?
 
@@ -73,13 +78,13 @@ final class Guest: @unchecked Sendable {
 
     // MARK: Beginning and ending
 
-    /// A use of the guest of this thread's loop. The loop's thread.
+    /// Returns a token of the guest of this thread's loop, and begins serving if nobody has. The loop's thread.
     static func use(of loop: GRunLoop) throws(GRunLoop.ServingError) -> Use {
         guard !GRunLoop.isForkedChild else { throw .forked }
         guard GRunLoop.boxedType != 0 else { throw .anotherCopy }
         if let guest = Guests.guest(of: cgrun_guest_current()) { return Use(guest) }
         let guest = Guest(loop)
-        // From the beginning on: what the check calls may serve it, too, and end that.
+        // The token exists before serving begins, because a callout of the check may serve the loop too, and end that.
         let use = Use(guest)
         do {
             try guest.begin()
@@ -90,13 +95,13 @@ final class Guest: @unchecked Sendable {
         return use
     }
 
-    /// False in a forked child as well, where nothing is done that takes a lock.
+    /// Whether the loop is served. False in a forked child as well, where nothing may take a lock.
     var isServed: Bool { atomicServed.load(ordering: .relaxed) && !GRunLoop.isForkedChild }
 
-    /// Whether a callback of Core Foundation's is to do something.
+    /// Whether a callback from Core Foundation must do something.
     var isActive: Bool { isServed && loop.isCurrent }
 
-    /// What cannot be taken back comes last.
+    /// Begins serving. The steps that cannot be undone come last.
     private func begin() throws(GRunLoop.ServingError) {
         guard cgrun_notices_find() else { throw .notSeen }
         let context = Unmanaged.passRetained(self)
@@ -118,11 +123,11 @@ final class Guest: @unchecked Sendable {
         self.commonModes = commonModes
         loop.add(commonModes, forMode: .common)
         for name in modesThere() { meet(name).map { _ = complete($0) } }
-        // A run of it that is under way sleeps in our way from now on.
+        // A run of Core Foundation that is under way must sleep in our loop from now on, so it is woken.
         if isRunThere { cgrun_guest_wake_up(address) }
     }
 
-    /// Whether a block and a timer of Foundation's arrive, as they would from now on.
+    /// Checks that a block and a timer of Foundation arrive in the way in which they will arrive from now on.
     private func arrives(in mode: GuestMode) -> Bool {
         let runLoop = RunLoop.current
         nonisolated(unsafe) var arrived = 0
@@ -133,7 +138,7 @@ final class Guest: @unchecked Sendable {
         let timer = Foundation.Timer(fire: Date(), interval: 0, repeats: false) { _ in arrived += 1 }
         runLoop.add(timer, forMode: .default)
         let end = ContinuousClock.now + .seconds(1)
-        // What else is called may take its time.
+        // Other closures that these passes call may use up the second. So there are up to 10 more passes after it.
         var extraPasses = 10
         while arrived < 2, extraPasses > 0 {
             pass(mode)
@@ -144,7 +149,7 @@ final class Guest: @unchecked Sendable {
         return arrived == 2
     }
 
-    /// The loop's thread. The second time it does nothing.
+    /// Ends serving. The loop's thread. The second call does nothing.
     func end() {
         guard atomicServed.exchange(false, ordering: .relaxed) else { return }
         Guests.remove(self)
@@ -152,25 +157,25 @@ final class Guest: @unchecked Sendable {
         endHandler.take()?.remove()
         for mode in takeModes() { mode.end() }
         items?.endObservers()
-        // Core Foundation sleeps itself.
+        // From now on Core Foundation sleeps itself, so the runs of our loop that replace its sleeps end.
         for wait in activities.compactMap(\.wait) { wait.end(in: loop, of: address) }
         letGoOfItems()
     }
 
-    /// What is on the stack never returns.
+    /// Ends serving because the thread ends. The activities on its stack never return.
     private func endWithThread() {
         activities = []
         end()
     }
 
-    /// Once it has ended, and no wait of it is left that may have a turn to take.
+    /// Releases the items once serving has ended and no wait is left that may need the turn source.
     func letGoOfItems() {
         guard !isServed, items?.hasTurn == false, activities.allSatisfy({ $0.wait == nil }) else { return }
         items = nil
         Unmanaged.passUnretained(self).release()
     }
 
-    /// One token. It does not keep the guest, which lasts as long as the loop is served.
+    /// One token of serving. It does not hold the guest, which exists as long as the loop is served.
     final class Use: @unchecked Sendable {
         private weak let guest: Guest?
         private let hasEnded = Atomic(false)
@@ -192,7 +197,7 @@ final class Guest: @unchecked Sendable {
         var isServing: Bool { guest?.isServed == true }
     }
 
-    /// A token may have been made since.
+    /// Ends serving, unless a token was made meanwhile.
     private func endIfUnused() {
         if uses.load(ordering: .relaxed) == 0 { end() }
     }

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// What of both loops is on the thread's stack.
+// The runs and passes of both loops that can be on the thread's stack.
 
 import CGRunFoundation
 import GRunLoop
 
 enum GuestActivity {
-    /// A pass of Core Foundation's that we make, in a mode.
+    /// A pass of Core Foundation's loop that we make, in a mode.
     case pass(GuestMode)
-    /// A run of Core Foundation's that somebody else makes.
+    /// A run of Core Foundation's loop that somebody else makes.
     case run(GuestRun)
-    /// A run of our loop in the place of Core Foundation's sleep.
+    /// A run of our loop that replaces a sleep of Core Foundation.
     case wait(GuestWait)
-    /// A run of our loop, of no length, in a run of Core Foundation's that does not sleep.
+    /// A run of our loop with the time limit 0, inside a run of Core Foundation that does not sleep.
     case look(depth: Int)
 
     var run: GuestRun? { if case .run(let run) = self { run } else { nil } }
     var pass: GuestMode? { if case .pass(let mode) = self { mode } else { nil } }
     var wait: GuestWait? { if case .wait(let wait) = self { wait } else { nil } }
-    /// A run of our loop inside one of Core Foundation's.
+    /// Whether this is a run of our loop inside a run of Core Foundation.
     var isInsideRun: Bool {
         switch self {
         case .wait, .look: true
@@ -26,17 +26,18 @@ enum GuestActivity {
     }
 }
 
-/// A run of Core Foundation's.
+/// A run of Core Foundation's loop that somebody else makes.
 final class GuestRun {
     private let seconds: Double
-    /// Known from its first pass on.
+    /// The date at which the run times out; nil before its first pass.
     private(set) var limit: GRunLoop.Instant?
-    /// Our loop has handled something in a wait of this run, which that has not been told yet; in this mode.
+    /// The mode in which our loop handled something during a wait of this run. Nil once Core Foundation has handled the
+    /// turn source for it.
     var turnMode: GuestMode?
 
     init(seconds: Double) { self.seconds = seconds }
 
-    /// Core Foundation's limit counts from the first pass, after the observers of the entry.
+    /// Computes the limit. Core Foundation counts its time limit from the first pass, after the entry observers.
     func noteFirstPass() {
         guard limit == nil else { return }
         let isEndless = seconds.isNaN || seconds > 1e9
@@ -44,7 +45,7 @@ final class GuestRun {
     }
 }
 
-/// A run of our loop in the place of a sleep. The loop's thread only.
+/// A run of our loop that replaces a sleep of Core Foundation. The loop's thread only.
 final class GuestWait: @unchecked Sendable {
     let depth: Int
     let mode: GuestMode
@@ -53,11 +54,11 @@ final class GuestWait: @unchecked Sendable {
 
     init(depth: Int, _ mode: GuestMode) { (self.depth, self.mode) = (depth, mode) }
 
-    /// Whether what our loop calls now is called by this run of it.
+    /// Whether a callout of our loop that is called now belongs to this run, and not to a nested one.
     func isInnermost(of loop: GRunLoop) -> Bool { depth == loop.runDepth }
 
-    /// The loop's thread: the run returns, as soon as those further in have; a wake-up of Core Foundation's that they
-    /// may have taken comes again.
+    /// Makes this run return, after all nested runs of our loop have returned. If there are nested runs, it also wakes
+    /// Core Foundation, because they may have consumed its wake-up. The loop's thread.
     func end(in loop: GRunLoop, of guest: UnsafeMutableRawPointer) {
         if isInnermost(of: loop) { return stop(loop) }
         guard ender == nil else { return }
@@ -77,7 +78,8 @@ final class GuestWait: @unchecked Sendable {
         loop.stop()
     }
 
-    /// Its run has returned. Whether it was stopped here, so that Core Foundation goes on, and not by the program.
+    /// Cleans up after the run has returned. Returns true if ``end(in:of:)`` has stopped it, so that Core Foundation
+    /// goes on. Returns false otherwise, for example if the program has stopped it.
     func hasReturned() -> Bool {
         defer { isToEnd = false }
         ender.take()?.invalidate()

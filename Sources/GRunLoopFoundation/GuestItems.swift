@@ -1,28 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
-// What we have in Core Foundation's run loop: observers in each of its modes, and two sources that are there for a
-// moment only, since a mode that has sources is not empty for whoever runs it.
+// Our observers and sources in Core Foundation's run loop. Each of its modes has the observers. The two sources are in
+// a mode for a moment only. A mode with a source is not empty, so a run in it would not finish.
 
 import CGRunFoundation
 
 final class GuestItems {
     private let address: UnsafeMutableRawPointer
     private let context: UnsafeMutableRawPointer
-    /// beforeWaiting, the last ones: wait in the place of Core Foundation. One is not called inside itself, so that
-    /// there is one more than there are runs of ours in Core Foundation's.
+    /// The last observers of beforeWaiting: each runs our loop instead of Core Foundation's sleep. Core Foundation does
+    /// not call an observer inside its own callout. So there is one observer more than runs of our loop inside Core
+    /// Foundation's runs.
     private var waiters: [UnsafeMutableRawPointer] = []
-    /// beforeSources and exit, the last ones, as many: give the others their turn in a run that does not sleep.
+    /// The last observers of beforeSources and exit, as many as `waiters`. In a run that does not sleep, they give our
+    /// loop its turn.
     private var lookers: [UnsafeMutableRawPointer] = []
-    /// Entry and beforeTimers, the first one: puts right what was set for the beginning of a run only.
+    /// The first observer of entry and beforeTimers. It undoes the settings that are for the beginning of a run only.
     private let opener: UnsafeMutableRawPointer
-    /// Is handled in the place of what our loop has handled.
+    /// The turn source. Core Foundation handles it in place of an item that our loop has handled.
     private let turn: UnsafeMutableRawPointer
-    /// Has Core Foundation make a pass in a mode that has nothing else.
+    /// The keeper source. With it, Core Foundation makes a pass in a mode that has no other item.
     private let keeper: UnsafeMutableRawPointer
 
     private var turnMode: GuestMode?
     private var keeperMode: GuestMode?
 
-    /// The observers' callbacks get `context`, which outlives this. Nil without memory.
+    /// Makes the observers and sources. The observers' callbacks get `context`, which must outlive this object. Nil if
+    /// no memory is left.
     init?(of loop: UnsafeMutableRawPointer, context: UnsafeMutableRawPointer) {
         address = loop
         self.context = context
@@ -45,17 +48,17 @@ final class GuestItems {
 
     private var observers: [UnsafeMutableRawPointer] { waiters + lookers + [opener] }
 
-    /// Makes the mode, if Core Foundation does not have it yet.
+    /// Adds the observers to a mode. Core Foundation makes the mode if it does not have it yet.
     func add(to mode: GuestMode) {
         for observer in observers { cgrun_guest_add_observer(address, observer, mode.name) }
     }
 
-    /// So many runs of ours are in Core Foundation's.
+    /// Makes one more pair of observers if all are needed for `count` runs of our loop inside Core Foundation's runs.
     func prepare(forRuns count: Int, in modes: [GuestMode]) {
         if count == waiters.count { addPair(in: modes) }
     }
 
-    /// What was added since is not behind ours.
+    /// Moves our last observers behind those of the same order that were added later.
     func moveBack(in modes: [GuestMode]) {
         for mode in modes {
             for observer in waiters + lookers { cgrun_guest_move_observer(address, observer, mode.name) }
@@ -99,7 +102,7 @@ final class GuestItems {
         if let mode = keeperMode.take() { cgrun_guest_remove_source(address, keeper, mode.name) }
     }
 
-    /// The sources stay: a wait that is under way has its turn still.
+    /// Invalidates the observers. The sources stay, because a wait that is under way may still need the turn source.
     func endObservers() {
         for observer in observers { cgrun_guest_invalidate_observer(observer) }
     }

@@ -1,38 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
-// One mode of Foundation's run loop, as our loop sees it: an epoll that becomes readable, and what is owed to it.
+// One mode of Foundation's run loop, as our loop serves it: an epoll that becomes readable, and marks for pending work.
 
 import CGRunFoundation
 import GRunLoop
 import Glibc
 import Synchronization
 
-/// In one mode of the loop, since what is owed to a mode waits until that is run.
+/// A mode of Foundation's run loop. It is served in our loop's mode of the same name, because its pending work must
+/// wait until that mode is run.
 final class GuestMode: @unchecked Sendable {
     let mode: GRunLoop.Mode
-    /// A string of Core Foundation's.
+    /// The name as a string of Core Foundation.
     let name: UnsafeRawPointer
-    /// Serves the mode when something was noticed.
+    /// The source that serves the mode when something was noticed.
     let source: GRunLoop.Source
 
-    /// Something was noticed since Core Foundation's last pass in the mode began.
+    /// Whether something was noticed since Core Foundation's last pass in the mode began.
     private let owes = Atomic(false)
-    /// Something for which Core Foundation does not wake its loop.
+    /// Whether something was noticed for which Core Foundation does not wake its loop.
     private let owesQuietly = Atomic(false)
-    /// Observers were added: what they wait for comes only if the mode is run.
+    /// Whether observers were added. The stages that they observe occur only if the mode is run.
     private let owesObservers = Atomic(false)
     private let atomicEpoll = Atomic<Int32>(-1)
-    /// It is common there, and could not be made so here: without a descriptor. Core Foundation waits in it itself.
+    /// Whether the mode is common in Core Foundation's loop only, because no descriptor was left to make it common in
+    /// ours. Until that succeeds, Core Foundation itself sleeps in this mode.
     let lacksCommon = Atomic(false)
 
     // MARK: The loop's thread only
 
-    /// Core Foundation waits for something else.
+    /// Whether Core Foundation does not wait in an epoll in this mode, so that it cannot be watched.
     var isHopeless = false
     private var descriptor: GRunLoop.DescriptorSource?
-    /// For want of descriptors it is looked for again.
+    /// Whether the epoll will be looked for again, because no descriptor was left.
     var isToRetry = false
 
-    /// Nil without memory.
+    /// Nil if no memory is left.
     init?(_ mode: GRunLoop.Mode, serve: @escaping @Sendable (GuestMode) -> Void) {
         guard let name = mode.rawValue.withCString({ cgrun_guest_string($0) }) else { return nil }
         self.mode = mode
@@ -50,7 +52,8 @@ final class GuestMode: @unchecked Sendable {
 
     // MARK: Any thread
 
-    /// Something was noticed. Whether the loop is to be woken for it.
+    /// Marks work as pending. Work is quiet if Core Foundation does not wake its loop for it. Returns whether our loop
+    /// must be woken.
     func owe(quietly: Bool) -> Bool {
         let isFirst = !owes.exchange(true, ordering: .sequentiallyConsistent)
         let isFirstQuiet = quietly && !owesQuietly.exchange(true, ordering: .sequentiallyConsistent)
@@ -63,18 +66,19 @@ final class GuestMode: @unchecked Sendable {
         owes.load(ordering: .sequentiallyConsistent) || owesQuietly.load(ordering: .sequentiallyConsistent)
     }
 
-    /// Before a pass, which sees all that was noticed until here.
+    /// Clears the marks before a pass, which sees everything that was noticed so far.
     func settle() {
         owes.store(false, ordering: .sequentiallyConsistent)
         owesQuietly.store(false, ordering: .sequentiallyConsistent)
     }
 
-    /// Core Foundation's own pass has seen all but what it is not woken for.
+    /// Clears the mark of the work that a pass of Core Foundation itself has seen. The mark of quiet work stays,
+    /// because Core Foundation is not woken for that.
     func settleLoudly() { owes.store(false, ordering: .sequentiallyConsistent) }
 
     func settleQuietly() -> Bool { owesQuietly.exchange(false, ordering: .sequentiallyConsistent) }
 
-    /// The mode's epoll; -1 as long as it is not known. Written by the loop's thread.
+    /// The mode's epoll; -1 as long as it is not known. The loop's thread sets it.
     private(set) var epoll: Int32 {
         get { atomicEpoll.load(ordering: .relaxed) }
         set { atomicEpoll.store(newValue, ordering: .relaxed) }
@@ -86,15 +90,15 @@ final class GuestMode: @unchecked Sendable {
 
     var hasOwedObservers: Bool { owesObservers.load(ordering: .relaxed) }
 
-    /// Before a pass that calls them.
+    /// Clears the mark before a pass that calls the observers; returns what it was.
     func settleObservers() -> Bool { owesObservers.exchange(false, ordering: .relaxed) }
 
     // MARK: The loop's thread
 
-    /// Whether Core Foundation would not sleep.
+    /// Whether the epoll is readable, so that Core Foundation would not sleep.
     var isReadable: Bool { isWatched && cgrun_descriptor_is_readable(epoll) }
 
-    /// From now on the loop is woken when the epoll is readable.
+    /// Watches the epoll: from now on the loop is woken when the epoll is readable.
     func watch(_ epoll: Int32, in loop: GRunLoop, serve: @escaping @Sendable (GuestMode) -> Void)
         throws(GRunLoop.DescriptorError)
     {

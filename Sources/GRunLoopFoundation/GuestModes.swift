@@ -1,23 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which modes of Foundation's run loop are served: those that it has, and the common ones of both loops.
+// The modes of Foundation's run loop that are served: its own modes, and the common modes of both loops.
 
 import CGRunFoundation
 import GRunLoop
 import Glibc
 
 extension Guest {
-    /// What there is for our loop to wait for.
+    /// The outcome of looking for the epoll of a mode.
     enum Finding {
         case watched
-        /// Core Foundation does not have the mode, and who asks it for its modes is to see that.
+        /// Core Foundation does not have the mode. We do not make it, because a program that asks for all modes would
+        /// see it.
         case absent
         case notAnEpoll
-        /// No descriptor is left; to be tried again.
+        /// No descriptor is left; the search must be repeated.
         case exhausted
     }
 
-    /// Any thread: our loop will serve a mode of this name. Its epoll is looked for on the loop's thread, where no lock
-    /// of Foundation's is held. Nil if there is no memory, or once it has ended.
+    /// Returns the mode of this name, and makes our loop serve it if it does not yet. The mode's epoll is looked for
+    /// later, on the loop's thread, where no lock of Foundation is held. Nil for the common modes' name, without
+    /// memory, or once serving has ended. Any thread.
     @discardableResult func meet(_ name: GRunLoop.Mode) -> GuestMode? {
         if let mode = modes.withLock({ $0?[name] }) { return mode }
         guard name != .common, let new = GuestMode(name, serve: { [weak self] in self?.serve($0) }) else { return nil }
@@ -32,7 +34,8 @@ extension Guest {
         return new
     }
 
-    /// The loop's thread: finds the mode's epoll, and has it watched. Until then Core Foundation waits in it itself.
+    /// Finds the mode's epoll and watches it. Until that succeeds, Core Foundation itself sleeps in the mode. The
+    /// loop's thread.
     @discardableResult func complete(_ mode: GuestMode) -> Finding {
         let finding = find(mode)
         if finding == .exhausted { retry(mode) }
@@ -57,7 +60,8 @@ extension Guest {
         }
     }
 
-    /// Whether the main queue has its turn in our runs of the mode, if it has in Core Foundation's.
+    /// Makes a mode common in our loop if it is common in Core Foundation's. Then the main queue has its turn in our
+    /// runs of the mode too. False if that has failed.
     private func isCommonHere(_ mode: GuestMode) -> Bool {
         guard mode.lacksCommon.load(ordering: .relaxed) else { return true }
         do { try loop.addCommonMode(mode.mode) } catch { return false }
@@ -65,7 +69,7 @@ extension Guest {
         return true
     }
 
-    /// No descriptor is left: passes serve the mode now and then, until one is.
+    /// Serves the mode again in a second, because no descriptor is left. That pass looks for the epoll again.
     private func retry(_ mode: GuestMode) {
         guard !mode.isToRetry else { return }
         mode.isToRetry = true
@@ -81,10 +85,10 @@ extension Guest {
         return ended.map { Array($0.values) } ?? []
     }
 
-    /// All that our loop waits for.
+    /// The modes that our loop watches.
     var watchedModes: [GuestMode] { modes.withLock { $0?.values.filter(\.isWatched) ?? [] } }
 
-    /// The mode that Core Foundation runs now; nil if none, or one that is not known.
+    /// The mode that Core Foundation runs now; nil if it runs none, or one that our loop does not serve.
     func currentMode() -> GuestMode? {
         guard let name = cgrun_guest_copy_current_mode(address) else { return nil }
         defer { cgrun_guest_release(name) }
@@ -96,21 +100,21 @@ extension Guest {
         return text(of: name).flatMap { name in modes.withLock { $0?[GRunLoop.Mode(rawValue: name)] } }
     }
 
-    /// The loop's thread: one that Core Foundation is about to run, and has.
+    /// The mode that Core Foundation is about to run; nil if Core Foundation does not have it. The loop's thread.
     func modeToRun(_ name: UnsafeRawPointer?) -> GuestMode? {
         guard let name else { return nil }
         if let mode = knownMode(name) { return mode }
         return names(in: name).first { modesThere().contains($0) }.flatMap { meet($0) }
     }
 
-    /// The loop's thread, or with no lock of Foundation's.
+    /// All modes of Core Foundation's loop. The loop's thread, or any thread that holds no lock of Foundation.
     func modesThere() -> [GRunLoop.Mode] {
         guard let all = cgrun_guest_copy_modes(address) else { return [] }
         defer { cgrun_guest_release(all) }
         return names(in: all)
     }
 
-    /// Without the common modes' own.
+    /// The names in a string, an array or a set of Core Foundation, without the name of the common modes.
     func names(in modes: UnsafeRawPointer) -> [GRunLoop.Mode] {
         var names: [GRunLoop.Mode] = []
         withUnsafeMutablePointer(to: &names) {
@@ -124,10 +128,10 @@ extension Guest {
         return names
     }
 
-    /// Any thread, without a lock: a mode is common here.
+    /// Makes a mode common in Core Foundation's loop, because it has become common in ours. Any thread, without a lock.
     func becameCommonHere(_ mode: GRunLoop.Mode) {
         mode.rawValue.withCString {
-            // Core Foundation ends the process if it cannot make a mode for want of a descriptor.
+            // Core Foundation ends the process if no descriptor is left for a mode that it makes.
             guard GRunLoop.hasDescriptorsLeft, let name = cgrun_guest_string($0) else { return }
             cgrun_guest_add_common_mode(address, name)
             cgrun_guest_release(name)
@@ -136,7 +140,7 @@ extension Guest {
     }
 }
 
-/// Nil of an empty one, which none of our modes has.
+/// The text of a string of Core Foundation; nil if it is empty, because no mode of ours has an empty name.
 private func text(of name: UnsafeRawPointer) -> String? {
     guard let text = cgrun_guest_copy_text(name) else { return nil }
     defer { free(text) }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is noticed of the calls that give Foundation's run loop something to do, and to whom it is owed.
+// The notices: calls that give Foundation's run loop something to do, and the modes that are marked for that work.
 
 import CGRunFoundation
 import GRunLoop
 
 extension Guest {
-    /// Any thread: Core Foundation was told something, in these modes if that matters.
+    /// Records that a function of Core Foundation was called. `modes` has the modes of the call, or is NULL. Any
+    /// thread.
     func noticed(_ kind: cgrun_notice_kind, _ modes: UnsafeRawPointer?) {
         if let modes, !cgrun_guest_is_default_mode(modes) { meet(namedIn: modes) }
         switch kind {
@@ -13,10 +14,10 @@ extension Guest {
         case CGRUN_NOTICE_COMMON_MODE: if let modes { names(in: modes).forEach(becameCommonThere) }
         case CGRUN_NOTICE_BLOCK: oweQuietly()
         case CGRUN_NOTICE_OBSERVER:
-            // It is perhaps a notification queue's.
+            // The observer may be that of a notification queue.
             self.modes.withLock { $0?.values.forEach { $0.oweObservers() } }
             oweQuietly()
-        // By itself it wakes nothing; but after a callback of Core Foundation's another pass would come.
+        // A signal alone wakes no loop. But if a callback of Core Foundation signals, another pass of its run follows.
         case CGRUN_NOTICE_SIGNAL: oweQuietly()
         case CGRUN_NOTICE_SOURCE: if loop.isCurrent { oweQuietly() }
         case CGRUN_NOTICE_LAST_OBSERVER: owesOrder.store(true, ordering: .relaxed)
@@ -28,7 +29,8 @@ extension Guest {
         do { try loop.addCommonMode(name) } catch { meet(name)?.lacksCommon.store(true, ordering: .relaxed) }
     }
 
-    /// Core Foundation may have made a mode of these just now: what it waits for is looked for then.
+    /// Serves the modes of a call, which Core Foundation may have made just now. If one is not watched yet, marks work
+    /// as pending: the pass for that work looks for the epoll.
     private func meet(namedIn modes: UnsafeRawPointer) {
         var isNew =
             cgrun_guest_is_common_modes(modes)
@@ -37,8 +39,10 @@ extension Guest {
         if isNew { owe(quietly: false) }
     }
 
-    /// What a run of Core Foundation's is not woken for is its own affair, if its own thread has told it so before it
-    /// sleeps; unless a loop inside a callout of that run comes to it first.
+    /// Marks work for which Core Foundation does not wake its loop.
+    ///
+    /// If the loop's own thread gives a run of Core Foundation such work before the run sleeps, the run handles it
+    /// itself. But if a callout of that run runs our loop first, our loop handles it.
     private func oweQuietly() {
         guard loop.isCurrent else { return owe(quietly: true) }
         guard isRunThere else { return owe(quietly: activities.last?.isInsideRun == true) }
@@ -53,15 +57,15 @@ extension Guest {
         if isNews { loop.wakeUp() }
     }
 
-    /// A run of Core Foundation's is over: what it has left is ours.
+    /// A run of Core Foundation has ended: our loop must handle what it has left.
     func oweAfterRun() {
         guard owesAfterRun else { return }
         owesAfterRun = false
         owe(quietly: activities.last?.isInsideRun == true)
     }
 
-    /// The loop's thread: what is owed still is to be done without a new notice. In a mode that nobody is about to run
-    /// it waits.
+    /// Makes sure that work which is still pending is done without a new notice. Wakes our loop only for the mode that
+    /// it runs next, because work in other modes waits. The loop's thread.
     func remind() {
         let next = loop.currentMode ?? loop.ambientMode
         let isNext = modes.withLock { modes in
@@ -74,8 +78,8 @@ extension Guest {
         if isNext { loop.wakeUp() }
     }
 
-    /// Any thread, in the place of CFRunLoopStop: of a pass of ours nobody knows, so that what is meant is the run
-    /// further out.
+    /// Replaces CFRunLoopStop. The program does not know of the passes that we make. A stop during such a pass is meant
+    /// for the run around it, so it is repeated after the pass. Any thread.
     func stop() {
         stops.withLock {
             cgrun_guest_stop(address)
@@ -83,10 +87,10 @@ extension Guest {
         }
     }
 
-    /// Any thread: whether Core Foundation would say so, were it not our loop that sleeps.
+    /// Whether our loop sleeps in Core Foundation's place: then CFRunLoopIsWaiting must return true. Any thread.
     var isWaiting: Bool { isServed && atomicWaiting.load(ordering: .relaxed) }
 
-    /// The loop's thread: whether Core Foundation runs its loop, not for us.
+    /// Whether the innermost run or pass is a run of Core Foundation that somebody else makes. The loop's thread.
     var isRunThere: Bool {
         if let last = activities.last { return last.run != nil }
         guard let name = cgrun_guest_copy_current_mode(address) else { return false }

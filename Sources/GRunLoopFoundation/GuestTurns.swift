@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is done for Foundation's run loop: its passes while our loop runs, and our loop's while that one runs.
+// How Foundation's run loop and ours run inside each other: passes of Foundation's loop while ours runs, and the
+// reverse.
 
 import CGRunFoundation
 import GRunLoop
@@ -7,17 +8,17 @@ import GRunLoop
 extension Guest {
     // MARK: Our loop runs
 
-    /// In a callout of our loop: Core Foundation has something to do in this mode, or may have.
+    /// Handles work of a mode: Core Foundation has something to do in it, or may have. Called by a callout of our loop.
     func serve(_ mode: GuestMode) {
         ownHandled += 1
         switch activities.last {
         case .wait(let wait) where wait.isInnermost(of: loop):
-            // Core Foundation sleeps, and we in its place: it goes on itself.
+            // Our loop sleeps in Core Foundation's place. That wait ends, and Core Foundation does the work itself.
             let isQuiet = mode.settleQuietly()
             mode.settleLoudly()
             if isQuiet, !mode.isReadable { cgrun_guest_wake_up(address) }
             if isQuiet || mode.isReadable { wait.end(in: loop, of: address) }
-        // What follows in Core Foundation's pass sees most of it; what it is not woken for may be for the next one.
+        // The rest of Core Foundation's pass sees most of the work. Quiet work may need the next pass.
         case .look(loop.runDepth):
             if mode.settleQuietly() { owesAfterLook = true }
             mode.settleLoudly()
@@ -25,9 +26,10 @@ extension Guest {
         }
     }
 
-    /// Passes until there is nothing to do, or the others have their turn.
+    /// Makes passes until nothing is left to do, or until the time slice is over and other items have their turn.
     private func servePasses(_ mode: GuestMode) {
-        // A wait further out may have lost its wake-up to them, that of its limit among them.
+        // The passes may have consumed the wake-up of a wait further out, such as the one for its time limit. So that
+        // wait ends.
         defer { activities.last { $0.wait != nil }?.wait?.end(in: loop, of: address) }
         Guests.lookForObjects()
         let end = ContinuousClock.now + loop.timeSlice
@@ -40,7 +42,8 @@ extension Guest {
         loop.wakeUp()
     }
 
-    /// One pass of Core Foundation's, without waiting. Whether it has handled a source. The main queue is our loop's.
+    /// Makes one pass of Core Foundation's loop, without waiting. Returns true if a source was handled. The pass does
+    /// not drain the main queue, because our loop does.
     @discardableResult func pass(_ mode: GuestMode) -> Bool {
         mode.settle()
         let finding = complete(mode)
@@ -48,8 +51,9 @@ extension Guest {
         items?.withdrawTurn()
         activities.append(.pass(mode))
         var result = keepingOff { cgrun_guest_pass(address, mode.name) }
-        // A mode without items is not run at all: nobody tells its observers, as notification queues have them, and
-        // nobody reads of a timer that was due and is cancelled.
+        // Core Foundation does not run a mode without items. Then nobody calls the mode's observers, such as those of
+        // notification queues. And nobody reads the descriptor of a timer that was due and was then cancelled, so that
+        // the epoll stays readable. The keeper source makes Core Foundation run the mode.
         if result == CGRUN_GUEST_FINISHED, finding != .absent, hasObservers || mode.isReadable {
             items?.placeKeeper(in: mode)
             result = keepingOff { cgrun_guest_pass(address, mode.name) }
@@ -62,7 +66,8 @@ extension Guest {
         return result == CGRUN_GUEST_HANDLED
     }
 
-    /// The run that was to stop is the one further out, of which this pass is no part; a pass around it passes that on.
+    /// Repeats a stop for the run around this pass, because it was meant for that run. If a pass of ours is around this
+    /// one, the stop is repeated after that pass.
     private func passOnStop() {
         let isToStop = stops.withLock { stops in
             guard !stops.isInPass else { return false }
@@ -72,8 +77,11 @@ extension Guest {
         if isToStop, activities.contains(where: { $0.run != nil }) || isRunThere { cgrun_guest_stop(address) }
     }
 
-    /// Core Foundation decides at the beginning of a run whether that serves the main queue: not in a drain of it. For
-    /// our passes that is so until the first thing is called in them.
+    /// Makes a pass that does not drain the main queue.
+    ///
+    /// At the beginning of a run, Core Foundation decides whether the run drains the main queue. It does not if the
+    /// thread is draining it already. So a word of Core Foundation says that it is, until the first observer of
+    /// beforeTimers.
     private func keepingOff(_ pass: () -> Int32) -> Int32 {
         guard isMain else { return pass() }
         let outer = wordOfDraining
@@ -89,10 +97,10 @@ extension Guest {
         if let word = wordOfDraining.take() { _ = cgrun_guest_set_draining(word) }
     }
 
-    /// In the first observer of a run's entry, and of beforeTimers.
+    /// The first observer of entry and of beforeTimers: undoes the settings that are for the beginning of a run only.
     func openUp(_ activity: Int) {
         guard activity == CGRUN_GUEST_BEFORE_TIMERS else {
-            // The run has begun: it is empty again for whoever looks.
+            // The run has begun and needs the keeper no more. Without it, the mode counts as empty again.
             items?.withdrawKeeper()
             return
         }
@@ -103,7 +111,8 @@ extension Guest {
 
     // MARK: Core Foundation's runs
 
-    /// Before one that is not ours, in a mode that perhaps nobody has heard of. Whether `left` is wanted.
+    /// Called before a run of Core Foundation that is not ours, perhaps in a mode that our loop does not serve yet.
+    /// Returns true if `left` must be called after it.
     func entered(_ name: UnsafeRawPointer?, for seconds: Double) -> Bool {
         guard isActive else { return false }
         items?.withdrawTurn()
@@ -112,7 +121,7 @@ extension Guest {
         return true
     }
 
-    /// After it, also if it is not served any more.
+    /// Called after that run, even if the loop is not served any more.
     func left() {
         guard activities.last?.run != nil else { return }
         activities.removeLast()
@@ -123,15 +132,15 @@ extension Guest {
         remind()
     }
 
-    /// In the last observer of beforeWaiting: our loop sleeps in the place of Core Foundation, and all is served.
+    /// The last observer of beforeWaiting: our loop sleeps in Core Foundation's place, so that both loops are served.
     func waitInstead() {
         guard isActive, let mode = currentMode(), complete(mode) == .watched else { return }
-        // Its pass has seen all of it, or will not sleep.
+        // Core Foundation's pass has seen all work that wakes it, or the epoll is readable and it will not sleep.
         mode.settleLoudly()
         guard !mode.isReadable else { return }
         let wait = GuestWait(depth: loop.runDepth + 1, mode)
         let run = activities.last?.run
-        // It does not sleep before it has been told.
+        // Core Foundation must handle the turn source before it sleeps.
         guard run?.turnMode == nil else { return placeTurnAgain() }
         if run == nil, owesWakeUp {
             owesWakeUp = false
@@ -153,11 +162,13 @@ extension Guest {
         items?.prepare(forRuns: activities.count { $0.isInsideRun }, in: watchedModes)
     }
 
-    /// Whether ours or GLib's has handled something; else Core Foundation goes on by its own rules.
+    /// Runs our loop in place of a sleep. Returns true if our loop or GLib has handled something, or if the program has
+    /// stopped the run. Otherwise Core Foundation goes on by its own rules.
     private func waitForTurn(_ wait: GuestWait, until limit: GRunLoop.Instant) -> Bool {
         while isServed, !wait.mode.isReadable {
             let (handled, own) = (loop.handledCount, ownHandled)
-            // At its limit Core Foundation wakes itself; but a nested run may have taken that wake-up.
+            // Core Foundation wakes itself at its limit. A nested run may have consumed that wake-up, so our run ends
+            // 200 us after the limit.
             let rest = GRunLoop.now.duration(to: limit) + .microseconds(200)
             let result = loop.run(mode: wait.mode.mode, for: rest, returningAfterSourceHandled: true)
             let isToEnd = wait.hasReturned()
@@ -168,17 +179,19 @@ extension Guest {
         return false
     }
 
-    /// In the last observer of beforeSources: a run that never sleeps gives the others their turn.
+    /// The last observer of beforeSources and exit: in a run that never sleeps, our loop has its turn once a time
+    /// slice.
     func lookAround(_ activity: Int) {
         guard isActive else { return }
         if activity == CGRUN_GUEST_EXIT {
-            // Of a run that began before it was served nothing else tells the end.
+            // If a run began before the loop was served, only this observer reports the run's end.
             guard activities.isEmpty else { return }
             items?.withdrawTurn()
             oweAfterRun()
             return remind()
         }
-        // What its observers have noted is all ahead in this pass; but what observers are added for comes in the next.
+        // The rest of this pass does everything that was noticed so far. But observers that were added need the next
+        // pass.
         if let mode = activities.last?.pass, !mode.hasOwedObservers { mode.settle() }
         guard isRunThere, let mode = currentMode(), mode.isWatched else { return }
         let now = ContinuousClock.now
@@ -199,13 +212,14 @@ extension Guest {
 
     // MARK: A turn of our loop in a run of Core Foundation's
 
-    /// Our loop has handled something: for whoever runs Core Foundation's that is a source of that.
+    /// Our loop has handled something. Core Foundation gets the turn source to handle, so its run sees a handled
+    /// source.
     private func takeTurn(in mode: GuestMode) {
         activities.last?.run?.turnMode = mode
         items?.placeTurn(in: mode)
     }
 
-    /// A run further in was not to see it.
+    /// Places the turn source again, which was removed so that a nested run did not handle it.
     private func placeTurnAgain() {
         if let mode = activities.last?.run?.turnMode { items?.placeTurn(in: mode) }
     }

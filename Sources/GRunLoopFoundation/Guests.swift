@@ -1,32 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which run loops of Foundation's are served, for whoever calls Core Foundation from wherever.
+// The table of Foundation's run loops that are served. Calls of Core Foundation from anywhere in the process look here.
 
 import CGRunFoundation
 import GRunLoop
 import Synchronization
 
 enum Guests {
-    /// By the address of Core Foundation's loop.
+    /// The guests by the address of Core Foundation's loop.
     private static let table = Guarded<[UInt: Guest]>([:])
-    /// Objects that are loaded later are looked for now and then: this is how many there were.
+    /// How many objects were loaded at the last complete search. Objects that are loaded later are searched now and
+    /// then.
     private static let loaded = Atomic<UInt64>(0)
-    /// How many there are: a child of a fork may find the table locked, and a program that ended all has no need of it.
+    /// The number of guests. It is read before the lock is taken: a child of a fork may find the table locked, and a
+    /// program that has ended serving does not need the lock.
     private static let count = Atomic(0)
 
-    /// Any thread.
+    /// The guest of a loop of Core Foundation; nil if that loop is not served. Any thread.
     static func guest(of loop: UnsafeMutableRawPointer?) -> Guest? {
         guard let loop, count.load(ordering: .relaxed) > 0, !GRunLoop.isForkedChild else { return nil }
         let key = UInt(bitPattern: loop)
         return table.withLock { $0[key] }
     }
 
-    /// The one whose loop is the calling thread's.
+    /// The guest whose loop is the calling thread's.
     private static func guestHere() -> Guest? {
         guard count.load(ordering: .relaxed) > 0, !GRunLoop.isForkedChild else { return nil }
         return table.withLock { $0.values.first { $0.loop.isCurrent } }
     }
 
-    /// The first one has Core Foundation's functions noticed. False if they cannot be: nothing has changed then.
+    /// Adds a guest. The first guest replaces Core Foundation's functions, so that calls are noticed. Returns false if
+    /// that is impossible; then nothing has changed.
     static func add(_ guest: Guest) -> Bool {
         table.withLock {
             if $0.isEmpty {
@@ -35,7 +38,7 @@ enum Guests {
                         let guest = kind == CGRUN_NOTICE_SIGNAL ? Guests.guestHere() : Guests.guest(of: loop)
                         guest?.noticed(kind, mode)
                     },
-                    // It may end in the run, and be told of the run's end all the same.
+                    // Serving may end during the run, and `left` must be called all the same. So the guest is retained.
                     entered: { loop, mode, seconds in
                         guard let guest = Guests.guest(of: loop), guest.entered(mode, for: seconds) else { return nil }
                         return Unmanaged.passRetained(guest).toOpaque()
@@ -50,7 +53,7 @@ enum Guests {
                         GRunLoop.drainMainQueue(by: cgrun_guest_drain)
                     })
                 guard cgrun_notices_begin(&notices) else { return false }
-                // Slots that were being resolved meanwhile are looked at once more.
+                // Slots that another thread was resolving meanwhile are searched once more.
                 loaded.store(0, ordering: .relaxed)
             }
             $0[guest.key] = guest
@@ -59,7 +62,8 @@ enum Guests {
         }
     }
 
-    /// Any thread, which holds no lock of the dynamic linker's: looks for objects that were loaded meanwhile.
+    /// Replaces the functions in objects that were loaded meanwhile. Any thread that holds no lock of the dynamic
+    /// linker.
     static func lookForObjects() {
         let now = cgrun_slots_loaded()
         guard loaded.load(ordering: .relaxed) != now else { return }

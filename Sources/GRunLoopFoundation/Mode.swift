@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// A mode has the same name on both sides.
+// Conversions between the modes of both run loops: a mode has the same name in both.
 
 public import Foundation
 public import GRunLoop
 
 extension GRunLoop.Mode {
-    /// The mode of this name: `.default` and `.common` are the ones of ``GRunLoop``.
+    /// Makes the mode with the same name: `.default` and `.common` become those of ``GRunLoop``.
     ///
     /// Threads: any.
     public init(_ mode: RunLoop.Mode) { self.init(rawValue: mode.rawValue) }
 }
 
 extension RunLoop.Mode {
-    /// The mode of this name: `.default` and `.common` are Foundation's own.
+    /// Makes the mode with the same name: `.default` and `.common` become Foundation's own.
     ///
     /// Threads: any.
     public init(_ mode: GRunLoop.Mode) { self.init(rawValue: mode.rawValue) }

@@ -1,36 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
-// Foundation's run loop as a guest of a thread's loop: the public face.
+// The public interface for serving Foundation's run loop: `serve(_:)`, its token and its errors.
 
 public import Foundation
 public import GRunLoop
 
 extension GRunLoop {
-    /// Serves Foundation's run loop of this thread, by events: what it has to do is done while this loop runs, also
-    /// where a host drives it. While somebody runs Foundation's loop, this one is served there in turn.
+    /// Serves Foundation's run loop of this thread while this loop runs, also if a host drives this loop.
+    ///
+    /// Events start the work of Foundation's loop; nothing polls. While somebody runs Foundation's loop, that run
+    /// serves this loop as well.
     ///
     /// ```swift
     /// let serving = try GRunLoop.main.serve(RunLoop.main)
     /// ```
     ///
-    /// Served are timers, `RunLoop.perform`, sources of both versions, `NotificationQueue`, `Process`, `FileHandle`,
-    /// `URLSession` and `OperationQueue` with `.main`, and sockets of Core Foundation's. Modes have the same names on
-    /// both sides, and what is common here becomes common there. While nothing happens, nothing is done for it: no
-    /// system call, no wake-up.
+    /// The following are served: timers, `RunLoop.perform`, sources of both versions, `NotificationQueue`, `Process`,
+    /// `FileHandle`, `URLSession` and `OperationQueue` with `.main`, and sockets of Core Foundation. Modes have the
+    /// same names in both loops, and a mode that becomes common in one loop becomes common in the other. While nothing
+    /// happens, serving makes no system call and no wake-up.
     ///
-    /// A loop that serves does not finish by itself: it has that to wait for.
+    /// While it serves, this loop does not finish by itself, because it waits for Foundation's loop.
     ///
-    /// **A wait by Foundation's loop.** Foundation's `run(mode:before:)` returns `false` immediately if its mode has no
-    /// source and no timer of Foundation's. That is the rule on a thread other than the main one, and items of this
-    /// loop do not count. So `while !done { RunLoop.current.run(mode: .default, before: .distantFuture) }` spins there,
-    /// and neither loop is served. Run this loop instead, which serves both:
-    /// `while !done { loop.run(mode: .default, for: .seconds(60)) }`. Code that must run Foundation's loop adds a timer
-    /// of Foundation's to the mode before, as one for `Date.distantFuture`.
+    /// **Waiting in Foundation's loop.** Foundation's `run(mode:before:)` returns `false` immediately if its mode has
+    /// no source and no timer of Foundation. This rule holds on every thread but the main one, and items of this loop
+    /// do not count. So `while !done { RunLoop.current.run(mode: .default, before: .distantFuture) }` spins there, and
+    /// neither loop is served. Run this loop instead, which serves both:
+    /// `while !done { loop.run(mode: .default, for: .seconds(60)) }`. If your code must run Foundation's loop, first
+    /// add a timer of Foundation to the mode, such as one for `Date.distantFuture`.
     ///
-    /// To find that it works, a block and a timer are sent through before this returns, in the default mode: what else
-    /// waits there may be called, too.
+    /// To check that serving works, this function passes a block and a timer through Foundation's loop, in the default
+    /// mode, before it returns. Other work that is pending in that mode may be called too.
     ///
-    /// Threads: this loop's own. Called again it returns another token of the same; the last one that goes or is ended
-    /// ends it. There is nothing that corresponds in Foundation.
+    /// Threads: this loop's own. A second call returns another token for the same loop. Serving ends when the last
+    /// token is ended or released. There is no corresponding function in Foundation.
     ///
     /// - Parameter runLoop: `RunLoop.current`, which on the main thread is `RunLoop.main`.
     /// - Throws: ``ServingError``; then nothing has changed.
@@ -40,7 +42,8 @@ extension GRunLoop {
         return Serving(try Guest.use(of: self))
     }
 
-    /// That a run loop of Foundation's is served: until ``end()``, or the last reference to this goes.
+    /// A token: Foundation's run loop is served until ``end()`` is called or the last reference to the token is
+    /// released.
     public final class Serving: Sendable {
         private let use: Guest.Use
 
@@ -48,10 +51,10 @@ extension GRunLoop {
 
         deinit { use.end() }
 
-        /// Ends it; once the last token of the loop has ended, descriptors, sources and calls are as before. The second
-        /// time it does nothing.
+        /// Ends this token. When the last token of the loop has ended, Foundation's descriptors, sources and functions
+        /// are as they were before. The second call does nothing.
         ///
-        /// Threads: any; elsewhere than on the loop's own it takes effect there, later.
+        /// Threads: any. On a thread other than the loop's own, it takes effect later, on the loop's thread.
         public func end() { use.end() }
 
         /// Whether Foundation's run loop is served, by this token or another one. False once its thread has ended.
@@ -62,13 +65,14 @@ extension GRunLoop {
 
     /// Why Foundation's run loop is not served.
     public enum ServingError: LocalizedError, Hashable, Sendable, CustomStringConvertible {
-        /// The loops are not both the calling thread's.
+        /// One of the two loops, or both, are another thread's.
         case wrongThread
-        /// What this Foundation's run loop waits for cannot be found: it does not wait in an epoll.
+        /// This Foundation's run loop does not wait in an epoll, so that its events cannot be watched.
         case notAnEpoll
-        /// What gives this Foundation's run loop something to do cannot be seen: it is linked statically, perhaps.
+        /// Calls that give Foundation's run loop work cannot be noticed, perhaps because Foundation is linked
+        /// statically.
         case notSeen
-        /// A block or a timer of Foundation's did not arrive.
+        /// A block or a timer of Foundation did not arrive.
         case notServed
         /// No descriptor, or no memory, is left.
         case exhausted
@@ -81,10 +85,10 @@ extension GRunLoop {
         /// This process was forked and did not exec().
         case forked
 
-        /// ``description``, for whoever prints `localizedDescription`.
+        /// Returns ``description``, for code that prints `localizedDescription`.
         public var errorDescription: String? { description }
 
-        /// What is wrong and what to do, as one sentence.
+        /// One sentence that says what is wrong and what to do.
         public var description: String {
             switch self {
             case .wrongThread:
