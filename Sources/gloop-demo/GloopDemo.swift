@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The entry point: the tour, the list of scenarios, and single ones by name.
+// The entry point: runs the tour, lists the scenarios, or runs single scenarios by name.
 
 import GRunLoop
 import Glibc
 
-/// The entry point is async, and keeps its main thread: the scenarios run before it ever suspends, as in any program.
+/// The entry point is async and keeps the main thread, because the scenarios run before it suspends for the first time.
 @main
 enum GloopDemo {
     @MainActor static func main() async {

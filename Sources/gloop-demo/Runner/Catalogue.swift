@@ -13,7 +13,8 @@ enum Catalogue {
         MainQueue.scenario,
         FiveLines.scenario,
         AsyncMain.scenario,
-        // From here on the main loop has an executor, whose jobs its common modes wait for.
+        // From this scenario on, the main loop has an executor. Runs in its common modes then wait for that executor's
+        // jobs.
         Channels.scenario,
         ActorOnALoop.scenario,
         Ticks.scenario,

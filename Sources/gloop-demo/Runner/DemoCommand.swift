@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The command line. It is read by hand, because a client of the package would resolve whatever package reads it.
+// The command line. It is parsed by hand, because every client of this package would have to resolve a parser package.
 
-/// A command line, as it was understood.
+/// A parsed command line.
 enum DemoCommand {
     case tour
     case list
@@ -9,14 +9,14 @@ enum DemoCommand {
     case help
     case version
 
-    /// The scenarios to run, in that order, and the files to write.
+    /// The scenarios to run, in this order, and the files to write.
     struct Selection {
         var scenarios: [Scenario] = []
         var plot: String?
         var timeline: String?
     }
 
-    /// Why a command line was not understood.
+    /// Why a command line cannot be parsed.
     struct Misuse: Error {
         let message: String
 
@@ -50,9 +50,9 @@ enum DemoCommand {
           -h, --help              Show help information.
         """
 
-    /// - Parameter arguments: without the program's name.
+    /// - Parameter arguments: the arguments without the program's name.
     init(_ arguments: [String]) throws(Misuse) {
-        // Help is given wherever it is asked for, but not where `--` has ended the options.
+        // An option for help counts anywhere before `--`, which ends the options.
         if arguments.prefix(while: { $0 != "--" }).contains(where: { $0 == "--help" || $0 == "-h" }) {
             self = .help
             return
@@ -71,7 +71,7 @@ enum DemoCommand {
 }
 
 extension DemoCommand.Selection {
-    /// - Parameter arguments: what stands after `run`: names and options in any order.
+    /// - Parameter arguments: the words after `run`, which are names and options in any order.
     fileprivate init(_ arguments: ArraySlice<String>) throws(DemoCommand.Misuse) {
         var rest = arguments
         var areOptionsOver = false
@@ -91,7 +91,7 @@ extension DemoCommand.Selection {
         if scenarios.isEmpty { throw DemoCommand.Misuse("Missing the name of a scenario to run.") }
     }
 
-    /// `--option value` or `--option=value`; a value may be taken off the arguments that are left.
+    /// Parses `--option value` or `--option=value`. In the first form, it removes the value from `rest`.
     private mutating func setOption(_ word: String, from rest: inout ArraySlice<String>) throws(DemoCommand.Misuse) {
         let parts = word.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
         let option: WritableKeyPath<Self, String?>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// One line of what happened: its cells, and how many runs it is nested in.
+// One line of a scenario's record: its cells, and how many runs it is nested in.
 
-/// A line that was recorded, or one that is expected.
+/// A recorded line or an expected line.
 struct Line: Hashable, Sendable {
-    /// How many runs are below the one that it belongs to.
+    /// How many runs are around the run to which the line belongs.
     var depth: Int
-    /// Without blanks around them, and without empty ones at the end.
+    /// The cells, without blanks around them and without empty cells at the end.
     private(set) var cells: [String]
 
     init(depth: Int = 0, _ cells: [String]) {
@@ -14,8 +14,8 @@ struct Line: Hashable, Sendable {
         while self.cells.last?.isEmpty == true { self.cells.removeLast() }
     }
 
-    /// Reads `> > first cell | second | third`: a `>` for each level of nesting. Blanks around a cell do not count, so
-    /// that lines can be aligned where they are written.
+    /// Parses `> > first cell | second | third`, where each `>` is a level of nesting. Blanks around a cell are
+    /// ignored, so that the lines in the source code can be aligned.
     init(parsing text: Substring) {
         var rest = text.drop { $0 == " " }
         var depth = 0
@@ -26,7 +26,7 @@ struct Line: Hashable, Sendable {
         self.init(depth: depth, rest.split(separator: "|", omittingEmptySubsequences: false).map(String.init))
     }
 
-    /// The cell in that column, empty if the line has none there.
+    /// The cell in a column; empty if the line has no such cell.
     subscript(column: Int) -> String {
         get { cells.indices.contains(column) ? cells[column] : "" }
         set {

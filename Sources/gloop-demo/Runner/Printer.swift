@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How an outcome looks: a heading, aligned columns, notes, and ok or FAIL with the lines that differ.
+// Prints the outcome of a scenario: a heading, aligned columns, notes, and ok or FAIL with the lines that differ.
 
 import Glibc
 
@@ -32,8 +32,8 @@ struct Printer {
 
     // MARK: The columns
 
-    /// The lines with their columns under each other: the numbers of stages to the right, every level of nesting two
-    /// places further in.
+    /// The lines as aligned columns. The numbers of stages are aligned to the right. Each level of nesting adds two
+    /// blanks.
     private func rows(_ lines: [Line]) -> [String] {
         let hasStages = lines.contains { isNumbered($0[0]) }
         let table = lines.map { line -> [String] in
@@ -50,7 +50,8 @@ struct Printer {
         }.map(\.withoutTrailingBlanks)
     }
 
-    /// A stage in its column: the exit has no number, and stands under the names of the others.
+    /// The label of a stage, aligned with the others. The exit has no number, so it is indented to the names of the
+    /// others.
     private func stage(_ label: String) -> String {
         if label == "exit" { return "   exit" }
         let hasOneDigit = label.prefix { $0.isNumber }.count == 1
@@ -62,7 +63,7 @@ struct Printer {
         return words.count == 2 && words[0].allSatisfy(\.isNumber)
     }
 
-    // MARK: What differs
+    // MARK: Failures
 
     private func failure(_ outcome: Outcome) -> String {
         var text = "    " + colour.red("FAIL")
@@ -84,7 +85,7 @@ struct Printer {
     }
 }
 
-/// The few colours that are used, or none.
+/// The terminal's colours that are used; no colours if `isOn` is false.
 private struct Colour {
     let isOn: Bool
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a scenario writes down what happens: lines of its own, and the stages of the loop that it follows.
+// Records what happens in a scenario: lines of the scenario, and the stages of the loop that it follows.
 
 import GRunLoop
 import Synchronization
@@ -7,7 +7,7 @@ import Synchronization
 /// The lines of one scenario, in the order in which things happened. Threads: any.
 final class Recorder: Sendable {
     private let state = Mutex(State())
-    /// Where a scenario that can draws what it has measured; nil: it does not.
+    /// The file for a drawing of measured values; nil if no drawing is wanted.
     let plotPath: String?
 
     init(plotPath: String? = nil) {
@@ -17,7 +17,7 @@ final class Recorder: Sendable {
     var lines: [Line] { state.withLock { $0.lines } }
     var notes: [String] { state.withLock { $0.notes } }
 
-    /// Writes a line that is compared with the expected one.
+    /// Adds a line, which is compared with the expected one.
     func line(_ cells: String...) {
         line(cells: cells)
     }
@@ -26,37 +26,37 @@ final class Recorder: Sendable {
         state.withLock { $0.append(cells) }
     }
 
-    /// Writes such a line further in.
+    /// Adds such a line, indented by `depth` further levels.
     func line(depth: Int, _ cells: String...) {
         state.withLock { $0.append(cells, depth: depth) }
     }
 
-    /// Writes the detail of the callout that is under way in a loop that is followed: the third cell of its line.
+    /// Adds the detail of the current callout of a followed loop: the third cell of the callout's line.
     func detail(_ text: String) {
         state.withLock { $0.setDetail(text) }
     }
 
-    /// Writes a line that is shown and not compared: a measured value.
+    /// Adds a note, such as a measured value. Notes are printed and not compared.
     func note(_ text: String) {
         state.withLock { $0.notes.append(text) }
     }
 
-    /// Indents what is written meanwhile.
+    /// Indents the lines that are added during `body`.
     func indented<Result>(_ body: () throws -> Result) rethrows -> Result {
         state.withLock { $0.indent += 1 }
         defer { state.withLock { $0.indent -= 1 } }
         return try body()
     }
 
-    /// Which stages of a loop are written.
+    /// Which stages of a loop get a line.
     enum Stages {
         case all
-        /// Those in which something is called.
+        /// Only the stages in which something is called.
         case withCallouts
     }
 
-    /// Writes a line for each stage and each callout of a loop meanwhile: `stage | callout | detail`. On the loop's own
-    /// thread.
+    /// Adds a line for each stage and each callout of a loop during `body`: `stage | callout | detail`. On the loop's
+    /// own thread.
     func follow<Result>(_ loop: GRunLoop, _ stages: Stages = .all, _ body: () throws -> Result) rethrows -> Result {
         let trace = GRunLoop.Trace()
         state.withLock { $0.follow(trace, stages) }
@@ -76,11 +76,11 @@ extension Recorder {
         var indent = 0
         private var trace: GRunLoop.Trace?
         private var taken = 0
-        /// The depth of the run that is under way now.
+        /// The depth of the current run.
         private var depth = 0
         private var stages: [Int: GRunLoop.Trace.Stage] = [:]
         private var wanted = Stages.all
-        /// The last line is a stage in which nothing was called yet.
+        /// Whether the last line is a stage in which nothing was called yet.
         private var isStageOpen = false
 
         mutating func append(_ cells: [String], depth further: Int = 0) {
@@ -110,13 +110,13 @@ extension Recorder {
             depth = 0
         }
 
-        /// Nothing more is called in the last stage. If nothing was at all, it may not be wanted.
+        /// Ends the last stage. If nothing was called in it and only stages with callouts are wanted, removes its line.
         private mutating func closeStage() {
             if isStageOpen, wanted == .withCallouts { lines.removeLast() }
             isStageOpen = false
         }
 
-        /// The stages and callouts so far go before what is written next.
+        /// Adds the lines of the stages and callouts so far, because they come before the next line.
         private mutating func takeEvents() {
             guard let trace else { return }
             let events = trace.events
@@ -130,13 +130,13 @@ extension Recorder {
             case .stage(let stage):
                 defer { stages[level] = stage }
                 depth = stage == .exit ? max(0, level - 1) : level
-                // A loop may look again before it finds something: that is one wait.
+                // A loop may start a wait again before it finds something. That counts as one wait.
                 if stage == .wait, stages[level] == .wait { return }
                 closeStage()
                 lines.append(Line(depth: indent + level, [stage.label(after: stages[level])]))
                 isStageOpen = true
             case .callout(let callout, _):
-                // The first callout of a stage stands in the stage's line.
+                // The first callout of a stage is in the stage's line.
                 if isStageOpen, let last = lines.indices.last {
                     lines[last][1] = callout.label
                 } else {
@@ -149,8 +149,8 @@ extension Recorder {
 }
 
 extension GRunLoop.Trace.Stage {
-    /// The stage with its number in the pass. Blocks are run in up to three steps: before the version-0 sources, again
-    /// if one of them was performed, and after the service.
+    /// The stage with its number in the pass. A pass runs blocks in up to three steps: before the version-0 sources,
+    /// again if one of them was performed, and after the service.
     fileprivate func label(after previous: Self?) -> String {
         switch self {
         case .entry: "1 entry"
@@ -169,7 +169,7 @@ extension GRunLoop.Trace.Stage {
 }
 
 extension GRunLoop.Trace.Callout {
-    /// Without the numbers that differ from run to run.
+    /// The kind of the callout, without the numbers that differ from run to run.
     fileprivate var label: String {
         switch self {
         case .observer: "observer"

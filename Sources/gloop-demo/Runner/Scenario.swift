@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a scenario is: a name, a sentence, the lines that it expects, and the code that is to produce them.
+// A scenario: a name, a sentence, the lines that it expects, and the code that must produce them.
 
 /// One thing that the run loop does, shown and checked.
 ///
-/// A scenario runs on the main thread and leaves the main run loop as it found it: it takes its items out again, and
-/// its private modes have names of their own. So the scenarios can be run in any order, and again.
+/// A scenario runs on the main thread and leaves the main run loop as it found it. It removes its items, and no other
+/// scenario uses its private modes. So the scenarios can run in any order, and repeatedly.
 struct Scenario: Sendable {
     let name: String
     let summary: String
     let expected: [Line]
     let body: @Sendable (Recorder) throws -> Void
 
-    /// - Parameter expected: the lines, a text line each, as ``Line/init(parsing:)`` reads them.
+    /// - Parameter expected: the expected lines, one text line each, in the format of ``Line/init(parsing:)``.
     init(_ name: String, _ summary: String, expected: String, body: @escaping @Sendable (Recorder) throws -> Void) {
         self.name = name
         self.summary = summary
@@ -20,7 +20,7 @@ struct Scenario: Sendable {
     }
 }
 
-/// Why a scenario could not go on.
+/// Why a scenario cannot go on.
 struct ScenarioError: Error, CustomStringConvertible {
     let description: String
 

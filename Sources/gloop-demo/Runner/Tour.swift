@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs scenarios one after the other, compares, prints, and counts.
+// Runs scenarios one after the other, compares and prints their lines, and counts the scenarios that pass.
 
 import GRunLoop
 import Glibc
 
-/// Some scenarios in a row, on the main thread.
+/// A sequence of scenarios, which run on the main thread.
 struct Tour {
     private let scenarios: [Scenario]
     private let plotPath: String?
@@ -15,7 +15,7 @@ struct Tour {
         self.plotPath = plotPath
     }
 
-    /// Prints what every scenario did and how many passed. Returns whether all did.
+    /// Runs the scenarios, prints what each did and how many passed. Returns true if all passed.
     func run() -> Bool {
         var passed = 0
         for scenario in scenarios {
@@ -47,9 +47,9 @@ struct Tour {
     }
 }
 
-/// What became of one scenario.
+/// The outcome of one scenario.
 struct Outcome {
-    /// A line that is not the expected one. Nil where there is none.
+    /// A recorded line that is not the expected one. `expected` or `got` is nil where the other list has more lines.
     struct Difference {
         let number: Int
         let expected: Line?
@@ -59,7 +59,7 @@ struct Outcome {
     let scenario: Scenario
     let recorded: [Line]
     let notes: [String]
-    /// The error that ended it early.
+    /// The error that ended the scenario early.
     let failure: String?
     let time: Duration
 

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ends the program if a scenario hangs: nobody can pass by not ending.
+// Ends the program if a scenario hangs, because a scenario that does not end has not passed.
 
 import Dispatch
 import Glibc
 
-/// Ends the process with status 1, and says why, unless it is cancelled in time.
+/// Ends the process with status 1 and prints a report, unless it is cancelled before the time limit.
 struct Watchdog {
     private let cancelled = DispatchSemaphore(value: 0)
     private let thread: WorkerThread
 
-    /// - Parameter report: what to say; called on a thread of its own.
+    /// - Parameter report: returns the text to print; called on the watchdog's thread.
     init(limit: Duration, report: @escaping @Sendable () -> String) {
         thread = WorkerThread { [cancelled] in
             guard cancelled.wait(timeout: .now() + .nanoseconds(Int(limit.nanoseconds))) == .timedOut else { return }

@@ -3,7 +3,7 @@
 
 import GRunLoop
 
-/// A decoder, say, whose library must be called on one thread only, and calls back there.
+/// An example: a decoder whose library may be called on one thread only, and calls back on that thread.
 private actor Decoder {
     private nonisolated let executor: GRunLoop.Executor
     nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
@@ -18,7 +18,7 @@ private actor Decoder {
         return frames
     }
 
-    /// A callback of the library, on the loop's thread: the actor's state is at hand, nothing is scheduled.
+    /// A callback of the library, on the loop's thread. It reads the actor's state directly, and nothing is scheduled.
     nonisolated func frameArrived() -> Int {
         assumeIsolated { decoder in
             decoder.frames += 1
@@ -26,7 +26,7 @@ private actor Decoder {
         }
     }
 
-    /// A callout that runs the loop nested: the actor's other jobs go on meanwhile.
+    /// A job that runs the loop nested. The actor's other jobs go on meanwhile.
     func decodeModally(_ loop: GRunLoop, _ log: Recorder) {
         Task { log.line("nested run", "a job of the same actor", "frame \(decode())") }
         runNested(loop)

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scenario adapter: every event of a run loop goes through the one GSource that carries them all.
+// Scenario adapter: a run loop has one GSource, which carries all of its events.
 
 import GRunLoop
 
-/// A GSource of its own for each item would cost GLib time in every pass. So a run loop has one GSource, the hub, on
-/// GLib's default context, and the hub has at most three poll records, however many sources, descriptors and timers
+/// With a GSource for each item, GLib would need time for each one in every pass. So a run loop has one GSource, the
+/// hub, on GLib's default context. The hub has at most three poll records, however many sources, descriptors and timers
 /// there are.
 ///
-/// Here three events, a signal, a written byte and a deadline, are followed from where they come in to the callout.
-/// First the program runs the loop: the passes are ours, GLib dispatches nothing. Then a host iterates GLib's default
-/// context, as a GTK program does: GLib dispatches the hub, and the hub makes the same passes with the same stages
+/// The scenario follows three events from their trigger to the callout: a signal, a written byte and a deadline. First
+/// the program runs the loop: the passes are ours, and GLib dispatches nothing. Then a host iterates GLib's default
+/// context, as a GTK program does. GLib dispatches the hub, and the hub makes the same passes with the same stages
 /// (items 41 and 51).
 enum Adapter {
     static let scenario = Scenario(
@@ -84,7 +84,7 @@ enum Adapter {
 
     // MARK: Three events
 
-    /// Lets the three events come, each when the one before has arrived.
+    /// Triggers the three events, each after the callout of the one before.
     private static func follow(_ events: Events, of loop: GRunLoop, _ log: Recorder, _ drive: () -> Void) {
         log.indented {
             for (title, trigger) in events.all {
@@ -108,7 +108,7 @@ enum Adapter {
                 log.detail(
                     "\(what), dispatched by \(Host.dispatchedSource.map { "the GSource \($0)" } ?? "no GSource")")
                 hasArrived.value = true
-                // Ends our run; a host does not notice.
+                // Ends our run. Under a host it has no effect.
                 loop.stop()
             }
             let source = GRunLoop.Source { arrive("performs") }

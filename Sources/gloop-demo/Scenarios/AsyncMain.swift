@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scenario async-main: an async main keeps the main thread.
+// Scenario async-main: a program with an async main keeps its main thread.
 
 import CGRunGIO
 import Dispatch
 import GRunLoop
 import Glibc
 
-/// This program's own entry point is async, and begins with ``GRunLoop/driveAsyncMain(by:)``. It is started once more,
-/// as a child that really suspends: Swift's runtime would give up its main thread there.
+/// This program's own entry point is async, and begins with ``GRunLoop/driveAsyncMain(by:)``. The scenario starts the
+/// program again as a child whose main really suspends. Without that call, Swift's runtime would give up the main
+/// thread there.
 enum AsyncMain {
-    /// The hidden command that the child is started with.
+    /// The hidden command with which the child is started.
     static let command = "async-main-child"
 
     static let scenario = Scenario(
@@ -43,7 +44,7 @@ enum AsyncMain {
         log.line("the process", "ended with status \(g_subprocess_get_exit_status(child))")
     }
 
-    /// In the child: what follows the first line of main.
+    /// The child's main, after its first lines.
     @MainActor static func runChild() async {
         say("before the first await")
         try? await Task.sleep(for: .milliseconds(2))

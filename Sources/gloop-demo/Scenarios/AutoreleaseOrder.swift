@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scenario autorelease-order: one observer before all others, one behind all others, and what lies between is theirs.
+// Scenario autorelease-order: one observer comes before all others, one after all others.
 
 import GRunLoop
 
-/// AppKit's autorelease pools: pushed at entry by an observer of the lowest order, popped before the loop sleeps and at
-/// exit by one of the highest (item 267). Everything else that observes runs between them, in the order of its number,
-/// not of its addition (items 145 and 269). Nested runs push and pop for themselves. A pass in which a version-0 source
-/// was handled does not wait, so nothing is popped in it: objects live until the next real beforeWaiting (item 268).
+/// AppKit's autorelease pools. An observer of the lowest order pushes a pool at entry. An observer of the highest order
+/// pops it before the loop sleeps and at exit (item 267). All other observers are called between them, sorted by their
+/// order and not by when they were added (items 145 and 269). Nested runs push and pop their own pools. A pass in which
+/// a version-0 source was handled does not wait, so it pops nothing: objects live until the next real beforeWaiting
+/// (item 268).
 enum AutoreleaseOrder {
     static let scenario = Scenario(
         "autorelease-order", "Observers of the lowest and the highest order bracket everything else.",
@@ -38,7 +39,7 @@ enum AutoreleaseOrder {
     private static func run(_ log: Recorder) {
         let loop = GRunLoop.main
         let pools = Pools(log)
-        // The highest is added first: that does not help it.
+        // The observer of the highest order is added first, and is still called last.
         let observers = [
             GRunLoop.Observer(activities: [.beforeWaiting, .exit], order: 2_147_483_647) { _, activity in
                 pools.drain(at: activity)
@@ -90,7 +91,7 @@ enum AutoreleaseOrder {
     }
 }
 
-/// A stack of pools, each with so many objects.
+/// A stack of pools; each number is how many objects the pool has.
 private final class Pools: Sendable {
     private let stack = Shared<[Int]>([])
     private let log: Recorder

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scenario cancellation: what awaits the loop ends at once when its task is cancelled, and leaves nothing behind.
+// Scenario cancellation: a task that awaits the loop ends when it is cancelled, and leaves nothing in the loop.
 
 import GRunLoop
 
-/// Nothing of the loop is needed for it: it is not even running while the tasks are cancelled.
+/// Cancelling needs nothing of the loop, which does not even run while the tasks are cancelled.
 enum Cancellation {
     static let scenario = Scenario(
         "cancellation", "A cancelled sleep or sequence ends at once and leaves nothing in the loop.",
@@ -67,7 +67,7 @@ enum Cancellation {
         return "ended after \(count) elements"
     }
 
-    /// Without running a loop: none of these tasks needs the main thread.
+    /// Waits without running a loop, because none of these tasks needs the main thread.
     private static func value(of task: Task<String, Never>) -> String {
         let answer = Shared<String?>(nil)
         Task.detached { answer.value = await task.value }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scenario channel: values from threads to a loop, with a limit, and what becomes of them at the end.
+// Scenario channel: threads send values to a loop through a channel with a limit, and undelivered values come back.
 
 import GRunLoop
 import Glibc
 
-/// Four threads send through one channel; each one's values arrive in its order. A full channel says so, and keeps no
-/// loop from going on. What was accepted and is not delivered is given back.
+/// Four threads send through one channel, and the values of each thread arrive in its order. A full channel refuses a
+/// value, and the loop goes on. When the channel is closed, accepted values that are not delivered are given back.
 enum Channels {
     static let scenario = Scenario(
         "channel", "Values from four threads to the loop: in order, with a limit, and none lost.",

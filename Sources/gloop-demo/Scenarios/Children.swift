@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scenario children: the end of a child is an item of the loop, and nobody else's child is touched.
+// Scenario children: the end of a child process is an item of the loop, and other children are not touched.
 
 import GRunLoop
 import Glibc
 
-/// 200 children at once end with their own codes; one that is not ours is told at once; cancelling a wait neither ends
-/// a child nor takes its status.
+/// 200 children run at the same time and end with their own codes. A process that is not a child of ours is refused
+/// immediately. Cancelling a wait does not end the child, and leaves its status for the next wait.
 enum Children {
     static let scenario = Scenario(
         "children", "Child processes are items: reaped by whoever waits, and by nobody else.",

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scenario common-modes: an item that is in every common mode keeps going while a program tracks a drag.
+// Scenario common-modes: an item in the common modes goes on while a program tracks a drag.
 
 import GRunLoop
 
-/// Scrolling, as every toolkit knows it: while the user drags, the program runs its loop in a tracking mode. A timer of
-/// the default mode waits meanwhile; a common timer fires in both without losing its phase (item 167). A common source
-/// is scheduled in each common mode under that mode's own name (item 84), also in one that becomes common later (items
-/// 156 and 157). A block for the common modes runs in whichever runs first (item 165). Membership is asked of the
-/// common set itself (items 158 to 161).
+/// Every toolkit scrolls in this way: while the user drags, the program runs its loop in a tracking mode. A timer of
+/// the default mode waits meanwhile. A common timer fires in both modes without losing its phase (item 167). A common
+/// source is scheduled in each common mode under that mode's own name (item 84), also in a mode that becomes common
+/// later (items 156 and 157). A block for the common modes runs in the first of them that runs (item 165). `contains`
+/// with `.common` looks only in the common set itself (items 158 to 161).
 ///
-/// A mode that was made common stays so. That is why this scenario has a thread, and with it a loop, of its own.
+/// A common mode stays common. So this scenario has a thread of its own, and thereby a loop of its own.
 enum CommonModes {
     static let scenario = Scenario(
         "common-modes", "What is added to the common modes goes on while the program tracks a drag.",

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scenario display-link: a frame source made of one timer.
+// Scenario display-link: a source of frames, made of one timer.
 
 import GRunLoop
 
-/// What a display link has to do (item 277) comes with a repeating timer: one timer in several modes is one frame,
-/// whichever mode runs (item 135); frames that were missed during a long callout are dropped and not replayed (item
-/// 119); a fire date far away pauses it without taking it out (item 122); invalidating takes it out of every mode and
-/// releases what its closure holds.
+/// A repeating timer has what a display link needs (item 277). One timer in several modes is one frame, whichever mode
+/// runs (item 135). Frames that a long callout misses are dropped and not replayed (item 119). A fire date far away
+/// pauses the timer without removing it (item 122). Invalidating removes it from every mode and releases what its
+/// closure holds.
 enum DisplayLink {
     static let scenario = Scenario(
         "display-link", "A frame source that drops missed frames, pauses, and serves several modes.",
@@ -30,7 +30,7 @@ enum DisplayLink {
         let (link, view) = makeLink(loop, log)
         link.add(to: loop, [drawing, tracking])
 
-        // The first frame takes long; every other one ends its run.
+        // The first frame takes long and does not end its run. Every other frame ends its run.
         loop.run(mode: drawing, for: .patience)
         loop.run(mode: tracking, for: .patience)
 
@@ -45,7 +45,7 @@ enum DisplayLink {
         log.line("invalidate", "its view is released: \(view.object == nil ? "yes" : "no")")
     }
 
-    /// Only the link's closure holds the view.
+    /// Makes the link and its view. Only the link's closure holds the view.
     private static func makeLink(_ loop: GRunLoop, _ log: Recorder) -> (FrameSource, Weak<View>) {
         let view = View()
         let link = FrameSource(interval: .milliseconds(10)) { frame in
@@ -69,7 +69,7 @@ enum DisplayLink {
     }
 }
 
-/// What is drawn into.
+/// The view that draws the frames.
 private final class View: Sendable {
     let frames = Shared(0)
     let expectsDrop = Shared(false)
@@ -83,14 +83,14 @@ private struct Weak<Object: AnyObject> {
     }
 }
 
-/// Calls a closure once a frame, in every mode that it is added to.
+/// Calls a closure once for each frame, in every mode that it is added to.
 private final class FrameSource: Sendable {
     struct Frame {
-        /// The date that the frame belongs to, and its place in the grid.
+        /// The date of the frame. `number` counts the intervals of the grid up to that date.
         let timestamp: GRunLoop.Instant
         let number: Int64
         let isOnGrid: Bool
-        /// How many frames went by since the last call, unseen.
+        /// How many frames passed since the last call without a call.
         let dropped: Int64
     }
 
@@ -122,7 +122,7 @@ private final class FrameSource: Sendable {
         loop.contains(timer, forMode: mode) ? "yes" : "no"
     }
 
-    /// A paused link stays in its modes; it goes on with the next date of its grid.
+    /// Whether the link is paused. A paused link stays in its modes, and then goes on with the next date of its grid.
     var isPaused: Bool {
         get { timer.fireDate == GRunLoop.distantFuture }
         set { timer.fireDate = newValue ? GRunLoop.distantFuture : nextDate }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scenario echo-server: a GIO server lives in the main run loop, and our timers do not notice.
+// Scenario echo-server: a GIO server works in the main run loop, and our timers stay punctual.
 
 import GRunLoop
 
-/// A `GSocketService` accepts, reads and writes in GLib's default context. Nothing is told about our loop: the main
-/// loop serves that context in its common modes, in the same sleep as its own items. Meanwhile a timer of ours ticks:
-/// on its grid, never early (items 113 and 119). The clients wait in a thread of their own.
+/// A `GSocketService` accepts, reads and writes in GLib's default context. It knows nothing of our loop: the main loop
+/// serves that context in its common modes, in the same sleep as its own items. Meanwhile a timer of ours ticks, on its
+/// grid and never early (items 113 and 119). The clients block in a thread of their own.
 enum EchoServer {
     static let scenario = Scenario(
         "echo-server", "A GSocketService answers 100 connections while our timer keeps time.",
@@ -24,7 +24,7 @@ enum EchoServer {
     private static func run(_ log: Recorder) throws {
         let loop = GRunLoop.main
         try serve(loop, log)
-        // The service is closed now. What that has cancelled ends in GLib's context: it gets the passes for it.
+        // The service is closed now. Operations that this has cancelled end in GLib's context, which needs more passes.
         while loop.run(for: .zero, returningAfterSourceHandled: true) == .handledSource {}
     }
 
@@ -60,7 +60,7 @@ enum EchoServer {
         )
     }
 
-    /// On a thread of its own: opens all connections, then talks on each, then closes them.
+    /// Opens all connections, then talks on each, then closes them. On a thread of its own.
     private static func talk(to port: UInt16, _ log: Recorder) {
         do {
             let clients = try (0..<connections).map { _ in try EchoClient(port: port) }
@@ -73,7 +73,7 @@ enum EchoServer {
     }
 }
 
-/// How well a timer keeps time.
+/// Measures how well a timer keeps time.
 private final class Watch: Sendable {
     private struct State {
         var grid: Grid?

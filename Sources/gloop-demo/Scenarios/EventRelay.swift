@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scenario event-relay: one thread waits for a device, another one handles its events.
+// Scenario event-relay: one thread waits for a device, and another thread handles the events.
 
 import GRunLoop
 
-/// How system events reach an application (item 279), and a loader's thread its delegate (item 278): a descriptor
-/// source on one thread reads what comes, puts it where both can see it, signals a version-0 source of the other
-/// thread's loop, and wakes that loop. User code is called from the version-0 source, on the thread where it belongs. A
-/// burst may be one signal (item 88): nothing is lost, because the source takes everything that is there, and the order
-/// is kept.
+/// System events reach an application in this way (item 279), and so does a loader's thread reach its delegate (item
+/// 278). A descriptor source on one thread reads the data and stores it where both threads see it. It signals a
+/// version-0 source of the other thread's loop, and wakes that loop. The version-0 source calls user code on the thread
+/// where it belongs. Several events may become one signal (item 88). Nothing is lost, because the source takes
+/// everything that is stored, and the order is kept.
 enum EventRelay {
     static let scenario = Scenario(
         "event-relay", "A descriptor source on one thread hands events to a version-0 source on another.",
@@ -62,7 +62,7 @@ enum EventRelay {
             let reader = GRunLoop.DescriptorSource(descriptor: device.readEnd) { _, _ in
                 let events = device.read()
                 if !inbox.isBurst.value { log.line("relay", "reads \(events), signals and wakes the main loop", place) }
-                // First the work itself, then the signal, then the wake-up.
+                // The order matters: first store the events, then signal, then wake the loop.
                 inbox.arrived.update { $0 += events }
                 source.signal()
                 loop.wakeUp()
@@ -76,7 +76,7 @@ enum EventRelay {
         }
     }
 
-    /// Runs the main loop until so many events were handled, and answers them. Each run returns after the source has
+    /// Runs the main loop until `count` events were handled, and returns them. Each run returns after the source has
     /// performed.
     @discardableResult private static func wait(for count: Int, _ inbox: Inbox, _ loop: GRunLoop) -> String {
         inbox.handled.value = ""
@@ -95,7 +95,7 @@ private final class Inbox: Sendable {
     let performs = Shared(0)
     let isBurst = Shared(false)
 
-    /// On the main thread: everything that is there.
+    /// Takes all events that have arrived. On the main thread.
     func takeArrived() -> String {
         let events = arrived.update { events in
             defer { events = "" }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scenario five-lines: five ways of reaching the main thread that never run in a GTK program written in Swift. Here
-// they do.
+// Scenario five-lines: five ways to the main thread that do not work in a GTK program written in Swift. With this
+// library they do.
 
 import Dispatch
 import GRunLoop
 
-/// The five lines are those of a well-known issue of a GTK backend ("None of these ever runs. Why?"): the host's loop
-/// has the main thread and does not know the main dispatch queue. Nothing is called here but ``GRunLoop/main``: once
-/// our run serves them, once a GApplication does.
+/// The five ways are from a well-known issue of a GTK backend ("None of these ever runs. Why?"). There the host's loop
+/// has the main thread and does not know the main dispatch queue. This scenario only needs ``GRunLoop/main``. First our
+/// run serves the five ways, then a GApplication does.
 enum FiveLines {
     static let scenario = Scenario(
         "five-lines", "Five ways to the main thread that never run under GTK: all of them run, whoever drives.",
@@ -33,7 +33,7 @@ enum FiveLines {
     }
 }
 
-/// The five ways, each begun by the one before.
+/// The five ways, each of which starts the next.
 private struct FiveWays: Sendable {
     let driver: String
     let log: Recorder

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scenario flag-wait: waiting for a worker without freezing.
+// Scenario flag-wait: the main thread waits for a worker and stays responsive.
 
 import GRunLoop
 
 /// `while !isDone { run(mode:before:) }` waits for a worker while timers, sources and the user are served. A run
-/// returns after a handled source, not after a timer (items 28 and 205): so a flag that the worker sets by itself is
-/// not looked at (item 237), and one that is set by what the worker has performed on this loop is looked at once.
+/// returns after a handled source, not after a timer (items 28 and 205). So if the worker sets the flag by itself, the
+/// condition is not evaluated (item 237). If a perform of the worker on this loop sets the flag, the condition is
+/// evaluated immediately.
 enum FlagWait {
     static let scenario = Scenario(
         "flag-wait", "Waiting for a worker in run(mode:before:) while the loop goes on.",

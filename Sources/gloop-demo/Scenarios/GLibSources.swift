@@ -3,11 +3,11 @@
 
 import GRunLoop
 
-/// The home context of the main loop is GLib's default context, and every common mode serves it: what `g_timeout_add`
-/// or GIO put there is called from the same passes, in the same sleep, as our timers and sources. Here each one starts
-/// the next, so that the order is certain: our timer adds a timeout, the timeout sends through a socket, the socket's
-/// source signals ours. Then a timer of each side ticks, and neither keeps the other waiting. A context that is
-/// dispatched counts as a handled source (item 26).
+/// The home context of the main loop is GLib's default context, and every common mode serves it. Sources that
+/// `g_timeout_add` or GIO add there are called in the same passes, and wait in the same sleep, as our timers and
+/// sources. Here each one starts the next, so the order is certain: our timer adds a timeout, the timeout sends through
+/// a socket, the socket's source signals ours. Then a timer of each side ticks, and neither delays the other. A
+/// dispatched context counts as a handled source (item 26).
 enum GLibSources {
     static let scenario = Scenario(
         "glib-sources", "GLib's timeouts and sockets are served in the same passes as our timers and sources.",
@@ -55,7 +55,7 @@ enum GLibSources {
         defer { source.invalidate() }
         sockets.receive { text in
             log.line("GSocketSource", "signals our source", "received \"\(text)\"")
-            // On the loop's own thread, and the pass goes on after this: nothing has to be woken.
+            // This is on the loop's own thread, and the pass goes on, so no wake-up is needed.
             source.signal()
             return round.value < 3
         }
@@ -75,7 +75,7 @@ enum GLibSources {
         }
     }
 
-    /// Until each has ticked ten times.
+    /// Runs the loop until our timer and GLib's have each ticked ten times.
     private static func tickTogether(_ loop: GRunLoop, _ log: Recorder) {
         let (ours, theirs) = (Shared(0), Shared(0))
         let start = GRunLoop.now

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scenario hosted-nested: loops of the host and runs of ours, one inside the other.
+// Scenario hosted-nested: loops of the host and runs of ours are nested in each other.
 
 import GRunLoop
 
-/// A host's callback runs our loop in a private mode; a callout of that run runs a loop of the host's, as
-/// `gtk_dialog_run` does; and back out again. Each level serves what is its own: the host's loops the ambient mode, our
-/// run its mode, and what was interrupted goes on where it was.
+/// A host's callback runs our loop in a private mode. A callout of that run runs a loop of the host, as
+/// `gtk_dialog_run` does. Then each of them returns. Each level serves its own mode: the host's loops the ambient mode,
+/// our run its private mode. After a nested loop, the interrupted one goes on where it was.
 enum HostedNested {
     static let scenario = Scenario(
         "hosted-nested", "A run of ours inside a host's callback, a host's loop inside our callout, and back out.",
@@ -39,7 +39,7 @@ enum HostedNested {
         }
     }
 
-    /// Our run, inside the host's callback.
+    /// Runs our loop inside the host's callback.
     private static func runModally(_ loop: GRunLoop, _ mode: @escaping @Sendable () -> String, _ log: Recorder) {
         let timer = GRunLoop.Timer(interval: .milliseconds(1), repeats: false) { _ in
             log.line("our run, callout", mode())
@@ -52,7 +52,7 @@ enum HostedNested {
         log.line("our run", "returned \(result)")
     }
 
-    /// A host's loop, inside our callout.
+    /// Runs a loop of the host inside our callout.
     private static func runHostInside(_ loop: GRunLoop, _ mode: @escaping @Sendable () -> String, _ log: Recorder) {
         Host.run { quit in
             GLibSource.addTimeout(milliseconds: 1) {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scenario hosted-observers: observers while GLib's own loop drives.
+// Scenario hosted-observers: observers are called while GLib's own loop drives.
 
 import GRunLoop
 
-/// A host sleeps in its own poll(), and yet beforeWaiting and afterWaiting bracket every one of its sleeps, whoever it
-/// is that wakes it. No poll function is replaced: two sentinels, a first and a last source in the host's context, tell
-/// when it is about to sleep and when it has slept. They are there only while somebody observes these two stages. The
-/// host is one endless run, from the first thing that the loop does in it to the loop's detaching.
+/// A host sleeps in its own poll(). Still, beforeWaiting and afterWaiting bracket each of its sleeps, whatever wakes
+/// it. No poll function is replaced. Two sentinels, a first and a last source in the host's context, report when the
+/// host is about to sleep and when it has slept. They exist only while somebody observes these two stages. The host
+/// counts as one endless run, from the loop's first work under it to the loop's detaching.
 enum HostedObservers {
     static let scenario = Scenario(
         "hosted-observers", "Under g_main_loop_run, beforeWaiting and afterWaiting bracket each sleep of the host.",
@@ -41,7 +41,8 @@ enum HostedObservers {
 
     private static func run(_ log: Recorder) {
         let loop = GRunLoop.main
-        // A fresh start: entry was told already if anything of the tour ran under a host before.
+        // Attaching again starts a new run. If an earlier scenario of the tour ran under a host, entry was reported
+        // then.
         loop.detach()
         loop.attach()
         log.line("GSources of ours", sourcesOfOurs)
@@ -77,7 +78,7 @@ enum HostedObservers {
         log.line("GSources of ours", sourcesOfOurs)
     }
 
-    /// Another thread wakes the host with a block, which ends it.
+    /// Wakes the host from another thread with a block that ends the host's loop.
     private static func wake(_ loop: GRunLoop, _ log: Recorder, _ quit: @escaping @Sendable () -> Void) -> WorkerThread
     {
         WorkerThread {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scenario hosted-tracking: a drag pauses what belongs to the default mode only.
+// Scenario hosted-tracking: a drag pauses items that are only in the default mode.
 
 import GRunLoop
 
-/// Where a host drives, the loop is in its ambient mode. A drag pushes the tracking mode for as long as it lasts: a
-/// timer of the default mode stands still, one of the common modes goes on, and so do the main queue and the host's own
-/// sources, as on macOS while a window is dragged or a menu is open.
+/// While a host drives, the loop is in its ambient mode. A drag pushes the tracking mode for as long as it lasts. A
+/// timer of the default mode stands still then. A timer of the common modes, the main queue and the host's own sources
+/// go on, as on macOS while a window is dragged or a menu is open.
 enum HostedTracking {
     static let scenario = Scenario(
         "hosted-tracking", "A drag under a host pauses default-mode timers, while common ones go on.",
@@ -15,7 +15,7 @@ enum HostedTracking {
             after    | in kCFRunLoopDefaultMode | default timer fires       | common timer fires | host's timeout fires
             """, body: run)
 
-    /// How often each of the three has fired.
+    /// How often each of the two timers and the host's timeout has fired.
     private struct Counts {
         let byDefault = Shared(0)
         let common = Shared(0)
@@ -49,8 +49,8 @@ enum HostedTracking {
         drive(loop, counts, "after", log)
     }
 
-    /// Iterates GLib's context until the two that always fire have done so often enough for the third to have fired as
-    /// well, if it were to.
+    /// Iterates GLib's context until the common timer and the host's timeout have fired ten times each. If the default
+    /// timer may fire at all, it has fired by then.
     private static func drive(_ loop: GRunLoop, _ counts: Counts, _ phase: String, _ log: Recorder) {
         counts.reset()
         Host.iterate { counts.common.value >= 10 && counts.host.value >= 10 }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scenario idle-queue: the loop's own queue for work that can wait.
+// Scenario idle-queue: the loop's own queue, for work that can wait.
 
 import GRunLoop
 
-/// What the scenario idle-work builds from an observer, as an item of the loop. Everything that is ready comes first: a
-/// timer that is due, and what a piece of work has enqueued itself. In another mode the work rests. A queue with a time
-/// per pass does as much as fits before the next pass. An empty queue lets the loop sleep.
+/// An idle queue is an item of the loop for what the scenario idle-work builds with an observer. Everything that is
+/// ready comes first: a timer that is due, and blocks that the work itself has enqueued. In another mode the work
+/// rests. A queue with a time per pass does as much work as fits before the next pass. An empty queue lets the loop
+/// sleep.
 enum IdleQueue {
     static let scenario = Scenario(
         "idle-queue", "An idle queue: work comes when nothing else is ready, and before the loop sleeps.",
@@ -36,7 +37,7 @@ enum IdleQueue {
         loop.add(rows, forMode: .default)
         defer { for item in [rows, tiles] { item.invalidate() } }
 
-        // A pass of the work is one in which some of it was done.
+        // Only passes in which some work was done are counted.
         let work = Shared((pass: 0, count: 0))
         @Sendable func note(_ what: String) {
             let pass = passes.value
@@ -71,7 +72,7 @@ enum IdleQueue {
             }, forMode: dragging)
         log.line("dragging", "returned \(loop.run(mode: dragging, for: .patience))")
 
-        // Queues take turns; this one is added when the rows are done.
+        // Queues take turns. So the queue of tiles is added after the rows are done.
         rows.enqueue {
             for tile in 1...3 { tiles.enqueue { note("draws tile \(tile)") } }
             loop.add(tiles, forMode: .default)

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scenario idle-work: long work in small pieces, whenever the loop has nothing better to do.
+// Scenario idle-work: long work is done in small pieces, when the loop has nothing else to do.
 
 import GRunLoop
 
-/// What a table view does that measures its rows ahead of time (item 271): an observer that is called when the loop is
-/// about to sleep performs one piece of work on the same thread, for the default mode only. The perform wakes the loop,
-/// so it does not sleep while there is work, yet every piece has a pass of its own, in which everything else has its
-/// turn too. While the loop runs in another mode the work waits. When nothing is left the observer takes itself out,
-/// and the loop sleeps.
+/// A table view measures its rows ahead of time in this way (item 271). An observer is called when the loop is about to
+/// sleep. It enqueues a perform of one piece of work on the same thread, for the default mode only. The perform wakes
+/// the loop, so the loop does not sleep while there is work. Still, every piece has a pass of its own, in which
+/// everything else has its turn too. While the loop runs in another mode, the work waits. When no work is left, the
+/// observer invalidates itself and the loop sleeps.
 enum IdleWork {
     static let scenario = Scenario(
         "idle-work", "Work is done one item per pass when the loop would sleep, and rests in other modes.",
@@ -53,7 +53,7 @@ enum IdleWork {
         log.line("default", "returned \(loop.run(for: .patience))")
     }
 
-    /// Rows to measure, one a pass.
+    /// Rows to measure, one in each pass.
     private final class Work: Sendable {
         private let loop: GRunLoop
         private let passes: Shared<Int>
@@ -75,7 +75,8 @@ enum IdleWork {
                     log.line("default", "nothing is left, the observer goes")
                     return observer.invalidate()
                 }
-                // Enqueues and wakes: the wait that comes now returns at once, and the next pass performs it.
+                // The perform also wakes the loop. So the coming wait returns immediately, and the next pass performs
+                // the work.
                 try? loop.performOnThread(inModes: [.default]) { self.measureNext() }
             }
             loop.add(observer, forMode: .default)

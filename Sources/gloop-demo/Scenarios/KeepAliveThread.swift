@@ -4,11 +4,11 @@
 import GRunLoop
 import Glibc
 
-/// AFNetworking's network thread: add a source that is never signalled, then run (item 272). Without it the mode is
-/// empty and the run ends at once (items 203 and 245). Other threads hand it work with `performOnThread`. `run()` runs
-/// again and again until its mode is empty, so that `stop()` does not end it (item 209); a thread that is to be stopped
-/// asks a flag of its own between two runs. While nothing comes the thread does not run at all: no passes, no processor
-/// time.
+/// AFNetworking's network thread adds a source that is never signalled, and then runs its loop (item 272). Without the
+/// source the mode is empty, and the run ends immediately (items 203 and 245). Other threads give the thread work with
+/// `performOnThread`. `run()` starts one run after another until its mode is empty, so `stop()` does not end it (item
+/// 209). A thread that must be stoppable checks a flag of its own between two runs. While there is no work, the thread
+/// makes no passes and uses no processor time.
 enum KeepAliveThread {
     static let scenario = Scenario(
         "keep-alive-thread", "A thread that a source keeps alive, idle until other threads give it work.",
@@ -37,7 +37,7 @@ enum KeepAliveThread {
         let (wakeUps, runs) = (Shared(0), Shared(0))
         let cpuClock = Shared(clockid_t())
         let thread = LoopThread { loop in
-            // There is nothing to wait for yet.
+            // The mode is empty, so there is nothing to wait for.
             loop.run()
             log.line("thread", "run() with nothing to wait for returned at once")
 
@@ -71,8 +71,8 @@ enum KeepAliveThread {
         thread.join()
     }
 
-    /// Watches the thread for 30 ms in which nothing comes. Its last wake-up may still be on its way to it: then once
-    /// more.
+    /// Watches the thread for 30 ms in which no work comes. The thread's last wake-up may still be on its way, so the
+    /// watch is repeated if there was one, at most five times in all.
     private static func idle(_ wakeUps: Shared<Int>, _ clock: clockid_t, _ log: Recorder) {
         var count = 0
         var used = Duration.zero
@@ -101,7 +101,7 @@ enum KeepAliveThread {
             log.line("stoppable thread", "returned")
         }
         _ = wait { thread.loop.isWaiting }
-        // A perform is a handled source, so that run(mode:before:) returns and the flag is looked at.
+        // A perform counts as a handled source. So run(mode:before:) returns, and the thread looks at the flag.
         try thread.loop.performOnThread {
             log.line("stoppable thread", "performs, is told to stop")
             isStopped.value = true

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scenario latency: from DispatchQueue.main.async to the block's first instruction, beside the polling that others use.
+// Scenario latency: the time from DispatchQueue.main.async to the block's first instruction, compared with polling.
 
 import Dispatch
 import GRunLoop
 import Glibc
 
-/// Programs with a foreign main loop poll: a timeout of 50 ms that runs the run loop once. Here the queue is an item of
-/// the loop, which sleeps until there is a block, and makes no wake-up while there is none.
+/// Programs with a foreign main loop poll: a timeout of 50 ms runs the run loop once. In this library the queue is an
+/// item of the loop. The loop sleeps until there is a block, and does not wake while there is none.
 enum Latency {
     static let scenario = Scenario(
         "latency", "From DispatchQueue.main.async to the block: events, beside a 50 ms tickler.",
@@ -50,7 +50,8 @@ enum Latency {
 
     private static let idleTime = Duration.milliseconds(300)
 
-    /// Another thread enqueues, at odd times, one block after the other; this one drives.
+    /// Measures latencies. Another thread enqueues one block after the other, after random pauses of `pause`
+    /// microseconds. This thread drives the loop.
     private static func measure(
         samples: Int, pause: ClosedRange<UInt32>, drive: (() -> Bool) -> Void
     ) -> [Int64] {
@@ -75,7 +76,7 @@ enum Latency {
         return latencies.value
     }
 
-    /// How often the main loop wakes in a while in which there is nothing to do, but for the end of that.
+    /// How often the main loop wakes in 300 ms in which it has nothing to do. The wake-up at their end does not count.
     private static func wakeUps(while drive: (() -> Bool) -> Void) -> Int {
         let count = Shared(0)
         let hasEnded = Shared(false)
@@ -89,7 +90,7 @@ enum Latency {
     }
 }
 
-/// What others do: a context that does not know our loop, and a timeout in it that runs the loop once every 50 ms.
+/// The usual workaround: a context that does not know our loop, and a timeout in it that runs the loop every 50 ms.
 private final class Tickler {
     private(set) var ticks = 0
     private let host: PrivateHost

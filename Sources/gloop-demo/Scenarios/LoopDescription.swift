@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scenario loop-description: everything that a loop knows, as text.
+// Scenario loop-description: a loop's description has everything that the loop knows.
 
 import GRunLoop
 
-/// The description of a loop has its flags, its current mode, the common modes and their items, and every mode with its
-/// items and its next deadlines (item 200); an item says what it is and in which state (item 201). Here it is asked for
-/// in an observer, of a loop that has one of each. Addresses, descriptor numbers and times differ from run to run: they
-/// are shown as `N`.
+/// The description of a loop has its flags, its current mode, and its common modes with their items. It has every mode
+/// with its items and next deadlines (item 200). Each item reports its kind and its state (item 201). Here an observer
+/// asks a loop for its description that has one item of each kind. Addresses, descriptor numbers and times differ from
+/// run to run, so they are shown as `N`.
 enum LoopDescription {
     static let scenario = Scenario(
         "loop-description", "What a loop says of itself: its modes, and every item in them.",
@@ -63,7 +63,7 @@ enum LoopDescription {
             try outcome.value.get()
         })
 
-    /// On a thread of its own: a loop that nobody has used before.
+    /// Fills and runs a loop that nobody has used before. On a thread of its own.
     private static func run(_ loop: GRunLoop, _ log: Recorder) throws {
         let source = GRunLoop.Source(order: 3) {}
         loop.add(source, forMode: .default)
@@ -82,7 +82,7 @@ enum LoopDescription {
         loop.run(for: .zero)
     }
 
-    /// A line of the description with its indentation; a long one folded at its commas.
+    /// Adds a line of the description, with its indentation. A long line is folded at its commas.
     private static func write(_ line: Substring, _ log: Recorder) {
         let depth = line.prefix { $0 == " " }.count / 4
         var folded: [String] = []
@@ -103,7 +103,7 @@ enum LoopDescription {
 
     private static func withoutNumbers(_ line: Substring) -> String {
         String(line)
-            // What an item has cost is known while the tour is recorded.
+            // While a timeline is recorded, the description also has the cost of each item.
             .replacing(/calls = .+?, (total = .+? s, longest = .+? s, lateness = .+? s, )?/, with: "")
             .replacing(/0x[0-9a-f]{6,}/, with: "0xN")
             .replacing(/-?[0-9]+\.[0-9]{9} s/, with: "N s")

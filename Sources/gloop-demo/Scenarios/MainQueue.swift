@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scenario main-queue: DispatchQueue.main and the main actor live on the main run loop.
+// Scenario main-queue: the main run loop serves DispatchQueue.main and the main actor.
 
 import Dispatch
 import GRunLoop
 
-/// The main dispatch queue is an item of the main loop (item 184): blocks from any thread run in its callouts, one
-/// snapshot a pass (item 186), and `DispatchQueue.main.sync` completes (item 191). The main actor is that queue, so
-/// tasks and `Task.sleep` work, and inside a callout of the main loop `MainActor.assumeIsolated` holds; items made with
-/// `{ @MainActor in }` belong to the main actor. A private mode does not serve the queue (item 185), and neither does a
-/// run that is nested in one of its blocks (item 188).
+/// The main dispatch queue is an item of the main loop (item 184). Its callouts run blocks from any thread, in one
+/// snapshot each pass (item 186), and `DispatchQueue.main.sync` completes (item 191). The main actor is that queue, so
+/// tasks and `Task.sleep` work. `MainActor.assumeIsolated` holds inside a callout of the main loop. Items made with `{
+/// @MainActor in }` belong to the main actor. A private mode does not serve the queue (item 185). A run that is nested
+/// in one of the queue's blocks does not serve it either (item 188).
 enum MainQueue {
     static let scenario = Scenario(
         "main-queue", "DispatchQueue.main and @MainActor are served by the main loop, by events.",
@@ -34,7 +34,7 @@ enum MainQueue {
         leaveOutRunsInsideBlocks(GRunLoop.main, log)
     }
 
-    // MARK: Who gets served
+    // MARK: Where the queue is served
 
     private static func serveThreadsAndTasks(_ loop: GRunLoop, _ log: Recorder) {
         let passes = Shared(0)
@@ -51,7 +51,7 @@ enum MainQueue {
         worker.join()
     }
 
-    /// On the worker.
+    /// Enqueues blocks from the worker thread.
     private static func dispatch(_ passes: Shared<Int>, _ log: Recorder) {
         let isDone = DispatchSemaphore(value: 0)
         DispatchQueue.main.async {
@@ -68,7 +68,7 @@ enum MainQueue {
         log.line("sync from a worker", "runs on \(name)", "answers \(answer)")
     }
 
-    /// On the worker. The task runs on the main actor, and the loop goes on while it sleeps.
+    /// Starts a task from the worker thread. The task runs on the main actor, and the loop goes on while it sleeps.
     private static func startTask(_ loop: GRunLoop, _ log: Recorder) {
         Task { @MainActor in
             log.line("@MainActor task", "runs on \(threadName)")
@@ -86,7 +86,7 @@ enum MainQueue {
     private static func addTimers(to loop: GRunLoop, _ log: Recorder) {
         let now = GRunLoop.now
         let assuming = GRunLoop.Timer(fireAt: now) { _ in
-            // This would end the program if it were not so.
+            // If this were not isolated to the main actor, assumeIsolated would end the program.
             MainActor.assumeIsolated { log.line("timer callout", "MainActor.assumeIsolated holds") }
         }
         let isolated = GRunLoop.Timer(fireAt: now.advanced(by: .milliseconds(1))) { @MainActor _ in finish(loop, log) }
@@ -98,7 +98,7 @@ enum MainQueue {
         loop.stop()
     }
 
-    // MARK: Where it does not
+    // MARK: Where the queue is not served
 
     private static func leaveOutPrivateModes(_ loop: GRunLoop, _ log: Recorder) {
         let privateMode: GRunLoop.Mode = "main-queue"
@@ -118,7 +118,8 @@ enum MainQueue {
         let otherHasRun = Shared(false)
         DispatchQueue.main.async {
             DispatchQueue.main.async { otherHasRun.value = true }
-            // Nothing else is in the default mode now, and the queue does not count here: there is nothing to wait for.
+            // Nothing else is in the default mode now, and the queue does not count inside its own block. So the mode
+            // has nothing to wait for.
             let result = GRunLoop.main.run(for: .patience)
             log.line(
                 "run in a block", "returned \(result)", "the queue is \(otherHasRun.value ? "" : "not ")served in it")

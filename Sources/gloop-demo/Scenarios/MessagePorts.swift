@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scenario message-port: a service in a process of its own, which is found by a name, asked, and killed.
+// Scenario message-port: a service in another process is found by its name, asked, and killed.
 
 import CGRunGLib
 import GRunLoop
 import Glibc
 
-/// The service is this program once more. It tells its parent that it is there by the parent's port, and the parent
-/// asks it: with few bytes, with a million that are not copied, and with a descriptor to write into. While the loop
-/// waits for a reply its timers go on (item 254). When the service is killed the one who asks is told (item 257), and
-/// the name is free (item 247).
+/// The service is another process of this program. It reports to its parent through the parent's port. The parent then
+/// sends requests: with few bytes, with a million bytes that are not copied, and with a descriptor to write into. While
+/// the loop waits for a reply, its timers go on (item 254). If the service is killed, the waiting request fails (item
+/// 257), and the service's name is free (item 247).
 enum MessagePorts {
-    /// The hidden command that the service is started with; the parent's name follows.
+    /// The hidden command with which the service is started. The parent's name and the service's name follow.
     static let command = "message-port-service"
 
     static let scenario = Scenario(
@@ -27,7 +27,7 @@ enum MessagePorts {
             parent  | has the service's name itself
             """, body: run)
 
-    /// What the messages mean.
+    /// The ids of the messages.
     private enum Call {
         static let (ready, add, sum, write, work): (Int32, Int32, Int32, Int32, Int32) = (1, 2, 3, 4, 5)
     }
@@ -105,7 +105,7 @@ enum MessagePorts {
                     close(descriptor)
                 }
                 _ = try? reply.send()
-            // A reply that will never come.
+            // This reply is never sent.
             default: kept.value.append(reply)
             }
         }
@@ -129,7 +129,7 @@ enum MessagePorts {
     }
 }
 
-/// A directory for the names, where the system gives none, as in a container.
+/// A directory for the ports' names, if the environment gives none, as in a container.
 private final class RuntimeDirectory {
     private let path: String?
 

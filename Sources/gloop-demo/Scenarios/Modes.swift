@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scenario modes: only the items of the current mode are served.
+// Scenario modes: a run serves only the items of its mode.
 
 import GRunLoop
 
 /// A loop outside a run has no current mode (item 6). A signal for a source of another mode is kept until one of its
-/// modes runs (item 94); a block for several modes runs once, in the first that runs (item 170). A run ends when its
-/// mode has nothing left to wait for (item 23), never begins in a mode that nobody has named (item 18) or in one that
-/// has only observers (item 17).
+/// modes runs (item 94). A block for several modes runs once, in the first of them that runs (item 170). A run ends
+/// when its mode has nothing left to wait for (item 23). A run does not begin in a mode that nobody has named (item
+/// 18), or in a mode that has only observers (item 17).
 enum Modes {
     static let scenario = Scenario(
         "modes", "Only the items of the current mode are served; the others wait for theirs.",
@@ -51,7 +51,7 @@ enum Modes {
 
         source.signal()
         log.line("signal a source of drawing")
-        // The timer fires once and is gone: then there is nothing left in this mode.
+        // The timer fires once and is then invalid, so the mode has nothing left to wait for.
         var result = loop.run(mode: typing, for: .patience)
         log.line("run in typing", "returns", "\(result)")
         log.line("the source", source.isSignalled ? "is signalled still" : "has lost its signal")

@@ -4,9 +4,9 @@
 import GRunLoop
 
 /// Every callout may run the loop again (item 179). The nested run has its own mode, its own entry and exit, and its
-/// own end: a stop ends only the innermost run (items 58, 180 and 181), and the outer pass goes on where it was (item
-/// 182). A timer whose closure is on the stack does not fire in the nested run, though it is in that mode too and
-/// repeats; other timers do (item 131).
+/// own end. A stop ends only the innermost run (items 58, 180 and 181), and the outer pass goes on where it was (item
+/// 182). A timer whose closure is on the stack does not fire in the nested run, even if it repeats and is in that mode
+/// too. Other timers do fire (item 131).
 enum NestedRun {
     static let scenario = Scenario(
         "nested-run", "A timer's closure runs the loop in another mode; a stop ends only that run.",

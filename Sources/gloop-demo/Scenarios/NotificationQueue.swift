@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scenario notification-queue: what is posted now, as soon as possible and when idle, and what only once.
+// Scenario notification-queue: notifications are posted now, as soon as possible, or when idle, and equal ones only
+// once.
 
 import GRunLoop
 
-/// A document whose changes ask for a layout and for being saved. However many there are in a pass, the layout is done
-/// once, before the loop sleeps, and the document is saved when nothing else is to be done. What nobody needs any more
-/// is taken out. In another mode it all waits. Another thread's notification wakes the loop.
+/// Changes of a document ask for a layout and for saving. However many changes a pass makes, the layout is done once,
+/// before the loop sleeps. The document is saved when the loop has nothing else to do. A notification that is not
+/// needed any more is dequeued. In another mode all notifications wait. A notification from another thread wakes the
+/// loop.
 enum NotificationQueue {
     private enum Name {
         case warning, layout, save, index
@@ -37,7 +39,7 @@ enum NotificationQueue {
             """, body: run)
 
     private static func run(_ log: Recorder) {
-        // A thread of its own has no other items in its default mode.
+        // A new thread's loop has no other items in its default mode.
         WorkerThread { follow(log) }.join()
     }
 
@@ -77,7 +79,7 @@ enum NotificationQueue {
             log.line("default", "observer", "the loop is about to sleep")
         }
         loop.add(observer, forMode: .default)
-        // What waits is all that keeps the mode from being finished.
+        // Only the waiting notifications keep the mode from being finished.
         queue.enqueue(.init(name: .index, payload: "never"), style: .whenIdle)
         log.line("default", "returned \(loop.run(for: .patience))")
 

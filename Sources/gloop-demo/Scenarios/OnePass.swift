@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scenario one-pass: the stages of a pass, and who is called in which.
+// Scenario one-pass: the stages of a pass, and the callouts of each stage.
 
 import GRunLoop
 
-/// Two passes. In the first nothing is handled before the wait, so the loop tells its observers that it sleeps (item
-/// 44), then services one live item: the timers that are due (item 51). What that callout enqueues runs in the same
-/// pass (item 47). In the second a version-0 source was handled, so the loop only looks, without a word to those
-/// observers, and still services what is ready (item 43). It returns at the end of that pass, because it was asked to
-/// return after a source (item 26). Entry and exit are told once (item 40).
+/// The run makes two passes. In the first pass nothing is handled before the wait, so the loop tells its observers that
+/// it sleeps (item 44). Then it services one live item: the timers that are due (item 51). A block that this callout
+/// enqueues runs in the same pass (item 47). In the second pass a version-0 source was handled. So the loop only polls,
+/// without calling those observers, and still services what is ready (item 43). The run returns at the end of that
+/// pass, because it must return after a source (item 26). Entry and exit are reported once (item 40).
 enum OnePass {
     static let scenario = Scenario(
         "one-pass", "One pass that sleeps and one that only looks, stage by stage.",
@@ -38,7 +38,7 @@ enum OnePass {
         let loop = GRunLoop.main
         let mode: GRunLoop.Mode = "one-pass"
 
-        // The items, in the order in which they will be called.
+        // The items, in the order in which the loop will call them.
         let observer = GRunLoop.Observer(activities: .all) { _, _ in }
         loop.add(observer, forMode: mode)
         defer { observer.invalidate() }
@@ -61,7 +61,7 @@ enum OnePass {
         loop.add(timer, forMode: mode)
 
         let descriptor = GRunLoop.DescriptorSource(descriptor: pipe.readEnd) { _, conditions in
-            // The loop never reads from a descriptor: whoever is called does.
+            // The loop never reads from a descriptor. The callout must do that.
             log.detail("is \(conditions); reads \"\(pipe.read())\"")
         }
         try loop.add(descriptor, forMode: mode)

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scenario ports: messages between the loops of threads, and a port that keeps one alive.
+// Scenario ports: the loops of threads send messages to each other, and a port keeps a loop alive.
 
 import Dispatch
 import GRunLoop
 
-/// What the articles about run loops do with `NSMachPort`. A worker checks in with a port of its own, through which it
-/// is answered (item 246): neither knows the other's loop. A port keeps a thread's loop alive though no message ever
-/// comes (item 244), until it is invalidated. And two threads play ball: messages come one a pass, in the order in
-/// which they were sent (item 238), and a sleeping loop wakes for each.
+/// Articles about run loops do this with `NSMachPort`. A worker checks in with a port of its own, to which the main
+/// thread replies (item 246). Neither knows the other's loop. A port keeps a thread's loop alive, even if no message
+/// ever comes (item 244), until it is invalidated. Then two threads play ball: each pass delivers one message, in the
+/// order in which the messages were sent (item 238), and each message wakes a sleeping loop.
 enum Ports {
     static let scenario = Scenario(
         "ports", "Ports: two threads shake hands, one is kept alive, and two play ball.",
@@ -36,7 +36,7 @@ enum Ports {
 
     // MARK: The handshake
 
-    /// Apple's `kCheckinMessage`: what the worker sends has its own port as the one to answer to.
+    /// The ids of the messages. `checkIn` is Apple's `kCheckinMessage`, whose reply port is the worker's own port.
     private static let (checkIn, welcome): (UInt32, UInt32) = (100, 101)
 
     private static func handshake(_ log: Recorder) {
@@ -105,19 +105,20 @@ enum Ports {
 
     private static let throwCount: UInt32 = 1000
 
-    /// The main loop against a thread's: each catches on its own port, and throws to the other's by the reply port.
+    /// Plays the main loop against a thread's loop. Each player catches on its own port, and throws to the message's
+    /// reply port, which is the other player's.
     private static func playBall(_ log: Recorder) {
         let (isInOrder, isAtHome) = (Shared(true), Shared(true))
         let court: GRunLoop.Mode = "ports.court"
 
-        /// A player's port. Each catches every second throw.
+        /// Makes a player's port. Each player catches every second throw.
         @Sendable func player(of loop: GRunLoop, from first: UInt32) -> GRunLoop.Port {
             let next = Shared(first)
             return GRunLoop.Port(capacity: 1) { message in
                 if message.id != next.value { isInOrder.value = false }
                 if GRunLoop.current !== loop { isAtHome.value = false }
                 next.value += 2
-                // The last two throws are each player's last.
+                // Each player stops after its own last catch: the two last throws.
                 if message.id + 1 >= throwCount { loop.stop() }
                 guard message.id < throwCount, let other = message.replyPort else { return }
                 _ = other.trySend(GRunLoop.PortMessage(id: message.id + 1, replyPort: message.receivePort))

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scenario signal-from-thread: what another thread has to do for a sleeping loop to act.
+// Scenario signal-from-thread: what another thread must do so that a sleeping loop acts.
 
 import GRunLoop
 
-/// A signal alone does not wake a sleeping loop (item 74); `wakeUp()` does (item 67). However often a source was
-/// signalled before it is serviced, it performs once (item 88). `performAndWait` does all of it in one call, and brings
-/// an answer back (items 229 and 230). A stop from another thread ends the run at once (item 64).
+/// A signal alone does not wake a sleeping loop (item 74), but `wakeUp()` does (item 67). A source that is signalled
+/// several times before it is serviced performs once (item 88). `performAndWait` enqueues, wakes and waits in one call,
+/// and returns an answer (items 229 and 230). A stop from another thread ends the run immediately (item 64).
 enum SignalFromThread {
     static let scenario = Scenario(
         "signal-from-thread", "Another thread signals a source of a sleeping loop, wakes it, and asks it something.",
@@ -63,7 +63,7 @@ enum SignalFromThread {
         _ = wait { loop.isWaiting }
         log.line("worker", "signals the source three times")
         for _ in 1...3 { source.signal() }
-        // Watched for a while: anything that is wrong here shows sooner or later, and nothing is what is right.
+        // The right result is that nothing happens, so the worker watches for 20 ms.
         let woke = wait(within: .milliseconds(20)) { wakeUps.value > 0 || !source.isSignalled }
         if !woke { log.line("worker", "nothing happens: the loop sleeps on, the source is signalled") }
         log.line("worker", "wakes the loop")
@@ -75,7 +75,8 @@ enum SignalFromThread {
         do {
             let sum = try loop.performAndWait(inModes: [mode]) {
                 log.line("loop", "computes it on \(isMainThread ? "the main" : "another") thread")
-                // From here on the worker and the loop go on side by side: whether it sleeps again first is open.
+                // From here on the worker and the loop run at the same time. The loop may or may not sleep before the
+                // worker goes on, so the observer reports nothing more.
                 observer.invalidate()
                 return 2 + 3
             }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scenario signals: what is sent to the process is an item of the loop, and nothing is left behind.
+// Scenario signals: signals to the process are items of the loop, and the process is left as it was.
 
 import GRunLoop
 import Glibc
 
-/// Signals that are queued are counted, each of them; a mode that does not run lets them wait; a handler of somebody
-/// else's is taken over only if that is asked for, and given back.
+/// Queued signals are counted, each one. If a mode does not run, its signals wait. Another library's handler is
+/// replaced only if the program asks for that, and is restored afterwards.
 enum Signals {
     static let scenario = Scenario(
         "signals", "Signals are items: counted, in modes, and the process is as before.",
@@ -91,7 +91,7 @@ enum Signals {
         return answer.value.keys.sorted().compactMap { names[$0] }.joined(separator: " and ")
     }
 
-    /// The address of the handler; 0: the default.
+    /// The address of the signal's handler; 0 is the default action.
     private static func action(of signal: Int32) -> Int {
         var action = sigaction()
         sigaction(signal, nil, &action)

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scenario stall: what holds a loop up is told of by its name and by the function at fault.
+// Scenario stall: a callout that blocks the loop is reported, with its label and the function at fault.
 
 import GRunLoop
 import Glibc
 
-/// Frames every 16 ms, a worker that answers, a drag in a mode of its own; and one timer that takes 300 ms (items 275,
-/// 276). `gloop-demo run stall --timeline run.html` draws it.
+/// The loop has frames every 16 ms, a worker that answers, and a drag in a mode of its own. One timer takes 300 ms
+/// (items 275, 276). `gloop-demo run stall --timeline run.html` draws all of this.
 enum Stall {
     static let scenario = Scenario(
         "stall", "A timer that takes 300 ms is told of while it does; --timeline draws it.",
@@ -56,7 +56,7 @@ enum Stall {
         log.line("main", "the worker has answered: \(worker.answers.value > 0 ? "yes" : "no")")
     }
 
-    /// Nil: once.
+    /// Makes a timer with a label. If the interval is nil, the timer fires once.
     private static func timer(
         _ label: String, every interval: Duration?, _ body: @escaping @Sendable () -> Void
     ) -> GRunLoop.Timer {
@@ -65,7 +65,7 @@ enum Stall {
         return timer
     }
 
-    /// Another thread's loop, which answers in the main loop.
+    /// A worker with its own loop on another thread. It answers in the main loop.
     private final class Worker: Sendable {
         let answers = Shared(0)
         private let thread: LoopThread
@@ -97,7 +97,7 @@ enum Stall {
     }
 }
 
-/// Ten times, so that it is on the stack: a call that comes last takes the place of its caller.
+/// Calls in a loop, because a tail call would replace this function on the stack, and the report could not name it.
 @inline(never) private func saveEverything() { for _ in 0..<10 { keepBusy(for: .milliseconds(30)) } }
 
 private func keepBusy(for span: Duration) { linger(until: GRunLoop.now.advanced(by: span)) }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scenario ticks: a timer of the loop in a for-await loop.
+// Scenario ticks: a timer of the loop drives a for-await loop.
 
 import GRunLoop
 
-/// Ticks keep to their grid; what comes while the task is busy is one tick, the latest. When the task leaves, the timer
-/// is gone.
+/// Ticks stay on their grid. Ticks that come while the task is busy become one tick, with the latest date. When the
+/// task leaves the for-await loop, the timer is invalidated.
 enum Ticks {
     static let scenario = Scenario(
         "ticks", "for await over a timer of the loop: on its grid, missed ticks coalesced.",

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scenario timer-grid: late callouts, skipped dates, tolerance.
+// Scenario timer-grid: late callouts, skipped dates, and tolerance.
 
 import GRunLoop
 
-/// A repeating timer keeps to its grid. After a callout that took longer than the interval its next date is the first
-/// one of the grid after the callout's end; what was missed is skipped, never replayed (item 119). Dates that passed
-/// while the loop ran in another mode are one late fire, and then the grid again (item 120). It never fires early (item
-/// 113).
+/// A repeating timer stays on its grid. If a callout took longer than the interval, the next date is the first one of
+/// the grid after the callout's end. Missed dates are skipped and never replayed (item 119). Dates that passed while
+/// the loop ran in another mode give one late fire, and then the grid goes on (item 120). A timer never fires early
+/// (item 113).
 ///
-/// A tolerance is where the loop may save wake-ups: a timer that may be late fires with the next one that may not
-/// (items 140 and 141). A repeating timer takes at most half its interval (item 139).
+/// With a tolerance the loop may save wake-ups: a timer that may be late fires together with the next one that may not
+/// (items 140 and 141). A repeating timer's tolerance is at most half its interval (item 139).
 enum TimerGrid {
     static let scenario = Scenario(
         "timer-grid", "A late callout, skipped dates, and what a tolerance is good for.",
@@ -73,8 +73,8 @@ enum TimerGrid {
         log.note("fire \(fire): date \(grid.index(of: date)) of the grid, \(milliseconds(late)) late")
     }
 
-    /// The loop asks for the time after the closure has returned, and before it runs this block at the end of the same
-    /// pass (item 47).
+    /// Checks the date that the loop computes. The loop reads the clock after the closure has returned, and before it
+    /// runs this block at the end of the same pass (item 47).
     private static func checkNextDate(
         of timer: GRunLoop.Timer, after fire: Int, _ date: GRunLoop.Instant, _ grid: Grid, _ loop: GRunLoop,
         _ log: Recorder

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scenario transaction: changes are collected in callouts and committed once, before the loop sleeps.
+// Scenario transaction: callouts collect changes, which are committed once before the loop sleeps.
 
 import GRunLoop
 
-/// Core Animation's way: whoever changes a layer only notes it, and an observer of beforeWaiting and exit with order
-/// 2000000, behind everyone who may still change something (item 269), commits all of it at once. A pass that only
-/// polls has no beforeWaiting: the exit of the run commits then (items 33 and 40). What a commit itself changes is not
-/// committed before the sleep, unless somebody wakes the loop (item 270). A stop before the sleep ends the run at once
-/// (item 61).
+/// Core Animation works in this way: a change of a layer is only recorded. An observer of beforeWaiting and exit
+/// commits all changes together. Its order is 2000000, behind all observers that may still change something (item 269).
+/// A pass that only polls has no beforeWaiting, so the exit of the run commits then (items 33 and 40). A change that a
+/// commit itself makes is not committed before the sleep, unless somebody wakes the loop (item 270). A stop before the
+/// sleep ends the run immediately (item 61).
 enum Transaction {
     static let scenario = Scenario(
         "transaction", "Changes are collected and committed once, when the loop is about to sleep or the run ends.",
@@ -58,7 +58,7 @@ enum Transaction {
             loop.perform(inModes: [mode]) { layer.change("size", "block") }
         }
         loop.add(second, forMode: mode)
-        // Added behind the layer's observer, called before it: order decides.
+        // This observer is added after the layer's, and is called before it, because its order is lower.
         let late = GRunLoop.Observer(activities: .beforeWaiting) { observer, _ in
             guard layer.hasChanges else { return }
             log.line("observer", "of order \(observer.order) changes opacity")
@@ -109,7 +109,7 @@ private final class Layer: Sendable {
     private let observer = Shared<GRunLoop.Observer?>(nil)
     private let log: Recorder
 
-    /// - Parameter committed: called after a commit with what was in it.
+    /// - Parameter committed: called after a commit with the committed changes.
     init(
         in loop: GRunLoop, _ mode: GRunLoop.Mode, _ log: Recorder,
         committed: @escaping @Sendable (Layer, [String]) -> Void = { _, _ in }
@@ -125,7 +125,7 @@ private final class Layer: Sendable {
 
     var hasChanges: Bool { !pending.value.isEmpty }
 
-    /// - Parameter who: writes a line about it, if it is given.
+    /// - Parameter who: the name for a line about the change; nil if no line is wanted.
     func change(_ property: String, _ who: String? = nil) {
         if let who { log.line(who, "changes \(property)") }
         pending.update { $0.append(property) }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scenario virtual-time: a day of timers in no time.
+// Scenario virtual-time: the timers of eight hours fire in almost no time.
 
 import GRunLoop
 
-/// The same run loop with a clock that jumps where another would sleep: what a test of code with timers needs.
+/// The same run loop, with a clock that jumps where a real one would make the loop sleep. Tests of code with timers use
+/// it.
 enum VirtualTime {
     static let scenario = Scenario(
         "virtual-time", "A loop whose clock the test moves: hours pass at once, each thing at its date.",

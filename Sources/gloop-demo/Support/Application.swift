@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A GApplication without windows: what drives a GTK program, as far as a loop can tell.
+// A GApplication without windows, which drives the main loop as a GTK program does.
 
 import CGRunGIO
 
-/// On the main thread.
+/// Runs a GApplication. On the main thread.
 enum Application {
     private final class Box {
         let body: (@escaping @Sendable () -> Void) -> Void
@@ -13,7 +13,7 @@ enum Application {
         }
     }
 
-    /// What quits it, from any thread.
+    /// Quits the application. On the main thread, because g_application_release() takes no lock.
     private final class Handle: @unchecked Sendable {
         let application: UnsafeMutablePointer<GApplication>
 
@@ -35,7 +35,7 @@ enum Application {
         defer { g_object_unref(application) }
         let activate: @convention(c) (UnsafeMutablePointer<GApplication>, gpointer?) -> Void = { application, data in
             guard let data else { return }
-            // It goes on until it is released: it has no window that would keep it.
+            // The application has no window that keeps it running, so it is held until `quit()` releases it.
             g_application_hold(application)
             let handle = Handle(application)
             Unmanaged<Box>.fromOpaque(data).takeUnretainedValue().body { handle.quit() }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// A GSocketService that sends back what it receives, and a client for it. Everything is GIO's: no run loop in here.
+// A GSocketService that sends back what it receives, and a client for it. Both use only GIO, and no run loop.
 
 import CGRunGIO
 import Glibc
 
-/// Listens on a free port of 127.0.0.1, in the thread-default context of the thread that makes it: it accepts, reads
-/// and writes when that context is iterated. To be made and closed on that thread.
+/// A service on a free port of 127.0.0.1, in the thread-default context of the thread that makes it. It accepts, reads
+/// and writes when that context is iterated. Make it and close it on that thread.
 final class EchoService {
     let port: UInt16
-    /// How many connections were accepted, and how many of them the client has closed since.
+    /// How many connections were accepted. `closed` counts those that the client has closed since.
     let accepted = Shared(0)
     let closed = Shared(0)
     private let service: UnsafeMutablePointer<GSocketService>
@@ -48,7 +48,7 @@ final class EchoService {
         g_object_unref(service)
     }
 
-    /// Stops listening. Connections that are open go on until their clients close.
+    /// Stops listening. Open connections go on until their clients close them.
     func close() {
         g_socket_service_stop(service)
         g_socket_listener_close(UnsafeMutableRawPointer(service).assumingMemoryBound(to: GSocketListener.self))
@@ -68,7 +68,7 @@ private typealias IncomingCallback =
         gpointer?
     ) -> gboolean
 
-/// One connection of the service. It owns itself while a read or a write is under way, that is until the client closes.
+/// One connection of the service. A pending read or write holds it, so it lives until the client closes the connection.
 private final class Peer {
     private let stream: UnsafeMutablePointer<GIOStream>
     private let ended: () -> Void
@@ -100,7 +100,7 @@ private final class Peer {
         g_input_stream_read_bytes_async(input, 4096, G_PRIORITY_DEFAULT, nil, completed, data)
     }
 
-    /// The few bytes of a greeting go out in one piece.
+    /// Sends the bytes back. A greeting has so few bytes that one write takes all of them.
     private func write(_ bytes: OpaquePointer) {
         let completed: GAsyncReadyCallback = { output, result, data in
             guard let output, let data else { return }
@@ -114,7 +114,7 @@ private final class Peer {
     }
 }
 
-/// A socket that is connected to a port of 127.0.0.1, and waits where it has to: for a thread of its own.
+/// A socket that is connected to a port of 127.0.0.1. Its calls block, so it needs a thread of its own.
 final class EchoClient {
     private let socket: UnsafeMutablePointer<GSocket>
 
@@ -136,7 +136,7 @@ final class EchoClient {
         g_object_unref(socket)
     }
 
-    /// Sends a text and answers what comes back.
+    /// Sends a text and returns the answer. Returns an empty text if the text cannot be sent.
     func exchange(_ text: String) -> String {
         let count = text.utf8.count
         guard text.withCString({ g_socket_send(socket, $0, gsize(count), nil, nil) }) == gssize(count) else {

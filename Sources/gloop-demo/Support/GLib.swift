@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// GLib sources with Swift closures. The C callbacks are nonisolated functions of this file: a closure that is written
-// in a main-actor scope would check for the main thread, and end the program on another one.
+// GLib sources with Swift closures. The C callbacks are nonisolated functions of this file. A closure in a main-actor
+// scope would check that it runs on the main thread, and would end the program on another thread.
 
 import CGRunGIO
 import Glibc
 
-/// A closure on its way through a `gpointer`.
+/// A closure that is passed through a `gpointer`.
 private final class Box {
     let body: () -> Bool
 
@@ -25,9 +25,10 @@ private final class Box {
 }
 
 enum GLibSource {
-    /// Adds a `GTimeoutSource` to a context, by default GLib's default one. Returns its id there, for ``remove(_:)``.
+    /// Adds a `GTimeoutSource` to a context, and returns its id there. Nil is GLib's default context, and only there
+    /// can ``remove(_:)`` remove it.
     ///
-    /// - Parameter body: answers whether it is to be called again.
+    /// - Parameter body: returns whether it must be called again.
     @discardableResult static func addTimeout(
         milliseconds: UInt32, to context: OpaquePointer? = nil, _ body: @escaping () -> Bool
     ) -> UInt32 {
@@ -43,7 +44,7 @@ enum GLibSource {
     }
 }
 
-/// Two connected `GSocket`s. What is sent to one is received from the other. Threads: any.
+/// Two connected `GSocket`s: one receives what is sent through the other. Threads: any.
 final class SocketPair: @unchecked Sendable {
     private let ends: [UnsafeMutablePointer<GSocket>]
 
@@ -57,19 +58,19 @@ final class SocketPair: @unchecked Sendable {
         }
     }
 
-    /// The sockets close their descriptors.
+    /// A socket closes its descriptor when it is freed.
     deinit {
         for end in ends { g_object_unref(end) }
     }
 
-    /// Sends to the other end.
+    /// Sends a text to the other socket.
     func send(_ text: String) {
         text.withCString { _ = g_socket_send(ends[0], $0, gsize(text.utf8.count), nil, nil) }
     }
 
-    /// Attaches a `GSocketSource` to GLib's default context, which calls `body` with every text that is received.
+    /// Attaches a `GSocketSource` to GLib's default context. It calls `body` with every text that is received.
     ///
-    /// - Parameter body: answers whether it is to be called again.
+    /// - Parameter body: returns whether it must be called again.
     func receive(_ body: @escaping (String) -> Bool) {
         guard let source = g_socket_create_source(ends[1], G_IO_IN, nil) else { return }
         let box = Box { [self] in
@@ -85,9 +86,9 @@ final class SocketPair: @unchecked Sendable {
     }
 }
 
-/// A `GError` as a Swift error.
+/// Converts a `GError` to a Swift error.
 enum GLibError {
-    /// Calls a function whose last parameter is a `GError **`; throws if it answers nil.
+    /// Calls a function whose last parameter is a `GError **`; throws if it returns nil.
     static func check<Value>(_ call: (UnsafeMutablePointer<UnsafeMutablePointer<GError>?>) -> Value?) throws -> Value {
         var error: UnsafeMutablePointer<GError>?
         if let value = call(&error) { return value }

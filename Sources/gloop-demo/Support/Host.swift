@@ -1,25 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-// GLib's default context as a host sees it: who iterates it, which GSources are in it, and what they have it poll.
+// GLib's default context as a host sees it: iterating it, its GSources, and its poll records.
 
 import CGRunGLib
 import GRunLoop
 
-/// On the main thread. What a `g_main_loop_run`, a `gtk_main` or a `g_application_run` does, one iteration at a time.
+/// Drives the default context on the main thread, as `g_main_loop_run`, `gtk_main` and `g_application_run` do.
 enum Host {
-    /// Iterates the default context, sleeping in it, until a condition holds. A condition that never holds is a matter
-    /// for the watchdog.
+    /// Iterates the default context, sleeping in it, until a condition holds. If the condition never holds, the
+    /// watchdog ends the program.
     static func iterate(until condition: () -> Bool) {
         while !condition() { g_main_context_iteration(nil, 1) }
     }
 
-    /// Runs a `GMainLoop` on the default context until `body`'s argument is called, by anyone, in any callback.
+    /// Runs a `GMainLoop` on the default context until `body`'s argument is called. Any thread and any callback may
+    /// call it.
     static func run(_ body: (@escaping @Sendable () -> Void) -> Void) {
         let loop = MainLoop()
         body { loop.quit() }
         loop.run()
     }
 
-    /// Nobody iterates it before `quit` may be called: GLib remembers a quit only of a loop that runs.
+    /// A `GMainLoop`. GLib ignores a quit before the loop runs. No callback quits it so early, because nothing iterates
+    /// the context before ``run()``.
     private final class MainLoop: @unchecked Sendable {
         private let loop = g_main_loop_new(nil, 0)
 
@@ -40,8 +42,8 @@ enum Host {
         return name(of: source)
     }
 
-    /// The names of all GSources in the default context. GLib has no list of them, but it finds a source by its id, and
-    /// ids are given in ascending order.
+    /// The names of all GSources in the default context. GLib has no list of them. But it finds a source by its id, and
+    /// assigns ids in ascending order.
     static var sources: [String] {
         guard let probe = g_idle_source_new() else { return [] }
         let nextID = g_source_attach(probe, nil)
@@ -52,7 +54,7 @@ enum Host {
         }
     }
 
-    /// How many records the default context would hand to poll() now.
+    /// How many records the default context would pass to poll() now; -1 if it cannot be acquired.
     static var pollRecords: Int {
         let context = g_main_context_default()
         guard g_main_context_acquire(context) != 0 else { return -1 }
@@ -62,7 +64,7 @@ enum Host {
         g_main_context_prepare(context, &priority)
         var records = [GPollFD](repeating: GPollFD(), count: 64)
         let count = g_main_context_query(context, Int32.max, &timeout, &records, Int32(records.count))
-        // What was prepared is checked and dispatched: GLib remembers who was ready.
+        // Sources that were prepared must be checked and dispatched, because GLib remembers which of them were ready.
         if g_main_context_check(context, Int32.max, &records, min(count, Int32(records.count))) != 0 {
             g_main_context_dispatch(context)
         }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// A pipe: what one side writes makes the other side's descriptor readable.
+// A pipe: writing to one end makes the descriptor of the other end readable.
 
 import Glibc
 
-/// The two ends of a pipe that does not block. Threads: any.
+/// The two ends of a pipe, which do not block. Threads: any.
 ///
-/// A descriptor must not be closed while a source watches it: the source's closure holds the pipe, so that the pipe
-/// lives for as long as the source does.
+/// A descriptor must not be closed while a source watches it. So the source's closure holds the pipe, and the pipe
+/// lives as long as the source.
 final class Pipe: Sendable {
-    /// The end for a ``GRunLoop/GRunLoop/DescriptorSource``.
+    /// The end that a ``GRunLoop/GRunLoop/DescriptorSource`` watches.
     let readEnd: Int32
     let writeEnd: Int32
 
@@ -29,7 +29,7 @@ final class Pipe: Sendable {
         _ = Glibc.write(writeEnd, bytes, bytes.count)
     }
 
-    /// What has been written and not read yet, at most so many bytes.
+    /// Reads what was written and not read yet, at most `limit` bytes.
     func read(atMost limit: Int = 256) -> String {
         var bytes = [UInt8](repeating: 0, count: limit)
         let count = Glibc.read(readEnd, &bytes, limit)

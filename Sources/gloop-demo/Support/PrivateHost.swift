@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A host whose context is not the default one: it knows nothing of the main run loop.
+// A host with a context of its own, which is not the default one. It knows nothing of the main run loop.
 
 import CGRunGLib
 
-/// On the main thread.
+/// A host that iterates its own context. On the main thread.
 final class PrivateHost {
     private let context: OpaquePointer
 
@@ -16,7 +16,7 @@ final class PrivateHost {
         g_main_context_unref(context)
     }
 
-    /// Adds a repeating `GTimeoutSource`; answers its id.
+    /// Adds a repeating `GTimeoutSource`; returns its id.
     func addTimeout(milliseconds: UInt32, _ body: @escaping () -> Void) -> UInt32 {
         GLibSource.addTimeout(milliseconds: milliseconds, to: context) {
             body()

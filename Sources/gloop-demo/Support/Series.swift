@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measured times: quantiles, and a histogram for the terminal and for a drawing.
+// Measured times: quantiles, and histograms for the terminal and for a drawing.
 
 import Glibc
 
@@ -30,21 +30,21 @@ struct Series {
         }
     }
 
-    // MARK: Bins, each twice as wide as the one before
+    // MARK: Bins
 
-    /// The upper ends of the bins: 10 us to 100 ms in a 1-2-5 row.
+    /// The upper ends of the bins in nanoseconds: 10 us to 100 ms in a 1-2-5 series.
     static let bins: [Int64] = [10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000].map {
         $0 * 1000
     }
 
-    /// How many values lie in each bin; what is beyond the last counts there.
+    /// How many values are in each bin. Values beyond the last bin count in the last one.
     var counts: [Int] {
         var counts = Self.bins.map { _ in 0 }
         for value in values { counts[Self.bins.firstIndex { value < $0 } ?? counts.count - 1] += 1 }
         return counts
     }
 
-    /// A row of text for each bin between the first and the last that has values.
+    /// A row of text for each bin, from the first bin with values to the last one.
     var histogram: [String] {
         let counts = counts
         guard let first = counts.firstIndex(where: { $0 > 0 }), let last = counts.lastIndex(where: { $0 > 0 }) else {
@@ -59,7 +59,7 @@ struct Series {
     }
 }
 
-/// Histograms one above the other, as SVG.
+/// Histograms one below the other, as SVG.
 struct Plot {
     let series: [Series]
 

@@ -16,14 +16,14 @@ final class Shared<Value: Sendable>: Sendable {
         set { state.withLock { $0 = newValue } }
     }
 
-    /// Changes the value in one step.
+    /// Changes the value in one step, and returns the closure's result.
     @discardableResult func update<Result: Sendable>(_ change: @Sendable (inout Value) -> Result) -> Result {
         state.withLock { change(&$0) }
     }
 }
 
 extension Shared<Int> {
-    /// Adds one, and answers the new value.
+    /// Adds one, and returns the new value.
     @discardableResult func increment() -> Int {
         update { count in
             count += 1

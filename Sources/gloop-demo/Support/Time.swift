@@ -5,8 +5,8 @@ import GRunLoop
 import Glibc
 
 extension Duration {
-    /// Every run of a scenario has this limit, so that a loop that misbehaves shows as a line and not as a program that
-    /// hangs.
+    /// The time limit of every run in a scenario. With it, a loop that misbehaves shows as a wrong line, and the
+    /// program does not hang.
     static let patience = Duration.seconds(20)
 
     var nanoseconds: Int64 {
@@ -15,7 +15,7 @@ extension Duration {
     }
 }
 
-/// Waits, on a thread that has nothing else to do, until a condition holds. Returns false if it does not within the
+/// Waits until a condition holds, on a thread that has nothing else to do. Returns false if it does not hold within the
 /// limit.
 func wait(within limit: Duration = .patience, until condition: () -> Bool) -> Bool {
     let end = GRunLoop.now.advanced(by: limit)
@@ -26,23 +26,23 @@ func wait(within limit: Duration = .patience, until condition: () -> Bool) -> Bo
     return true
 }
 
-/// Keeps the calling thread until a date: a callout that takes long.
+/// Blocks the calling thread until a date, as a callout does that takes long. It blocks for 20 s at most.
 func linger(until date: GRunLoop.Instant) {
     _ = wait(within: .patience) { GRunLoop.now >= date }
 }
 
-/// The dates of a repeating timer: the first one and every interval after it.
+/// The dates of a repeating timer: the first one, and one more after each interval.
 struct Grid: Sendable {
     let first: GRunLoop.Instant
     let interval: Duration
 
-    /// The grid of a timer that has not fired yet, or that fires for the first time now.
+    /// The grid of a timer that has not fired yet, or that is firing for the first time.
     init(of timer: GRunLoop.Timer) {
         first = timer.fireDate
         interval = timer.interval
     }
 
-    /// How many intervals a date lies after the first.
+    /// How many intervals after the first date a date is.
     func index(of date: GRunLoop.Instant) -> Int64 {
         first.duration(to: date).nanoseconds / interval.nanoseconds
     }
@@ -51,7 +51,7 @@ struct Grid: Sendable {
         first.duration(to: date).nanoseconds % interval.nanoseconds == 0
     }
 
-    /// Whether a date can be the first of the grid after a point that lies between the two given ones.
+    /// Whether a date can be the first date of the grid after some moment between `start` and `end`.
     func isFirst(_ date: GRunLoop.Instant, afterSomePointFrom start: GRunLoop.Instant, to end: GRunLoop.Instant) -> Bool
     {
         contains(date) && date > start && date - interval <= end

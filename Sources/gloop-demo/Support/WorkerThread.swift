@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A thread with a name for what it does, and a run loop that it can hand to others.
+// Threads for scenarios: one that runs a closure, and one that also passes its run loop to others.
 
 import Dispatch
 import GRunLoop
 import Glibc
 
-/// A thread that runs a closure. It is to be joined.
+/// A thread that runs a closure. Its creator must join it.
 struct WorkerThread: Sendable {
     private final class Start: Sendable {
         let body: @Sendable () -> Void
@@ -24,7 +24,7 @@ struct WorkerThread: Sendable {
         self.thread = thread
     }
 
-    /// Waits until the closure has returned and the thread, with its run loop, is gone.
+    /// Waits until the closure has returned and the thread has ended, with its run loop.
     func join() {
         pthread_join(thread, nil)
     }
@@ -36,15 +36,15 @@ struct WorkerThread: Sendable {
     }
 }
 
-/// A thread and its run loop. What is to be in the loop must be there before it is run: an empty mode is finished at
-/// once.
+/// A thread and its run loop. Items must be in the loop before it runs, because a run in an empty mode finishes
+/// immediately.
 struct LoopThread: Sendable {
     let loop: GRunLoop
     private let thread: WorkerThread
 
-    /// Returns when the thread has its loop.
+    /// Starts the thread, and returns when the thread has its loop.
     ///
-    /// - Parameter body: gets the thread's own run loop, adds to it, runs it.
+    /// - Parameter body: called with the thread's own run loop; adds items to it and runs it.
     init(_ body: @escaping @Sendable (GRunLoop) -> Void) {
         let handover = Shared<GRunLoop?>(nil)
         let isReady = DispatchSemaphore(value: 0)
@@ -68,6 +68,6 @@ struct LoopThread: Sendable {
 var isMainThread: Bool { pthread_equal(pthread_self(), MainThread.handle) != 0 }
 
 enum MainThread {
-    /// Asked for by main, first of all.
+    /// The main thread. `main` reads this first, because the first thread to read it is recorded.
     static let handle = pthread_self()
 }
