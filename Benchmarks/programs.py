@@ -16,8 +16,8 @@ def lines(command, environment, timeout):
     """What a program has printed, run on one core; nothing if it takes too long."""
     try:
         result = subprocess.run(
-            ["taskset", "-c", "1"] + command, env={**os.environ, **environment}, stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL, text=True, timeout=timeout)
+            ["taskset", "-c", "1"] + command, check=False, env={**os.environ, **environment},
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, timeout=timeout)
     except subprocess.TimeoutExpired:
         return []
     return [line for line in result.stdout.splitlines() if line.startswith("peer=")]

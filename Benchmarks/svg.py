@@ -43,7 +43,7 @@ def picture(width, height, parts):
 
 
 def nice(number):
-    return "%.3g" % number if number < 1000 else "{:,.0f}".format(number)
+    return "%.3g" % number if number < 1000 else f"{number:,.0f}"
 
 
 def rows(title, unit, data, names):
@@ -90,7 +90,7 @@ def panels(title, note, data, names):
         for power in range(low, high + 1):
             y = y0 + h - (power - low) / (high - low) * h
             parts += [line(x0, y, x0 + w, y), text(x0 - 6, y + 4, nice(10.0**power), 10, "end")]
-        for power in range(0, int(n_high) + 1):
+        for power in range(int(n_high) + 1):
             x = x0 + power / n_high * w
             parts += [line(x, y0, x, y0 + h), text(x, y0 + h + 15, nice(10.0**power), 10, "middle")]
         parts.append(text(x0 + w, y0 + h + 30, counted, 11, "end", "#57606a"))

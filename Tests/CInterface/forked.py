@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Writes a C program that calls every function of <grun/grun.h> in a forked child, while another thread of the parent
 has the loop's lock: forked.py GRun-1.0.gir > forked.c

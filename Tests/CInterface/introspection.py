@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The library as PyGObject sees it: loops, timers, sources, descriptors, observers, modes, errors, Ctrl-C, and a GLib
 main loop as the host."""

@@ -1,10 +1,10 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Writes the fuzzer's table of calls, every function of the introspection data, and its table of messages:
 generate.py GRun-1.0.gir docs/messages.md > calls.c
 
 Fails on a function whose arguments or result it does not know: none is left out without a word.
 """
+import pathlib
 import re
 import sys
 import xml.etree.ElementTree as tree
@@ -192,10 +192,9 @@ def result(symbol, node, throws):
 
 def functions(root):
     for node in root.iter():
-        if node.tag in (CORE + "function", CORE + "method", CORE + "constructor"):
-            # What has moved into a type is there as well.
-            if node.get("moved-to") is None:
-                yield node.get(C + "identifier"), node
+        # A function that has moved into a type is also in that type.
+        if node.tag in (CORE + "function", CORE + "method", CORE + "constructor") and node.get("moved-to") is None:
+            yield node.get(C + "identifier"), node
     for node in root.iter():
         if node.get(GLIB + "get-type"):
             yield node.get(GLIB + "get-type"), None
@@ -253,7 +252,7 @@ def print_function(symbol, node):
 
 def messages(path):
     section = ""
-    for line in open(path, encoding="utf-8"):
+    for line in pathlib.Path(path).read_text(encoding="utf-8").splitlines():
         if line.startswith("## "):
             section = line.strip()
         found = re.match(r"\| `(.*?)` \|", line)

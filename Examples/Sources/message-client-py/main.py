@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Asks message-service-py, or message-service-c, whichever runs: for a reply at once, about a file that only this
 side has opened, and for one that takes its time, while this side's own loop goes on. Then it stops the service."""

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """A service that other processes of this user find by its name, and ask: message-client-py does, and message-client-c.
 message-service-c is the same in C."""
