@@ -17,6 +17,8 @@ C_PACKAGES := binutils pkg-config gcc libgirepository1.0-dev gobject-introspecti
 C_CHECK_PACKAGES := g++ gi-docgen patchelf python3-gi valgrind xauth
 # The peers of the benchmarks.
 BENCH_PACKAGES := gcc pkg-config libuv1-dev libev-dev libevent-dev libsystemd-dev util-linux dbus-daemon
+# What checks scripts and links.
+LINT_PACKAGES := shellcheck python3-venv
 # What opens the page of a timeline.
 PICTURE_PACKAGES := chromium fonts-dejavu-core python3 python3-venv
 # What the GTK examples need, and what shows them.
@@ -33,10 +35,10 @@ define install
 	}
 endef
 
-.PHONY: demo window test check build install uninstall c-reference format lint glib-api items items-bite oracle turns \
-	idle hosted growth models stalls records inspect-pictures trace-cost stable soak docs fuzz kill-ports test-tsan \
-	test-asan test-sanitizers test-gtk test-c test-foundation test-debian perturb counts bench bench-quick \
-	bench-build deps check-deps gtk-deps c-deps clean
+.PHONY: demo window test check build install uninstall c-reference format lint lint-scripts glib-api items items-bite \
+	oracle turns idle hosted growth models stalls records inspect-pictures trace-cost stable soak docs fuzz \
+	kill-ports test-tsan test-asan test-sanitizers test-gtk test-c test-foundation test-debian perturb counts \
+	bench bench-quick bench-build deps check-deps gtk-deps c-deps clean
 
 ## Builds and runs the tour of self-checking scenarios.
 demo: deps
@@ -62,6 +64,7 @@ test: check-deps
 ## What takes longer, and must hold too before a change lands.
 check: check-deps
 	@scripts/steps \
+		"scripts and links" "$(MAKE) lint-scripts" \
 		"GLib 2.56" "$(MAKE) glib-api" \
 		"build the tools" "$(SWIFT) build $(TOOLS) -c release" \
 		"oracle: watchdog" "$(ORACLE) --watchdog" \
@@ -231,7 +234,6 @@ bench: bench-build
 	Benchmarks/scale Benchmarks/scale.svg > Benchmarks/SCALE.md
 
 ## The same in two rounds, to the terminal.
-
 bench-quick: bench-build
 	Benchmarks/run --rounds 2 --output .build/bench.tsv
 	Benchmarks/report .build/bench.tsv
@@ -244,12 +246,16 @@ bench-build: c-deps
 format:
 	$(SWIFT) format format -i -r $(SWIFT_CODE)
 
-## The layout of code, the rules of scripts/check-rules, and links.
+## The layout of code, and the rules of scripts/check-lines and scripts/check-rules.
 lint: check-deps
 	$(SWIFT) format lint --strict -r $(SWIFT_CODE)
 	scripts/check-lines
 	scripts/check-rules
-	scripts/check-documents
+
+## The scripts with shellcheck and ruff, and with lychee the relative links and #anchors of the documents.
+lint-scripts:
+	@$(call install,$(LINT_PACKAGES))
+	scripts/lint-scripts
 
 ## The library uses nothing of GLib that is newer than 2.56: warnings, which are errors, say so. And Swift names no
 ## flag that a newer GLib renames.
