@@ -57,7 +57,7 @@ final class Guest: @unchecked Sendable {
     var lastTurn = ContinuousClock.now
     /// The value to restore in Core Foundation's word for "this thread drains the main queue"; nil if there is nothing
     /// to restore.
-    var wordOfDraining: Int?
+    var savedDrainingFlag: Int?
     /// A source in the common modes of our loop. The loop schedules it in every common mode, and so reports each one.
     private var commonModes: GRunLoop.Source?
     private var endHandler: GRunLoop.EndHandler?
@@ -119,12 +119,12 @@ final class Guest: @unchecked Sendable {
         guard Guests.add(self) else { throw .notSeen }
         guard arrives(in: mode) else { throw .notServed }
         do { endHandler = try loop.addEndHandler { [weak self] in self?.endWithThread() } } catch { throw .loopEnded }
-        let commonModes = GRunLoop.Source(schedule: { [weak self] _, mode in self?.becameCommonHere(mode) }) {}
+        let commonModes = GRunLoop.Source(schedule: { [weak self] _, mode in self?.didBecomeCommonInOurLoop(mode) }) {}
         self.commonModes = commonModes
         loop.add(commonModes, forMode: .common)
-        for name in modesThere() { meet(name).map { _ = complete($0) } }
+        for name in coreFoundationModes() { meet(name).map { _ = complete($0) } }
         // A run of Core Foundation that is under way must sleep in our loop from now on, so it is woken.
-        if isRunThere { cgrun_guest_wake_up(address) }
+        if isInCoreFoundationRun { cgrun_guest_wake_up(address) }
     }
 
     /// Checks that a block and a timer of Foundation arrive in the way in which they will arrive from now on.

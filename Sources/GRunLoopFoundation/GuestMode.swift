@@ -29,10 +29,10 @@ final class GuestMode: @unchecked Sendable {
     // MARK: The loop's thread only
 
     /// Whether Core Foundation does not wait in an epoll in this mode, so that it cannot be watched.
-    var isHopeless = false
+    var hasNoEpoll = false
     private var descriptor: GRunLoop.DescriptorSource?
     /// Whether the epoll will be looked for again, because no descriptor was left.
-    var isToRetry = false
+    var isRetryScheduled = false
 
     /// Nil if no memory is left.
     init?(_ mode: GRunLoop.Mode, serve: @escaping @Sendable (GuestMode) -> Void) {

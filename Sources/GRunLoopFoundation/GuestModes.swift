@@ -44,15 +44,15 @@ extension Guest {
 
     private func find(_ mode: GuestMode) -> Finding {
         if mode.isWatched { return isCommonHere(mode) ? .watched : .exhausted }
-        guard !mode.isHopeless, let items else { return .notAnEpoll }
-        guard mode.mode == .default || modesThere().contains(mode.mode) else { return .absent }
+        guard !mode.hasNoEpoll, let items else { return .notAnEpoll }
+        guard mode.mode == .default || coreFoundationModes().contains(mode.mode) else { return .absent }
         if cgrun_guest_is_common(address, mode.name) { mode.lacksCommon.store(true, ordering: .relaxed) }
         guard isCommonHere(mode) else { return .exhausted }
         items.add(to: mode)
         switch cgrun_guest_find_epoll(address, mode.name) {
         case -2: return .exhausted
         case -1:
-            mode.isHopeless = true
+            mode.hasNoEpoll = true
             return .notAnEpoll
         case let epoll:
             do { try mode.watch(epoll, in: loop) { [weak self] in self?.serve($0) } } catch { return .exhausted }
@@ -71,10 +71,10 @@ extension Guest {
 
     /// Serves the mode again in a second, because no descriptor is left. That pass looks for the epoll again.
     private func retry(_ mode: GuestMode) {
-        guard !mode.isToRetry else { return }
-        mode.isToRetry = true
+        guard !mode.isRetryScheduled else { return }
+        mode.isRetryScheduled = true
         loop.perform(after: .seconds(1), inModes: [mode.mode]) { [weak self] in
-            mode.isToRetry = false
+            mode.isRetryScheduled = false
             self?.serve(mode)
         }
     }
@@ -104,11 +104,11 @@ extension Guest {
     func modeToRun(_ name: UnsafeRawPointer?) -> GuestMode? {
         guard let name else { return nil }
         if let mode = knownMode(name) { return mode }
-        return names(in: name).first { modesThere().contains($0) }.flatMap { meet($0) }
+        return names(in: name).first { coreFoundationModes().contains($0) }.flatMap { meet($0) }
     }
 
     /// All modes of Core Foundation's loop. The loop's thread, or any thread that holds no lock of Foundation.
-    func modesThere() -> [GRunLoop.Mode] {
+    func coreFoundationModes() -> [GRunLoop.Mode] {
         guard let all = cgrun_guest_copy_modes(address) else { return [] }
         defer { cgrun_guest_release(all) }
         return names(in: all)
@@ -129,7 +129,7 @@ extension Guest {
     }
 
     /// Makes a mode common in Core Foundation's loop, because it has become common in ours. Any thread, without a lock.
-    func becameCommonHere(_ mode: GRunLoop.Mode) {
+    func didBecomeCommonInOurLoop(_ mode: GRunLoop.Mode) {
         mode.rawValue.withCString {
             // Core Foundation ends the process if no descriptor is left for a mode that it makes.
             guard GRunLoop.hasDescriptorsLeft, let name = cgrun_guest_string($0) else { return }

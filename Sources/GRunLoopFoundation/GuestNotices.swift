@@ -45,16 +45,16 @@ extension Guest {
     /// itself. But if a callout of that run runs our loop first, our loop handles it.
     private func oweQuietly() {
         guard loop.isCurrent else { return owe(quietly: true) }
-        guard isRunThere else { return owe(quietly: activities.last?.isInsideRun == true) }
+        guard isInCoreFoundationRun else { return owe(quietly: activities.last?.isInsideRun == true) }
         owesAfterRun = true
         owe(quietly: false)
     }
 
     func owe(quietly: Bool) {
-        let isNews = modes.withLock { modes in
+        let needsDispatch = modes.withLock { modes in
             modes?.values.reduce(false) { $1.owe(quietly: quietly) || $0 } ?? false
         }
-        if isNews { loop.wakeUp() }
+        if needsDispatch { loop.wakeUp() }
     }
 
     /// A run of Core Foundation has ended: our loop must handle what it has left.
@@ -91,7 +91,7 @@ extension Guest {
     var isWaiting: Bool { isServed && atomicWaiting.load(ordering: .relaxed) }
 
     /// Whether the innermost run or pass is a run of Core Foundation that somebody else makes. The loop's thread.
-    var isRunThere: Bool {
+    var isInCoreFoundationRun: Bool {
         if let last = activities.last { return last.run != nil }
         guard let name = cgrun_guest_copy_current_mode(address) else { return false }
         cgrun_guest_release(name)

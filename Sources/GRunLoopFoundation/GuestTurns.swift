@@ -50,13 +50,13 @@ extension Guest {
         let hasObservers = mode.settleObservers()
         items?.withdrawTurn()
         activities.append(.pass(mode))
-        var result = keepingOff { cgrun_guest_pass(address, mode.name) }
+        var result = withoutMainQueue { cgrun_guest_pass(address, mode.name) }
         // Core Foundation does not run a mode without items. Then nobody calls the mode's observers, such as those of
         // notification queues. And nobody reads the descriptor of a timer that was due and was then cancelled, so that
         // the epoll stays readable. The keeper source makes Core Foundation run the mode.
         if result == CGRUN_GUEST_FINISHED, finding != .absent, hasObservers || mode.isReadable {
             items?.placeKeeper(in: mode)
-            result = keepingOff { cgrun_guest_pass(address, mode.name) }
+            result = withoutMainQueue { cgrun_guest_pass(address, mode.name) }
             items?.withdrawKeeper()
         }
         activities.removeLast()
@@ -74,7 +74,9 @@ extension Guest {
             defer { stops.isOwed = false }
             return stops.isOwed
         }
-        if isToStop, activities.contains(where: { $0.run != nil }) || isRunThere { cgrun_guest_stop(address) }
+        if isToStop, activities.contains(where: { $0.run != nil }) || isInCoreFoundationRun {
+            cgrun_guest_stop(address)
+        }
     }
 
     /// Makes a pass that does not drain the main queue.
@@ -82,19 +84,19 @@ extension Guest {
     /// At the beginning of a run, Core Foundation decides whether the run drains the main queue. It does not if the
     /// thread is draining it already. So a word of Core Foundation says that it is, until the first observer of
     /// beforeTimers.
-    private func keepingOff(_ pass: () -> Int32) -> Int32 {
+    private func withoutMainQueue(_ pass: () -> Int32) -> Int32 {
         guard isMain else { return pass() }
-        let outer = wordOfDraining
-        wordOfDraining = cgrun_guest_set_draining(1)
+        let outer = savedDrainingFlag
+        savedDrainingFlag = cgrun_guest_set_draining(1)
         defer {
             setDrainingBack()
-            wordOfDraining = outer
+            savedDrainingFlag = outer
         }
         return pass()
     }
 
     private func setDrainingBack() {
-        if let word = wordOfDraining.take() { _ = cgrun_guest_set_draining(word) }
+        if let word = savedDrainingFlag.take() { _ = cgrun_guest_set_draining(word) }
     }
 
     /// The first observer of entry and of beforeTimers: undoes the settings that are for the beginning of a run only.
@@ -193,7 +195,7 @@ extension Guest {
         // The rest of this pass does everything that was noticed so far. But observers that were added need the next
         // pass.
         if let mode = activities.last?.pass, !mode.hasOwedObservers { mode.settle() }
-        guard isRunThere, let mode = currentMode(), mode.isWatched else { return }
+        guard isInCoreFoundationRun, let mode = currentMode(), mode.isWatched else { return }
         let now = ContinuousClock.now
         guard now > lastTurn + loop.timeSlice else { return }
         let (handled, own) = (loop.handledCount, ownHandled)

@@ -260,10 +260,10 @@ private actor Plain {
         for _ in 0..<20 {
             let worker = try GRunLoop.Thread(name: "sleeping actor")
             let resident = Resident(on: worker.loop)
-            let isTold = Task { await resident.isToldOfTheEnd(of: worker.loop) }
+            let isAnnounced = Task { await resident.isToldOfTheEnd(of: worker.loop) }
             while worker.loop.nextFireDate(forMode: .default) == nil { await Task.yield() }
             worker.stop()
-            #expect(await isTold.value)
+            #expect(await isAnnounced.value)
             await worker.waitUntilEnded()
         }
     }

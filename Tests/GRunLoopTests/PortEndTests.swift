@@ -91,7 +91,7 @@ private let holders: [@Sendable (Port) -> Message] = [
 }
 
 /// The inbox of a port in which there is room again between a sender's look and its wait.
-private final class EmptiedInbox: PortInbox {
+private final class EmptiedInbox: PortMessageQueue {
     private let channel = PortChannel(capacity: 1)
     private let beforeWaiting: @Sendable () -> Void
 

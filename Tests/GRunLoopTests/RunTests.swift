@@ -19,7 +19,7 @@ import Testing
         used.stage.beginTail()
         used.isStopped = true
         used.heardWakeUp = true
-        used.scheduler.oweTurns(to: .timer)
+        used.scheduler.giveTurns(to: .timer)
         used.scheduler.noteLook()
         used.scheduler.noteServed(.descriptor)
         used.scheduler.beginPass()

@@ -94,18 +94,18 @@ import Testing
     @Test("a kind that is owed a turn is served once, and nothing else before the last owed turn is over")
     func owedTurns() {
         var scheduler = Scheduler()
-        #expect(!scheduler.owesTurns && ItemKind.allCases.allSatisfy(scheduler.mayServe))
+        #expect(!scheduler.hasPendingTurns && ItemKind.allCases.allSatisfy(scheduler.mayServe))
         let ready: ItemKinds = [.wakeUp, .timer, .port, .source]
         #expect(scheduler.allowed(of: ready) == ready)
 
-        scheduler.oweTurns(to: [.timer, .source])
-        #expect(scheduler.owesTurns && scheduler.allowed(of: ready) == [.timer, .source])
+        scheduler.giveTurns(to: [.timer, .source])
+        #expect(scheduler.hasPendingTurns && scheduler.allowed(of: ready) == [.timer, .source])
         #expect(scheduler.mayServe(.timer) && !scheduler.mayServe(.port) && !scheduler.mayServe(.block))
         scheduler.endTurn(of: .timer)
-        #expect(scheduler.owed == .source && !scheduler.mayServe(.timer))
+        #expect(scheduler.pendingTurns == .source && !scheduler.mayServe(.timer))
         // A kind that is not ready any more has no turn.
         scheduler.endTurn(of: [.source, .context])
-        #expect(!scheduler.owesTurns && scheduler.allowed(of: ready) == ready)
+        #expect(!scheduler.hasPendingTurns && scheduler.allowed(of: ready) == ready)
     }
 
     @Test("in the host's turn nothing is served; the owed turns come in the next dispatch")
@@ -113,7 +113,7 @@ import Testing
         var scheduler = Scheduler()
         scheduler.beginDispatch()
         scheduler.yieldToHost(then: .timer)
-        #expect(scheduler.isHostsTurn && scheduler.owesTurns)
+        #expect(scheduler.isHostsTurn && scheduler.hasPendingTurns)
         #expect(scheduler.allowed(of: [.timer, .wakeUp]).isEmpty)
         #expect(!ItemKind.allCases.contains(where: scheduler.mayServe))
         scheduler.endDispatch()
@@ -122,9 +122,9 @@ import Testing
         // Nothing else was ready: the next dispatch serves every kind.
         scheduler.endTurn(of: .timer)
         scheduler.yieldToHost(then: [])
-        #expect(scheduler.owesTurns && !scheduler.mayServe(.timer))
+        #expect(scheduler.hasPendingTurns && !scheduler.mayServe(.timer))
         scheduler.endDispatch()
-        #expect(!scheduler.owesTurns && scheduler.mayServe(.timer))
+        #expect(!scheduler.hasPendingTurns && scheduler.mayServe(.timer))
     }
 
     @Test("kinds that are ready take turns in their order, also a kind that is ready alone")
@@ -148,7 +148,7 @@ import Testing
         scheduler.notePassesFromMemory(4)
         #expect(!scheduler.mayServeFromMemory)
         scheduler.noteLook()
-        scheduler.oweTurns(to: .port)
+        scheduler.giveTurns(to: .port)
         #expect(!scheduler.mayServeFromMemory)
         scheduler.endTurn(of: .port)
         #expect(scheduler.mayServeFromMemory)

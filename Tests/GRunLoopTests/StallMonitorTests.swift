@@ -38,9 +38,9 @@ private final class Told: Sendable {
 @inline(never) private func keepSpinning() { for _ in 0..<1000 { cgrun_keep_frame() } }
 
 /// Half of the time in a function that cannot be unwound.
-@inline(never) private func stallInLeaf(_ leaf: Leaf, until isTold: () -> Bool) {
+@inline(never) private func stallInLeaf(_ leaf: Leaf, until isAnnounced: () -> Bool) {
     let end = GRunLoop.now.advanced(by: Patience.normal)
-    while !isTold(), GRunLoop.now < end {
+    while !isAnnounced(), GRunLoop.now < end {
         let begin = GRunLoop.now
         leaf.spin(100_000)
         let other = GRunLoop.now.advanced(by: begin.duration(to: GRunLoop.now))
@@ -461,18 +461,18 @@ private struct Leaf: @unchecked Sendable {
             let told = Told()
             let monitor = try told.watch(loop)
             loop.perform {
-                let (isHeld, isTold) = (Flag(), Flag())
+                let (isHeld, isAnnounced) = (Flag(), Flag())
                 let holder = startThread {
                     loop.lock.withLock {
                         isHeld.set()
-                        isTold.wait()
+                        isAnnounced.wait()
                     }
                 }
                 isHeld.wait()
                 // As if another callout began: the monitor sees its count for the first time, and nothing else of it.
                 _ = cgrun_beat_begin(loop.beat)
                 told.stallUntilTold()
-                isTold.set()
+                isAnnounced.set()
                 join(holder)
                 // One look is under way, and the next one finds the lock free.
                 let looks = monitor.lookCount

@@ -103,7 +103,7 @@ final class NotificationLinesModel: Model {
             try expect(lines.first(style, served, upTo: last), is: wanted?.number, "the next notification")
             remove(wanted)
             for mode in served.union([turn.id.line.mode]) {
-                lines.seeToTurn(of: .init(mode: mode, style: style), of: server)
+                lines.ensureTurn(of: .init(mode: mode, style: style), of: server)
             }
             settle()
             if wanted == nil { return }

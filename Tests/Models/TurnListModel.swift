@@ -84,7 +84,7 @@ final class TurnListModel: Model {
 
     private func check() throws {
         try expect(list.ready.map { $0.takeUnretainedValue().number }, is: order, "the order of turns")
-        try expect(list.haveWork, is: !order.isEmpty, "whether a member has work")
+        try expect(list.hasReadyItems, is: !order.isEmpty, "whether a member has work")
         try expect(list.next?.takeUnretainedValue().number, is: order.first, "whose turn it is")
         try expect(list.all.map(\.number).sorted(), is: members.map(\.number).sorted(), "the members")
         try expect(list.isEmpty, is: members.isEmpty, "whether the list is empty")

@@ -139,7 +139,7 @@ extension Producer {
         let (child, status) = startChild()
         do {
             let source = try GRunLoop.ChildSource(pid: child) { _, outcome in
-                // Owed since it has ended, which nobody knows.
+                // PendingPasses since it has ended, which nobody knows.
                 withExtendedLifetime(token) { _ = ticket.enter(owedSince: max(start, nanoseconds())) }
                 if (try? outcome.get()) != status { Findings.add("\(outcome) instead of \(status): \(ticket.name)") }
             }

@@ -43,13 +43,13 @@ enum ConfinedClosure {
     case observer(Observer)
     case port(Port)
 
-    var words: Code.Words {
+    var words: ClosureSymbol.Words {
         switch self {
-        case .timer(let body): Code.of(body)
-        case .block(let body): Code.of(body)
-        case .descriptor(let body): Code.of(body)
-        case .observer(let body): Code.of(body)
-        case .port(let body): Code.of(body)
+        case .timer(let body): ClosureSymbol.of(body)
+        case .block(let body): ClosureSymbol.of(body)
+        case .descriptor(let body): ClosureSymbol.of(body)
+        case .observer(let body): ClosureSymbol.of(body)
+        case .port(let body): ClosureSymbol.of(body)
         }
     }
 }
@@ -97,7 +97,7 @@ final class Confined: Forwarder, @unchecked Sendable {
     }
 
     /// The address of the closure's code; 0 if the closure was released. Call it at home.
-    var callee: UInt { content?._withUnsafeGuaranteedRef { Code.called(by: $0.closure.words) } ?? 0 }
+    var callee: UInt { content?._withUnsafeGuaranteedRef { ClosureSymbol.called(by: $0.closure.words) } ?? 0 }
 
     /// Releases the closure where its actor is. Call it when the closure is never called again.
     func letGo() { home.belonging.letGo(of: self) }

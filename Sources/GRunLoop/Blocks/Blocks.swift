@@ -49,10 +49,10 @@ extension GRunLoop {
         // The usual cases: the queues of these modes are known without a look-up.
         if names.count == 1, names[0] == .default { return enqueue(body, into: defaultMode.blocks, waking: waking) }
         if names.count == 1, names[0] == .common { return enqueue(body, into: commonBlocks, waking: waking) }
-        enqueueAnywhere(body, names, waking: waking)
+        enqueueByLookup(body, names, waking: waking)
     }
 
-    private func enqueueAnywhere(_ body: @escaping @Sendable () -> Void, _ names: [Mode], waking: Bool) {
+    private func enqueueByLookup(_ body: @escaping @Sendable () -> Void, _ names: [Mode], waking: Bool) {
         lock.withLock { () -> Kick? in
             guard !isDead else { return nil }
             if names.count == 1 {
@@ -60,7 +60,7 @@ extension GRunLoop {
             } else {
                 enqueueSharedLocked(body, names)
             }
-            return tellOfBlockLocked(waking: waking)
+            return noteBlockEnqueuedLocked(waking: waking)
         }?.send()
     }
 
@@ -75,7 +75,7 @@ extension GRunLoop {
             return dropClosure(body)
         }
         enqueueLocked(body, into: queue)
-        let kick = tellOfBlockLocked(waking: waking)
+        let kick = noteBlockEnqueuedLocked(waking: waking)
         lock.unlock()
         kick?.send()
     }
@@ -93,12 +93,12 @@ extension GRunLoop {
     ///
     /// Whatever drives the loop now serves the wake-up, perhaps a run in a mode that the block is not for. After a call
     /// from another thread `.news` stays pending, so that a host finds the block when it drives again.
-    @inline(__always) private func tellOfBlockLocked(waking: Bool) -> Kick? {
+    @inline(__always) private func noteBlockEnqueuedLocked(waking: Bool) -> Kick? {
         guard waking else {
             noteEnqueuedLocked()
             return nil
         }
-        if !owed.contains(.news), !isCurrent { owed.owe(.news) }
+        if !pendingPasses.contains(.news), !isCurrent { pendingPasses.add(.news) }
         return wakeUpLocked(for: .everyRun)
     }
 

@@ -38,7 +38,7 @@ import Synchronization
     @exclusivity(unchecked) var own = Own()
 
     /// True if the channel was closed or has left a mode. The receiver checks it before the next element.
-    let hasNews = Atomic(false)
+    let mustRecheck = Atomic(false)
 
     /// The state that the lock guards.
     struct Guarded {

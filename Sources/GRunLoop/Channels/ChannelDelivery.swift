@@ -50,7 +50,7 @@ extension ChannelCore {
 
     /// The source's cancel closure: tells the receiver that the channel has left a mode.
     var noteLeft: @Sendable (GRunLoop, GRunLoop.Mode) -> Void {
-        { [self] _, _ in hasNews.store(true, ordering: .relaxed) }
+        { [self] _, _ in mustRecheck.store(true, ordering: .relaxed) }
     }
 
     private func join(_ name: GRunLoop.Mode, of loop: GRunLoop) {
@@ -96,7 +96,7 @@ extension ChannelCore {
         while let element = takeNext() {
             if !own.hasRest { unsignalLast() }
             body(element)
-            if hasNews.load(ordering: .relaxed), !mayGoOn() { break }
+            if mustRecheck.load(ordering: .relaxed), !mayGoOn() { break }
             if own.hasRest, run.scheduler.usesUpSlice(slice, after: .source), isCut() { break }
         }
         endDelivery()
@@ -151,12 +151,12 @@ extension ChannelCore {
         guarded.source?.clearSignal()
     }
 
-    /// Called if `hasNews` is set. Returns whether the channel is still open, and in the mode that is being run.
+    /// Called if `mustRecheck` is set. Returns whether the channel is still open, and in the mode that is being run.
     private func mayGoOn() -> Bool {
         let source = lock.withLock {
             // Only the outermost delivery clears the flag, because outer deliveries have to see it, too. The lock is
             // held, so a thread that closes the channel after this sets the flag again.
-            if guarded.busy == 1 { hasNews.store(false, ordering: .relaxed) }
+            if guarded.busy == 1 { mustRecheck.store(false, ordering: .relaxed) }
             return guarded.source
         }
         guard let source, let loop = guarded.loop else { return false }
@@ -213,7 +213,7 @@ extension ChannelCore {
         guarded.spare.end()
         let (source, task) = (guarded.source.take(), guarded.mailbox.take())
         let waiting = guarded.senders.removeAll()
-        hasNews.store(true, ordering: .relaxed)
+        mustRecheck.store(true, ordering: .relaxed)
         let remains = guarded.busy == 0 ? takeRemainsLocked() : nil
         lock.unlock()
         for sender in waiting { sender.resume(.closed) }

@@ -94,7 +94,7 @@ extension GRunLoop.Channel {
 
     deinit {
         guard isReceiver, !Fork.isChild else { return }
-        core.leaveTask()
+        core.endTaskBatch()
         core.close()
         // A channel that was closed before it had a receiver does not know the mailbox, and has not closed it.
         mailbox.close(.done)
@@ -103,7 +103,7 @@ extension GRunLoop.Channel {
     /// Returns the address of the next element, to be moved out. Returns nil if ``refill(isolation:)`` has to be called
     /// first.
     @usableFromInline func next() -> UnsafeMutableRawPointer? {
-        guard isReceiver, core.own.hasRest, !core.hasNews.load(ordering: .relaxed), !Task.isCancelled,
+        guard isReceiver, core.own.hasRest, !core.mustRecheck.load(ordering: .relaxed), !Task.isCancelled,
             !isOthersTurn
         else { return nil }
         core.own.hasTaken = true
@@ -124,12 +124,12 @@ extension GRunLoop.Channel {
     @usableFromInline func refill(isolation: isolated (any Actor)?) async -> Bool {
         guard isReceiver, !Fork.isChild else { return false }
         if Task.isCancelled {
-            core.leaveTask()
+            core.endTaskBatch()
             core.close()
             return false
         }
         if core.own.hasRest {
-            if core.takeNews() { return false }
+            if core.takeRecheck() { return false }
             // The slice is used up. The task goes on in another job, after the other ready work.
             if isOthersTurn {
                 await Task.yield()
@@ -137,8 +137,8 @@ extension GRunLoop.Channel {
             }
             return true
         }
-        guard core.asksLoop(), await mailbox.next(isolation: isolation) != nil else {
-            core.leaveTask()
+        guard core.requestNextBatch(), await mailbox.next(isolation: isolation) != nil else {
+            core.endTaskBatch()
             core.close()
             return false
         }
@@ -153,7 +153,7 @@ extension ChannelCore: Invalidatable {
 
 extension ChannelCore {
     /// Called when a task has used up its batch. Tells the loop if elements wait. Returns false if no more can come.
-    func asksLoop() -> Bool {
+    func requestNextBatch() -> Bool {
         lock.lock()
         guarded.busy = 0
         giveBackUsedLocked()
@@ -185,16 +185,16 @@ extension ChannelCore {
         return true
     }
 
-    /// Clears `hasNews`. Returns whether the channel was closed; if it was, the rest of the batch is passed to
+    /// Clears `mustRecheck`. Returns whether the channel was closed; if it was, the rest of the batch is passed to
     /// `undelivered`.
-    func takeNews() -> Bool {
-        hasNews.store(false, ordering: .relaxed)
+    func takeRecheck() -> Bool {
+        mustRecheck.store(false, ordering: .relaxed)
         guard lock.withLock({ guarded.state == .closed }) else { return false }
-        leaveTask()
+        endTaskBatch()
         close()
         return true
     }
 
     /// Ends the task's use of its batch, so that ``close()`` takes the rest.
-    func leaveTask() { lock.withLock { guarded.busy = 0 } }
+    func endTaskBatch() { lock.withLock { guarded.busy = 0 } }
 }

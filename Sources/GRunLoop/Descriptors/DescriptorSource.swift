@@ -152,12 +152,12 @@ extension GRunLoop {
         private static func bits(of conditions: Conditions) -> UInt8 { UInt8(conditions.rawValue & 0x1F) }
 
         func change(to conditions: Conditions) {
-            var effects = Effects()
+            var effects = DeferredEffects()
             guardian.withLock { changeLocked(to: Self.bits(of: conditions), &effects) }
             effects.carryOut()
         }
 
-        private func changeLocked(to bits: UInt8, _ effects: inout Effects) {
+        private func changeLocked(to bits: UInt8, _ effects: inout DeferredEffects) {
             let former = conditionsLocked
             conditionBits = bits
             places.forEach {
@@ -211,14 +211,14 @@ extension GRunLoop.DescriptorSource: ModeItem {
 
     func isIn(_ mode: ModeState) -> Bool { places.contains(mode) }
 
-    func join(_ mode: ModeState, of loop: GRunLoop, _ effects: inout Effects) throws(GRunLoop.DescriptorError) {
+    func join(_ mode: ModeState, of loop: GRunLoop, _ effects: inout DeferredEffects) throws(GRunLoop.DescriptorError) {
         let isFirst = mode.descriptors.isEmpty
         if let loss = try mode.descriptors.add(self) { effects.lose(descriptor, loss) }
         places.add(.passUnretained(mode))
-        if isFirst { loop.owner.watchAnewLocked(mode, &effects.kick) }
+        if isFirst { loop.owner.restartSleepLocked(mode, &effects.kick) }
     }
 
-    func leave(_ mode: ModeState, _ effects: inout Effects) {
+    func leave(_ mode: ModeState, _ effects: inout DeferredEffects) {
         places.remove(mode)
         if let loss = mode.descriptors.remove(self) { effects.lose(descriptor, loss) }
     }

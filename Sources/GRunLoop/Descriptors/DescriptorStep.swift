@@ -11,16 +11,16 @@ extension GRunLoop {
     func serviceDescriptorLocked(_ source: Unmanaged<DescriptorSource>, _ frame: Frame, _ mode: ModeState) -> Bool {
         frame.run.scheduler.noteServed(.descriptor)
         let handled = performLocked(source, frame, mode)
-        return serviceRowLocked(frame, mode) || handled
+        return serviceEventsLocked(frame, mode) || handled
     }
 
     /// Services fetched events one after the other, as long as each pass in between would do nothing else and notify no
     /// observer. A traced loop makes no rows, so that the trace shows each pass. Returns whether at least one item
     /// counts as a handled source.
-    private func serviceRowLocked(_ frame: Frame, _ mode: ModeState) -> Bool {
+    private func serviceEventsLocked(_ frame: Frame, _ mode: ModeState) -> Bool {
         let run = frame.run
         var handled = false
-        while isRowLocked(frame, mode) {
+        while canSkipPassLocked(frame, mode) {
             run.scheduler.beginPass()
             if let (source, ready, _) = takeEventLocked(run, mode) {
                 callOutLocked(to: source, ready, frame)
@@ -39,7 +39,7 @@ extension GRunLoop {
 
     /// Whether the passes between two descriptors can be left out. They cannot if the run has a limit, because such a
     /// pass looks at the clock. Nor can they if the main queue has to be served before the next descriptor.
-    @inline(__always) private func isRowLocked(_ frame: Frame, _ mode: ModeState) -> Bool {
+    @inline(__always) private func canSkipPassLocked(_ frame: Frame, _ mode: ModeState) -> Bool {
         let run = frame.run
         return isNextHeadEmptyLocked(frame, mode) && run.deadline == .never && !mode.descriptors.isEmpty
             && run.stage == .tail && (!run.isHosted || isHostBetweenPassesLocked(in: mode))
@@ -144,7 +144,7 @@ private func warnOfUnwatched(_ mode: ModeState, _ error: GRunLoop.DescriptorErro
 @inline(never) func callOutToDescriptorSource(
     _ source: GRunLoop.DescriptorSource, _ ready: GRunLoop.DescriptorSource.Conditions, of loop: GRunLoop
 ) {
-    loop.begin(CalloutMark(.descriptor, source), .descriptor(source), closure: Code.of(source.handler))
+    loop.begin(CalloutMark(.descriptor, source), .descriptor(source), closure: ClosureSymbol.of(source.handler))
     loop.handledSources &+= 1
     source.handler(source, ready)
     cgrun_keep_frame()

@@ -87,7 +87,7 @@ extension GRunLoop {
     /// - due: the deadline of a delayed perform; nil for any other callout.
     @inline(__always) func begin(
         _ mark: @autoclosure () -> CalloutMark, _ callout: @autoclosure () -> Trace.Callout,
-        _ activity: Activity? = nil, closure: @autoclosure () -> Code.Words = .none,
+        _ activity: Activity? = nil, closure: @autoclosure () -> ClosureSymbol.Words = .none,
         due: @autoclosure () -> Nanoseconds? = nil
     ) {
         #if !GRUN_NO_TRACE

@@ -13,7 +13,8 @@ extension GRunLoop: CustomStringConvertible {
 
     private func snapshotLocked() -> LoopSnapshot {
         var loop = LoopSnapshot(
-            address: hexAddress(self), wakeUpPending: owed.contains(.wakeUp), stopped: frame?.run.isStopped ?? false,
+            address: hexAddress(self), wakeUpPending: pendingPasses.contains(.wakeUp),
+            stopped: frame?.run.isStopped ?? false,
             ignoresWakeUps: frame?.run.stage.countsWakeUps != true, currentMode: frame?.mode.name.rawValue,
             commonModes: commonModes.map(\.rawValue).sorted(), commonItems: commonItems.ordered, time: time)
         for mode in modes.values.sorted(by: { $0.name.rawValue < $1.name.rawValue }) {

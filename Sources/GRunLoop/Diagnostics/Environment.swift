@@ -8,7 +8,7 @@ extension GRunLoop {
     /// Applies `GRUN_STALLS` and `GRUN_TIMELINE` to a new loop. With `GRUN_STALLS=200ms`, each loop of a thread is
     /// watched as long as it lives, and its stalls are logged. With `GRUN_TIMELINE=run.html`, all loops are recorded,
     /// and a picture is written when the process exits.
-    func inspectIfAsked() {
+    func startDiagnosticsFromEnvironment() {
         _ = Environment.timeline
         guard let threshold = Environment.stalls, OneCopy.other == nil else { return }
         let watcher = StallWatcher(

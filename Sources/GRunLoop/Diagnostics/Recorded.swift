@@ -44,11 +44,11 @@ extension GRunLoop {
     func record(_ stage: Trace.Stage) { put(CGRUN_RECORD_STAGE, 0, stage.number) }
 
     /// Records a callout. It is called without a lock, right before the program's code.
-    @inline(never) func record(_ mark: CalloutMark, _ closure: Code.Words, due: Nanoseconds?) {
+    @inline(never) func record(_ mark: CalloutMark, _ closure: ClosureSymbol.Words, due: Nanoseconds?) {
         // A recording identifies idle work by its code, because the closures of a queue have little in common.
         let mark = mark.kind == .idleWork ? CalloutMark(.idleWork) : mark
         // An item is identified by its address, so its code is not needed.
-        let key = Recorder.key(mark, code: mark.item == 0 ? Code.called(by: closure) : 0)
+        let key = Recorder.key(mark, code: mark.item == 0 ? ClosureSymbol.called(by: closure) : 0)
         let due = (due ?? deadline(mark)).map(onRealClock) ?? 0
         if let ring = beat.pointee.ring {
             let item = cgrun_ring_item(ring, Recording.number, key, Labels.version)
@@ -57,7 +57,7 @@ extension GRunLoop {
         // The number of an item belongs to one recording, and another one may have begun meanwhile.
         guard let recorder = activeRecorder else { return }
         var item = cgrun_ring_item(recorder.ring, Recording.number, key, Labels.version)
-        if item == 0 { item = recorder.number(of: mark, key, code: Code.called(by: closure)) }
+        if item == 0 { item = recorder.number(of: mark, key, code: ClosureSymbol.called(by: closure)) }
         recorder.put(CGRUN_RECORD_CALLOUT, item, due, in: frame?.mode ?? host.ambientMode)
     }
 

@@ -56,7 +56,7 @@ extension GRunLoop {
         }
 
         private let watcher: StallWatcher
-        private let audience: StallAudience
+        private let audience: StallSubscribers
 
         /// Begins to watch a loop.
         ///
@@ -92,7 +92,7 @@ extension GRunLoop {
             isLogged: Bool
         ) throws(StartError) {
             if Fork.isChild { throw .forked }
-            audience = StallAudience(handler)
+            audience = StallSubscribers(handler)
             watcher = StallWatcher(
                 loop, threshold: max(1_000_000, Nanoseconds(saturating: threshold)), signal: signal,
                 isLogged: isLogged, tell: audience.tell)
@@ -144,7 +144,7 @@ extension GRunLoop {
 }
 
 /// The handler and the streams that get a monitor's reports.
-private final class StallAudience: Sendable {
+private final class StallSubscribers: Sendable {
     private typealias Report = GRunLoop.StallReport
 
     private let handler: (@Sendable (GRunLoop.StallReport) -> Void)?

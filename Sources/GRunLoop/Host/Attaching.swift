@@ -57,7 +57,7 @@ extension GRunLoop {
             guard let context = host.detachedFrom, !hostPoll.isAbandoned else { return }
             home = ServedContext(context, carrying: self)
             host.detachedFrom = nil
-            owed.owe(.pass)
+            pendingPasses.add(.pass)
             Contexts.release(context)
             homeHasChangedLocked()
         }

@@ -48,7 +48,7 @@ extension GRunLoop {
         mode.addedContexts.append(ServedContext(context, carrying: nil))
         mode.contextsVersion += 1
         var kick: Kick?
-        watchAnewLocked(mode, &kick)
+        restartSleepLocked(mode, &kick)
         return kick
     }
 
@@ -66,7 +66,7 @@ extension GRunLoop {
                 guard let index = mode.addedContexts.firstIndex(where: { $0.context == context }) else { continue }
                 removed.append(mode.addedContexts.remove(at: index))
                 mode.contextsVersion += 1
-                watchAnewLocked(mode, &kick)
+                restartSleepLocked(mode, &kick)
             }
             return (removed, name == .common)
         }

@@ -5,7 +5,7 @@ import CGRun
 
 extension GRunLoop {
     @inline(never) func dispatchAllLocked(_ ready: [ServedContext], _ frame: Frame) {
-        let isOwed = frame.run.scheduler.owed.contains(.context)
+        let isOwed = frame.run.scheduler.pendingTurns.contains(.context)
         let end = isOwed ? Nanoseconds.now().addingSaturating(sliceLength) : .min
         frame.run.scheduler.beginItem()
         for served in ready { dispatchLocked(served, frame) }

@@ -32,8 +32,8 @@ extension GRunLoop {
             item: nextItemLocked(hostRun, mode, polled: host.polled.take(), now: timeForTimersLocked(mode)))
         // The loop has nothing to do: another source woke the host, or the READY flag is stale. The tail stays pending.
         if found.isEmpty, !hasLeftoversLocked(mode) {
-            leaveWaitToHostLocked(mode, isTold: false)
-            return owed.contains(.pass)
+            leaveWaitToHostLocked(mode, isAnnounced: false)
+            return pendingPasses.contains(.pass)
         }
         _ = runTailLocked(frame, mode, found)
         return true
@@ -51,12 +51,12 @@ extension GRunLoop {
         guard let frame = beginDispatch() else { return }
         let mode = frame.mode
         if !isStale, isTailPendingLocked(in: mode) {
-            let wasTold = isWaitTold
-            hostRun.stage.beginTelling()
+            let wasTold = isWaitAnnounced
+            hostRun.stage.beginAnnouncing()
             if wasTold { runHostedIdleWorkLocked(frame, mode) } else { notifyLocked(.beforeWaiting, mode) }  // 7
-            recallWakeUpLocked(hostRun)
+            restoreWakeUpLocked(hostRun)
             hostRun.stage.endNotice()
-            if !wasTold { endTellingLocked(mode) }
+            if !wasTold { endAnnouncingLocked(mode) }
         } else {
             runHostedPassesLocked(frame)
         }
@@ -67,14 +67,14 @@ extension GRunLoop {
     private func runHostedPassesLocked(_ frame: Frame) {
         while !hostRun.scheduler.isHostsTurn {
             frame.move(to: host.ambient)
-            owed.settle(.pass)
+            pendingPasses.clear(.pass)
             let end = host.ambient._withUnsafeGuaranteedRef { runPassLocked(frame, $0) }
             guard end == .waits else { continue }
             // From now on, beforeWaiting may follow this head, until the host dispatches a foreign source.
             if let hub = hostPoll.hub { cgrun_hub_note_head(hub) }
             return
         }
-        owed.owe(.pass)
+        pendingPasses.add(.pass)
         hostRun.scheduler.endRow()
         if let hub = hostPoll.hub { cgrun_hub_yield(hub, Self.yieldedIterations, Int(sliceLength) / 1000) }
     }
@@ -82,18 +82,18 @@ extension GRunLoop {
     /// Whether the host's next pass would begin in the same state. It would not if a callout has changed the ambient
     /// mode, or if a foreign loop in a callout has left a pass owed.
     func isHostBetweenPassesLocked(in mode: ModeState) -> Bool {
-        host.ambient === mode && !owed.contains(.pass)
+        host.ambient === mode && !pendingPasses.contains(.pass)
     }
 
     // MARK: The host's wait
 
     /// Leaves the wait to the host. A later dispatch runs the tail of the pass.
     ///
-    /// - Parameter isTold: whether beforeWaiting was sent.
-    func leaveWaitToHostLocked(_ mode: ModeState, isTold: Bool) {
+    /// - Parameter isAnnounced: whether beforeWaiting was sent.
+    func leaveWaitToHostLocked(_ mode: ModeState, isAnnounced: Bool) {
         hostRun.stage.wait()
         host.waitMode = .passUnretained(mode)
-        if isTold { noteToldLocked(mode) }
+        if isAnnounced { noteAnnouncedLocked(mode) }
     }
 
     /// Whether the head of the last pass has found nothing to do in this mode, and its tail has not run yet.
@@ -104,31 +104,31 @@ extension GRunLoop {
     /// Called after ``hostIsIdle(isStale:)`` has sent beforeWaiting. An observer may have iterated the host's context
     /// itself. The sources that were dispatched there are part of the callout, so no further head comes before the
     /// sleep.
-    private func endTellingLocked(_ mode: ModeState) {
+    private func endAnnouncingLocked(_ mode: ModeState) {
         if let hub = hostPoll.hub { cgrun_hub_note_head(hub) }
-        noteToldLocked(mode)
+        noteAnnouncedLocked(mode)
     }
 
     /// Notes that beforeWaiting was sent, so that afterWaiting follows. A loop without a hub has left its context, and
     /// sends no afterWaiting.
-    private func noteToldLocked(_ mode: ModeState) {
-        if hostPoll.hub != nil { host.noteTold(mode) }
+    private func noteAnnouncedLocked(_ mode: ModeState) {
+        if hostPoll.hub != nil { host.noteAnnounced(mode) }
     }
 
     /// Whether the host may sleep: beforeWaiting was sent, and the ambient mode has no idle work. Call it without the
     /// lock.
     var mayHostSleep: Bool {
-        isWaitTold && lock.withLock { !host.ambient._withUnsafeGuaranteedRef { $0.hasIdleWork } }
+        isWaitAnnounced && lock.withLock { !host.ambient._withUnsafeGuaranteedRef { $0.hasIdleWork } }
     }
 
     /// Whether beforeWaiting was sent for a wait of the host's, and afterWaiting is still due. Only the loop's own
     /// thread changes this.
-    var isWaitTold: Bool { host.toldMode != nil }
+    var isWaitAnnounced: Bool { host.announcedMode != nil }
 
     /// Sends afterWaiting, if it is due. Called when the host has slept since beforeWaiting, or has dispatched a
     /// foreign source, before the loop does anything else. A pending tail stays pending.
     func endHostWaitLocked() {
-        guard let told = host.takeTold() else { return }
+        guard let told = host.takeAnnounced() else { return }
         if let hub = hostPoll.hub { cgrun_hub_note_wait_ended(hub) }
         // As after any wait, wake-ups do not count now: another pass comes before the next wait anyway (item 70).
         frame?.run.stage.beginWaking()
@@ -169,7 +169,7 @@ extension GRunLoop {
             return nil
         }
         sleep.end()
-        owed.takeFromHost()
+        pendingPasses.takeFromHost()
         batch.discard()
         hostRun.scheduler.beginDispatch()
         let frame = pushHostFrameLocked()
@@ -187,13 +187,13 @@ extension GRunLoop {
     private func endDispatch(_ frame: Frame) {
         hostRun.scheduler.endDispatch()
         // If the slice has cut the pass, the next dispatch begins with the head of another pass.
-        if hostRun.stage.isInPass { hostRun.stage.lend() }
+        if hostRun.stage.isInPass { hostRun.stage.suspend() }
         batch.discard()
         if !hostPoll.gone.isEmpty {
             frame.kept.keep(all: hostPoll.gone)
             hostPoll.gone.removeAll()
         }
-        if frame.isOutermost { owed.handToHost() }
+        if frame.isOutermost { pendingPasses.handToHost() }
         popHostFrame(frame)
     }
 

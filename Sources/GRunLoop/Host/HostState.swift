@@ -18,11 +18,11 @@ struct HostState {
     /// The mode whose observers have got beforeWaiting, and not yet afterWaiting; nil if there is none. The stage
     /// cannot hold this. A foreign loop in a callout may return between the two notices, and the pass of the callout
     /// goes on.
-    private(set) var toldMode: Unmanaged<ModeState>?
+    private(set) var announcedMode: Unmanaged<ModeState>?
     /// The modes of earlier waits that are not over, the earliest first. Such a wait is left over if an observer of
     /// beforeWaiting runs a nested loop, and that loop ends before its own wait is over. The host's own beforeWaiting
     /// is noted after that.
-    private var earlierToldModes: [Unmanaged<ModeState>] = []
+    private var earlierAnnouncedModes: [Unmanaged<ModeState>] = []
     /// The turn of an idle queue that goes on once the host has checked its sources again; nil if there is none.
     var idleTurn: IdleTurn?
     /// The context that the loop was detached from, which is retained. `attach()` makes it the home context again. Nil
@@ -65,17 +65,17 @@ struct HostState {
         return pushed.map(\.token)
     }
 
-    mutating func noteTold(_ mode: ModeState) {
-        if let toldMode { earlierToldModes.append(toldMode) }
-        toldMode = .passUnretained(mode)
+    mutating func noteAnnounced(_ mode: ModeState) {
+        if let announcedMode { earlierAnnouncedModes.append(announcedMode) }
+        announcedMode = .passUnretained(mode)
         idleTurn = nil
     }
 
     /// Takes the modes of all waits whose afterWaiting is due: the mode of the last wait, and those of the earlier
     /// waits. Returns nil if there are none.
-    mutating func takeTold() -> (mode: ModeState, earlier: [Unmanaged<ModeState>])? {
-        guard let mode = toldMode.take() else { return nil }
-        defer { if !earlierToldModes.isEmpty { earlierToldModes = [] } }
-        return (mode.takeUnretainedValue(), earlierToldModes)
+    mutating func takeAnnounced() -> (mode: ModeState, earlier: [Unmanaged<ModeState>])? {
+        guard let mode = announcedMode.take() else { return nil }
+        defer { if !earlierAnnouncedModes.isEmpty { earlierAnnouncedModes = [] } }
+        return (mode.takeUnretainedValue(), earlierAnnouncedModes)
     }
 }

@@ -33,19 +33,19 @@ extension GRunLoop: HubOwner {
             guard !isDead, let hub = hostPoll.hub else { return false }
             forgetLostMainQueueLocked()
             host.polled = nil
-            if !isHostInControl { lendLocked() }
+            if !isHostInControl { suspendPassLocked() }
             if cgrun_is_inspecting() { beatWithHostLocked() }
             return host.ambient._withUnsafeGuaranteedRef { mode in
                 // Attaching sentinels has a cost, and another thread must not do it. So it is done here, and only on a
                 // change.
                 let isObserved = mode.areWaitsObserved
-                cgrun_hub_set_sentinels(hub, isObserved || isWaitTold || owesFirstPassLocked(mode))
+                cgrun_hub_set_sentinels(hub, isObserved || isWaitAnnounced || owesFirstPassLocked(mode))
                 if !hostPoll.carried.isCurrent(ObjectIdentifier(mode), mode.contextsVersion) { carryLocked(mode, hub) }
                 if hasWorkLocked(mode) { return true }
-                if isStale, isWaitTold || hasLeftoversLocked(mode) { return true }
+                if isStale, isWaitAnnounced || hasLeftoversLocked(mode) { return true }
                 let wakeUpTime = mode.heap.wakeUpTime()
                 watched = watchLocked(mode, until: wakeUpTime, hub)
-                if hostPoll.shortage.isNews || mustExplainStrandedLocked(mode) { return true }
+                if hostPoll.shortage.needsDispatch || mustExplainStrandedLocked(mode) { return true }
                 // The write that was sent to end the last sleep may arrive in this sleep, and interrupt it.
                 if sleep.takeKicked() { host.isRearmed = true }
                 sleep.begin(in: mode, wokenBy: .context(Contexts.of(hub)), until: wakeUpTime)
@@ -70,14 +70,14 @@ extension GRunLoop: HubOwner {
     ///     is not open.
     func checkForHost(hasSlept: Bool, found: UInt32) -> Bool {
         lock.withLock {
-            let hasSlept = hasSlept && isWaitTold
+            let hasSlept = hasSlept && isWaitAnnounced
             markChange(CGRUN_RECORD_WOKEN)
             // True if the sleep was interrupted only to begin again with another deadline or descriptor (items 76 and
             // 80).
             let wasRearmed = sleep.takeKicked() || host.isRearmed
             if wasRearmed, let hub = hostPoll.hub { cgrun_hub_note_interrupted(hub) }
             // Without observers of the waits, nobody knows whether this was a sleep, so `isRearmed` is cleared.
-            if hasSlept || !isWaitTold { host.isRearmed = false }
+            if hasSlept || !isWaitAnnounced { host.isRearmed = false }
             sleep.end()
             if found & Record.timer.bit != 0 { hostPoll.noteExpired() }
             // If the host cannot watch the descriptors, the dispatch asks the kernel for them.
@@ -124,27 +124,28 @@ extension GRunLoop: HubOwner {
     /// Called when a callout of ours runs a foreign loop, so that the callout's pass stands still until the foreign
     /// loop returns. The foreign loop serves what was enqueued before it began. Wake-ups count again, although the pass
     /// may have ignored them.
-    private func lendLocked() {
-        frame?.run.stage.lend()
-        owed.owe(.work)
+    private func suspendPassLocked() {
+        frame?.run.stage.suspend()
+        pendingPasses.add(.work)
     }
 
     private func hasWorkLocked(_ mode: ModeState) -> Bool {
-        if owed.contains(.hostWakeUp) || !hostPoll.gone.isEmpty { return true }
+        if pendingPasses.contains(.hostWakeUp) || !hostPoll.gone.isEmpty { return true }
         // The first pass, which only observers need, is not urgent: see owesFirstPassLocked(_:).
-        if owed.contains(.pass), hostRun.stage != .outside { return true }
+        if pendingPasses.contains(.pass), hostRun.stage != .outside { return true }
         // If the timer descriptor is armed for the earliest deadline, the host's poll reports that deadline, and no
         // clock is read.
         let isTimerWatched = hostPoll.armedFor == mode.heap.earliest && virtualTime == nil
         if !readyLocked([.wakeUp, .timer, .port], in: mode, at: isTimerWatched ? .min : nil).isEmpty { return true }
-        return (owed.contains(.work) || owed.contains(.news) && !isWaitTold) && hasLeftoversLocked(mode)
+        let isOwed = pendingPasses.contains(.work) || pendingPasses.contains(.news) && !isWaitAnnounced
+        return isOwed && hasLeftoversLocked(mode)
     }
 
     /// Whether the host's run has not begun, and its first pass is owed to observers of the mode. The last sentinel
     /// makes that pass before the host sleeps for the first time. Until then the host's own sources go first, because
     /// an observer must not delay them.
     private func owesFirstPassLocked(_ mode: ModeState) -> Bool {
-        owed.contains(.pass) && hostRun.stage == .outside && !mode.observed.isEmpty
+        pendingPasses.contains(.pass) && hostRun.stage == .outside && !mode.observed.isEmpty
     }
 
     /// Removes the main queue's record once the loop has lost the main queue. libdispatch closes the queue's descriptor

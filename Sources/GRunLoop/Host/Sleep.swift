@@ -135,7 +135,7 @@ extension Optional where Wrapped: ~Copyable, Wrapped == Kick {
 }
 
 /// The consequences of a change of modes that wait until the lock is released: a wake-up, and a warning.
-struct Effects: ~Copyable {
+struct DeferredEffects: ~Copyable {
     var kick: Kick?
     /// A descriptor that is not watched as it should be.
     private var lost: (descriptor: Int32, loss: WatchLoss)?
@@ -271,19 +271,19 @@ struct HostPoll {
     private(set) var shortage = Shortage.none
 
     enum Shortage: Equatable {
-        case none, said
+        case none, logged
         /// The kernel has refused a descriptor that the host's watch needs. The next dispatch logs it, once.
-        case toBeSaid(HostCall, errno: Int32)
+        case unlogged(HostCall, errno: Int32)
         /// A descriptor of the loop's own was closed, or a sandbox forbids using it. The next dispatch logs it, and the
         /// hub is silent from then on.
         case loss(HostCall, errno: Int32)
         case abandoned
 
         /// Whether the hub must be dispatched, so that the shortage is logged.
-        var isNews: Bool {
+        var needsDispatch: Bool {
             switch self {
-            case .none, .said, .abandoned: false
-            case .toBeSaid, .loss: true
+            case .none, .logged, .abandoned: false
+            case .unlogged, .loss: true
             }
         }
     }
@@ -346,13 +346,13 @@ struct HostPoll {
     mutating func noteClosed() { shortage = .loss(.poll, errno: EBADF) }
 
     private mutating func noteShortage(_ call: HostCall, _ error: Int32) {
-        if shortage == .none { shortage = .toBeSaid(call, errno: error) }
+        if shortage == .none { shortage = .unlogged(call, errno: error) }
     }
 
     /// Returns a shortage that the caller logs; nil if there is none, or if it was returned before.
     mutating func takeShortage() -> (call: HostCall, errno: Int32)? {
-        guard case .toBeSaid(let call, let errno) = shortage else { return nil }
-        shortage = .said
+        guard case .unlogged(let call, let errno) = shortage else { return nil }
+        shortage = .logged
         return (call, errno)
     }
 

@@ -204,7 +204,7 @@ extension GRunLoop.IdleQueue: ModeItem {
 
     func isIn(_ mode: ModeState) -> Bool { turns.contains(mode) }
 
-    func join(_ mode: ModeState, of loop: GRunLoop, _ effects: inout Effects) {
+    func join(_ mode: ModeState, of loop: GRunLoop, _ effects: inout DeferredEffects) {
         let place = TurnPlace(of: self, in: mode)
         turns.add(place)
         mode.idleQueues.insert(self)
@@ -212,7 +212,7 @@ extension GRunLoop.IdleQueue: ModeItem {
         if isReadyLocked { effects.kick.merge(loop.owner.wakeUpForIdleWorkLocked()) }
     }
 
-    func leave(_ mode: ModeState, _ effects: inout Effects) {
+    func leave(_ mode: ModeState, _ effects: inout DeferredEffects) {
         guard let place = turns.remove(mode) else { return }
         mode.noteIdleWork(of: place.turn, false)
         place.end()
@@ -222,7 +222,7 @@ extension GRunLoop.IdleQueue: ModeItem {
 
 extension ModeState {
     /// Whether any idle queue has work that can be called now.
-    var hasIdleWork: Bool { idleQueues.haveWork }
+    var hasIdleWork: Bool { idleQueues.hasReadyItems }
 
     /// Returns the `wanted` queue, or the queue whose turn it is if none is wanted. Returns nil if that queue has no
     /// work.

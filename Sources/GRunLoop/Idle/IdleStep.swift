@@ -10,14 +10,14 @@ extension GRunLoop {
     func runIdleWorkLocked(_ frame: Frame, _ mode: ModeState) {
         var turn: IdleTurn?
         while isAboutToSleepLocked(frame, mode), callIdleWorkLocked(&turn, frame, mode) {}
-        owed.owe(.wakeUp)
+        pendingPasses.add(.wakeUp)
     }
 
     /// Calls one idle closure where a host drives the loop, when none of the host's sources is ready either. If the
     /// queue's turn goes on, the host checks its sources again before the next closure.
     @inline(never) func runHostedIdleWorkLocked(_ frame: Frame, _ mode: ModeState) {
-        guard !owed.contains(.wakeUp) else { return }
-        if hasLeftoversLocked(mode) || !callIdleWorkLocked(&host.idleTurn, frame, mode) { owed.owe(.wakeUp) }
+        guard !pendingPasses.contains(.wakeUp) else { return }
+        if hasLeftoversLocked(mode) || !callIdleWorkLocked(&host.idleTurn, frame, mode) { pendingPasses.add(.wakeUp) }
     }
 
     /// Calls one closure. Returns whether another may be called before the next pass.
@@ -49,7 +49,7 @@ extension GRunLoop {
 @inline(never) func callOutToIdleWork(
     _ work: inout (@Sendable () -> Void)?, _ queue: GRunLoop.IdleQueue, of loop: GRunLoop
 ) {
-    loop.begin(CalloutMark(.idleWork, queue), .idleWork, closure: Code.of(work))
+    loop.begin(CalloutMark(.idleWork, queue), .idleWork, closure: ClosureSymbol.of(work))
     if let body = work.take() { body() }
     cgrun_keep_frame()
 }

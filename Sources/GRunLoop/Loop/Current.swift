@@ -15,7 +15,7 @@ extension GRunLoop {
     public static var main: GRunLoop {
         let loop = ThreadLoops.main
         // Checked here, because a program may never call anything on the main loop.
-        if OneCopy.other != nil { OneCopy.explainOnce("main") } else { MainQueue.lookOnce() }
+        if OneCopy.other != nil { OneCopy.explainOnce("main") } else { MainQueue.checkOwnerOnce() }
         return loop
     }
 

@@ -59,7 +59,7 @@ public final class GRunLoop: @unchecked Sendable {
     /// program that runs the loop for one source at a time would serve the first kind only.
     var lastServed = ItemKind.port
     /// Why the innermost run or the host has to make another pass before it sleeps.
-    var owed: Owed = .pass
+    var pendingPasses: PendingPasses = .pass
     @exclusivity(unchecked) var sleep = Sleep()
     var home: ServedContext? {
         didSet {

@@ -31,7 +31,7 @@ extension GRunLoop {
         let run = frame.run
         let handled = runHeadLocked(frame, mode)
         var looks = run.onlyLooks || (handled && !sleepsAtOnceLocked(frame, mode))
-        if run.scheduler.owesTurns {
+        if run.scheduler.hasPendingTurns {
             // Whatever the tail would find has to wait until the host's turn is over.
             if run.scheduler.isHostsTurn { return .other }
             looks = true
@@ -60,9 +60,9 @@ extension GRunLoop {
         frame.run.scheduler.noteServed(.other)
         // Read before the service. Turns that become pending during it, by a cut or by a foreign loop in the callout,
         // are for later passes.
-        let owesTurns = frame.run.scheduler.owesTurns
+        let hasPendingTurns = frame.run.scheduler.hasPendingTurns
         let handled = serviceLocked(found.item, frame, mode)  // 10
-        if owesTurns { endTurnsLocked(frame, of: found) }
+        if hasPendingTurns { endTurnsLocked(frame, of: found) }
         runBlocksLocked(frame, mode)  // 11
         if !found.contexts.isEmpty { keepDispatchedLocked(found, frame) }
         if let item = found.item, item.kind != .wakeUp { _ = isCutLocked(frame, after: item.kind) }
@@ -76,7 +76,7 @@ extension GRunLoop {
     private func keepDispatchedLocked(_ found: Found, _ frame: Frame) {
         frame.kept.keep(all: found.contexts)
         let isAlone = found.item.map { $0.kind == .wakeUp } ?? true
-        if isAlone, !frame.run.scheduler.owesTurns { _ = isCutLocked(frame, after: .context) }
+        if isAlone, !frame.run.scheduler.hasPendingTurns { _ = isCutLocked(frame, after: .context) }
     }
 
     /// Begins a pass. From here on, wake-ups count again. In the tail of the last pass they were ignored, so a deadline
@@ -87,7 +87,7 @@ extension GRunLoop {
         }
         // A foreign loop in a callout of the last pass has returned between its beforeWaiting and its afterWaiting. Its
         // wait ends before this pass begins, because both set the stage.
-        if isWaitTold { endHostWaitLocked() }
+        if isWaitAnnounced { endHostWaitLocked() }
         frame.run.beginPass()
     }
 
@@ -121,7 +121,7 @@ extension GRunLoop {
     @inline(__always) func isNextHeadEmptyLocked(_ frame: Frame, _ mode: ModeState) -> Bool {
         mode.observed.isEmpty && mode.signalled.isEmpty && mode.blocks.live == 0 && commonBlocks.live == 0
             && tracer == nil && virtualTime == nil
-            && frame.isOutermost && !frame.run.returnsAfterSource && !frame.run.isStopped && !isWaitTold
+            && frame.isOutermost && !frame.run.returnsAfterSource && !frame.run.isStopped && !isWaitAnnounced
     }
 
     // MARK: Stages 4, 5 and 11: blocks
@@ -226,7 +226,7 @@ extension GRunLoop {
 }
 
 @inline(never) func callOutToBlock(_ block: inout (@Sendable () -> Void)?, of loop: GRunLoop) {
-    loop.begin(CalloutMark(.block), .block, closure: Code.of(block))
+    loop.begin(CalloutMark(.block), .block, closure: ClosureSymbol.of(block))
     if let body = block.take() { body() }
     cgrun_keep_frame()
 }

@@ -19,8 +19,8 @@ extension GRunLoop {
         _ kinds: ItemKinds = [.wakeUp, .timer, .descriptor, .port], in mode: ModeState, at now: Nanoseconds? = nil
     ) -> ItemKinds {
         var ready: ItemKinds = []
-        if kinds.contains(.wakeUp), owed.contains(.wakeUp) { ready.insert(.wakeUp) }
-        if kinds.contains(.port), mode.ports.haveWork { ready.insert(.port) }
+        if kinds.contains(.wakeUp), pendingPasses.contains(.wakeUp) { ready.insert(.wakeUp) }
+        if kinds.contains(.port), mode.ports.hasReadyItems { ready.insert(.port) }
         // An event whose source has left the mode counts as ready until the loop looks at the event.
         if kinds.contains(.descriptor), !batch.isEmpty(in: mode) { ready.insert(.descriptor) }
         if kinds.contains(.source), !mode.signalled.isEmpty { ready.insert(.source) }

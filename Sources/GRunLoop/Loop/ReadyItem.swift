@@ -49,7 +49,7 @@ extension GRunLoop {
         case .mainQueue: return ReadyItem(.mainQueue)
         case .descriptor(let source): return ReadyItem(.descriptor, source)
         case .port(let port):
-            port._withUnsafeGuaranteedRef { $0.comeFirstLocked(in: mode) }
+            port._withUnsafeGuaranteedRef { $0.moveToFrontLocked(in: mode) }
             return ReadyItem(.port)
         }
     }

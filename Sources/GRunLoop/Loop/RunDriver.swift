@@ -16,7 +16,7 @@ extension GRunLoop {
     /// run now. In the last case this is logged.
     func runMode(_ name: Mode, for span: Nanoseconds, returningAfterSource: Bool) -> RunResult? {
         lock.lock()
-        if isWaitTold { endHostWaitBeforeRunLocked() }
+        if isWaitAnnounced { endHostWaitBeforeRunLocked() }
         // Needs no retain: the default mode lives as long as the loop.
         if name == .default { return runOnceLocked(defaultMode, for: span, returningAfterSource: returningAfterSource) }
         if let mode = modes[name] { return runOnceLocked(mode, for: span, returningAfterSource: returningAfterSource) }
@@ -49,7 +49,7 @@ extension GRunLoop {
         batch.discard()
         popLocked(frame)
         // If a host's callback made this run, the blocks and signals that the run has left are for the host.
-        if isHostInControl { owed.owe(.work) }
+        if isHostInControl { pendingPasses.add(.work) }
         lock.unlock()
         frame.contexts.releaseAll()
         frame.kept.drop()
@@ -92,12 +92,12 @@ extension GRunLoop {
         if let parent = frame.parent, frame.nextAncestorDeadline != .never,
             frame.takePassedAncestorDeadlines(at: time), parent.run.stage.countsWakeUps
         {
-            owed.owe(.wakeUp)
+            pendingPasses.add(.wakeUp)
         }
         pushLocked(frame)
         // A wake-up that came while nothing ran was for a host. This run is outside any dispatch of a host, so the
         // wake-up is dropped: it does not count for a run (item 68).
-        if frame.depth == 0 { owed.settle(.hostWakeUp) }
+        if frame.depth == 0 { pendingPasses.clear(.hostWakeUp) }
         // Events that were fetched before a nested run are dropped, because the nested run may service them. So are the
         // results of a host's poll.
         batch.discard()

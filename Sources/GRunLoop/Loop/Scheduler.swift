@@ -9,12 +9,10 @@ import CGRun
 /// slice is used up, each other kind that is ready gets a turn. Where a host drives, the host gets its turn before
 /// them. Until these pending turns are over, the run serves nothing else.
 ///
-///     state          entered when                              serves             left when
-///     free           the run begins; no turn is pending now    every kind         a slice is used up
-///     turns pending  a slice is used up, and other kinds       the kinds in       each of them was served, or was not
-///                    are ready                                 `owed`, once each  ready any more
-///     host's turn    a slice is used up, and a host drives     nothing            the dispatch ends; `owed` have their
-///                                                                                 turns in the next one
+///     state          entered when                          serves                     left when
+///     free           the run begins; no turn is pending    every kind                 a slice is used up
+///     turns pending  a slice is used up, others are ready  `pendingTurns`, once each  each was served, or is not ready
+///     host's turn    a slice is used up, a host drives     nothing                    the host's dispatch ends
 ///
 /// If the pending turns use up a slice themselves, the other kinds get turns again.
 struct Scheduler {
@@ -23,37 +21,36 @@ struct Scheduler {
     // MARK: Turns
 
     /// The kinds whose turn is pending. If it is empty, every kind may be served.
-    private(set) var owed: ItemKinds = []
-    /// True while it is the host's turn: the run serves nothing for the rest of the dispatch. The kinds in `owed` have
-    /// their turns in the next dispatch.
+    private(set) var pendingTurns: ItemKinds = []
+    /// The run serves nothing for the rest of the host's dispatch. `pendingTurns` are for the next dispatch.
     private(set) var isHostsTurn = false
 
-    var owesTurns: Bool { isHostsTurn || !owed.isEmpty }
+    var hasPendingTurns: Bool { isHostsTurn || !pendingTurns.isEmpty }
 
     /// Whether a step of this kind may begin.
     func mayServe(_ kind: ItemKind) -> Bool {
-        !owesTurns || owed.contains(kind) && !isHostsTurn
+        !hasPendingTurns || pendingPasses.contains(kind) && !isHostsTurn
     }
 
     /// Returns the ready kinds that may be served now. While turns are pending, a wake-up is not served.
     func allowed(of ready: ItemKinds) -> ItemKinds {
         if isHostsTurn { return [] }
-        return owed.isEmpty ? ready : ready.intersection(owed)
+        return pendingTurns.isEmpty ? ready : ready.intersection(pendingTurns)
     }
 
     /// Gives each of `kinds` one turn, because the slice is used up. Begins a new row.
-    mutating func oweTurns(to kinds: ItemKinds) {
-        owed = kinds
+    mutating func giveTurns(to kinds: ItemKinds) {
+        pendingTurns = kinds
         restartRow()
     }
 
     /// Gives the host its turn, because the slice is used up. `kinds` have their turns in the host's next dispatch.
     mutating func yieldToHost(then kinds: ItemKinds) {
-        owed = kinds
+        pendingTurns = kinds
         isHostsTurn = true
     }
 
-    mutating func endTurn(of kinds: ItemKinds) { owed.subtract(kinds) }
+    mutating func endTurn(of kinds: ItemKinds) { pendingTurns.subtract(kinds) }
 
     /// Called when a dispatch of the host begins, perhaps inside a callout of another dispatch.
     mutating func beginDispatch() {
@@ -92,7 +89,7 @@ struct Scheduler {
 
     /// Whether a pass may serve an item without a full look. After 64 such passes, of which a wake-up counts as four,
     /// the loop looks at everything.
-    var mayServeFromMemory: Bool { passesFromMemory > 0 && !owesTurns && !isSliceUsedUp }
+    var mayServeFromMemory: Bool { passesFromMemory > 0 && !hasPendingTurns && !isSliceUsedUp }
     mutating func notePassesFromMemory(_ passes: Int) { passesFromMemory -= passes }
     /// Called when the loop looks at everything that may be ready. Further passes without a full look may follow.
     mutating func noteLook() {
@@ -103,8 +100,7 @@ struct Scheduler {
         case no, thisPass, nextPass
     }
 
-    /// Whether the last answer of the mode's epoll is still valid: not at all, for this pass, or for the next pass in a
-    /// row of events.
+    /// Whether the last answer of the mode's epoll is still valid: no, for this pass, or for the next pass of a row.
     private var asked = Asked.no
     var hasAsked: Bool { asked == .thisPass }
     mutating func noteAsked() { asked = .thisPass }
@@ -117,16 +113,13 @@ struct Scheduler {
     // MARK: The slice of time
 
     /// The state of a row. A row is a series of the loop's own items, called one after the other. It ends when the loop
-    /// has nothing left to do, as in a sleep, or when the other kinds have had their turn.
-    ///
-    /// The time between two items counts as well. For example, a host may serve one short timer in each iteration.
-    /// Sources of a lower priority then wait for the iterations too, not only for the timers.
+    /// has nothing left to do, as in a sleep, or when the other kinds have had their turn. The time between two items
+    /// counts: if a host serves one short timer in each iteration, other sources wait for the iterations too.
     private enum Row {
         case none
         /// An item is being called, or the pass goes on to the next item.
         case underWay
-        /// The host goes on with its iteration, or the loop looks for ready items. How long that takes is known at the
-        /// next item.
+        /// The host goes on with its iteration, or the loop looks for ready items. The next item ends it.
         case interrupted
         /// The loop waits, without a host. The wait may be a sleep.
         case waiting
@@ -137,9 +130,8 @@ struct Scheduler {
     private var lastReading: Nanoseconds = 0
     /// When the last wait ended; `.never` if no clock was read then.
     private var waitEnd = Nanoseconds.never
-    /// How many items of each kind are called between two readings of the clock. The clock is read after each item at
-    /// first, and while items are long. Once items are short, it is read after up to eight. Each kind has a count of
-    /// its own, so that short timers do not hide a long block.
+    /// After how many items of each kind the clock is read: after each at first and while items are long, after up to
+    /// eight once they are short. Each kind has a count of its own, so that short timers do not hide a long block.
     private var strides = Counts.ones
     private var untilReading = Counts.ones
     /// Whether the row had lasted for a slice when the clock was last read.
@@ -148,8 +140,8 @@ struct Scheduler {
     private static let longestStride: UInt64 = 8
     /// The time that should pass between two readings of the clock: 0.1 ms.
     private static let stretch: Nanoseconds = 100_000
-    /// A gap of 1 ms or more between two items is not counted: it was a sleep, or another process had the processor.
-    /// The gap does not end the row, because on a busy machine no row would last.
+    /// A gap of 1 ms or more between two items is not counted, because another process may have had the processor. The
+    /// gap does not end the row either: on a busy machine no row would last.
     private static let pause: Nanoseconds = 1_000_000
     /// A wait of 0.1 ms or more was a sleep: there was nothing to do, so a new row begins.
     private static let nap: Nanoseconds = 100_000
@@ -211,7 +203,6 @@ struct Scheduler {
         }
 
         mutating func decrease(_ kind: ItemKind) { word &-= 1 << shift(kind) }
-
         @inline(__always) private func shift(_ kind: ItemKind) -> UInt64 { UInt64(kind.rawValue & 7) * 8 }
     }
 
@@ -241,10 +232,8 @@ struct Scheduler {
 
 extension GRunLoop {
     /// Called after each item of a step. Returns whether the rest of the step waits, because the slice is used up and
-    /// other kinds have their turn. With the lock held.
-    ///
-    /// Without a host, the rest waits only if other kinds are ready. If none is, the order of a pass depends on no
-    /// clock.
+    /// other kinds have their turn. With the lock held. Without a host, the rest waits only if other kinds are ready,
+    /// so that the order of a pass does not depend on a clock otherwise.
     @inline(__always) func isCutLocked(_ frame: Frame, after kind: ItemKind) -> Bool {
         frame.run.scheduler.usesUpSlice(sliceLength, after: kind) && cutLocked(frame, after: kind)
     }
@@ -256,10 +245,10 @@ extension GRunLoop {
             return true
         }
         // The kinds whose turns are pending share one slice. Once that slice is used up, each of them gets one item.
-        guard !run.scheduler.owesTurns else { return true }
+        guard !run.scheduler.hasPendingTurns else { return true }
         // Virtual time must not depend on a real clock.
-        run.scheduler.oweTurns(to: virtualTime == nil ? kindsForTurnsLocked(frame).subtracting(.init(kind)) : [])
-        guard run.scheduler.owesTurns else { return false }
+        run.scheduler.giveTurns(to: virtualTime == nil ? kindsForTurnsLocked(frame).subtracting(.init(kind)) : [])
+        guard run.scheduler.hasPendingTurns else { return false }
         cuts += 1
         return true
     }
@@ -269,7 +258,7 @@ extension GRunLoop {
         let run = frame.run
         guard !run.scheduler.isHostsTurn else { return }
         cuts += 1
-        var next = run.scheduler.owed.subtracting(.init(kind))
+        var next = run.scheduler.pendingTurns.subtracting(.init(kind))
         if next.isEmpty {
             let ready = kindsForTurnsLocked(frame)
             let others = ready.subtracting(.init(kind))
@@ -279,26 +268,25 @@ extension GRunLoop {
         run.scheduler.yieldToHost(then: next)
     }
 
-    /// Asks ``isCutLocked(_:after:)`` in a callout that runs several items, such as jobs or performs. Called without
-    /// the lock.
+    /// ``isCutLocked(_:after:)`` without the lock, for a callout that runs several items, such as jobs or performs.
     func isSliceSpent() -> Bool {
         lock.withLock { frame.map { isCutLocked($0, after: .source) } ?? false }
     }
 
     /// Ends the turns of `kinds`, which were served or are not ready. With the lock held.
     @inline(__always) func endTurnLocked(_ frame: Frame, of kinds: ItemKinds) {
-        if frame.run.scheduler.owesTurns { endOwedTurnLocked(frame, of: kinds) }
+        if frame.run.scheduler.hasPendingTurns { endPendingTurnLocked(frame, of: kinds) }
     }
 
     /// Ends the turns of `kinds`. After the last pending turn, a new row begins. If the turns have used up a slice, the
     /// other kinds get turns again.
-    @inline(never) private func endOwedTurnLocked(_ frame: Frame, of kinds: ItemKinds) {
+    @inline(never) private func endPendingTurnLocked(_ frame: Frame, of kinds: ItemKinds) {
         let run = frame.run
         // On the host's turn, the pending turns are for the next dispatch.
         guard !run.scheduler.isHostsTurn else { return }
         run.scheduler.endTurn(of: kinds)
-        guard !run.scheduler.owesTurns, !run.isHosted else { return }
-        run.scheduler.oweTurns(
+        guard !run.scheduler.hasPendingTurns, !run.isHosted else { return }
+        run.scheduler.giveTurns(
             to: run.scheduler.isSliceUsedUp ? kindsForTurnsLocked(frame).subtracting(kinds) : [])
     }
 
@@ -306,6 +294,6 @@ extension GRunLoop {
     /// wait found no item, no kind that it could find is ready any more, so the turns of all these kinds are over.
     func endTurnsLocked(_ frame: Frame, of found: Found) {
         let kind = found.item?.kind ?? .wakeUp
-        endOwedTurnLocked(frame, of: kind == .wakeUp ? .found : [ItemKinds(kind), .context])
+        endPendingTurnLocked(frame, of: kind == .wakeUp ? .found : [ItemKinds(kind), .context])
     }
 }

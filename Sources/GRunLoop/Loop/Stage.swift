@@ -4,39 +4,41 @@
 /// The stage of a run: where it is in its pass. Where a host drives, the wait lies between two dispatches, so the stage
 /// outlives a dispatch.
 ///
-///     call            from            to        when
-///     beginHead       any             head      2: a pass begins; entry of the host's run
-///     wait            head, lent,     waiting   the head has nothing to do, so the host waits; or a dispatch has found
-///                     waiting, woken            nothing for the tail
-///     beginTelling    waiting         telling   7: beforeWaiting is being sent
-///     beginWaking     waiting,        woken     9: afterWaiting is being sent
-///                     telling, woken
-///                     all others      tail      9: afterWaiting is being sent, for a foreign loop that has returned
-///     endNotice       telling, woken  waiting   beforeWaiting or afterWaiting was sent, and the wait goes on
-///     beginTail       any             tail      9, 10: the wait is over; exit of the host's run
-///     lend            telling, woken  waiting   a callout runs a foreign loop; the tail is still pending
-///                     head, tail      lent      a callout runs a foreign loop, or a dispatch ends before its pass does
-///     leave           any             outside   the host's run has ended
+///     call             from                to          when
+///     beginHead        any                 head        2: a pass begins; entry of the host's run
+///     wait             head, suspended,    waiting     the head has nothing to do, so the host waits; or a dispatch
+///                      waiting, woken                  has found nothing for the tail
+///     beginAnnouncing  waiting             announcing  7: beforeWaiting is being sent
+///     beginWaking      waiting,            woken       9: afterWaiting is being sent
+///                      announcing, woken
+///                      all others          tail        9: afterWaiting is being sent, for a foreign loop that has
+///                                                      returned
+///     endNotice        announcing, woken   waiting     beforeWaiting or afterWaiting was sent, and the wait goes on
+///     beginTail        any                 tail        9, 10: the wait is over; exit of the host's run
+///     suspend          announcing, woken   waiting     a callout runs a foreign loop; the tail is still pending
+///                      head, tail          suspended   a callout runs a foreign loop, or a dispatch ends before its
+///                                                      pass does
+///     leave            any                 outside     the host's run has ended
 ///
 /// A run without a host begins in its head, and sleeps in that stage.
 enum Stage: UInt8 {
     // The order matters: it makes `countsWakeUps` and `isInPass` one comparison each.
-    case outside, waiting, lent, telling, head, tail, woken
+    case outside, waiting, suspended, announcing, head, tail, woken
 
     mutating func beginHead() { self = .head }
-    mutating func endNotice() { if self == .telling || self == .woken { self = .waiting } }
+    mutating func endNotice() { if self == .announcing || self == .woken { self = .waiting } }
     mutating func beginTail() { self = .tail }
     mutating func wait() { self = .waiting }
-    mutating func beginTelling() { self = .telling }
+    mutating func beginAnnouncing() { self = .announcing }
     mutating func beginWaking() { self = isPending ? .woken : .tail }
-    mutating func lend() { self = isPending ? .waiting : .lent }
+    mutating func suspend() { self = isPending ? .waiting : .suspended }
     mutating func leave() { self = .outside }
 
     /// Whether a wake-up has an effect in this stage. It has none from afterWaiting to the end of the pass, because
     /// another pass comes before the next sleep anyway (item 70).
     var countsWakeUps: Bool { rawValue < Stage.tail.rawValue }
     /// Whether the wait is the host's, and the tail of the pass is still to come.
-    var isPending: Bool { self == .waiting || self == .telling || self == .woken }
+    var isPending: Bool { self == .waiting || self == .announcing || self == .woken }
     /// Whether a pass is under way, and no callout has run a foreign loop since the last change of stage.
-    var isInPass: Bool { rawValue >= Stage.telling.rawValue }
+    var isInPass: Bool { rawValue >= Stage.announcing.rawValue }
 }

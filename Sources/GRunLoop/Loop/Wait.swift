@@ -22,7 +22,7 @@ extension GRunLoop {
     /// - Parameter looks: if true, the pass looks without waiting, and leaves out stages 7 and 9.
     @inline(never) func takeReadyLocked(_ frame: Frame, _ mode: ModeState, looks: Bool) -> Found? {
         let run = frame.run
-        if isWaitTold, run.isHosted, mode.areWaitsObserved, !looks { resumeHeadLocked() }
+        if isWaitAnnounced, run.isHosted, mode.areWaitsObserved, !looks { resumeHeadLocked() }
         if asksMainQueueFirstLocked(run, mode) {
             mark(.mainQueueCheck)  // 6
             if MainQueue.isReady {
@@ -49,13 +49,13 @@ extension GRunLoop {
             if run.isHosted, !hasItemLocked(run, mode) {
                 // The host may have other work before it sleeps. When it is about to sleep it calls hostIsIdle(), which
                 // sends beforeWaiting.
-                leaveWaitToHostLocked(mode, isTold: false)
+                leaveWaitToHostLocked(mode, isAnnounced: false)
                 return nil
             }
         }
         if !looks {
             notifyLocked(.beforeWaiting, mode)  // 7
-            recallWakeUpLocked(run)
+            restoreWakeUpLocked(run)
             acquireContextsLocked(frame, mode)
         }
         if !run.isHosted {
@@ -69,7 +69,7 @@ extension GRunLoop {
         if !looks, found != nil {
             // An observer of stage 7 has run a foreign loop, and has left it between its beforeWaiting and its
             // afterWaiting.
-            if isWaitTold { endHostWaitLocked() }
+            if isWaitAnnounced { endHostWaitLocked() }
             run.stage.beginTail()
             notifyLocked(.afterWaiting, mode)  // 9
         }
@@ -89,7 +89,7 @@ extension GRunLoop {
     /// Nor does it while turns are pending: the main queue then waits for its own turn. A pass that serves it in stage
     /// 6 does not look at the contexts, and these would lose their turn.
     func asksMainQueueFirstLocked(_ run: Run, _ mode: ModeState) -> Bool {
-        run.scheduler.prefersMainQueue && !run.scheduler.owesTurns && servesMainQueueLocked(mode)
+        run.scheduler.prefersMainQueue && !run.scheduler.hasPendingTurns && servesMainQueueLocked(mode)
     }
 
     /// Whether stage 6 of the next pass would serve the main queue. The queue is empty most of the time, so this is
@@ -108,7 +108,7 @@ extension GRunLoop {
             found.item = nextItemLocked(run, mode, now: timeForTimersLocked(mode))
         }
         guard !looks, found.isEmpty else { return found }
-        leaveWaitToHostLocked(mode, isTold: mode.areWaitsObserved)
+        leaveWaitToHostLocked(mode, isAnnounced: mode.areWaitsObserved)
         return nil
     }
 
@@ -127,7 +127,7 @@ extension GRunLoop {
 
     /// Wakes the innermost run if the deadline of an outer one has passed.
     private func endOuterRunsLocked(_ frame: Frame, at now: Nanoseconds) {
-        if frame.takePassedAncestorDeadlines(at: now) { owed.owe(.wakeUp) }
+        if frame.takePassedAncestorDeadlines(at: now) { pendingPasses.add(.wakeUp) }
     }
 
     /// Whether the loop has an item to serve, without choosing it.
@@ -149,7 +149,7 @@ extension GRunLoop {
         if ready.contains(.wakeUp) {
             // `lastServed` does not change. Otherwise a thread that wakes the loop all the time would keep the other
             // kinds from their turn.
-            owed.settle(.wakeUp)
+            pendingPasses.clear(.wakeUp)
             run.scheduler.notePassesFromMemory(4)
             return ReadyItem(.wakeUp)
         }
@@ -247,7 +247,7 @@ extension GRunLoop {
     /// end the sleep that follows.
     @inline(never) private func releaseKeptLocked(_ frame: Frame) {
         dropKeptLocked(frame)
-        recallWakeUpLocked(frame.run)
+        restoreWakeUpLocked(frame.run)
     }
 
     private func dropKeptLocked(_ frame: Frame) {
@@ -302,7 +302,7 @@ extension GRunLoop {
     private func chooseLocked(_ run: Run, _ mode: ModeState, _ ready: ItemKinds) -> ReadyItem? {
         guard let item = preferredLocked(run, mode, ready) else { return nil }
         lastServed = item.kind
-        if item.kind == .wakeUp { owed.settle(.wakeUp) }
+        if item.kind == .wakeUp { pendingPasses.clear(.wakeUp) }
         return item
     }
 

@@ -15,38 +15,38 @@
 ///                 loop or pushes a mode; a callout runs a foreign loop
 ///     news        another thread enqueues or signals                     the host's next dispatch begins
 ///     pass        a pass is cut; a loop is made or attached              the host's next pass begins
-struct Owed: OptionSet {
+struct PendingPasses: OptionSet {
     let rawValue: UInt8
 
     /// For the innermost run.
-    static let wakeUp = Owed(rawValue: 1 << 0)
+    static let wakeUp = PendingPasses(rawValue: 1 << 0)
     /// For the host: it makes a pass, even if it sleeps.
-    static let hostWakeUp = Owed(rawValue: 1 << 1)
+    static let hostWakeUp = PendingPasses(rawValue: 1 << 1)
     /// For the host: it makes a pass if blocks or signals are left when it looks.
-    static let work = Owed(rawValue: 1 << 2)
+    static let work = PendingPasses(rawValue: 1 << 2)
     /// Like ``work``, but a host that is about to sleep may sleep (items 74 and 75).
-    static let news = Owed(rawValue: 1 << 3)
+    static let news = PendingPasses(rawValue: 1 << 3)
     /// For the host: it makes a pass, even without work.
-    static let pass = Owed(rawValue: 1 << 4)
+    static let pass = PendingPasses(rawValue: 1 << 4)
 
     init(rawValue: UInt8) { self.rawValue = rawValue }
 
-    mutating func owe(_ what: Owed) { formUnion(what) }
-    mutating func settle(_ what: Owed) { subtract(what) }
+    mutating func add(_ what: PendingPasses) { formUnion(what) }
+    mutating func clear(_ what: PendingPasses) { subtract(what) }
 
     /// Called when a dispatch of the host begins. A wake-up of the host becomes a wake-up of its run; `work` and `news`
     /// are no longer pending.
     mutating func takeFromHost() {
-        if contains(.hostWakeUp) { owe(.wakeUp) }
-        settle([.hostWakeUp, .work, .news])
+        if contains(.hostWakeUp) { add(.wakeUp) }
+        clear([.hostWakeUp, .work, .news])
     }
 
     /// Called when no run is under way any more. A wake-up that is left is for the host, not for the next run (item
     /// 68).
     mutating func handToHost() {
         guard contains(.wakeUp) else { return }
-        settle(.wakeUp)
-        owe(.hostWakeUp)
+        clear(.wakeUp)
+        add(.hostWakeUp)
     }
 }
 
@@ -86,9 +86,9 @@ extension GRunLoop {
                 noteHeardLocked(from: innermost)
             }
             guard innermost._withUnsafeGuaranteedRef({ $0.run.stage.countsWakeUps }) else { return nil }
-            owed.owe(.wakeUp)
+            pendingPasses.add(.wakeUp)
         } else {
-            owed.owe(.hostWakeUp)
+            pendingPasses.add(.hostWakeUp)
         }
         return sleep.kick(self)
     }
@@ -109,7 +109,7 @@ extension GRunLoop {
     /// Whether a wake-up is pending and every run knows it. If so, a further wake-up need not walk along the frames.
     /// With the lock held.
     private func isHeardLocked(by innermost: Unmanaged<Frame>) -> Bool {
-        owed.contains(.wakeUp) && innermost._withUnsafeGuaranteedRef { $0.run.heardWakeUp }
+        pendingPasses.contains(.wakeUp) && innermost._withUnsafeGuaranteedRef { $0.run.heardWakeUp }
     }
 
     /// Makes every run whose stage counts wake-ups begin another pass before it sleeps, even if a nested run serves the
@@ -127,10 +127,10 @@ extension GRunLoop {
     /// Called before a sleep. Makes a wake-up pending, so that the run does not sleep, in two cases: the run was
     /// stopped, or a nested run has served a wake-up that counted for this run. In the second case Core Foundation
     /// sleeps until something else happens. With the lock held.
-    func recallWakeUpLocked(_ run: Run) {
+    func restoreWakeUpLocked(_ run: Run) {
         guard run.isStopped || run.heardWakeUp else { return }
         run.heardWakeUp = false
-        owed.owe(.wakeUp)
+        pendingPasses.add(.wakeUp)
     }
 
     /// Notes that something was enqueued or signalled, without a wake-up. If a pass is under way on this thread, that
@@ -138,9 +138,9 @@ extension GRunLoop {
     /// does not cause that iteration (item 74). With the lock held.
     func noteEnqueuedLocked() {
         if !isCurrent {
-            owed.owe(.news)
+            pendingPasses.add(.news)
         } else if isHostInControl {
-            owed.owe(.work)
+            pendingPasses.add(.work)
         }
     }
 
@@ -172,7 +172,7 @@ extension GRunLoop {
     /// Called when a mode has its first descriptor, serves other contexts, or a message has arrived. A sleep in the
     /// mode does not watch these yet, so it ends and begins again (item 78). Inlined, because a call costs a port's
     /// message 70 instructions. With the lock held.
-    @inline(__always) func watchAnewLocked(_ mode: ModeState, _ kick: inout Kick?) {
+    @inline(__always) func restartSleepLocked(_ mode: ModeState, _ kick: inout Kick?) {
         if sleep.isIn(mode) { kick.merge(sleep.kick(self)) }
     }
 }

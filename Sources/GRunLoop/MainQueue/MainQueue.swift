@@ -80,7 +80,7 @@ enum MainQueue {
     ///
     /// It is called when the main loop is first asked for, perhaps by another thread after the main thread has ended.
     /// It makes no handle, unless the queue is lost.
-    static func lookOnce() {
+    static func checkOwnerOnce() {
         if hasLooked.load(ordering: .relaxed) || hasLooked.exchange(true, ordering: .relaxed) { return }
         // From now on, a loss by an async main is logged when it happens.
         let state = cgrun_watch_async_main { MainQueue.explainIfLost() }
@@ -109,16 +109,16 @@ enum MainQueue {
             + "on the main thread"
     }
 
-    private static let saidInside = Atomic(false)
+    private static let hasLoggedStranding = Atomic(false)
 
     /// Whether a run inside one of the queue's blocks keeps other blocks from running, and this was not logged yet.
     fileprivate static var isStrandedUnsaid: Bool { isDraining && hasReadyUnsaid }
 
-    private static var hasReadyUnsaid: Bool { !saidInside.load(ordering: .relaxed) && isOurs && isReady }
+    private static var hasReadyUnsaid: Bool { !hasLoggedStranding.load(ordering: .relaxed) && isOurs && isReady }
 
     /// Logs once that a run inside one of the queue's blocks keeps other blocks from running. Call it without a lock.
     static func explainStranded() {
-        guard !saidInside.exchange(true, ordering: .relaxed) else { return }
+        guard !hasLoggedStranding.exchange(true, ordering: .relaxed) else { return }
         Log.warning(
             "the main dispatch queue has something to run, but the main run loop is being run inside one of its "
                 + "blocks, or inside a job of the main actor: until that returns, DispatchQueue.main and @MainActor "

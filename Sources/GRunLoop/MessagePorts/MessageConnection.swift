@@ -33,7 +33,7 @@ final class MessageConnection: @unchecked Sendable {
         var isPaused = false
         var isEnded = false
         /// True if the port ended the connection because the peer does not take its replies.
-        var isTurnedAway = false
+        var isEndedForUntakenReplies = false
         var isDropped = false
     }
 
@@ -66,7 +66,7 @@ final class MessageConnection: @unchecked Sendable {
     /// The socket to read from.
     var input: Input {
         lock.withLock {
-            if state.isTurnedAway { return .refused }
+            if state.isEndedForUntakenReplies { return .refused }
             guard let socket = state.socket, !state.isPaused else { return .none }
             return .socket(socket)
         }
@@ -185,7 +185,7 @@ final class MessageConnection: @unchecked Sendable {
             if case .transportError(let errno) = error { return (.failed(errno: errno), []) }
         }
         guard untaken.admit(packet.waiting, for: process) else {
-            state.isTurnedAway = true
+            state.isEndedForUntakenReplies = true
             return (.gone, endLocked())
         }
         // Another thread has queued a reply first. This reply waits behind it, and needs no descriptor for its memory

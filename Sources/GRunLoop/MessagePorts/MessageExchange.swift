@@ -32,9 +32,9 @@ final class MessageExchange: @unchecked Sendable {
 /// exchanges releases them after the lock.
 struct MessageExchanges {
     /// The exchanges whose messages wait to be sent, in the order in which they are to be sent.
-    private var sending = ExchangeLine()
+    private var sending = ExchangeQueue()
     /// The exchanges that wait for a reply, in the order in which their messages were sent.
-    private var waiting = ExchangeLine()
+    private var waiting = ExchangeQueue()
     /// The errno of the shortage that stopped the last try to send a message; nil if no shortage did.
     private var lastShortage: Int32?
 
@@ -130,7 +130,7 @@ struct MessageExchanges {
 }
 
 /// A queue of exchanges, in which each exchange is also found by the number of its conversation.
-private struct ExchangeLine {
+private struct ExchangeQueue {
     private var exchanges: [UInt32: MessageExchange] = [:]
     /// The conversations in their order, from index `next` on. Removed ones stay in the array until they outnumber the
     /// others.

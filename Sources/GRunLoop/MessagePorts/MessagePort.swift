@@ -63,7 +63,7 @@ extension GRunLoop {
         private static let mostConnections = 4096
         /// The most peers that one event of the listener accepts. Also the most events without a message that one call
         /// by the loop handles; the next pass handles the others.
-        private static let mostLooks = 64
+        private static let maximumEventsPerCall = 64
 
         /// Creates a port that receives messages under a name.
         ///
@@ -261,7 +261,7 @@ extension GRunLoop {
         }
 
         private func handleNext(_ handler: (Message) -> Void) {
-            for _ in 0..<Self.mostLooks {
+            for _ in 0..<Self.maximumEventsPerCall {
                 guard let ready = watch.next() else { return }
                 switch ready {
                 case .input(Self.listening): acceptAll()
@@ -343,7 +343,7 @@ extension GRunLoop {
 
         private func acceptAll() {
             guard let claim = lock.withLock({ state.claim }) else { return }
-            for _ in 0..<Self.mostLooks {
+            for _ in 0..<Self.maximumEventsPerCall {
                 switch accept(from: claim) {
                 case nil: continue
                 case .room, .gone: return

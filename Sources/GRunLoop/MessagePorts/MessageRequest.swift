@@ -7,7 +7,7 @@
 /// ends before the request, this object is released, and the closure is not called.
 final class MessageRequest: @unchecked Sendable {
     private let port: GRunLoop.RemoteMessagePort
-    private let reader: MessageReader
+    private let reader: ReplyReceiver
     private let mode: GRunLoop.Mode
     private weak var source: GRunLoop.Source?
     private var exchange: MessageExchange?
@@ -46,7 +46,7 @@ final class MessageRequest: @unchecked Sendable {
     }
 
     private init(
-        to port: GRunLoop.RemoteMessagePort, _ reader: MessageReader, _ mode: GRunLoop.Mode, _ limits: MessageLimits,
+        to port: GRunLoop.RemoteMessagePort, _ reader: ReplyReceiver, _ mode: GRunLoop.Mode, _ limits: MessageLimits,
         _ completion: @escaping @Sendable (MessageExchange.Outcome) -> Void
     ) {
         self.port = port

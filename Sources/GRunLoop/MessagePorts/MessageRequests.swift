@@ -167,7 +167,7 @@ extension GRunLoop.RemoteMessagePort {
         // This also closes the mailbox if the task is cancelled before it first suspends.
         defer { mailbox.close(.done) }
         let exchange = try prepare(kind, id, data, descriptors) { mailbox.send(()) }
-        mailbox.open(for: MessageWithdrawal(of: exchange, from: self))
+        mailbox.open(for: ExchangeCancellation(of: exchange, from: self))
         guard try begin(exchange, by: reader, in: mode) else { return try outcome(of: exchange) }
         defer { reader.end(in: mode) }
         var limits = MessageLimits(sendTimeout, receiveTimeout, at: loop.time)
@@ -200,7 +200,7 @@ extension GRunLoop.RemoteMessagePort {
     /// For a request the wait begins before sending. If the loop cannot wait for the reply, the request is not sent.
     /// `keeps`: see ``start(_:keeps:)``.
     @discardableResult func begin(
-        _ exchange: MessageExchange, by reader: MessageReader, in mode: GRunLoop.Mode, keeps: Bool = false
+        _ exchange: MessageExchange, by reader: ReplyReceiver, in mode: GRunLoop.Mode, keeps: Bool = false
     ) throws(GRunLoop.MessageRequestError) -> Bool {
         if exchange.wantsReply {
             try reader.begin(in: mode)
@@ -267,7 +267,7 @@ struct MessageLimits {
 }
 
 /// Cancels an exchange when the mailbox of its task closes.
-private final class MessageWithdrawal: Invalidatable {
+private final class ExchangeCancellation: Invalidatable {
     private let exchange: MessageExchange
     private let port: GRunLoop.RemoteMessagePort
 

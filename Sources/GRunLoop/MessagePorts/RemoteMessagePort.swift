@@ -64,7 +64,7 @@ extension GRunLoop {
             var lastConversation: UInt32 = 0
             var exchanges = MessageExchanges()
             /// One reader for each loop on which somebody has waited.
-            var readers: [MessageReader] = []
+            var readers: [ReplyReceiver] = []
             var invalidationHandlers: [@Sendable () -> Void] = []
 
             /// Nil before it is connected, and once the port is invalid.
@@ -306,8 +306,8 @@ extension GRunLoop {
             // thread would not wait.
             let socket = lock.withLock { state.exchanges.wait == .room ? state.connected : nil }
             // If no event can end the wait, the thread waits for at most 1 ms, and then tries again.
-            let isTold = socket != nil && news.event >= 0
-            cgrun_packet_wait(socket?.descriptor ?? -1, news.event, isTold ? span : min(span, 1_000_000))
+            let isAnnounced = socket != nil && news.event >= 0
+            cgrun_packet_wait(socket?.descriptor ?? -1, news.event, isAnnounced ? span : min(span, 1_000_000))
             withExtendedLifetime(socket) {}
         }
 
@@ -397,13 +397,13 @@ extension GRunLoop {
         // MARK: Readers
 
         /// The reader of a loop, which is made by the first call. Nil if the port is invalid.
-        func reader(on loop: GRunLoop) -> MessageReader? {
+        func reader(on loop: GRunLoop) -> ReplyReceiver? {
             // The readers of ended loops are released after the lock, together with their loops.
-            lock.withLock { () -> (used: MessageReader?, ended: [MessageReader]) in
+            lock.withLock { () -> (used: ReplyReceiver?, ended: [ReplyReceiver]) in
                 if let reader = state.readers.first(where: { $0.loop === loop }) { return (reader, []) }
                 guard let socket = state.socket else { return (nil, []) }
                 let former = state.readers
-                let reader = MessageReader(of: self, socket, on: loop, isConnected: state.isConnected)
+                let reader = ReplyReceiver(of: self, socket, on: loop, isConnected: state.isConnected)
                 state.readers = former.filter { !$0.loop.isDead } + [reader]
                 return (reader, former)
             }.used

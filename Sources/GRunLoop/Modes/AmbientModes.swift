@@ -36,7 +36,7 @@ extension GRunLoop {
         lock.withLock {
             host.push(token, modeLocked(name))
             // Blocks and signals that wait for this mode need a pass now.
-            owed.owe(.work)
+            pendingPasses.add(.work)
         }
         return token
     }

@@ -48,7 +48,7 @@ extension GRunLoop {
         }
         guard !refuses("addCommonMode") else { return }
         var joined: [Source] = []
-        var effects = Effects()
+        var effects = DeferredEffects()
         // Sends the kick even if the closure below throws.
         defer { effects.kick.take()?.send() }
         try lock.withLock { () throws(DescriptorError) in
@@ -63,7 +63,7 @@ extension GRunLoop {
             if let mode = modes[name] {
                 mode.isCommon = true
                 mode.contextsVersion += 1
-                watchAnewLocked(mode, &effects.kick)
+                restartSleepLocked(mode, &effects.kick)
             }
             // Timers join in the order in which they fire in the default mode. The new mode orders timers of the same
             // date by when they join. The loop below then finds them in the mode already.

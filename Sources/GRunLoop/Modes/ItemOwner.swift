@@ -17,7 +17,7 @@ protocol ItemOwner: AnyObject {
     func rearmLocked(_ mode: ModeState) -> Kick?
     func wakeUpIfElsewhereLocked() -> Kick?
     func wakeUpForIdleWorkLocked() -> Kick?
-    func watchAnewLocked(_ mode: ModeState, _ kick: inout Kick?)
+    func restartSleepLocked(_ mode: ModeState, _ kick: inout Kick?)
 
     // Without a lock.
 

@@ -141,7 +141,7 @@ extension GRunLoop {
         _ item: Kind, to name: Mode, _ call: StaticString
     ) throws(Kind.Refusal) {
         guard !refuses(call) else { return }
-        var effects = Effects()
+        var effects = DeferredEffects()
         defer { effects.carryOut() }
         let isOurs = try lock.withLock { () throws(Kind.Refusal) in try addLocked(item, name, &effects) }
         if !isOurs { refuseOtherLoop(Kind.kind, home: item.guardian.withLock { item.homeLocked }) }
@@ -149,7 +149,7 @@ extension GRunLoop {
 
     private func remove(_ item: some ModeItem, from name: Mode, _ call: StaticString) {
         guard !Fork.refuses(call) else { return }
-        var effects = Effects()
+        var effects = DeferredEffects()
         lock.withLock {
             guard item.guardian.isBound(to: lock) else { return }
             if name == .common, !removeFromCommonLocked(item) { return }
@@ -172,7 +172,7 @@ extension GRunLoop {
 
     /// Adds an item to a mode. Returns false if the item is in another loop.
     @inline(__always) private func addLocked<Kind: ModeItem>(
-        _ item: Kind, _ name: Mode, _ effects: inout Effects
+        _ item: Kind, _ name: Mode, _ effects: inout DeferredEffects
     ) throws(Kind.Refusal) -> Bool {
         guard !isDead else { return true }
         guard item.guardian.bind(to: lock) else { return false }
@@ -194,7 +194,7 @@ extension GRunLoop {
 
     /// Makes an item join a mode, unless it is there already. Returns whether it has joined.
     func joinLocked<Kind: ModeItem>(
-        _ item: Kind, _ mode: ModeState, _ effects: inout Effects
+        _ item: Kind, _ mode: ModeState, _ effects: inout DeferredEffects
     ) throws(Kind.Refusal) -> Bool {
         guard item.firstMode == nil || !item.isIn(mode) else { return false }
         try item.join(mode, of: self, &effects)
@@ -203,7 +203,7 @@ extension GRunLoop {
 
     /// Makes each item join its mode: all of them or, if one fails, none.
     func joinAllLocked<Kind: ModeItem>(
-        _ pairs: [(Kind, ModeState)], _ effects: inout Effects
+        _ pairs: [(Kind, ModeState)], _ effects: inout DeferredEffects
     ) throws(Kind.Refusal) {
         var joined: [(Kind, ModeState)] = []
         for (item, mode) in pairs {
@@ -220,7 +220,7 @@ extension GRunLoop {
     /// Removes an item from all modes and from the common items. The caller must hold the item until the lock is
     /// released, because its deinit is user code.
     func removeEverywhereLocked(_ item: some ModeItem) {
-        var effects = Effects()
+        var effects = DeferredEffects()
         while let mode = item.firstMode { mode._withUnsafeGuaranteedRef { item.leave($0, &effects) } }
         _ = removeFromCommonLocked(item)
         unbindIfUnusedLocked(item)

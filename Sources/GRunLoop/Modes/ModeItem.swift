@@ -30,9 +30,9 @@ protocol ModeItem: Invalidatable {
 
     func isIn(_ mode: ModeState) -> Bool
     /// Makes the item join a mode that it is not in.
-    func join(_ mode: ModeState, of loop: GRunLoop, _ effects: inout Effects) throws(Refusal)
+    func join(_ mode: ModeState, of loop: GRunLoop, _ effects: inout DeferredEffects) throws(Refusal)
     /// Makes the item leave a mode that it is in. The caller holds the item until the lock is released.
-    func leave(_ mode: ModeState, _ effects: inout Effects)
+    func leave(_ mode: ModeState, _ effects: inout DeferredEffects)
 }
 
 extension ModeItem {

@@ -33,7 +33,7 @@ extension GRunLoop {
         guard !refuses("pop"), requireOwnThread("pop") else { return }
         let isPopped = lock.withLock {
             guard host.pop(token) else { return false }
-            owed.owe(.work)
+            pendingPasses.add(.work)
             return true
         }
         if !isPopped { Log.misuse("PushedMode.pop", "mode \(token.mode) is not pushed any more; pop it once") }

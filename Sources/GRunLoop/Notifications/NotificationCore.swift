@@ -189,7 +189,7 @@ extension NotificationCore: NotificationServer {
         let notification = lines.first(style, modes, upTo: last).flatMap(takeLocked)
         // The notifications that are left get another turn: in a run that is nested in an observer, or in the next
         // pass.
-        for mode in modes { lines.seeToTurn(of: NotificationTurn.Line(mode: mode, style: style), of: self) }
+        for mode in modes { lines.ensureTurn(of: NotificationTurn.Line(mode: mode, style: style), of: self) }
         unlock(andCarryOut: lines.takeChanges())
         return notification
     }

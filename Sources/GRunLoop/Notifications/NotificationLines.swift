@@ -30,12 +30,14 @@ struct NotificationLines {
 
     /// The key by which notifications that may be the same are looked up. If name and sender must match, notifications
     /// of the same name and another sender are not visited.
-    private enum Likeness: Hashable {
+    private enum CoalescingKey: Hashable {
         case name(Int)
         case sender(UInt)
         case both(NotificationKey)
 
-        static func all(of key: NotificationKey) -> [Likeness] { [.name(key.hash), .sender(key.sender), .both(key)] }
+        static func all(of key: NotificationKey) -> [CoalescingKey] {
+            [.name(key.hash), .sender(key.sender), .both(key)]
+        }
 
         /// Nil if `coalescing` is empty: then nothing is the same.
         init?(_ key: NotificationKey, _ coalescing: GRunLoop.Coalescing) {
@@ -63,7 +65,7 @@ struct NotificationLines {
     /// The number of the notification that was added last; 0 at first.
     private(set) var last: UInt64
     private var entries: [UInt64: Entry] = [:]
-    private var alikes: [Likeness: Set<UInt64>] = [:]
+    private var alikes: [CoalescingKey: Set<UInt64>] = [:]
     private var lines: [Line: Waiting] = [:]
     /// Lines whose last notification was taken. Others may have come since.
     private var emptied: Set<Line> = []
@@ -97,24 +99,24 @@ struct NotificationLines {
         last += 1
         let modes = names.count > 1 ? Array(Set(names)) : names
         entries[last] = Entry(key: key, style: style, modes: modes)
-        for likeness in Likeness.all(of: key) { alikes[likeness, default: []].insert(last) }
+        for likeness in CoalescingKey.all(of: key) { alikes[likeness, default: []].insert(last) }
         for mode in modes {
             let line = Line(mode: mode, style: style)
             lines[line, default: Waiting()].numbers.append(last)
             lines[line]?.count += 1
             checkInvariants(of: line)
-            seeToTurn(of: line, of: server)
+            ensureTurn(of: line, of: server)
         }
         return last
     }
 
     mutating func remove(_ number: UInt64) {
         guard let entry = entries.removeValue(forKey: number) else { return }
-        for likeness in Likeness.all(of: entry.key) { remove(number, from: likeness) }
+        for likeness in CoalescingKey.all(of: entry.key) { remove(number, from: likeness) }
         for mode in entry.modes { noteTaken(from: Line(mode: mode, style: entry.style)) }
     }
 
-    private mutating func remove(_ number: UInt64, from likeness: Likeness) {
+    private mutating func remove(_ number: UInt64, from likeness: CoalescingKey) {
         alikes[likeness]?.remove(number)
         if alikes[likeness]?.isEmpty == true { alikes[likeness] = nil }
     }
@@ -148,7 +150,7 @@ struct NotificationLines {
 
     /// Returns the notifications with a number above `first` that may be the same: by hash, by sender or by both.
     func alike(_ key: NotificationKey, _ coalescing: GRunLoop.Coalescing, after first: UInt64) -> [UInt64] {
-        guard let likeness = Likeness(key, coalescing), let found = alikes[likeness] else { return [] }
+        guard let likeness = CoalescingKey(key, coalescing), let found = alikes[likeness] else { return [] }
         return found.filter { $0 > first }
     }
 
@@ -182,7 +184,7 @@ struct NotificationLines {
     }
 
     /// Makes sure that the waiting notifications of a line have a turn, and that the turn begins.
-    mutating func seeToTurn(of line: Line, of server: some NotificationServer) {
+    mutating func ensureTurn(of line: Line, of server: some NotificationServer) {
         guard let waiting = lines[line], waiting.count > 0 else { return }
         if let turn = waiting.turn {
             if !turn.hasBegun.load(ordering: .acquiring) { changes.begun.append(turn) }

@@ -92,12 +92,12 @@ extension GRunLoop.Observer: ModeItem {
 
     func isIn(_ mode: ModeState) -> Bool { places.contains(mode) }
 
-    func join(_ mode: ModeState, of loop: GRunLoop, _ effects: inout Effects) {
+    func join(_ mode: ModeState, of loop: GRunLoop, _ effects: inout DeferredEffects) {
         places.add(ObserverPlace(modeOfPlace: .passUnretained(mode), number: mode.observers.insert(self)))
         mode.noteObserved()
     }
 
-    func leave(_ mode: ModeState, _ effects: inout Effects) {
+    func leave(_ mode: ModeState, _ effects: inout DeferredEffects) {
         guard let place = places.remove(mode) else { return }
         mode.observers.remove(self, place.number)
         mode.noteObserved()

@@ -18,7 +18,7 @@ extension GRunLoop {
     ) -> DelayedPerform {
         // The usual case.
         if names.count == 1, names[0] == .default, tolerance <= .zero { return addPerform(at: deadline, body) }
-        var effects = Effects()
+        var effects = DeferredEffects()
         defer { effects.carryOut() }
         lock.lock()
         guard !isDead, !names.isEmpty else {
@@ -100,7 +100,7 @@ extension GRunLoop {
             let timer = Timer(date: deadline, period: 0, tolerance: tolerance, at: deadline) { [unowned self] _ in
                 callDelayed(perform, body)
             }
-            timer.dates.needExtras().isPerform = true
+            timer.dates.makeExtrasIfNeeded().isPerform = true
             return timer
         }
         _ = timer.guardian.bind(to: lock)

@@ -163,11 +163,11 @@ extension GRunLoop {
     @discardableResult public func cancelPerform(_ perform: DelayedPerform) -> Bool {
         guard !Fork.refuses("cancelPerform"), requireOwnThread("cancelPerform") else { return false }
         let wasThere = removePerform(perform)
-        if !cancellables.isEmpty { letGoOfTarget(of: perform) }
+        if !cancellables.isEmpty { releaseTarget(of: perform) }
         return wasThere
     }
 
-    @inline(never) private func letGoOfTarget(of perform: DelayedPerform) {
+    @inline(never) private func releaseTarget(of perform: DelayedPerform) {
         _ = cancellables.remove(perform)
     }
 

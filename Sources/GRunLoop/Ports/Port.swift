@@ -40,11 +40,11 @@ extension GRunLoop {
         private var task: (@Sendable (PortMessage) -> Void)?
         private var invalidationHandlers: [@Sendable () -> Void] = []
 
-        let inbox: any PortInbox
+        let inbox: any PortMessageQueue
         let confined: Confined?
         let handler: (@Sendable (PortMessage) -> Void)?
 
-        init(_ inbox: any PortInbox, confined: Confined?, handler: (@Sendable (PortMessage) -> Void)?) {
+        init(_ inbox: any PortMessageQueue, confined: Confined?, handler: (@Sendable (PortMessage) -> Void)?) {
             self.inbox = inbox
             self.confined = confined
             self.handler = handler
@@ -178,7 +178,7 @@ extension GRunLoop {
         }
 
         /// Makes the port the first one in a mode, because a test has chosen it.
-        func comeFirstLocked(in mode: ModeState) {
+        func moveToFrontLocked(in mode: ModeState) {
             if let place = turns[mode] { mode.ports.listFirst(place.turn) }
         }
 
@@ -190,7 +190,7 @@ extension GRunLoop {
             eachTurnLocked { mode, turn in
                 mode.ports.note(turn, isReady)
                 guard isReady, let loop = guardian.bound?.loop else { return }
-                loop._withUnsafeGuaranteedRef { $0.owner.watchAnewLocked(mode, &kick) }
+                loop._withUnsafeGuaranteedRef { $0.owner.restartSleepLocked(mode, &kick) }
             }
             return kick
         }
@@ -203,7 +203,7 @@ extension GRunLoop {
 }
 
 /// The waiting messages of a port. ``PortChannel`` implements this, so that a port does not depend on channels.
-protocol PortInbox: AnyObject, Sendable {
+protocol PortMessageQueue: AnyObject, Sendable {
     /// Takes the message that has waited longest, if there is one. Returns whether more wait.
     func takeNext(_ taken: inout PortTaken) -> Bool
     /// Resumes the senders whose messages got the room that ``takeNext(_:)`` made.
@@ -246,13 +246,13 @@ extension GRunLoop.Port: ModeItem {
 
     func isIn(_ mode: ModeState) -> Bool { turns.contains(mode) }
 
-    func join(_ mode: ModeState, of loop: GRunLoop, _ effects: inout Effects) {
+    func join(_ mode: ModeState, of loop: GRunLoop, _ effects: inout DeferredEffects) {
         turns.add(TurnPlace(of: self, in: mode))
         mode.ports.insert(self)
         if hasMessages { effects.kick.merge(noteReadinessLocked()) }
     }
 
-    func leave(_ mode: ModeState, _ effects: inout Effects) {
+    func leave(_ mode: ModeState, _ effects: inout DeferredEffects) {
         guard let place = turns.remove(mode) else { return }
         mode.ports.note(place.turn, false)
         place.end()

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The waiting messages of a port: a channel whose messages are taken one by one.
 
-final class PortChannel: PortInbox {
+final class PortChannel: PortMessageQueue {
     private let core: ChannelCore
 
     /// Safe to share, because it is never changed, and its closures capture nothing.

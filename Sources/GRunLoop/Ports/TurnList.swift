@@ -42,7 +42,7 @@ struct TurnList<Member: AnyObject> {
 
     var all: [Member] { Array(members.values) }
     var isEmpty: Bool { members.isEmpty }
-    var haveWork: Bool { first != nil }
+    var hasReadyItems: Bool { first != nil }
 
     /// The item whose turn it is; nil if none has work. Not retained, because the mode holds it.
     var next: Unmanaged<Member>? { first?._withUnsafeGuaranteedRef { $0.member } }

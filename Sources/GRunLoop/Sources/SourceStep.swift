@@ -9,7 +9,7 @@ extension GRunLoop {
     @inline(__always) func performSourcesLocked(_ frame: Frame, _ mode: ModeState) -> Bool {
         mark(.source)
         guard !mode.signalled.isEmpty else {
-            if frame.run.scheduler.owesTurns { endSourcesTurnLocked(frame, mode) }
+            if frame.run.scheduler.hasPendingTurns { endSourcesTurnLocked(frame, mode) }
             return false
         }
         return frame.run.scheduler.mayServe(.source) && performSignalledLocked(frame, mode)
@@ -24,7 +24,7 @@ extension GRunLoop {
         } else {
             handled = performBatchLocked(frame, mode)
         }
-        if frame.run.scheduler.owesTurns { endSourcesTurnLocked(frame, mode, handled) }
+        if frame.run.scheduler.hasPendingTurns { endSourcesTurnLocked(frame, mode, handled) }
         return handled
     }
 
@@ -32,7 +32,7 @@ extension GRunLoop {
     /// that waited for this turn. Nothing else would keep the loop from sleeping with these blocks left.
     @inline(never) private func endSourcesTurnLocked(_ frame: Frame, _ mode: ModeState, _ handled: Bool = false) {
         endTurnLocked(frame, of: .source)
-        if !handled, !frame.run.scheduler.owesTurns { runBlocksLocked(frame, mode) }
+        if !handled, !frame.run.scheduler.hasPendingTurns { runBlocksLocked(frame, mode) }
     }
 
     @inline(never) private func performBatchLocked(_ frame: Frame, _ mode: ModeState) -> Bool {
@@ -80,7 +80,7 @@ extension GRunLoop {
 }
 
 @inline(never) func callOutToSource(_ source: GRunLoop.Source, of loop: GRunLoop) {
-    loop.begin(CalloutMark(.source, source), .source(source), closure: Code.of(source.perform))
+    loop.begin(CalloutMark(.source, source), .source(source), closure: ClosureSymbol.of(source.perform))
     loop.handledSources &+= 1
     source.perform()
     cgrun_keep_frame()

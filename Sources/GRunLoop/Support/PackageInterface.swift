@@ -217,7 +217,7 @@ extension GRunLoop {
             ceasing cease: @escaping @Sendable () -> Void
         ) {
             mailbox = Mailbox(of: loop, merge: merge)
-            mailbox.open(for: Ceasing(cease))
+            mailbox.open(for: EndCallback(cease))
         }
 
         /// Delivers an element. After the end, and in a forked child, the element is dropped.
@@ -239,7 +239,7 @@ extension GRunLoop {
     }
 
     /// Calls a closure when nothing is awaited any more. A mailbox holds it in the place of an item.
-    private final class Ceasing: Invalidatable {
+    private final class EndCallback: Invalidatable {
         private let body: @Sendable () -> Void
 
         init(_ body: @escaping @Sendable () -> Void) { self.body = body }

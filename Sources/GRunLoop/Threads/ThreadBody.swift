@@ -92,7 +92,7 @@ final class ThreadBody: @unchecked Sendable {
         let body = Unmanaged<ThreadBody>.fromOpaque(own).takeRetainedValue()
         ThreadLoops.endCurrent()
         if let context = body.context { Contexts.release(context) }
-        body.tellEverybody()
+        body.notifyWaiters()
     }
 
     private func main() {
@@ -103,13 +103,13 @@ final class ThreadBody: @unchecked Sendable {
             ThreadLoops.endCurrent()
             Contexts.pop(context)
         }
-        tellEverybody()
+        notifyWaiters()
     }
 
     /// Releases the starting thread if it still waits, and calls the closures of ``whenEnded(_:)``. This is the
     /// thread's last act.
-    private func tellEverybody() {
-        tellStarter()
+    private func notifyWaiters() {
+        notifyStarter()
         let ended = lock.withLock {
             defer { waiting = nil }
             return waiting ?? []
@@ -117,7 +117,7 @@ final class ThreadBody: @unchecked Sendable {
         for tell in ended { tell() }
     }
 
-    private func tellStarter() {
+    private func notifyStarter() {
         guard !hasBegun else { return }
         hasBegun = true
         isRunning.signal()
@@ -131,7 +131,7 @@ final class ThreadBody: @unchecked Sendable {
         if let setUp { loop.isolation.assumeIsolated { setUp($0) } }
         setUp = nil
         // The start is reported from inside the run, because a stop before the run would be ignored.
-        loop.perform { [self] in tellStarter() }
+        loop.perform { [self] in notifyStarter() }
         loop.runUntilStopped()
         // The loop could not begin to run, because it has nothing to sleep with.
         if !hasBegun { self.loop = nil }

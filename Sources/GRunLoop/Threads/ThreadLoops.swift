@@ -7,7 +7,7 @@ import Glibc
 /// What this file needs of a loop at the beginning and the end of its thread. The loop's own files implement it.
 protocol ThreadOwned: AnyObject {
     /// Starts the diagnostics that the environment asks for.
-    func inspectIfAsked()
+    func startDiagnosticsFromEnvironment()
     func callEndHandlers()
     func endWithThread()
 }
@@ -48,7 +48,7 @@ package enum ThreadLoops {
         return loop
     }
 
-    private static func inspect(_ loop: any ThreadOwned) { loop.inspectIfAsked() }
+    private static func inspect(_ loop: any ThreadOwned) { loop.startDiagnosticsFromEnvironment() }
 
     private static func setCurrent(_ loop: GRunLoop) {
         setCurrent(Unmanaged.passRetained(loop).toOpaque())

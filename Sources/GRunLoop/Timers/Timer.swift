@@ -132,12 +132,12 @@ extension GRunLoop.Timer: ModeItem {
     var asItem: Item { .timer(self) }
     var homeLocked: Home? { dates.home }
 
-    func join(_ mode: ModeState, of loop: GRunLoop, _ effects: inout Effects) {
+    func join(_ mode: ModeState, of loop: GRunLoop, _ effects: inout DeferredEffects) {
         mode.insert(self)
         effects.kick.merge(loop.owner.rearmLocked(mode))
     }
 
-    func leave(_ mode: ModeState, _ effects: inout Effects) { mode.remove(self) }
+    func leave(_ mode: ModeState, _ effects: inout DeferredEffects) { mode.remove(self) }
 
     /// Marks the timer as firing. It leaves every heap, so that a nested run does not fire it, but it stays in its
     /// modes.
@@ -199,7 +199,7 @@ extension GRunLoop.Timer: ModeItem {
         if firstMode == nil {
             firstMode = .passUnretained(mode)
         } else {
-            dates.needExtras().add(TimerExtras.Slot(modeOfPlace: .passUnretained(mode), slot: -1))
+            dates.makeExtrasIfNeeded().add(TimerExtras.Slot(modeOfPlace: .passUnretained(mode), slot: -1))
         }
     }
 

@@ -45,7 +45,7 @@ struct TimerDates {
         unsafeDowncast(extras, to: ConfinedTimerExtras.self).home
     }
 
-    mutating func needExtras() -> TimerExtras {
+    mutating func makeExtrasIfNeeded() -> TimerExtras {
         if let extras { return extras }
         let made = TimerExtras(slack: slack)
         more = .extras(made)
@@ -73,7 +73,7 @@ struct TimerDates {
 
     mutating func move(to date: Nanoseconds, at now: Nanoseconds) {
         deadline = Self.deadline(for: date, at: now)
-        if date != deadline { needExtras().requested = date } else { extras?.requested = nil }
+        if date != deadline { makeExtrasIfNeeded().requested = date } else { extras?.requested = nil }
     }
 
     /// Moves the deadline to the first date of the grid after now. The grid keeps its phase, and missed dates are

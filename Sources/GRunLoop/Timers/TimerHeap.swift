@@ -154,7 +154,7 @@ struct TimerHeap: ~Copyable {
 
     private mutating func insert(_ slot: Int, at deadline: Nanoseconds) {
         if count == capacity { grow() }
-        if lastOrder >= greatestOrder { numberAnew() }
+        if lastOrder >= greatestOrder { renumber() }
         lastOrder += 1
         count += 1
         window = nil
@@ -181,7 +181,7 @@ struct TimerHeap: ~Copyable {
     /// The new numbers are greater than any before, so that a batch never takes a later addition for its own. A batch
     /// then does not recognize its own entries either, so the rest of the current batch is listed first. The batches of
     /// outer runs are listed already, or have no rest.
-    private mutating func numberAnew() {
+    private mutating func renumber() {
         listBatch()
         let order = (0..<count).sorted { entries[$0].order < entries[$1].order }
         base = additions

@@ -123,7 +123,7 @@ extension GRunLoop.Timer {
 @inline(never) func callOutToPerform(
     _ body: inout (@Sendable () -> Void)?, due: Nanoseconds, of loop: GRunLoop
 ) {
-    loop.begin(CalloutMark(.timer), .delayedPerform, closure: Code.of(body), due: due)
+    loop.begin(CalloutMark(.timer), .delayedPerform, closure: ClosureSymbol.of(body), due: due)
     body?()
     body = nil
     cgrun_keep_frame()
@@ -134,7 +134,8 @@ extension GRunLoop.Timer {
     _ handler: inout (@Sendable (GRunLoop.Timer) -> Void)?, _ timer: GRunLoop.Timer, of loop: GRunLoop?
 ) {
     loop?.begin(
-        CalloutMark(.timer, timer), timer.isPerform ? .delayedPerform : .timer(timer), closure: Code.of(handler))
+        CalloutMark(.timer, timer), timer.isPerform ? .delayedPerform : .timer(timer),
+        closure: ClosureSymbol.of(handler))
     handler?(timer)
     handler = nil
     cgrun_keep_frame()

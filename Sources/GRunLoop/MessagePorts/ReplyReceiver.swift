@@ -4,7 +4,7 @@
 import CGRun
 
 /// Watches the connection of a remote port in the modes of one loop in which somebody waits. Threads: any.
-final class MessageReader: @unchecked Sendable {
+final class ReplyReceiver: @unchecked Sendable {
     let loop: GRunLoop
     private weak let port: GRunLoop.RemoteMessagePort?
     private var source: GRunLoop.DescriptorSource?
@@ -141,7 +141,7 @@ final class MessageReader: @unchecked Sendable {
 /// reply itself ends by itself. This object is needed if another thread or a nested run receives the reply. Threads:
 /// any.
 final class MessageNews: @unchecked Sendable {
-    private let reader: MessageReader
+    private let reader: ReplyReceiver
     private let mode: GRunLoop.Mode
     /// The number of the waiting run: the count of runs on the stack while the thread waits.
     private let run: Int
@@ -149,7 +149,7 @@ final class MessageNews: @unchecked Sendable {
     @exclusivity(unchecked) private var source: GRunLoop.Source?
     @exclusivity(unchecked) private var isOver = false
 
-    init(to reader: MessageReader, in mode: GRunLoop.Mode) {
+    init(to reader: ReplyReceiver, in mode: GRunLoop.Mode) {
         self.reader = reader
         self.mode = mode
         run = reader.loop.runCount + 1

@@ -2,7 +2,7 @@
 // Finds the code of a closure. The symbol of the code names the function in which the closure was written. The code is
 // found only when it is needed, so making an item costs nothing for it.
 
-enum Code {
+enum ClosureSymbol {
     // One struct for each closure type: a closure has its own layout only as a property of its own type. Generic code
     // wraps a closure in another one.
     private struct Plain { let body: (() -> Void)? }
