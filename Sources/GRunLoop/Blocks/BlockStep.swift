@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stages 4, 5 and 11 for blocks: the blocks of the mode and of the common modes, in the order in which they were
+// enqueued.
+
+import CGRun
+
+extension GRunLoop {
+    /// Runs the blocks that wait in the mode now. Blocks that these enqueue wait for the next block step. A nested run
+    /// does not see the blocks that this step has still to run.
+    @inline(__always) func runBlocksLocked(_ frame: Frame, _ mode: ModeState) {
+        mark(.blocks)
+        guard mode.blocks.live > 0 || (mode.isCommon && commonBlocks.live > 0) else {
+            // No block waits, perhaps because a nested run has run the blocks. Their turn is over.
+            return endTurnLocked(frame, of: .block)
+        }
+        if frame.run.scheduler.mayServe(.block) { runBlockStepLocked(frame, mode) }
+    }
+
+    @inline(never) private func runBlockStepLocked(_ frame: Frame, _ mode: ModeState) {
+        frame.run.scheduler.beginItem()
+        let outer = hiddenBlocks
+        hiddenBlocks = blockSequence
+        frame.run.scheduler.forgetAsked()
+        if let queue = onlyQueueLocked(mode, from: outer) {
+            runAllLocked(queue, frame)
+        } else {
+            runMergedLocked(frame, mode, from: outer, before: hiddenBlocks)
+        }
+        hiddenBlocks = outer
+        endTurnLocked(frame, of: .block)
+    }
+
+    /// Returns the queue to run if this step runs all blocks of one of the mode's two queues, and the other queue has
+    /// none. Nil if the step must merge the queues. Blocks for the common modes count even if the mode is not common
+    /// yet, because a block may make the mode common.
+    private func onlyQueueLocked(_ mode: ModeState, from start: UInt64) -> BlockQueue? {
+        let hasCommon = commonBlocks.live > 0
+        guard !hasCommon || mode.isCommon && mode.blocks.live == 0 else { return nil }
+        let queue = hasCommon ? commonBlocks : mode.blocks
+        return queue.isPlain(from: start) ? queue : nil
+    }
+
+    /// Takes all blocks out of the queue and runs them. No other run sees them, so the lock is not needed between two
+    /// blocks.
+    private func runAllLocked(_ queue: BlockQueue, _ frame: Frame) {
+        let taken = spareBlocks ?? BlockQueue()
+        spareBlocks = nil
+        taken.exchange(with: queue)
+        frame.takenBlocks = taken
+        let run = frame.run
+        let limit = sliceLength
+        lock.unlock()
+        repeat {
+            // Passed inout: a copy of the body would outlive the callout, and would be released with the lock held.
+            var body = taken.removeFirst()
+            callOutToBlock(&body, of: self)
+            guard run.scheduler.usesUpSlice(limit, after: .block) else { continue }
+            lock.lock()
+            if cutLocked(frame, after: .block), taken.live > 0 {
+                // The rest of the step waits. Puts the rest back in front of the blocks that were enqueued meanwhile.
+                taken.appendAll(of: queue)
+                taken.exchange(with: queue)
+            }
+            lock.unlock()
+        } while taken.live > 0
+        lock.lock()
+        frame.takenBlocks = nil
+        if spareBlocks == nil, taken.isSmall { spareBlocks = taken } else { taken.deallocate() }
+    }
+
+    /// Runs the blocks of both queues one by one, in the order of enqueueing. Searches both queues again before each
+    /// block, because the block before it may have changed them.
+    private func runMergedLocked(_ frame: Frame, _ mode: ModeState, from start: UInt64, before end: UInt64) {
+        var next = start
+        while let (queue, sequence) = nextBlockLocked(mode, from: next), sequence < end {
+            var body = queue.take(sequence)
+            next = sequence + 1
+            lock.unlock()
+            callOutToBlock(&body, of: self)
+            lock.lock()
+            if isCutLocked(frame, after: .block) { break }
+        }
+    }
+
+    private func nextBlockLocked(_ mode: ModeState, from start: UInt64) -> (BlockQueue, UInt64)? {
+        let own = mode.blocks.first(from: start)
+        let common = mode.isCommon ? commonBlocks.first(from: start) : nil
+        switch (own, common) {
+        case (nil, nil): return nil
+        case (let own?, nil): return (mode.blocks, own)
+        case (nil, let common?): return (commonBlocks, common)
+        case (let own?, let common?): return own <= common ? (mode.blocks, own) : (commonBlocks, common)
+        }
+    }
+}
+
+@inline(never) func callOutToBlock(_ block: inout (@Sendable () -> Void)?, of loop: GRunLoop) {
+    loop.begin(CalloutMark(.block), .block, closure: ClosureSymbol.of(block))
+    if let body = block.take() { body() }
+    cgrun_keep_frame()
+}
