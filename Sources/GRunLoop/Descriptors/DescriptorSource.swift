@@ -235,3 +235,17 @@ extension GRunLoop.DescriptorSource: CustomStringConvertible {
             + "perform = closure}}"
     }
 }
+
+extension GRunLoop.DescriptorSource {
+    /// The program's name for the source, for people who read a ``description``, a ``Trace`` or a stall monitor's
+    /// report.
+    ///
+    /// It is nil at first, which means no label. Any text is a label, even the empty text. The text is kept whole, but
+    /// only its first 120 characters are shown, on one line. A ``MessagePort`` also has its ``MessagePort/name``.
+    ///
+    /// Threads: any. The corresponding GLib functions are `g_source_set_name` and `g_source_get_name`.
+    public var label: String? {
+        get { Labels.get(self, "DescriptorSource.label") }
+        set { Labels.set(newValue, of: self, "DescriptorSource.label") }
+    }
+}

@@ -252,3 +252,17 @@ extension GRunLoop.IdleQueue: CustomStringConvertible {
             + "count = \(count), time per pass = \(timePerPass)}"
     }
 }
+
+extension GRunLoop.IdleQueue {
+    /// The program's name for the queue, for people who read a ``description``, a ``Trace`` or a stall monitor's
+    /// report.
+    ///
+    /// It is nil at first, which means no label. Any text is a label, even the empty text. The text is kept whole, but
+    /// only its first 120 characters are shown, on one line.
+    ///
+    /// Threads: any. The corresponding GLib functions are `g_source_set_name` and `g_source_get_name`.
+    public var label: String? {
+        get { Labels.get(self, "IdleQueue.label") }
+        set { Labels.set(newValue, of: self, "IdleQueue.label") }
+    }
+}

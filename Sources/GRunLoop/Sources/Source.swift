@@ -202,3 +202,17 @@ extension GRunLoop.Source: CustomStringConvertible {
             + "\(schedule == nil ? "none" : "closure"), cancel = \(cancel == nil ? "none" : "closure")}}"
     }
 }
+
+extension GRunLoop.Source {
+    /// The program's name for the source, for people who read a ``description``, a ``Trace`` or a stall monitor's
+    /// report.
+    ///
+    /// It is nil at first, which means no label. Any text is a label, even the empty text. The text is kept whole, but
+    /// only its first 120 characters are shown, on one line.
+    ///
+    /// Threads: any. The corresponding GLib functions are `g_source_set_name` and `g_source_get_name`.
+    public var label: String? {
+        get { Labels.get(self, "Source.label") }
+        set { Labels.set(newValue, of: self, "Source.label") }
+    }
+}
