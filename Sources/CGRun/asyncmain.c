@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an async main does with the main thread at its first suspension. Swift's runtime calls a hook there, and without
-// one gives the thread to libdispatch for good. The hook is ours from the moment the library is loaded: to know what
-// has happened, and to drive instead when asked.
+// The main thread of a program whose main is async. When the async main first suspends, Swift's runtime calls a hook.
+// Without a hook, the runtime gives the thread to libdispatch for good. Our hook is set when the library is loaded. It
+// records what has happened and, if asked, calls a driver first.
 
 #include "cgrun.h"
 
@@ -27,7 +27,7 @@ static __attribute__((swiftcall)) void drain(drain_function original, drain_func
         enter(CGRUN_ASYNC_MAIN_DRIVEN);
         drive();
     }
-    // There is no driver, or it has returned.
+    // There is no driver, or the driver has returned.
     enter(CGRUN_ASYNC_MAIN_LEFT);
     void (*tell)(void) = atomic_load(&left);
     if (tell != NULL)
@@ -59,7 +59,8 @@ bool cgrun_set_async_main_driver(void (*drive)(void))
 
 int cgrun_watch_async_main(void (*tell)(void))
 {
-    // In this order: of a thread that asks and the main thread that leaves, one sees the other.
+    // First `tell` is stored, and then the state is read: either this thread sees that the main thread has left, or the
+    // main thread sees `tell`.
     atomic_store(&left, tell);
     return cgrun_async_main_state();
 }

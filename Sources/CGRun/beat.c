@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The beat of a loop: what its thread tells those who watch it.
+// The beat of a loop: memory in which the loop's thread tells the watching threads what it does.
 
 #define _GNU_SOURCE
 
@@ -71,7 +71,7 @@ uint32_t cgrun_beat_nudges(const cgrun_beat *beat) { return __atomic_load_n(&bea
 void cgrun_beat_wait(cgrun_beat *beat, uint32_t nudges, int64_t until)
 {
     struct timespec end = {.tv_sec = until / 1000000000, .tv_nsec = until % 1000000000};
-    // Its time is absolute, unlike that of FUTEX_WAIT.
+    // FUTEX_WAIT_BITSET takes an absolute time, unlike FUTEX_WAIT.
     while (cgrun_beat_nudges(beat) == nudges) {
         if (syscall(SYS_futex, &beat->nudges, FUTEX_WAIT_BITSET_PRIVATE, nudges, &end, NULL,
                 FUTEX_BITSET_MATCH_ANY) != 0 && errno == ETIMEDOUT)
@@ -83,7 +83,8 @@ void cgrun_beat_answer(cgrun_beat *beat)
 {
     uint32_t wants = __atomic_load_n(&beat->wants, __ATOMIC_RELAXED);
     if (wants & CGRUN_BEAT_UNKNOWN) {
-        // GLib takes memory for its answer the first time: not in the handler of a signal.
+        // GLib allocates memory in a thread's first call of this function. The signal handler that calls it later must
+        // not allocate memory.
         g_main_depth();
         __atomic_store_n(&beat->serial, cgrun_thread_serial(), __ATOMIC_RELAXED);
         __atomic_store_n(&beat->thread, gettid(), __ATOMIC_RELEASE);
@@ -139,7 +140,7 @@ void cgrun_beat_note_poll(cgrun_beat *beat)
     __atomic_store_n(&beat->host_polls, 1, __ATOMIC_SEQ_CST);
 }
 
-/// Not in a forked child, where another thread may have the ring for ever.
+/// Records a host's poll. Not in a forked child, where a thread of the parent may hold the ring's lock forever.
 static void record_poll(const cgrun_beat *beat, cgrun_record_kind kind)
 {
     if (beat->ring != NULL && !cgrun_has_forked())
@@ -162,7 +163,8 @@ static gboolean beat_check(GSource *source)
     cgrun_beat *beat = ((BeatSource *)source)->beat;
     if (is_elsewhere(beat))
         return FALSE;
-    // Before `wants` is read: a watcher first says what it wants, and then looks at these two.
+    // These two are stored before `wants` is read, because a watcher first stores what it wants, and then reads these
+    // two.
     __atomic_store_n(&beat->host_polls, 0, __ATOMIC_SEQ_CST);
     __atomic_store_n(&beat->count, cgrun_beat_count(beat) + 1, __ATOMIC_SEQ_CST);
     if (__atomic_load_n(&beat->wants, __ATOMIC_SEQ_CST) & (CGRUN_BEAT_PARKED | CGRUN_BEAT_UNKNOWN))

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A carrier makes a host, which iterates the home context, sleep for a further context as well: it watches what that
-// one watches, and tells the hub when it is ready. The loop dispatches it then, as one of its own items.
+// A carrier makes a host, which iterates the home context, sleep for a further context as well. The carrier watches
+// what the further context watches, and dispatches the hub when the further context is ready. The loop then dispatches
+// the further context, as one of the loop's own items.
 //
-// Implementation notes. Each look at the further context is a whole one, prepare to check: were it left prepared during
-// the host's poll, its check would be missing whenever GLib leaves ours out, and a source that keeps something between
-// the two (GDK's does) would deadlock. Its descriptors are poll records of the carrier, by number: an epoll would
-// silently lose one that is closed and opened again.
+// Implementation notes. Each look at the further context is complete, from prepare to check. If the context stayed
+// prepared during the host's poll, its check would be missing whenever GLib leaves out the carrier's check. A source
+// that holds a lock from prepare to check, as GDK's source does, would then deadlock. The descriptors of the further
+// context are poll records of the carrier, by number. An epoll would silently lose a descriptor that is closed and
+// opened again.
 
 #include "hub.h"
 #include "perturbed.h"
@@ -19,7 +21,8 @@ typedef struct {
     bool is_owner;
     GPollFD *records;
     gint count;
-    /// When the context's first timeout is due, on g_get_monotonic_time()'s clock; -1 without one.
+    /// When the context's first timeout is due, in microseconds of g_get_monotonic_time()'s clock; -1 without a
+    /// timeout.
     gint64 deadline;
 } Carrier;
 
@@ -31,8 +34,8 @@ static void remove_records(Carrier *carrier)
     carrier->count = 0;
 }
 
-/// Tells GLib only of changes: adding or removing a record costs a write, and makes GLib leave out the host's next
-/// check.
+/// Makes the host's poll watch the descriptors in `found`. GLib hears only of changes, because adding or removing a
+/// record costs a write, and makes GLib leave out the host's next check.
 static void watch(Carrier *carrier, const GPollFD *found, gint count)
 {
     bool is_same = count == carrier->count;
@@ -68,7 +71,8 @@ static gboolean carrier_prepare(GSource *source, gint *timeout)
     Carrier *carrier = (Carrier *)source;
     *timeout = -1;
     carrier->deadline = -1;
-    // Another thread may own the context. Tried in each iteration, since GLib does not tell when it is released.
+    // Another thread may own the context. Each iteration tries to acquire it, because GLib does not report when it is
+    // released.
     if (cgrun_hub_steps_back(carrier->hub) ||
         !(carrier->is_owner || (carrier->is_owner = g_main_context_acquire(carrier->polled.context)))) {
         watch_nothing(carrier);

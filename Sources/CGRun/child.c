@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Children, by a descriptor each: no handler of SIGCHLD, and nobody else's child is touched.
+// Child processes, with a descriptor (pidfd) for each of them. There is no handler for SIGCHLD, and children of other
+// code are not touched.
 
 #define _GNU_SOURCE
 
@@ -11,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-// Headers older than Linux 5.4 have neither.
+// Headers older than Linux 5.4 have neither SYS_pidfd_open nor P_PIDFD.
 #ifndef SYS_pidfd_open
 #define SYS_pidfd_open 434
 #endif
@@ -19,7 +20,7 @@ enum { BY_DESCRIPTOR = 3 }; // P_PIDFD
 
 int cgrun_child_open(pid_t pid)
 {
-    // It is always close-on-exec.
+    // The descriptor is always close-on-exec.
     return syscall(SYS_pidfd_open, pid, 0);
 }
 
@@ -30,7 +31,8 @@ static int wait_status(const siginfo_t *info)
     return info->si_status | (info->si_code == CLD_DUMPED ? WCOREFLAG : 0);
 }
 
-// Not libc's waitid(), which is a point at which pthread_cancel() ends a thread: the status would be lost.
+// Not libc's waitid(), which is a cancellation point: if pthread_cancel() ended the thread there, the status would be
+// lost.
 int cgrun_child_wait(int child, bool reaps, int *status)
 {
     siginfo_t info = {0};

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// libdispatch's entry points for a run loop that is not its own, looked up weakly: a libdispatch without them is
-// reported, not a failure to load. And what else the library asks of it, by its interface of C: Swift's module Dispatch
-// would bring three more libraries into each process.
+// libdispatch's entry points for a foreign run loop. They are weak symbols: if libdispatch lacks them, that is
+// reported, and the library still loads.
+//
+// This file also wraps the other functions of libdispatch that the library needs. It uses libdispatch's C interface,
+// because Swift's module Dispatch would load three more libraries into each process.
 
 #include "cgrun.h"
 
@@ -12,7 +14,7 @@
 extern int _dispatch_get_main_queue_handle_4CF(void) __attribute__((weak));
 extern void _dispatch_main_queue_callback_4CF(void *message) __attribute__((weak));
 
-// As <dispatch/dispatch.h> has them, which not every compiler finds.
+// The declarations of <dispatch/dispatch.h>, which not every compiler finds.
 typedef void *queue;
 typedef void (*function)(void *context);
 extern queue dispatch_get_global_queue(intptr_t identifier, uintptr_t flags);
@@ -25,8 +27,8 @@ extern const char *dispatch_queue_get_label(queue of);
 
 uint32_t cgrun_main_thread_id;
 
-// A constructor, so that each pass of the main loop reads a plain variable: a constant in Swift would check first
-// whether it was initialised.
+// This is a constructor, so that each pass of the main loop reads a plain variable. A constant in Swift would first
+// check whether it was initialised.
 __attribute__((constructor)) static void note_main_thread(void)
 {
     cgrun_main_thread_id = (uint32_t)getpid();
@@ -37,7 +39,8 @@ static char main_queue_mark;
 static void *const never_null = &main_queue_mark;
 void *const *cgrun_main_queue_last = &never_null;
 
-// The queue's number, which is 1, and its label never change: they tell whether its words are where we know them.
+// The queue's number, which is 1, and its label never change. So they show whether the queue's words are where we
+// expect them.
 __attribute__((constructor)) static void find_last_block(void)
 {
     if (cgrun_main_queue == NULL)

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether the host has dispatched anything foreign since the last head of a pass. Then another head comes before the
-// next beforeWaiting, and a wait is over.
+// Whether the host has dispatched a foreign source, which is one that is not ours, since the last head of a pass. If it
+// has, another head comes before the next beforeWaiting, and a wait is over.
 //
-// GLib does not say what an iteration dispatches: a suspicion that nothing has refuted is a fact in the next one.
+// GLib does not report what an iteration dispatches. So an iteration leaves a suspicion, the state UNSURE. If nothing
+// has refuted the suspicion before the next iteration begins, it becomes a fact, the state FOREIGN.
+//
+// The table has a row for each function below. It gives the state after the call, for each state before the call.
 //
 //                                                                          OURS     UNSURE   FOREIGN
 //   suspect       the first sentinel was checked; there are no sentinels   UNSURE   UNSURE   FOREIGN
@@ -17,9 +20,9 @@
 #define CGRUN_DISPATCHED_H
 
 typedef enum {
-    FOREIGN, // Also before the first head.
-    UNSURE,  // This iteration may dispatch something foreign, those before it have not.
-    OURS,    // Nothing, or only sources of ours.
+    FOREIGN, // A foreign source was dispatched. Also the state before the first head.
+    UNSURE,  // This iteration may dispatch a foreign source. The iterations before it have not done so.
+    OURS,    // Nothing was dispatched, or only sources of ours.
 } Dispatched;
 
 static inline void dispatched_suspect(Dispatched *dispatched)

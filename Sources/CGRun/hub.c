@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // The hub: the one GSource that carries every source, timer and block of a run loop into a GMainContext.
 //
-// Implementation notes. prepare() and check() are C because GLib calls them in every iteration of a host, and because
-// nothing else may happen there: between prepare and a completed check GDK holds Wayland's read lock, and user code
-// deadlocks. Nothing relies on check() being called after prepare(): GLib may leave it out (its poll set changed, a
-// source of a higher priority was ready), and READY may survive passes.
+// Implementation notes. prepare() and check() are C, because GLib calls them in every iteration of a host. They run no
+// user code: between prepare and a completed check GDK holds Wayland's read lock, and user code would deadlock. Nothing
+// relies on check() being called after prepare(). GLib leaves out the check if its poll set has changed, or if a source
+// of a higher priority was ready. GLib's READY flag may survive passes.
 //
-// All state belongs to the loop's thread. If another thread iterates the context, hub and sentinels do nothing. When
-// the host is about to sleep is found out in sentinels.c.
+// All state belongs to the loop's thread. If another thread iterates the context, the hub and the sentinels do nothing.
+// sentinels.c finds out when the host is about to sleep.
 
 #include "hub.h"
 #include "perturbed.h"
 
-/// Counts an iteration that the hub yields, and returns whether it yields this one too. It stops after a number of
-/// iterations or a span, whichever comes first: each iteration may draw a frame for 25 ms.
+/// Counts an iteration of the host, and returns whether the hub yields this iteration, too. The hub stops yielding
+/// after a number of iterations or after a span, whichever comes first. The span is needed because an iteration may
+/// draw a frame for 25 ms.
 static bool takes_yield(Hub *hub)
 {
     if (hub->yields == 0 || --hub->yields == 0)
@@ -32,13 +33,14 @@ static gboolean hub_prepare(GSource *source, gint *timeout)
     unsigned watched = 0;
     gboolean has_work = FALSE;
     *timeout = -1;
-    // Silent: our own driver polls these descriptors itself.
+    // A silent hub watches nothing. Our own driver polls these descriptors itself.
     if (!cgrun_hub_is_silent(hub)) {
         if (hub->first == NULL) {
             dispatched_conclude(&hub->dispatched);
             dispatched_suspect(&hub->dispatched);
         }
-        // Yielding, there is work, but it is the others' turn: this iteration must not sleep, and must not dispatch us.
+        // While the hub yields there is work, but it is the turn of other sources. So this iteration must neither sleep
+        // nor dispatch the hub.
         if (takes_yield(hub))
             *timeout = 0;
         else
@@ -52,7 +54,8 @@ static gboolean hub_prepare(GSource *source, gint *timeout)
     return has_work;
 }
 
-// GLib reads the clock again after a poll that was allowed to sleep; one that found something at once took less.
+// A poll that took this long counts as a sleep. GLib reads the clock again after a poll that was allowed to sleep. A
+// poll that found something immediately took less time.
 enum { SLEEP_MICROSECONDS = 20 };
 
 static gboolean hub_check(GSource *source)
@@ -67,7 +70,7 @@ static gboolean hub_check(GSource *source)
             continue;
         if (hub->records[i].events != 0)
             found |= 1u << i;
-        // The kernel reports it, watched or not: each poll would end at once.
+        // The kernel reports a closed descriptor even if it is not watched, so each poll would end immediately.
         if (hub->records[i].revents & G_IO_NVAL)
             found |= CGRUN_HUB_CLOSED;
     }
@@ -143,7 +146,7 @@ void cgrun_hub_yield(GSource *source, unsigned iterations, gint64 span)
     Hub *hub = (Hub *)source;
     if (PERTURBS(CGRUN_SITE_YIELD))
         iterations = 1 + PERTURBED(iterations);
-    hub->yields = iterations + 1; // with what is left of this one
+    hub->yields = iterations + 1; // one more, because the hub steps back for the rest of this iteration, too
     hub->yield_span = span;
     hub->yield_end = 0;
 }
@@ -162,7 +165,7 @@ void cgrun_hub_note_interrupted(GSource *source)
 {
     Hub *hub = (Hub *)source;
     hub->poll_start = G_MAXINT64;
-    // Sentinels notice by themselves whether a source was dispatched.
+    // If there are sentinels, they find out whether a foreign source was dispatched.
     if (hub->first == NULL)
         dispatched_acquit(&hub->dispatched);
 }

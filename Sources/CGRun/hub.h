@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// State that the hub, its sentinels and the carriers of further contexts share. carrier.c calls poller.c, both call
-// hub.c, hub.c calls sentinels.c, and nothing calls the other way.
+// The state that the hub, its sentinels and the carriers of further contexts share. Calls go one way only: carrier.c
+// calls poller.c, both call hub.c, and hub.c calls sentinels.c.
 #ifndef CGRUN_HUB_H
 #define CGRUN_HUB_H
 
@@ -9,14 +9,15 @@
 
 #include <pthread.h>
 
-// Who writes what, all of it on the loop's thread (elsewhere prepare clears the records, and check sets saw_check):
+// The functions that write each field. All of them run on the loop's thread. If another thread iterates the context,
+// prepare only clears the records, and check only sets saw_check.
 //
 //                          prepare of the hub or   check of the   dispatch
 //                          of the first sentinel   hub
 //   yields, yield_end      count down              -              a slice is used up
 //   dispatched             see dispatched.h
 //   depth                  set                     -              set
-//   poll_start             set                     re-armed       a record changes
+//   poll_start             set; a record changes   re-armed       a record changes
 //   saw_check              -                       set            -
 typedef struct {
     GSource source;
@@ -25,21 +26,21 @@ typedef struct {
     pthread_t thread;
     bool is_main;
     bool dormant;   // our own driver iterates the context
-    bool saw_check; // since the canary was cleared
+    bool saw_check; // check was called since the canary's mark was cleared
     GPollFD records[CGRUN_HUB_RECORDS];
 
     // Fairness: the hub steps back while `yields` is not 0.
     unsigned yields;
-    gint64 yield_span, yield_end; // the longest duration, and when that ends: 0 until the first iteration
+    gint64 yield_span, yield_end; // the longest duration, and when it ends: 0 until the first iteration
 
-    // The host's sleep, as far as observers are told of it.
-    GSource *first, *last; // the sentinels, while somebody observes; each holds the hub
+    // What is known of the host's sleep, for the observers of waits.
+    GSource *first, *last; // the sentinels, NULL while no observer needs them; each holds the hub
     Dispatched dispatched;
     int depth;         // g_main_depth() in the last iteration, less our own callbacks that have returned since
-    gint64 poll_start; // on g_source_get_time()'s clock; G_MAXINT64: it ends since we changed what it watches, no sleep
+    gint64 poll_start; // on g_source_get_time()'s clock; G_MAXINT64: no sleep, since we changed what the poll watches
 } Hub;
 
-/// Whether another thread iterates the context, or a forked child.
+/// Whether another thread or a forked child iterates the context.
 static inline bool cgrun_hub_is_elsewhere(const Hub *hub)
 {
     if (cgrun_has_forked())
@@ -59,8 +60,9 @@ static inline bool cgrun_hub_steps_back(const Hub *hub)
     return cgrun_hub_is_silent(hub) || hub->yields > 0;
 }
 
-/// READY survives iterations: left by g_main_context_pending(), or by a check in which a source of higher priority
-/// became ready as well. GLib would then call neither prepare() nor check(), and report the context as ready.
+/// Clears GLib's READY flag of a source. The flag survives iterations: g_main_context_pending() leaves it, and so does
+/// a check in which a source of a higher priority became ready as well. While the flag is set, GLib calls neither
+/// prepare() nor check(), and reports the context as ready.
 static inline void cgrun_forget_ready(GSource *source)
 {
     // GLib's own G_SOURCE_READY, which has no public name: the first of the flags that GHook leaves to its users.
@@ -69,8 +71,9 @@ static inline void cgrun_forget_ready(GSource *source)
         g_atomic_int_and(&source->flags, ~(guint)READY);
 }
 
-/// Brackets every dispatch of ours. A callback of ours may iterate the context itself: such an iteration is no foreign
-/// work. Returns the depth for the end.
+/// Call it before every dispatch of ours, and cgrun_hub_end_dispatch() after it. A callback of ours may iterate the
+/// context itself; such an iteration is not foreign work. Returns the depth, which is passed to
+/// cgrun_hub_end_dispatch().
 static inline int cgrun_hub_begin_dispatch(Hub *hub)
 {
     dispatched_acquit(&hub->dispatched);
@@ -79,11 +82,12 @@ static inline int cgrun_hub_begin_dispatch(Hub *hub)
 
 static inline void cgrun_hub_end_dispatch(Hub *hub, int depth)
 {
-    // A foreign callback has returned in which a nested loop ran.
+    // A nested loop ran in a foreign callback, which has returned since.
     if (hub->depth != depth)
         dispatched_note_foreign(&hub->dispatched);
     hub->depth = depth - 1;
-    // Our own dispatches do not count: else `while (g_main_context_iteration (NULL, FALSE));` would never end.
+    // Our own dispatches do not count as foreign. Otherwise `while (g_main_context_iteration (NULL, FALSE));` would
+    // never end.
     dispatched_acquit(&hub->dispatched);
 }
 

@@ -12,8 +12,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-// A bit for each number. Guarded by the mutex, under which such descriptors are made and closed as well: a child is
-// forked before or after that. syscall(), since libc's functions are points at which pthread_cancel() ends a thread.
+// `kept` has a bit for each descriptor. The mutex guards it. These descriptors are made and closed while the mutex is
+// held, so a child is forked before or after that, never in between. Such calls are made by syscall(), because libc's
+// functions are cancellation points: pthread_cancel() could end the thread while it holds the mutex.
 static pthread_mutex_t kept_mutex = PTHREAD_MUTEX_INITIALIZER;
 static unsigned long *kept;
 static unsigned kept_words;
@@ -60,7 +61,7 @@ void cgrun_kept_close(int descriptor)
 {
     pthread_mutex_lock(&kept_mutex);
     unsigned long bit = 1ul << descriptor % WORD;
-    // Not so in a forked child, where the number may be another file's.
+    // In a forked child the bit is not set: the descriptor is closed already, and its number may be another file's.
     if (kept[descriptor / WORD] & bit) {
         kept[descriptor / WORD] &= ~bit;
         syscall(SYS_close, descriptor);

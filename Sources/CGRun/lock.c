@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The slow half of a lock, and what it is under the Thread Sanitizer.
+// The slow path of a lock, and the lock under the Thread Sanitizer.
 
 #define _GNU_SOURCE
 
@@ -14,7 +14,8 @@
 
 bool cgrun_lock_needs_fence = true;
 
-// Before anybody has a lock. Linux 4.14 has what it asks for; a sandbox may forbid it, now or later.
+// Runs before any thread has a lock. Linux has this command since version 4.14. A sandbox may forbid the call, now or
+// later.
 __attribute__((constructor)) static void choose(void)
 {
     cgrun_lock_needs_fence =
@@ -31,7 +32,8 @@ void cgrun_lock_init(cgrun_lock *lock)
     pthread_mutex_init(lock->mutex, NULL);
 }
 
-// A lock is held for less than a microsecond, unless its thread was preempted. On one processor it always was.
+// A lock is held for less than a microsecond, unless the thread that holds it was preempted. On a machine with one
+// processor it always was.
 enum { LOOKS = 40 };
 
 static void relax(void)
@@ -44,7 +46,7 @@ static void relax(void)
 }
 
 // In a forked child the holder may be a thread of the parent. Every public function checks for the fork before it takes
-// a lock, so this is not reached. A function that does not check ends the child here, and does not hang for ever.
+// a lock, so this limit is not reached. If a function does not check, the child ends here, and does not hang forever.
 enum { LOOKS_IN_A_CHILD = 20000 };
 
 static __attribute__((noreturn, noinline)) void end_child(void)
@@ -61,17 +63,17 @@ void cgrun_lock_relax(int *looks)
     } else {
         if (cgrun_has_forked() && ++*looks > LOOKS_IN_A_CHILD)
             end_child();
-        // Not sched_yield(): a thread of a lower real-time priority would never get to give it up.
+        // Not sched_yield(): a holder of a lower real-time priority would never run, and so never release the lock.
         nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
     }
 }
 
-// How long to sleep before looking again; NULL: until woken.
+// The longest sleep before a waiting thread looks again; NULL: it sleeps until it is woken.
 static const struct timespec *longest_sleep;
 
-// membarrier(2) fails: the process has sandboxed itself. From now on each release executes a fence. A release under way
-// did not, and may overlook a sleeper. Nothing tells when the last such release is over, so sleeps stay limited from
-// now on.
+// Called if membarrier(2) fails, because the process has sandboxed itself. From now on each release executes a fence. A
+// release that is under way executes none, and may overlook a sleeping thread. Nothing shows when the last such release
+// is over, so every sleep is limited from now on.
 static __attribute__((noinline)) void go_over_to_fences(void)
 {
     static const struct timespec moment = {.tv_nsec = 10000000};
@@ -79,10 +81,10 @@ static __attribute__((noinline)) void go_over_to_fences(void)
     __atomic_store_n(&cgrun_lock_needs_fence, true, __ATOMIC_SEQ_CST);
 }
 
-// The holder stores that the lock is free, then loads whether a wake-up is owed; its processor may swap the two. The
-// sleeper does the opposite: it stores that a wake-up is owed, makes every processor finish its stores, and loads
-// whether the lock is free. So either the holder sees the debt, or the sleeper sees the free lock. The sleeper pays for
-// the barrier, and a sleep is expensive anyway.
+// Makes every processor finish its stores. A thread that releases the lock stores that the lock is free, then loads
+// `owed`. Its processor may swap the two. A thread that is about to sleep does the opposite: it increments `owed`,
+// calls this function, and then looks whether the lock is free. So either the releasing thread sees `owed`, or the
+// other thread sees the free lock. The thread that sleeps pays for the barrier, because a sleep is expensive anyway.
 static void finish_everywhere(void)
 {
     if (!cgrun_lock_needs_fence) {
@@ -90,7 +92,7 @@ static void finish_everywhere(void)
             return;
         go_over_to_fences();
     }
-    // The holders' stores and loads are in order.
+    // Each release executes a fence as well, so its store and its load are in order.
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
@@ -134,11 +136,12 @@ void cgrun_lock_wait(cgrun_lock *lock)
         relax();
     }
     for (;;) {
-        // Read before the debt is stored: a holder that pays it increments `turn`, and then the futex does not sleep.
+        // `turn` is read before `owed` is incremented. A release that sends this wake-up increments `turn`, and then
+        // the futex does not sleep.
         uint32_t turn = __atomic_load_n(&lock->turn, __ATOMIC_SEQ_CST);
         __atomic_fetch_add(&lock->owed, 1, __ATOMIC_SEQ_CST);
         finish_everywhere();
-        // Taken here, the debt stays: a wake-up too many does no harm, one too few would.
+        // If the lock is taken here, `owed` stays incremented. One wake-up too many does no harm; one too few would.
         if (cgrun_lock_try(lock))
             return;
         const struct timespec *longest = __atomic_load_n(&longest_sleep, __ATOMIC_SEQ_CST);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Message ports: packets of a socket, and memory that nobody can change any more.
+// Message ports: the packets of a socket, and sealed memory, which nobody can change any more.
 
 #define _GNU_SOURCE
 
@@ -18,7 +18,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-// Headers older than Linux 6.3 do not have it.
+// Headers older than Linux 6.3 do not have this flag.
 #ifndef MFD_NOEXEC_SEAL
 #define MFD_NOEXEC_SEAL 8u
 #endif
@@ -50,7 +50,8 @@ int cgrun_packet_send(
     return sent < 0 ? errno : 0;
 }
 
-// ECONNRESET is said once, before what was sent before: that the other end has gone without having read everything.
+// recvmsg(2) fails with ECONNRESET once, if the other end has gone without having received everything. The packets that
+// the other end has sent come after that.
 static bool is_to_be_tried_again(void) { return errno == EINTR || errno == ECONNRESET; }
 
 static void close_all(const int *descriptors, unsigned count)
@@ -63,7 +64,7 @@ ssize_t cgrun_packet_receive(int socket, void *bytes, size_t size, int *descript
 {
     union {
         struct cmsghdr header;
-        // Room for one too many, which is noticed by it.
+        // Room for one descriptor too many, so that it is noticed.
         char space[CMSG_SPACE(sizeof(int) * (CGRUN_PACKET_DESCRIPTORS + 1))];
     } control;
     struct iovec part = {bytes, size};
@@ -94,7 +95,8 @@ ssize_t cgrun_packet_receive(int socket, void *bytes, size_t size, int *descript
     }
     if (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) {
         close_all(descriptors, found);
-        // The kernel gives those for which there are numbers left, and drops the others.
+        // With MSG_CTRUNC the kernel has delivered the descriptors for which there were numbers left, and dropped the
+        // others.
         errno = message.msg_flags & MSG_TRUNC ? EBADMSG : EMFILE;
         return -1;
     }
@@ -117,8 +119,9 @@ void cgrun_packet_wait(int socket, int event, int64_t nanoseconds)
 bool cgrun_packet_all_taken(int socket)
 {
     int bytes = 0;
-    // The kernel wakes the waiting sender before it subtracts the last byte of the packet that was taken. If a sandbox
-    // forbids the call, all memory counts as taken: otherwise the sender would wait forever.
+    // The kernel wakes the waiting sender before it subtracts the last byte of the packet that was received. So fewer
+    // bytes than a header has count as none. If a sandbox forbids the call, everything counts as received, because
+    // otherwise the sender would wait forever.
     return syscall(SYS_ioctl, socket, SIOCOUTQ, &bytes) != 0 || (size_t)bytes < sizeof(cgrun_packet);
 }
 
@@ -133,8 +136,8 @@ void cgrun_packet_shut(int socket) { shutdown(socket, SHUT_RDWR); }
 
 void cgrun_packet_drain(int socket)
 {
-    // With this option each packet has credentials, for which there is no room here: MSG_CTRUNC tells an empty packet
-    // from the end.
+    // With this option each packet has credentials, for which there is no room here. So MSG_CTRUNC distinguishes an
+    // empty packet from the end of the connection.
     int on = 1;
     struct msghdr message;
     long received;
@@ -169,7 +172,7 @@ static bool fill(int memory, const char *bytes, size_t size)
 int cgrun_memory_new(const void *bytes, size_t size)
 {
     int memory = memfd_create("grun-message", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
-    // Linux older than 6.3 does not know the last one.
+    // Linux older than 6.3 does not know the last of these flags.
     if (memory < 0 && errno == EINVAL)
         memory = memfd_create("grun-message", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (memory < 0)
@@ -187,15 +190,15 @@ const void *cgrun_memory_map(int memory, uint64_t size)
     struct stat status;
     struct statfs system;
     int seals = fcntl(memory, F_GET_SEALS);
-    // Else the sender could take pages away while they are read, which is a SIGBUS, or change them. One of huge pages
-    // may have no page for its bytes, which is a SIGBUS, too.
+    // Without the seals the sender could change the pages or remove them while they are read, and the read would cause
+    // a SIGBUS. A file of huge pages is refused, too: it may have no page for its bytes, which causes a SIGBUS as well.
     if (seals < 0 || (seals & SEALED) != SEALED || fstat(memory, &status) != 0 || fstatfs(memory, &system) != 0 ||
         system.f_type != TMPFS_MAGIC || (uint64_t)status.st_size != size) {
         errno = EBADMSG;
         return NULL;
     }
-    // Private: shared ones of sealed memory are refused before Linux 6.7, also for reading. No page is mapped here:
-    // nobody may ever read this.
+    // The mapping is private, because before Linux 6.7 the kernel refuses shared mappings of sealed memory, also for
+    // reading. No page is mapped in advance, because the memory may never be read.
     void *bytes = mmap(NULL, size, PROT_READ, MAP_PRIVATE, memory, 0);
     return bytes == MAP_FAILED ? NULL : bytes;
 }

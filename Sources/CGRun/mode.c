@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The names of modes that nearly every call of the C interface passes.
+// Recognizes the names of the default mode and of the common modes, which nearly every call of the C interface passes.
 
 #include "cgrun.h"
 #include "grun/grun.h"
 
 #include <string.h>
 
-// Not strcmp(): where one of the two stands near the end of a page that takes up to 60 instructions more, so that the
-// linker would decide what a call costs. Of a constant length memcmp() is a few instructions in place.
+// Not strcmp(): it takes up to 60 instructions more if one of the strings stands near the end of a page. So the linker
+// would decide what a call costs. With a constant length, the compiler makes memcmp() a few instructions in place.
 #define READS(name, length, text) ((length) == sizeof(text) - 1 && memcmp(name, text, sizeof(text) - 1) == 0)
 
 cgrun_mode_kind cgrun_well_known_mode(const char *name)

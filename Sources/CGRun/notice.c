@@ -27,9 +27,9 @@ typedef struct {
 
 struct cgrun_notice {
     cgrun_notice *next;
-    /// When it is written, in nanoseconds of CLOCK_MONOTONIC; INT64_MAX: it is not.
+    /// When the notice is to be written, in nanoseconds of CLOCK_MONOTONIC; INT64_MAX: it is not scheduled.
     int64_t due;
-    /// Changed by the owner while the notice is not due.
+    /// The owner changes it only while the notice is not scheduled.
     Text text;
 };
 
@@ -39,7 +39,7 @@ static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static cgrun_notice *notices;
 static bool has_thread;
 
-/// Held while the thread is started, which allocates memory. The thread itself never takes this lock.
+/// Held while the writing thread is started, which allocates memory. The writing thread itself never takes this lock.
 static pthread_mutex_t starting = PTHREAD_MUTEX_INITIALIZER;
 
 // MARK: Writing
@@ -90,7 +90,7 @@ static void *serve(void *unused)
     return NULL;
 }
 
-/// Signals are for the program's threads.
+/// Starts the writing thread with all signals blocked: signals are for the program's threads.
 static int start_thread(void)
 {
     pthread_t thread;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The page of a timeline, and names that it shows.
+// The HTML page of a timeline, and the names that it shows.
 
 #define _GNU_SOURCE
 
@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-// Of C23, and of this compiler in any language.
+// #embed is a part of C23. This compiler has it in every language version.
 #pragma clang diagnostic ignored "-Wc23-extensions"
 static const char page[] = {
 #embed "timeline.html"
@@ -26,7 +26,7 @@ const size_t cgrun_timeline_page_size = sizeof page;
 size_t cgrun_timeline_page_place(void)
 {
     const char *place = memmem(page, sizeof page, CGRUN_TIMELINE_WORD, cgrun_timeline_page_word);
-    // It is in the page that is built in.
+    // The placeholder is always in the page that is built in.
     return place != NULL ? (size_t)(place - page) : sizeof page - cgrun_timeline_page_word;
 }
 
@@ -36,7 +36,7 @@ char *cgrun_copy_timeline_path(void)
     if (text == NULL || *text == '\0')
         return NULL;
     GString *path = g_string_new(NULL);
-    // The program may go to another folder before it ends.
+    // The program may change its working directory before it ends.
     if (*text != '/') {
         g_autofree char *folder = g_get_current_dir();
         g_string_printf(path, "%s/", folder);

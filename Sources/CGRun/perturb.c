@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which site deviates when. Each thread has a stream of numbers of its own, so that what one thread does is repeatable
-// whatever the others do. A release build compiles nothing of this file.
+// Decides which site deviates when. Each thread has its own stream of numbers. So the deviations of one thread are
+// repeatable, whatever the other threads do. A release build compiles nothing of this file.
 
 #include "perturbed.h"
 
@@ -18,9 +18,10 @@ enum { STANDARD_PERMILLE = 20, OFTEN = 500, ALL_SITES = (1u << CGRUN_SITES) - 1 
 
 static const struct {
     const char *name;
-    /// No trace shows it: what is called, and in which order, is the same.
+    /// No trace of a run loop shows it: the program's code is called in the same order.
     bool is_quiet;
-    /// Asked once in the life of an object, so the common rate would hardly ever hit it. 0: the common rate.
+    /// The rate of a site that is asked only once in the life of an object. The common rate would hardly ever hit it.
+    /// 0: the common rate.
     unsigned permille;
 } sites[CGRUN_SITES] = {
     [CGRUN_SITE_SLICE] = {"slice", false, 0},
@@ -49,7 +50,7 @@ static const char *report;
 
 /// Counts restarts from 1, so that each thread begins a new stream.
 static unsigned round = 1;
-/// The threads that have asked since the last restart.
+/// The number of threads that have asked since the last restart.
 static uint64_t threads;
 static __thread struct {
     unsigned round;

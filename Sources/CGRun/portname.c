@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The names of message ports: in a directory of the user's, a lock and a socket for each.
+// The names of message ports. Each name has a file for its lock and a file for its socket, in a directory of the
+// user's.
 
 #define _GNU_SOURCE
 
@@ -20,7 +21,7 @@
 // The sticky bit tells systemd-tmpfiles to keep the lock's file.
 enum { DIRECTORY_MODE = 0700, LOCK_MODE = S_ISVTX | 0600, SOCKET_MODE = 0600 };
 
-// A descriptor that was opened by O_PATH has no fchmod().
+// fchmod() does not work for a descriptor that was opened by O_PATH.
 static bool set_mode(int descriptor, mode_t mode)
 {
     char path[sizeof CGRUN_DESCRIPTOR_FILES + 12];
@@ -28,7 +29,7 @@ static bool set_mode(int descriptor, mode_t mode)
     return chmod(path, mode) == 0;
 }
 
-// Also a file that this user may not open. A link is not followed.
+// Sets the mode of a file, also of one that this user may not open. A symbolic link is not followed.
 static bool set_file_mode(int directory, const char *file, mode_t mode)
 {
     int found = openat(directory, file, O_PATH | O_CLOEXEC | O_NOFOLLOW);
@@ -52,13 +53,14 @@ int cgrun_port_directory_open(int outer, const char *name, bool makes)
 {
     if (makes && mkdirat(outer, name, DIRECTORY_MODE) != 0 && errno != EEXIST)
         return -1;
-    // By O_PATH, for which the directory need not be readable.
+    // With O_PATH the directory need not be readable.
     int directory = openat(outer, name, O_PATH | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
     struct stat status;
     if (directory < 0 || fstat(directory, &status) != 0)
         return directory;
-    // A umask took bits of the owner from the mode. The process that made the directory has not set the mode yet, or
-    // has ended before. A directory that is open to others stays as it is, because others may have put files into it.
+    // If the owner's bits are missing, a umask has removed them. The process that made the directory has not set the
+    // mode yet, or has ended before. A directory that is open to others stays as it is, because others may have put
+    // files into it.
     if (is_only_for_this_user(&status) && (status.st_mode & DIRECTORY_MODE) != DIRECTORY_MODE &&
         !set_mode(directory, DIRECTORY_MODE)) {
         int error = errno;
@@ -112,8 +114,8 @@ static int make_or_open_lock(int directory, const char *name)
 static int open_lock(int directory, const char *name)
 {
     int lock = make_or_open_lock(directory, name);
-    // A umask took bits of the owner from the mode. The process that made the file has not set the mode yet, or has
-    // ended before.
+    // A umask has removed the owner's bits from the mode. The process that made the file has not set the mode yet, or
+    // has ended before.
     if (lock < 0 && errno == EACCES && set_file_mode(directory, name, LOCK_MODE))
         lock = make_or_open_lock(directory, name);
     return lock;
@@ -129,7 +131,7 @@ int cgrun_port_lock(int directory, const char *file)
             return -1;
         int error = flock(lock, LOCK_EX | LOCK_NB) == 0 ? 0 : errno;
         // The name's last owner, or a program that tidies up, may have removed the file since it was opened. Then the
-        // file's lock says nothing, also if another process holds it.
+        // lock of the opened file means nothing, even if another process holds it.
         bool is_current = is_same_file(lock, directory, name);
         if (is_current && error == 0) {
             fchmod(lock, LOCK_MODE);
@@ -149,7 +151,7 @@ void cgrun_port_hide(int directory, const char *file, int lock)
 {
     char name[LOCK_FILE];
     name_lock(name, file);
-    // If somebody has removed the lock's file, the name may be another's by now.
+    // If the lock's file was removed, the name may be another port's by now.
     if (is_same_file(lock, directory, name))
         unlinkat(directory, file, 0);
 }
@@ -159,19 +161,20 @@ void cgrun_port_unlock(int directory, const char *file, int lock)
     char name[LOCK_FILE];
     name_lock(name, file);
     if (is_same_file(lock, directory, name)) {
-        // The socket first: once the file of the lock is gone, both may be another port's.
+        // The socket's file is removed first. Once the lock's file is gone, both files may be another port's.
         unlinkat(directory, file, 0);
         unlinkat(directory, name, 0);
     }
-    // A child that is being spawned may have a copy of the descriptor, and the file may not have been removed. Closing
-    // the descriptor would not free the lock then.
+    // A child that is being spawned may have a copy of the descriptor, and the file may not have been removed. Then
+    // closing the descriptor would not release the lock.
     flock(lock, LOCK_UN);
     cgrun_kept_close(lock);
 }
 
 // MARK: The socket
 
-// By the directory's descriptor: the path may be longer than an address can be, and may lead elsewhere by now.
+// The address uses the directory's descriptor. The directory's path may be longer than an address can be, and may lead
+// elsewhere by now.
 static void address_of(struct sockaddr_un *address, int directory, const char *file)
 {
     *address = (struct sockaddr_un){.sun_family = AF_UNIX};
@@ -191,10 +194,10 @@ int cgrun_port_listen(int directory, const char *file)
     int listener = cgrun_port_socket();
     if (listener < 0)
         return -1;
-    // A killed owner may have left a socket.
+    // An owner that was killed may have left a socket.
     if (unlinkat(directory, file, 0) != 0 && errno != ENOENT)
         goto failed;
-    // The file is made with the mode of the socket, less the umask.
+    // bind() makes the file with the mode of the socket, less the umask.
     if (fchmod(listener, SOCKET_MODE) != 0 || bind(listener, (struct sockaddr *)&address, sizeof address) != 0 ||
         !set_file_mode(directory, file, SOCKET_MODE))
         goto failed;
@@ -216,7 +219,7 @@ static bool is_of_this_user(int socket)
 
 int cgrun_port_accept(int listener)
 {
-    // Before the peer is accepted, so that during a shortage the peer waits and is not lost.
+    // This is asked before the peer is accepted, so that during a shortage the peer waits and is not lost.
     int are_users_known = cgrun_are_users_known();
     if (are_users_known < 0)
         return -1;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A ring of records, and counts, for a timeline.
+// A ring of records, and the counts of items, for a timeline.
 //
-// One thread writes, without a lock; others copy meanwhile. What they copy is atomic word by word, and a record that
-// was overwritten while it was copied is dropped: `head` tells which. A lock is taken only where memory is replaced.
+// One thread writes records without a lock, while others copy them. The copy is atomic word by word. A record that was
+// overwritten while it was copied is dropped from the copy: `head` shows which ones. The writer takes a lock only to
+// replace memory, and to add or drop items. Readers hold this lock.
 
 #define _GNU_SOURCE
 
@@ -16,15 +17,15 @@
 enum { FIRST_RECORDS = 256, FIRST_ITEMS = 64 };
 
 typedef struct {
-    /// 0: free.
+    /// 0 if this entry is free.
     uint64_t key;
-    /// The number of records that there were at its last callout. Of a free one: the next free number.
+    /// The ring's `head` at the item's last callout. In a free entry: the next free number.
     uint64_t last;
     uint64_t labels;
     cgrun_counts counts;
 } Item;
 
-/// A callout that has not ended.
+/// A callout that has not ended yet.
 typedef struct {
     uint32_t item;
     int64_t since;
@@ -32,7 +33,7 @@ typedef struct {
 
 struct cgrun_ring {
     cgrun_record *records;
-    /// How many there were, of all that ever were put. Published: what is below is whole.
+    /// The number of records that were ever added. It is stored last: all records before it are complete.
     uint64_t head;
     uint32_t size;
     uint32_t limit;
@@ -41,22 +42,23 @@ struct cgrun_ring {
     uint32_t depth;
     const void *mode;
     uint16_t mode_number;
-    /// The deepest callout that is open; 0 for none.
+    /// The depth of the deepest callout that is open; 0 for none.
     uint32_t open_depth;
     Open open[CGRUN_RING_DEEPEST + 1];
 
-    /// By number; [0] is of none.
+    /// The items by their numbers. No item has the number 0.
     Item *items;
     uint32_t item_space;
     uint32_t item_end;
     uint32_t item_count;
-    /// 0 for none.
+    /// The first free number; 0 for none.
     uint32_t first_free;
-    /// Numbers by a hash of their keys, 0 for none. As many places as a power of two, at most half of them used.
+    /// The numbers of items by a hash of their keys; 0 for none. The count of places is a power of two, and at most
+    /// half of the places are used.
     uint32_t *places;
     uint32_t place_count;
 
-    /// Held while memory that others may be reading is replaced, and while they read.
+    /// The writer holds it while it changes what readers may be reading. Readers hold it while they read.
     pthread_mutex_t memory;
 };
 
@@ -114,7 +116,7 @@ static void copy_record(cgrun_record *to, const cgrun_record *from)
     PUT(to->mode, GET(from->mode));
 }
 
-/// The ring is full, and may be larger. Without memory the ring keeps its size forever.
+/// Makes a full ring larger. Without memory the ring keeps its size forever.
 __attribute__((noinline)) static void grow(cgrun_ring *ring)
 {
     uint32_t size = ring->size * 2;
@@ -124,7 +126,7 @@ __attribute__((noinline)) static void grow(cgrun_ring *ring)
         return;
     }
     pthread_mutex_lock(&ring->memory);
-    // It has not gone round yet.
+    // No record was overwritten yet, so the first record is at the beginning.
     memcpy(records, ring->records, ring->size * sizeof *records);
     free(ring->records);
     ring->records = records;
@@ -143,7 +145,7 @@ static void end_callout(cgrun_ring *ring, const Open *open, int64_t now)
         PUT(counts->longest, span);
 }
 
-/// Callouts of that depth and deeper ones have ended.
+/// Ends the callouts of that depth and deeper ones.
 static void end_callouts(cgrun_ring *ring, uint32_t depth, int64_t now)
 {
     for (; ring->open_depth >= depth && ring->open_depth > 0; ring->open_depth--) {
@@ -152,7 +154,7 @@ static void end_callouts(cgrun_ring *ring, uint32_t depth, int64_t now)
     }
 }
 
-/// Returns how late it is.
+/// Begins a callout. Returns how late it is, in nanoseconds.
 static int64_t begin_callout(cgrun_ring *ring, uint32_t depth, uint32_t number, int64_t due, int64_t now)
 {
     int64_t late = due != 0 && due < now ? now - due : 0;
@@ -173,13 +175,14 @@ void cgrun_ring_put(cgrun_ring *ring, cgrun_record_kind kind, uint32_t item, int
     switch (kind) {
     case CGRUN_RECORD_POLL:
     case CGRUN_RECORD_POLLED:
-        // Else it is a run's own poll.
+        // Otherwise this is a poll of a run of ours, and not a host's.
         if (depth != 0 && ring->open_depth != depth)
             return;
         break;
     case CGRUN_RECORD_ENTER:
     case CGRUN_RECORD_WOKEN:
-        // The callout goes on: what is entered is deeper, and a foreign loop inside it may have been woken.
+        // An open callout goes on. A run that is entered is deeper, and a foreign loop inside the callout may have been
+        // woken.
         break;
     default:
         end_callouts(ring, depth, now);
@@ -193,7 +196,7 @@ void cgrun_ring_put(cgrun_ring *ring, cgrun_record_kind kind, uint32_t item, int
     if (ring->head == ring->size && ring->size < ring->limit)
         grow(ring);
     cgrun_record *record = &ring->records[ring->head & (ring->size - 1)];
-    // Whoever sees a part of this record sees the head that the last one has published.
+    // A reader that sees a part of this record also sees the `head` that the last record has published.
     __atomic_thread_fence(__ATOMIC_RELEASE);
     PUT(record->time, now);
     PUT(record->extra, extra);
@@ -223,7 +226,7 @@ cgrun_record *cgrun_ring_copy(cgrun_ring *ring, uint64_t *count, uint64_t *lost)
     for (uint64_t index = begin; copies != NULL && index < end; index++)
         copy_record(&copies[index - begin], &ring->records[index & (ring->size - 1)]);
     // The writer may be writing the record after `head` now, in the place of a record that was copied. A ring that can
-    // still grow overwrites nothing: its writer grows it first, and waits for the lock.
+    // still grow overwrites nothing, because its writer grows it first, and waits for the lock.
     __atomic_thread_fence(__ATOMIC_ACQUIRE);
     uint64_t now = GET(ring->head) + (ring->size < GET(ring->limit) ? 0 : 1);
     uint64_t first = now > ring->size ? now - ring->size : 0;
@@ -243,7 +246,7 @@ cgrun_record *cgrun_ring_copy(cgrun_ring *ring, uint64_t *count, uint64_t *lost)
 
 // MARK: Items
 
-/// Where a key is, or would be.
+/// The place at which a key is, or would be.
 static uint32_t place_of(const uint32_t *places, uint32_t place_count, const Item *items, uint64_t key)
 {
     uint32_t place = (uint32_t)((key * UINT64_C(0x9e3779b97f4a7c15)) >> 32) & (place_count - 1);
@@ -262,13 +265,13 @@ uint32_t cgrun_ring_known_item(const cgrun_ring *ring, uint64_t key) { return nu
 uint32_t cgrun_ring_item(const cgrun_ring *ring, uint64_t recording, uint64_t key, uint64_t labels)
 {
     uint32_t number = ring->recording == recording ? number_of(ring, key) : 0;
-    // What is known by its code has no label.
+    // An item that is known by its code has an odd key, and no label.
     return (key & 1) != 0 || ring->items[number].labels == labels ? number : 0;
 }
 
 uint32_t cgrun_ring_item_count(const cgrun_ring *ring) { return ring->item_count; }
 
-/// Finds the places of all items anew, among so many. With the lock held.
+/// Makes a new table of places, with `place_count` places, and finds the places of all items. With the lock held.
 static bool place_all(cgrun_ring *ring, uint32_t place_count)
 {
     uint32_t *places = calloc(place_count, sizeof *places);
@@ -284,7 +287,7 @@ static bool place_all(cgrun_ring *ring, uint32_t place_count)
     return true;
 }
 
-/// With the lock held.
+/// Makes room for one more item. False without memory. With the lock held.
 static bool make_space(cgrun_ring *ring)
 {
     if (ring->item_end < ring->item_space)
@@ -299,7 +302,7 @@ static bool make_space(cgrun_ring *ring)
     return true;
 }
 
-/// With the lock held: a number that no item has.
+/// Returns a number that no item has; 0 without memory. With the lock held.
 static uint32_t free_number(cgrun_ring *ring)
 {
     uint32_t number = ring->first_free;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a thread stands: it is asked by a signal, whose handler walks its stack.
+// Finds out where a thread stands. A signal asks the thread, and its handler walks the thread's stack.
 
 #define _GNU_SOURCE
 
@@ -18,11 +18,12 @@
 
 // MARK: Asking
 
-/// The one answer that is waited for. Static: a handler that comes late finds it, and finds that it is not asked.
+/// The one question under way, and its answer. It is static, so that a handler that comes late still finds it, and
+/// finds that its thread is not asked.
 static struct {
     const cgrun_beat *beat;
     cgrun_sample sample;
-    // Not on the stack of the asked thread, which may be small.
+    // Not on the stack of the asked thread, because that may be small.
     void *frames[CGRUN_MOST_FRAMES + 8];
     sem_t answered;
 } asked;
@@ -43,21 +44,22 @@ static uintptr_t interrupted_at(const ucontext_t *context)
 #endif
 }
 
-/// What GLib dispatches. Both functions read the thread's own memory, which is there since its first dispatch.
+/// Notes what GLib dispatches. g_main_depth() and g_main_current_source() read the thread's own memory, which exists
+/// since cgrun_beat_answer() called the former.
 static void note_source(cgrun_sample *sample)
 {
     sample->depth = g_main_depth();
     sample->source[0] = '\0';
     GSource *source = sample->depth > 0 ? g_main_current_source() : NULL;
-    // Not g_source_get_context(), which complains of a source that was destroyed in its callback.
+    // Not g_source_get_context(), which complains about a source that was destroyed in its callback.
     sample->context = source != NULL ? source->context : NULL;
     const char *name = source != NULL ? g_source_get_name(source) : NULL;
     if (name != NULL)
         strncat(sample->source, name, sizeof sample->source - 1);
 }
 
-/// From the function that was interrupted on. backtrace() takes no lock and no memory after its first call, and sees
-/// through the frame of the signal.
+/// Notes the stack, beginning with the function that was interrupted. After its first call, backtrace() takes no lock
+/// and allocates no memory. It walks through the frame of the signal.
 static void note_frames(cgrun_sample *sample, uintptr_t interrupted)
 {
     void **all = asked.frames;
@@ -69,7 +71,7 @@ static void note_frames(cgrun_sample *sample, uintptr_t interrupted)
     }
     sample->frame_count = 0;
     for (int index = first; index < count && sample->frame_count < CGRUN_MOST_FRAMES; index++) {
-        // A return address may be the first of the next function already.
+        // A return address may already be the first address of the next function, so 1 is subtracted.
         sample->frames[sample->frame_count++] = (uintptr_t)all[index] - (index != first);
     }
 }
@@ -79,7 +81,7 @@ static void answer(int signal, siginfo_t *info, void *context)
     (void)signal;
     int saved = errno;
     uint64_t thread = cgrun_thread_known_serial();
-    // Else it is another process's signal, or one that was raised or comes late: nobody asks.
+    // Otherwise nobody asks this thread: the signal comes from another process, was raised, or comes late.
     if (info->si_code == SI_TKILL && thread != 0
         && __atomic_compare_exchange_n(&asked_thread, &thread, 0, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
         asked.sample.count = cgrun_beat_count(asked.beat);
@@ -90,11 +92,11 @@ static void answer(int signal, siginfo_t *info, void *context)
     errno = saved;
 }
 
-/// Who uses each signal, and what it was before the first of them. Guarded by `asking`.
+/// For each signal, the number of its users, and its disposition before the first user. Guarded by `asking`.
 static struct {
     unsigned users;
     struct sigaction former;
-    // A question was not answered: the signal may be pending yet, and what it was before may be the process's end.
+    // A question was not answered. The signal may still be pending, and its former disposition may end the process.
     bool is_pending;
 } uses[NSIG];
 
@@ -118,7 +120,8 @@ static int begin_answering(int signal)
     if (is_handled_by_another(&former))
         return EBUSY;
     struct sigaction action = {.sa_sigaction = answer, .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
-    // Another handler in ours could leave by siglongjmp(), and nobody would answer.
+    // All signals are blocked in our handler. If another handler interrupted ours, it could leave by siglongjmp(), and
+    // nobody would answer.
     sigfillset(&action.sa_mask);
     if (sigaction(signal, &action, &former) != 0)
         return errno;
@@ -134,7 +137,8 @@ static int begin_answering(int signal)
 static void prepare(void)
 {
     void *first[2];
-    // The first call loads libgcc_s by dlopen(), and not under `asking`: another thread may hold the loader's lock.
+    // The first call loads libgcc_s by dlopen(). That must not happen while `asking` is held, because another thread
+    // may hold the loader's lock.
     backtrace(first, G_N_ELEMENTS(first));
     sem_init(&asked.answered, 0, 0);
 }
@@ -157,7 +161,7 @@ void cgrun_sample_finish(int signal)
 {
     struct sigaction now;
     pthread_mutex_lock(&asking);
-    // A handler that another thread has installed stays, also if it came between the look and the change.
+    // A handler that another thread has installed stays, even if it was installed between the look and the change.
     bool is_free = --uses[signal].users == 0 && !uses[signal].is_pending;
     if (is_free && sigaction(signal, NULL, &now) == 0 && is_answered_by_us(&now)
         && sigaction(signal, &uses[signal].former, &now) == 0 && !is_answered_by_us(&now))
@@ -169,7 +173,7 @@ bool cgrun_sample_take(const cgrun_beat *beat, int signal, int64_t span, cgrun_s
 {
     struct sigaction now;
     pthread_mutex_lock(&asking);
-    // Without our handler it may be the end of the process.
+    // Without our handler the signal may end the process.
     bool is_ours = sigaction(signal, NULL, &now) == 0 && is_answered_by_us(&now);
     asked.beat = beat;
     int32_t thread = cgrun_beat_thread(beat);
@@ -177,7 +181,7 @@ bool cgrun_sample_take(const cgrun_beat *beat, int signal, int64_t span, cgrun_s
     __atomic_store_n(&asked_thread, thread != 0 ? serial : 0, __ATOMIC_RELEASE);
     bool is_sent = is_ours && thread != 0 && syscall(SYS_tgkill, getpid(), thread, signal) == 0;
     bool is_answered = is_sent && cgrun_semaphore_wait(&asked.answered, cgrun_now() + span);
-    // Unless the handler has begun meanwhile: then its answer comes.
+    // The question is withdrawn. If the handler has begun meanwhile, its answer still comes, and this waits for it.
     if (!is_answered && __atomic_exchange_n(&asked_thread, 0, __ATOMIC_ACQ_REL) == 0 && is_sent)
         is_answered = cgrun_semaphore_wait(&asked.answered, INT64_MAX);
     uses[signal].is_pending |= is_sent && !is_answered && signal != SIGURG;

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sentinels: two GSources beside the hub that tell when a host which iterates the context is about to sleep, and
-// when it has slept. They exist only while that is observed, and until the first pass if the mode has observers.
+// The sentinels: two GSources beside the hub. They find out when a host that iterates the context is about to sleep,
+// and when it has slept. They exist only while waits are observed, while afterWaiting is still to be sent, and until
+// the first pass if the mode has observers.
 //
-// One comes before every other source of the context and never becomes ready; one comes after every other and becomes
-// ready when nothing else is. GLib checks the last one only in an iteration that found nothing else to do. So
+// The first sentinel comes before every other source of the context, and never becomes ready. The last sentinel comes
+// after every other source, and becomes ready when nothing else is. GLib checks the last sentinel only in an iteration
+// that found nothing else to do. So
 //   the first was checked, the last was not -> something is dispatched, ours or foreign
 //   neither was checked                     -> GLib left the check out
 //   both were checked                       -> there is nothing to do
@@ -21,14 +23,14 @@ static gboolean first_prepare(GSource *source, gint *timeout)
     *timeout = -1;
     if (cgrun_hub_is_elsewhere(hub))
         return FALSE;
-    // The last one is checked in each iteration that finds nothing, also after g_main_context_pending(), which
-    // dispatches nothing.
+    // The last sentinel becomes READY in each iteration that finds nothing to do, also in g_main_context_pending(),
+    // which dispatches nothing.
     cgrun_forget_ready(hub->last);
     if (hub->dormant)
         return FALSE;
     dispatched_conclude(&hub->dispatched);
-    // A nested loop began or ended: a foreign callback is on the stack that was not there before, or has returned.
-    // Dispatches of ours keep the depth up to date, so that theirs do not count.
+    // A nested loop began or ended: a foreign callback is on the stack that was not there before, or has returned. Our
+    // own dispatches keep the depth up to date, so they do not count as foreign.
     if (hub->depth != g_main_depth())
         dispatched_note_foreign(&hub->dispatched);
     hub->depth = g_main_depth();
@@ -52,6 +54,7 @@ static gboolean first_dispatch(GSource *source, GSourceFunc callback, gpointer d
     return G_SOURCE_CONTINUE;
 }
 
+/// Whether the loop has something to do before the host may sleep.
 static bool wants_to_wait(const Hub *hub)
 {
     return !cgrun_hub_steps_back(hub) && !hub->funcs.may_sleep(hub->loop);
@@ -59,7 +62,7 @@ static bool wants_to_wait(const Hub *hub)
 
 static gboolean last_prepare(GSource *source, gint *timeout)
 {
-    // Ready in check only, which is not called if any other source is.
+    // The last sentinel becomes ready only in check(), which GLib does not call if another source is ready.
     *timeout = wants_to_wait(((Sentinel *)source)->hub) ? 0 : -1;
     return FALSE;
 }

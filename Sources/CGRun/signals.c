@@ -1,32 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
-// Signals: the one handler of the process, and who listens.
+// Signals: the one handler of the process, and its listeners.
 //
-// A listener is an eventfd. The handler adds 1 to each eventfd of its signal, and that is all: the kernel counts, wakes
-// whoever waits, and loses nothing.
+// A listener is an eventfd. The handler only adds 1 to each eventfd of its signal. The kernel counts, wakes the threads
+// that wait, and loses nothing.
 //
-// What a signal can be in:
+// A signal is in one of these states:
 //
-//              listeners   its disposition              former
-//   free       none        is not ours                  -
-//   heard      some        is our handler               what was there before, to be given back
-//   taken      some        is somebody's, who came      what was there before; not given back, since it is not ours
-//                          after us                     to change any more
-//   stale      none        is our handler: somebody     what the first signal puts back, so that none is swallowed
-//                          put back a copy that they
-//                          had saved while it was heard
+//              listeners   its disposition               former
+//   free       none        is not ours                   -
+//   heard      some        is our handler                the disposition before ours, to be restored
+//   taken      some        is other code's, which was    the disposition before ours; it is not restored, because
+//                          installed after ours          the present disposition is not ours to change
+//   stale      none        is our handler: other code    the disposition that the first signal restores, so that
+//                          restored a copy, saved while  no signal is swallowed
+//                          the signal was heard
 //
-// free or stale to heard: the first one listens. heard to free: the last one stops, and the former disposition is back.
-// heard to taken: somebody calls sigaction(). taken to heard: another one listens, who is refused as at first. taken to
-// free: the last one stops, and nothing is changed. stale to free: a signal comes. Whoever else changes the listeners
-// or a disposition holds the lock of the listeners, which is in Swift. The handler takes no lock: it may run on the
-// thread that has it.
+// The states change as follows:
 //
-// stale to free, by a handler, must not happen after stale to heard: the new listener would hear nothing. So a handler
-// looks at the listeners and changes the disposition while it is inside, and the first listener waits for the handlers
-// between its entry in the list and its look at the disposition.
+//   free or stale to heard: the first listener is added.
+//   heard to free:          the last listener stops, and the former disposition is restored.
+//   heard to taken:         other code calls sigaction().
+//   taken to heard:         another listener is added. It can be refused, as the first one can.
+//   taken to free:          the last listener stops, and nothing else is changed.
+//   stale to free:          a signal comes, and its handler restores the former disposition.
 //
-// Not signalfd(2): a mask that is set late leaves threads in which the signal kills the process, and one that is set
-// early is inherited by every program that is started, which then ignores SIGTERM.
+// Except in that handler, this file changes listeners or a disposition only while the lock of the listeners is held.
+// The lock is in Swift. The handler takes no lock, because it may run on the thread that holds the lock.
+//
+// A handler must not change stale to free after a listener has changed stale to heard: the new listener would hear
+// nothing. So a handler looks at the listeners and changes the disposition between enter() and leave(). The first
+// listener adds itself to the list, then waits for the handlers, and only then looks at the disposition.
+//
+// signalfd(2) is not used, because its signal must be blocked. A mask that is set late leaves threads in which the
+// signal kills the process. A mask that is set early is inherited by every program that is started, which then ignores
+// SIGTERM.
 
 #define _GNU_SOURCE
 
@@ -44,12 +51,13 @@ struct cgrun_listener {
     int event;
 };
 
-// What the handler follows without a lock. What is taken out of here is freed when no handler can have it any more.
+// The handler reads these lists without a lock. A listener or disposition that is removed from here is freed when no
+// handler can use it any more.
 static cgrun_listener *listeners[_NSIG];
 static struct sigaction *former[_NSIG];
 static pid_t process;
 
-// How many handlers are looking, in the row that was open when they came.
+// The number of handlers between enter() and leave(). Each handler counts in the row that was open when it entered.
 static int inside[2];
 static unsigned open_row;
 
@@ -62,8 +70,8 @@ static unsigned enter(void)
 
 static void leave(unsigned row) { __atomic_fetch_sub(&inside[row], 1, __ATOMIC_SEQ_CST); }
 
-// After this no handler has anything that was taken out before: each of the rows was empty once. New handlers come into
-// the other row meanwhile, or a flood of signals would never let it end.
+// Waits until no handler uses anything that was removed before the call: each of the two rows was empty once. Meanwhile
+// new handlers enter the other row. Otherwise a flood of signals would make this wait forever.
 static void wait_for_handlers(void)
 {
     for (int rows = 0; rows < 2; rows++) {
@@ -79,7 +87,7 @@ static void tell_listeners(int signal)
     unsigned row = enter();
     for (cgrun_listener *each = __atomic_load_n(&listeners[signal], __ATOMIC_SEQ_CST); each;
          each = __atomic_load_n(&each->next, __ATOMIC_SEQ_CST))
-        // Not libc's write(), in which pthread_cancel() could end the thread: it would stay inside for ever.
+        // Not libc's write(), in which pthread_cancel() could end the thread: `inside` would count it forever.
         syscall(SYS_write, each->event, &one, sizeof one);
     leave(row);
 }
@@ -91,8 +99,8 @@ static bool is_ours(const struct sigaction *action)
     return action->sa_sigaction == note_signal;
 }
 
-// Whether the kernel has called our handler: it blocks all signals then. Another handler that has saved ours, and calls
-// it, has most likely not.
+// Whether the kernel has called our handler. The kernel blocks all signals during that call. Another handler that has
+// saved ours, and calls it, has most likely not blocked them.
 static bool is_called_by_kernel(void)
 {
     sigset_t mask;
@@ -101,8 +109,9 @@ static bool is_called_by_kernel(void)
         && sigismember(&mask, SIGUSR2) && sigismember(&mask, SIGALRM);
 }
 
-// Puts the former disposition back in place of our handler. If another thread installs a disposition between the look
-// and the change, that one stays. Without a former one the program has copied our handler from another signal.
+// Restores the former disposition in place of our handler. A disposition that another thread installs between the look
+// and the change stays. If there is no former disposition, the program has copied our handler from another signal: then
+// the signal gets the default disposition.
 static void put_back(int signal)
 {
     const struct sigaction *known = __atomic_load_n(&former[signal], __ATOMIC_SEQ_CST);
@@ -115,9 +124,10 @@ static void put_back(int signal)
         sigaction(signal, &found, NULL);
 }
 
-// Nobody listens. The former disposition takes its place again, whatever that is, and has the signal: it is sent to
-// this thread once more, as it came, and is pending until this handler has returned. On several threads at once the
-// first one puts it back, and each sends its own again. If somebody listens by now, the listener gets the signal.
+// Called if nobody listens. It restores the former disposition, and sends the signal to this thread again, as it came.
+// The signal is pending until this handler has returned. Then the former disposition acts, whatever it is. If several
+// threads are here at the same time, the first one restores the disposition, and each sends its own signal again. If
+// there is a listener by now, the listener gets the signal.
 static void act_as_before(int signal, siginfo_t *info)
 {
     if (!is_called_by_kernel())
@@ -126,20 +136,21 @@ static void act_as_before(int signal, siginfo_t *info)
     if (!__atomic_load_n(&listeners[signal], __ATOMIC_SEQ_CST))
         put_back(signal);
     leave(row);
-    // A sandbox may know only the latter.
+    // A sandbox may allow only raise().
     if (syscall(SYS_rt_tgsigqueueinfo, getpid(), syscall(SYS_gettid), signal, info) != 0)
         raise(signal);
 }
 
-// On any thread, at any time: system calls and atomic operations only, and nobody sees another errno.
+// The handler. It runs on any thread at any time. So it uses only system calls and atomic operations, and restores
+// errno.
 static void note_signal(int signal, siginfo_t *info, void *context)
 {
     int error = errno;
     (void)context;
     if (!__atomic_load_n(&listeners[signal], __ATOMIC_SEQ_CST))
         act_as_before(signal, info);
-    // A forked child has the handler until exec(), and the eventfds are its parent's. Not cgrun_has_forked(), which is
-    // set a moment later, and never after vfork().
+    // A forked child has the handler until exec(), but the eventfds are its parent's. cgrun_has_forked() is not used,
+    // because it becomes true a moment after fork(), and never after vfork().
     else if (getpid() == __atomic_load_n(&process, __ATOMIC_RELAXED))
         tell_listeners(signal);
     errno = error;
@@ -158,9 +169,9 @@ static bool must_stay(const struct sigaction *action, bool replacing)
 // Makes our handler the disposition of the signal. Returns false if another handler in the process must stay.
 static bool install(int signal, bool replacing)
 {
-    // SA_RESTART: code that knows of no signals must not fail with EINTR. SA_ONSTACK: threads of other languages, as
-    // Go's, have small stacks and another one for handlers. All signals wait meanwhile, so that one frame is enough
-    // there.
+    // SA_RESTART: code that does not expect signals must not fail with EINTR. SA_ONSTACK: threads of other languages,
+    // such as Go's, have small stacks, and another stack for handlers. All signals are blocked in the handler, so that
+    // this stack needs room for one frame only.
     struct sigaction ours = {.sa_sigaction = note_signal, .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
     sigfillset(&ours.sa_mask);
     struct sigaction found;
@@ -170,7 +181,7 @@ static bool install(int signal, bool replacing)
     if (is_ours(&found))
         return true;
     if (must_stay(&found, replacing)) {
-        // It was installed since the caller looked.
+        // That handler was installed after the caller had looked.
         sigaction(signal, &found, NULL);
         return false;
     }
@@ -196,7 +207,8 @@ static void remove_and_free(cgrun_listener *listener)
     if (next)
         next->previous = previous;
     __atomic_store_n(previous ? &previous->next : &listeners[listener->signal], next, __ATOMIC_SEQ_CST);
-    // A handler that has read the number writes to it; only then may it be closed, and be another file's.
+    // A handler that has read the eventfd's number still writes to it. Only after that may the eventfd be closed, and
+    // its number be another file's.
     wait_for_handlers();
     g_free(listener);
 }
@@ -208,7 +220,7 @@ cgrun_listener *cgrun_signal_listen(int signal, int event, bool replacing)
         errno = EINVAL;
         return NULL;
     }
-    // libc keeps some signals for itself, and refuses them here with EINVAL, too. A sandbox sets another number.
+    // libc keeps some signals for itself, and refuses them here with EINVAL, too. A sandbox sets another errno.
     if (sigaction(signal, NULL, &found) != 0)
         return NULL;
     if (must_stay(&found, replacing)) {
@@ -219,7 +231,7 @@ cgrun_listener *cgrun_signal_listen(int signal, int event, bool replacing)
     cgrun_listener *listener = g_new(cgrun_listener, 1), *next = listeners[signal];
     *listener = (cgrun_listener){.next = next, .signal = signal, .event = event};
     add(listener);
-    // A handler that has found no listener may be about to put the former disposition back.
+    // A handler that has found no listener may be about to restore the former disposition.
     if (!next)
         wait_for_handlers();
     if (!install(signal, replacing)) {
@@ -232,7 +244,7 @@ cgrun_listener *cgrun_signal_listen(int signal, int event, bool replacing)
 
 void cgrun_signal_stop(cgrun_listener *listener)
 {
-    // First: what comes from now on is for whoever was there before, and is not swallowed.
+    // The former disposition is restored first. It gets the signals that come from now on, so that none is swallowed.
     if (!listener->previous && !listener->next)
         put_back(listener->signal);
     remove_and_free(listener);

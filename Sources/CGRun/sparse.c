@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether the memory of a message has holes: pages that its sender has never written.
+// Whether the memory of a message has holes, which are pages that its sender has never written.
 //
-// The kernel looks at each page to find a hole: 10 to 40 ms for 1 GiB. A peer pays for its memory once and can send it
-// thousands of times, so the answers for the last memories are kept. Sealed memory cannot change, and its number, its
-// size and the time of its last change together identify it.
+// To find a hole, the kernel looks at each page, which takes 10 to 40 ms for 1 GiB. A peer pays for its memory once and
+// can send it thousands of times. So the answers for the last 64 memories are kept. Sealed memory cannot change. Its
+// device, its number, its size and the time of its last change together identify it.
 
 #define _GNU_SOURCE
 
@@ -22,7 +22,8 @@ typedef struct {
     bool is_whole;
 } Answer;
 
-/// Smaller memory is looked up each time, which is quick. Its answers would displace those of larger memory.
+/// Memory of up to SMALL bytes is looked up each time, which is quick. Its answers would displace those of larger
+/// memory.
 enum { SMALL = 1 << 20, ANSWERS = 64 };
 
 // Guarded by the lock.
@@ -58,8 +59,8 @@ static void keep_answer(const Answer *answer)
     pthread_mutex_unlock(&lock);
 }
 
-/// The number of blocks does not tell: they may be behind the end of the file. Where a sandbox forbids the question,
-/// the memory counts as whole.
+/// Whether a memory has no hole. The number of blocks does not show that, because blocks may be behind the end of the
+/// file. If a sandbox forbids the question, the memory counts as whole.
 static bool look_up(int memory, off_t size)
 {
     off_t hole = lseek(memory, 0, SEEK_HOLE);
@@ -85,6 +86,7 @@ void cgrun_memory_clear_if_sparse(int memory, const void *bytes, uint64_t size)
 {
     if (is_whole(memory, (off_t)size))
         return;
-    // To read these zeros makes no page. If the process cannot have another mapping the holes stay, and cost it pages.
+    // Reading these zeros allocates no page. If the process cannot have another mapping, the holes stay, and reading
+    // them allocates pages.
     mmap((void *)bytes, size, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 }

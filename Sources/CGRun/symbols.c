@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The function and the file at an address. The dynamic linker is not asked, because a thread that stalls inside
+// Finds the function and the file at an address. The dynamic linker is not asked, because a thread that stalls inside
 // dlopen() holds its lock.
 
 #define _GNU_SOURCE
@@ -20,8 +20,8 @@
 
 // MARK: Loaded files
 
-/// The loaded file at an address, and where in memory it begins; NULL if there is none. Since glibc 2.35 this takes no
-/// lock. An older glibc takes the lock of the loader: there the file is found only if the caller may wait.
+/// The loaded file at an address, and where it begins in memory; NULL if there is none. Since glibc 2.35 this takes no
+/// lock. An older glibc takes the loader's lock, so there the file is found only if the caller may wait.
 static const struct link_map *loaded_at(uintptr_t address, bool may_wait, const void **start)
 {
 #if __GLIBC_PREREQ(2, 35)
@@ -82,7 +82,8 @@ static bool image_open(Image *image, const char *path)
     return bytes != MAP_FAILED;
 }
 
-/// `count` things of a size at an offset of the file; NULL if it has not so many.
+/// The address of `count` entries of `size` bytes at an offset of the file. NULL if the file ends before them, or if
+/// the offset is not a multiple of 8.
 static const void *image_at(const Image *image, uint64_t offset, uint64_t count, size_t size)
 {
     if (offset > image->size || count > (image->size - offset) / size || offset % 8 != 0)
@@ -97,7 +98,7 @@ static bool is_function_at(const ElfW(Sym) *symbol, uint64_t offset)
         && offset - symbol->st_value < symbol->st_size;
 }
 
-/// The symbol of a table that an offset lies in, copied; NULL if none does.
+/// A copy of the name of the function in a table of symbols that an offset lies in; NULL if it lies in none.
 static char *name_in(const Image *image, const ElfW(Shdr) *table, const ElfW(Shdr) *texts, uint64_t offset)
 {
     uint64_t count = table->sh_size / sizeof(ElfW(Sym));
@@ -156,7 +157,8 @@ static const void *dynamic_entry(const struct link_map *map, ElfW(Sxword) tag)
     return NULL;
 }
 
-/// How many symbols a table of GNU's hashes has. The chain of the highest bucket ends with the last symbol.
+/// The number of symbols, which a hash table in GNU's format implies. The chain of the highest bucket ends with the
+/// last symbol.
 static uint32_t count_of_hashed(const uint32_t *table)
 {
     uint32_t bucket_count = table[0], first = table[1], bloom_size = table[2];
@@ -172,7 +174,8 @@ static uint32_t count_of_hashed(const uint32_t *table)
     return last + 1;
 }
 
-/// The exported function at an address of a loaded file. It needs no file on disk: that may be deleted or replaced.
+/// The name of the exported function at an address of a loaded file. It needs no file on disk, because that may be
+/// deleted or replaced.
 static char *name_in_memory(const struct link_map *map, uintptr_t address)
 {
     const ElfW(Sym) *symbols = dynamic_entry(map, DT_SYMTAB);
@@ -188,7 +191,7 @@ static char *name_in_memory(const struct link_map *map, uintptr_t address)
     return NULL;
 }
 
-// MARK: Both
+// MARK: The function at an address
 
 extern char *swift_demangle(
     const char *mangled, size_t length, char *buffer, size_t *size, uint32_t flags) __attribute__((weak));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Logging, fork detection and thread ids.
+// System calls that Swift does not import, logging, fork detection, and names of threads.
 
 #define _GNU_SOURCE
 
@@ -59,8 +59,8 @@ void cgrun_get_thread_name(char *name)
     pthread_getname_np(pthread_self(), name, CGRUN_THREAD_NAME);
 }
 
-// poll() costs less than ppoll(), which copies a time in and out and handles a signal mask; without waiting both do the
-// same. Not libc's function, which is a cancellation point.
+// Polls without waiting. poll() costs less than ppoll(), which copies a time in and out and handles a signal mask.
+// Without waiting both do the same. libc's function is not used, because it is a cancellation point.
 static int look(struct pollfd *records, unsigned count)
 {
 #ifdef SYS_poll
@@ -73,7 +73,7 @@ static int look(struct pollfd *records, unsigned count)
 
 int cgrun_poll(GPollFD *records, unsigned count, int64_t nanoseconds)
 {
-    // GPollFD is laid out as pollfd: GLib itself hands it to poll().
+    // GPollFD has the layout of pollfd: GLib itself passes it to poll().
     if (nanoseconds == 0)
         return look((struct pollfd *)records, count);
     if (nanoseconds < 0)
@@ -92,7 +92,8 @@ int cgrun_duplicate_onto(int descriptor, int onto)
     return dup3(descriptor, onto, O_CLOEXEC);
 }
 
-// The Thread Sanitizer does not know sem_clockwait(): what its caller reads would look unordered.
+// The Thread Sanitizer does not know sem_clockwait(). Without this note, the memory that the caller reads afterwards
+// would look unordered.
 #if IS_SANITIZED
 void __tsan_acquire(void *address);
 #define NOTE_SIGNALLED(semaphore) __tsan_acquire(semaphore)
@@ -126,8 +127,8 @@ void cgrun_event_signal(int event)
         ;
 }
 
-// libc's functions for these calls are cancellation points: pthread_cancel() could end a thread in them, and its loop's
-// lock would stay locked for ever. syscall() is no cancellation point.
+// libc's functions for these calls are cancellation points: pthread_cancel() could end a thread in them, and the lock
+// of its loop would stay locked forever. syscall() is not a cancellation point.
 
 static bool read_event(int event, uint64_t *count)
 {
@@ -187,7 +188,7 @@ bool cgrun_has_descriptors_left(void)
 {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0) {
-        // Where a sandbox forbids the call, GLib needs an eventfd only.
+        // If a sandbox forbids pipe2(), only an eventfd is tried, because GLib needs no more than that.
         int event = errno == EMFILE || errno == ENFILE ? -1 : cgrun_event_new();
         if (event >= 0)
             cgrun_close(event);
@@ -210,7 +211,8 @@ void cgrun_log_warning(const char *message)
 
 void cgrun_end_process(const char *message)
 {
-    // Not by GLib's log: its handlers are code of the program, and a forked child may never get its locks.
+    // Not by GLib's log: the log's handlers are code of the program, and in a forked child the log's locks may never
+    // become free.
     dprintf(STDERR_FILENO, "Fatal error: %s\n", message);
     abort();
 }

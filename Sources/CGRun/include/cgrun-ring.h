@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a loop did, for a timeline: a ring of records with one writer, the loop's thread, and the counts of its items.
+// What a loop did, for a timeline: a ring of records, and counts for each item. Only the loop's thread writes them.
 #ifndef CGRUN_RING_H
 #define CGRUN_RING_H
 
@@ -10,31 +10,36 @@
 
 G_BEGIN_DECLS
 
-/// What happened. A callout and a sleep last until the next record that is no deeper.
+/// The kinds of records. A callout or a sleep lasts until the next record that is not deeper.
 typedef enum {
-    /// A run, or a host's dispatch of the loop, goes on the stack: the depth counts it. `extra`: a cgrun_driver.
+    /// A run, or a host's dispatch of the loop, begins. The depth of this record counts it already. `extra`: a
+    /// cgrun_driver.
     CGRUN_RECORD_ENTER,
-    /// It leaves the stack: the depth still counts it. `extra`: the same.
+    /// The run or the dispatch ends. The depth of this record still counts it. `extra`: a cgrun_driver.
     CGRUN_RECORD_LEAVE,
-    /// `extra`: the stage.
+    /// A pass enters a stage. `extra`: the stage.
     CGRUN_RECORD_STAGE,
-    /// `item`, and `extra`: how late, in nanoseconds. What is given is when it was due, or 0.
+    /// A callout of `item` begins. `extra`: how late it is, in nanoseconds. The caller of cgrun_ring_put() passes the
+    /// time at which the callout was due instead, or 0.
     CGRUN_RECORD_CALLOUT,
     /// The loop sleeps.
     CGRUN_RECORD_SLEEP,
-    /// It is awake.
+    /// The loop is awake.
     CGRUN_RECORD_AWAKE,
-    /// A thread has ended the sleep: `item` is the thread, `extra` when it did.
+    /// A thread has ended the sleep. `item`: the thread's id. `extra`: the time at which it did so.
     CGRUN_RECORD_WOKEN,
-    /// A host's iteration polls, and has polled: outside of all runs, or in a foreign loop inside a callout.
+    /// A poll of a host's iteration begins (POLL) or has ended (POLLED), outside of all runs or in a foreign loop
+    /// inside a callout.
     CGRUN_RECORD_POLL,
     CGRUN_RECORD_POLLED
 } cgrun_record_kind;
 
 typedef enum {
-    /// A run of ours; in a callback of a host's; a host's dispatch.
+    /// A run of ours.
     CGRUN_DRIVER_LOOP,
+    /// A run of ours in a callback of a host.
     CGRUN_DRIVER_LOOP_IN_HOST,
+    /// A host's dispatch of the loop.
     CGRUN_DRIVER_HOST
 } cgrun_driver;
 
@@ -43,13 +48,13 @@ typedef struct {
     int64_t extra;
     uint32_t item;
     uint8_t kind;
-    /// How many runs were on the stack; 255 for more.
+    /// The number of runs that were on the stack; 255 for more.
     uint8_t depth;
-    /// The mode of the innermost one, as Swift numbers them.
+    /// The number of the mode of the innermost run. The Swift side assigns these numbers.
     uint16_t mode;
 } cgrun_record;
 
-/// What an item cost. Times in nanoseconds.
+/// What the callouts of an item have cost. Times are in nanoseconds. `latest` is the greatest delay.
 typedef struct {
     uint64_t calls;
     int64_t total;
@@ -60,55 +65,60 @@ typedef struct {
 typedef struct cgrun_ring cgrun_ring;
 enum { CGRUN_RING_DEEPEST = 255 };
 
-/// A ring that keeps the last so many records, a power of two; it begins small. It belongs to the recording with that
-/// number. NULL without memory.
+/// Creates a ring that keeps the last `limit` records, a power of two. Its memory begins small, and grows. The ring
+/// belongs to the recording with that number. NULL without memory.
 cgrun_ring *cgrun_ring_new(uint64_t recording, uint32_t limit);
 void cgrun_ring_free(cgrun_ring *ring);
 
 // MARK: On the loop's thread
 
-/// What the next records are of.
+/// Sets the depth of the next records.
 void cgrun_ring_set_depth(cgrun_ring *ring, uint32_t depth);
-/// A mode, and its number.
+/// Sets the mode of the next records, and its number.
 void cgrun_ring_set_mode(cgrun_ring *ring, const void *mode, uint16_t number);
-/// Now. Reads the clock.
+/// Adds a record with the present time. Reads the clock.
 void cgrun_ring_put(cgrun_ring *ring, cgrun_record_kind kind, uint32_t item, int64_t extra);
-/// The same if the ring is of that recording and its mode is that one; false: nothing was put.
+/// As cgrun_ring_put(), if the ring belongs to that recording and `mode` is its mode. Otherwise it adds nothing and
+/// returns false.
 bool cgrun_ring_put_in(cgrun_ring *ring, uint64_t recording, const void *mode, cgrun_record_kind kind, uint32_t item,
     int64_t extra);
-/// The number of an item, in a ring of that recording, whose label was read when so many had been given; else 0.
+/// The number of the item with that key. 0 if the ring belongs to another recording, or if the item has no number. Also
+/// 0 if the item's label was read at a version of the labels that is not `labels`.
 uint32_t cgrun_ring_item(const cgrun_ring *ring, uint64_t recording, uint64_t key, uint64_t labels);
 
-/// The number of an item, whatever its label; 0 if it has none.
+/// The number of an item, whichever version its label is; 0 if it has no number.
 uint32_t cgrun_ring_known_item(const cgrun_ring *ring, uint64_t key);
-/// Numbers an item, whose number it returns; 0 without memory. One that has a number keeps it.
+/// Gives an item a number and returns it; 0 without memory. An item that has a number keeps it. `labels` is the version
+/// of the labels at which the item's label was read.
 uint32_t cgrun_ring_add_item(cgrun_ring *ring, uint64_t key, uint64_t labels);
-/// Forgets the items of which the ring has no record any more. Calls the function with the number of each.
+/// Forgets the items of which the ring has no record any more. Calls `dropped` with the number of each of them.
 void cgrun_ring_drop_items(cgrun_ring *ring, void (*dropped)(uint32_t number, void *data), void *data);
 uint32_t cgrun_ring_item_count(const cgrun_ring *ring);
 
 // MARK: Any thread
 
-/// Copies the records, the earliest first; as many as returned, to be freed. `lost`: how many there were before them.
+/// Copies the records, the earliest first. The caller frees the copy. `*count` receives the number of records in it,
+/// `*lost` the number of records before them. NULL without memory.
 cgrun_record *cgrun_ring_copy(cgrun_ring *ring, uint64_t *count, uint64_t *lost);
-/// What the item of a key has cost so far; zero calls if it is not known. While a callout of it goes on, without that
-/// one's time.
+/// What the item with that key has cost so far; zero calls if it is not known. The time of a callout that has not ended
+/// is not counted yet.
 cgrun_counts cgrun_ring_counts_of(cgrun_ring *ring, uint64_t key);
 
 // MARK: The page
 
-/// What stands where the records are to be.
+/// The placeholder in the page, which the records replace.
 #define CGRUN_TIMELINE_WORD "@TIMELINE@"
 enum { cgrun_timeline_page_word = sizeof CGRUN_TIMELINE_WORD - 1 };
 extern const void *const cgrun_timeline_page __attribute__((visibility("hidden")));
 extern const size_t cgrun_timeline_page_size __attribute__((visibility("hidden")));
+/// The offset of the placeholder in the page.
 size_t cgrun_timeline_page_place(void);
-/// What GRUN_TIMELINE says, with the number of the process in the place of each "%p", to be freed; NULL if it is not
-/// set, or empty.
+/// The path in the environment variable GRUN_TIMELINE, made absolute, with the process id in the place of each "%p".
+/// The caller frees it. NULL if the variable is not set or empty.
 char *cgrun_copy_timeline_path(void);
-/// What the process is called.
+/// The name of the program.
 const char *cgrun_program(void);
-/// The name of a thread of the process, to be freed; NULL if it has ended.
+/// The name of a thread of the process; NULL if the thread has ended. The caller frees it.
 char *cgrun_copy_thread_name(int32_t thread);
 
 G_END_DECLS

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the Swift side needs from C: the hub's GSource, libdispatch's entry points for a foreign run loop, and system
-// calls that Swift does not import.
+// The C functions that the Swift side calls: locks, the hub and its GSources, the poller, libdispatch's entry points
+// for a foreign run loop, and system calls that Swift does not import.
 #ifndef CGRUN_H
 #define CGRUN_H
 
@@ -23,25 +23,27 @@ G_BEGIN_DECLS
 
 // MARK: Locks
 
-// Taken by one atomic instruction and, without contention, released by a plain store: a thread that is about to sleep
-// for the lock first executes a barrier in every thread of the process (lock.c). Under the Thread Sanitizer it is a
-// mutex, which the sanitizer understands.
+// A lock that is not recursive. One atomic instruction takes the lock. Without contention, a plain store releases it.
+// That is enough, because a thread executes a barrier in every thread of the process (lock.c) before it sleeps for the
+// lock. Under the Thread Sanitizer the lock is a mutex, which the sanitizer understands.
 typedef struct {
     uint32_t word;
-    /// How many wake-ups are owed: at least one for each sleeping thread.
+    /// The number of wake-ups that are still to be sent: at least one for each sleeping thread.
     uint32_t owed;
-    /// Counts the wake-ups. Threads sleep on this word.
+    /// Counts the wake-ups that were sent. Sleeping threads wait on this word (a futex).
     uint32_t turn;
-    /// Used under the Thread Sanitizer only. Then the word is never free.
+    /// Used under the Thread Sanitizer only. `word` is then always CGRUN_LOCK_TAKEN, so every call takes the slow path.
     pthread_mutex_t *mutex;
-    /// Whose lock it is: nothing here looks into it.
+    /// The owner of the lock, set by the Swift side. No C code reads it.
     void *owner;
 } cgrun_lock;
-/// What Swift has of it (Support/Lock.swift): `Lock`, with the functions that name it as its methods.
+/// The lock as Swift imports it: the struct `Lock` (Support/Lock.swift). The functions below whose swift_name begins
+/// with `Lock.` are its methods.
 typedef cgrun_lock *cgrun_lock_ref __attribute__((swift_newtype(struct), swift_name("Lock")));
 enum { CGRUN_LOCK_FREE, CGRUN_LOCK_TAKEN };
-/// True if releasing a lock needs a full fence: membarrier(2) is missing, or this is a build for the Thread Sanitizer.
-/// Changes at most once, to true: so a plain read is enough.
+/// True if releasing a lock takes the slow path, with a full fence: membarrier(2) is missing or forbidden, or this is a
+/// build for the Thread Sanitizer. Once the library is loaded, it changes at most once, to true. So a plain read is
+/// enough.
 extern bool cgrun_lock_needs_fence __attribute__((visibility("hidden")));
 void cgrun_lock_init(cgrun_lock *lock);
 void cgrun_lock_wait(cgrun_lock *lock);
@@ -68,7 +70,7 @@ __attribute__((always_inline, swift_name("Lock.unlock(self:)"))) static inline v
         return;
     }
     __atomic_store_n(&lock->word, CGRUN_LOCK_FREE, __ATOMIC_RELEASE);
-    // The processor may load `owed` before the store is visible, the compiler may not.
+    // The compiler must not load `owed` before the store. The processor may do so: see finish_everywhere() in lock.c.
     __asm__ volatile("" ::: "memory");
     if (__builtin_expect(__atomic_load_n(&lock->owed, __ATOMIC_RELAXED) != 0, false))
         cgrun_lock_wake(lock);
@@ -77,254 +79,279 @@ __attribute__((always_inline, swift_name("Lock.unlock(self:)"))) static inline v
 /// Takes the lock within `span` nanoseconds, or returns false.
 __attribute__((swift_name("Lock.lock(self:within:)"))) bool cgrun_lock_take_within(cgrun_lock_ref lock, int64_t span);
 
-/// Waits a moment for a bit that another thread holds for a few instructions. `*looks` counts the calls: after many,
-/// that thread was preempted, and this one sleeps.
+/// Waits a moment, because another thread holds a lock or a bit for a few instructions. `*looks` counts the calls.
+/// After 40 calls the other thread was most likely preempted, so each further call sleeps for 50 microseconds. In a
+/// forked child, 20,000 calls end the process, because the other thread may exist only in the parent.
 void cgrun_lock_relax(int *looks);
 
 // MARK: The hub
 
-/// What the hub asks of its run loop, on the loop's own thread only and never under a GLib lock.
+/// The functions of a run loop that its hub calls. Except for `release`, the hub calls them on the loop's own thread
+/// only. It never calls them while it holds a lock of GLib's.
 typedef struct {
-    /// Is there work to do now? Called in prepare(); must run no user code. `is_stale`: since the last head of a pass
-    /// something foreign was dispatched. `*watched` gets a bit for each poll record that this poll is to watch.
+    /// Returns whether there is work to do now. Called in the hub's prepare(); must run no user code. `is_stale`: the
+    /// host has dispatched a foreign source since the last head of a pass (dispatched.h). `*watched` receives a bit for
+    /// each poll record that the coming poll is to watch.
     bool (*prepare)(void *loop, bool is_stale, unsigned *watched);
-    /// Is there work to do now, `found` being the records that the poll has found ready? Called in check(); must run no
-    /// user code. `has_slept`: there are sentinels, and this poll has taken time.
+    /// Returns whether there is work to do now. Called in the hub's check(); must run no user code. `found` has a bit
+    /// for each poll record that the poll found ready, and CGRUN_HUB_CLOSED. `has_slept`: there are sentinels, and this
+    /// poll took so long that it was a sleep.
     bool (*check)(void *loop, bool has_slept, unsigned found);
-    /// Runs passes. User code is called from here and from `idle` only.
+    /// Runs passes. Only `dispatch` and `idle` call user code.
     void (*dispatch)(void *loop);
-    /// Called with sentinels only: whether beforeWaiting was sent, afterWaiting was not, and nothing is left to do
-    /// before the host sleeps. Must run no user code.
+    /// Returns whether the host may sleep: beforeWaiting was sent, afterWaiting was not, and nothing is left to do
+    /// before the sleep. Called only while there are sentinels. Must run no user code.
     bool (*may_sleep)(void *loop);
-    /// Called with sentinels only: nothing else is ready in the context, and the loop is not waiting. `is_stale`: as in
-    /// `prepare`.
+    /// Called when no other source of the context is ready and `may_sleep` returns false. Called only while there are
+    /// sentinels. `is_stale`: as in `prepare`.
     void (*idle)(void *loop, bool is_stale);
-    /// Gives up the hub's reference to the loop, when GLib has let go of the hub. Runs no user code.
+    /// Releases the hub's reference to the loop. Called when GLib frees the hub, on the thread that releases the last
+    /// reference to the hub. Runs no user code.
     void (*release)(void *loop);
 } cgrun_hub_funcs;
 
-/// The one GSource of a run loop on its context: priority 0, can recurse, named "GRunLoop". It takes over a reference
-/// to the loop, which stays alive while a thread is inside one of these functions. Without a loop it is only a canary.
-/// The loop's thread is the process's main thread or the calling one.
+/// Creates the hub: the one GSource of a run loop on its context. It has priority 0, can recurse, and is named
+/// "GRunLoop". The hub takes over a reference to `loop`, so the loop stays alive while a thread is inside one of these
+/// functions. If `loop` is NULL, the hub is only a canary: it records whether GLib has called its check(). The loop's
+/// thread is the process's main thread if `is_main` is true, otherwise the calling thread.
 GSource *cgrun_hub_new(const cgrun_hub_funcs *funcs, void *loop, bool is_main);
 
-/// Takes the hub out of its context, for good. The second time it does nothing. Any thread, also while that thread
-/// ends.
+/// Removes the hub and its sentinels from their context, for good. A second call does nothing. Any thread, also while
+/// that thread ends.
 void cgrun_hub_close(GSource *hub);
 
-/// While dormant the hub and its sentinels never become ready and keep no state: our own driver iterates the context
-/// itself.
+/// Makes the hub dormant, or ends that. A dormant hub and its sentinels never become ready, and record nothing about
+/// the host. Our own driver makes the hub dormant while it iterates the context itself.
 void cgrun_hub_set_dormant(GSource *hub, bool dormant);
 
-/// Yields for `iterations` iterations of the host, or fewer once they have taken `span` microseconds, but at least one.
-/// Meanwhile the hub is not ready, watches nothing and prevents sleep, so that sources of any lower priority get their
-/// turn.
+/// Leaves the next iterations of the host to other sources: `iterations` of them, or fewer once they have taken `span`
+/// microseconds, but at least one. Meanwhile the hub is not ready, watches nothing and prevents the host from sleeping.
+/// So sources of any lower priority get their turn.
 void cgrun_hub_yield(GSource *hub, unsigned iterations, gint64 span);
 
-/// Puts the sentinels into the hub's context, or takes them out. Attaching has a cost: use them only while waits are
-/// observed.
+/// Adds the sentinels to the hub's context, or removes them (sentinels.c). Attaching them has a cost, so use them only
+/// while waits are observed.
 void cgrun_hub_set_sentinels(GSource *hub, bool wanted);
-/// A head of a pass was run: beforeWaiting may follow, until something foreign is dispatched.
+/// Records that a head of a pass was run. beforeWaiting may follow, until a foreign source is dispatched.
 void cgrun_hub_note_head(GSource *hub);
-/// afterWaiting was sent: another head comes before the next beforeWaiting.
+/// Records that afterWaiting was sent. Another head must come before the next beforeWaiting.
 void cgrun_hub_note_wait_ended(GSource *hub);
-/// In prepare() or check(): the poll ends, or has ended, only because its timeout or its records have changed. That is
-/// no wake-up.
+/// Records that the poll ends, or has ended, only because its timeout or its records have changed. Such a poll is not a
+/// wake-up of the host. Call it in prepare() or check().
 void cgrun_hub_note_interrupted(GSource *hub);
 
-/// The canary: clears the mark before a check(), and tells afterwards whether GLib really called the hub's check().
+/// Clears the canary's mark, before a call of g_main_context_check().
 void cgrun_hub_clear_canary(GSource *hub);
+/// Whether GLib has called the hub's check() since the mark was cleared.
 bool cgrun_hub_saw_check(GSource *hub);
 
-/// Puts a descriptor into one of the hub's poll records, of which there are CGRUN_HUB_RECORDS; -1 takes the record out
-/// of the context. The records are added by g_source_add_poll(), never by g_source_add_unix_fd(): GLib marks a source
-/// ready from a unix-fd record even when its check() says no.
+/// Puts a descriptor into one of the hub's CGRUN_HUB_RECORDS poll records. -1 removes the record from the context. The
+/// records are added by g_source_add_poll(), never by g_source_add_unix_fd(): GLib marks a source ready from a unix-fd
+/// record even if its check() returns false.
 enum { CGRUN_HUB_RECORDS = 3 };
 void cgrun_hub_set_record(GSource *hub, unsigned slot, int descriptor);
-/// A bit of `found` in check(): a record's descriptor is not open.
+/// A bit of `found` in check(): the descriptor of a record is not open.
 enum { CGRUN_HUB_CLOSED = 1 << CGRUN_HUB_RECORDS };
-/// In a dispatch: the hub is dormant for good, and has no records any more.
+/// Makes the hub dormant for good, and removes its records. Call it in a dispatch of the hub.
 void cgrun_hub_abandon(GSource *hub);
 
-/// Makes the host, which iterates the hub's context, sleep for a further context as well, and dispatches the hub when
-/// that is ready. `canary` is a hub without a loop in that context. Called and closed on the loop's thread, which owns
-/// the context meanwhile unless another thread does.
+/// Creates a carrier: a GSource in the hub's context. It makes the host, which iterates the hub's context, sleep for
+/// the further context `context` as well. It dispatches the hub when `context` is ready. `canary` is a hub without a
+/// loop in `context`. Create and close a carrier on the loop's thread. Meanwhile this thread owns `context`, unless
+/// another thread does.
 GSource *cgrun_carrier_new(GSource *hub, GMainContext *context, GSource *canary);
 bool cgrun_carrier_owns_context(GSource *carrier);
-/// Forgets its records, as an abandoned hub does.
+/// Removes the carrier's poll records, as cgrun_hub_abandon() does for a hub.
 void cgrun_carrier_abandon(GSource *carrier);
-/// Takes the carrier out of the hub's context, and releases its own context. The caller still has its reference.
+/// Removes the carrier from the hub's context, and gives up the ownership of the carrier's own context. The caller
+/// keeps its reference to the carrier.
 void cgrun_carrier_close(GSource *carrier);
 
 // MARK: The poller
 
-/// A context in a poll. The hub is the loop's own one in it, the canary.
+/// One context of a poll. `hub` is the loop's hub in this context. The poll uses it as the canary.
 typedef struct {
     GMainContext *context;
     GSource *hub;
     bool is_ready;
-    // Its slice of the records, and the priority that it was prepared with.
+    // The priority that g_main_context_prepare() returned, and the context's slice of the poller's records.
     int priority;
     unsigned first, count;
 } cgrun_polled;
 
-/// Memory that one poll leaves to the next. Zeroed at first.
+/// Memory that one poll leaves to the next poll. All bytes are zero before the first poll.
 typedef struct {
     GPollFD *records;
     unsigned capacity;
-    // How many records the last poll had, and errno of the last one that failed.
+    // The number of records in the last poll, and errno of the last poll that failed.
     unsigned used;
     int error;
-    // Polls that ended only because of a closed descriptor: how many in a row, and since when.
+    // How many polls in a row ended only because of a closed descriptor, and when the first of them ended, in
+    // nanoseconds.
     unsigned fruitless;
     int64_t stuck_since;
 } cgrun_poller;
 void cgrun_poller_clear(cgrun_poller *poller);
 
-/// Looks, without waiting, at a context that is prepared: again if GLib leaves the check out, because another thread
-/// has changed the poll set. Returns whether it is ready; its records are the first of the poller's.
+/// Queries, polls and checks a context that is prepared already, without waiting. Starts again if GLib leaves out the
+/// check, because another thread has changed the poll set. Returns whether the context is ready. `*timeout` receives
+/// GLib's timeout in milliseconds, -1 for none. The context's records are the first ones of the poller.
 bool cgrun_poller_look(cgrun_poller *poller, cgrun_polled *polled, gint *timeout);
 
-/// Waits for the contexts, of which the caller is the owner, and for descriptors of the loop's own, -1 for none.
-/// `deadline`, in nanoseconds: INT64_MIN only looks, INT64_MAX waits for ever. Returns a bit for each own descriptor
-/// that is readable; which contexts are ready stands in `polled`. Runs no user code.
+/// Waits for `count` contexts, which the caller must own, and for the loop's CGRUN_OWN_DESCRIPTORS own descriptors, of
+/// which -1 stands for none. `deadline` is a time of CLOCK_MONOTONIC in nanoseconds. INT64_MIN does not wait, INT64_MAX
+/// waits forever. Returns a bit for each own descriptor that is readable, and sets `is_ready` in each element of
+/// `polled`. Runs no user code.
 ///
-/// CGRUN_POLL_FAILED: the kernel refuses to wait, and says why in the poller's `error`.
+/// CGRUN_POLL_FAILED is returned if poll(2) fails. The poller's `error` is its errno then.
 enum { CGRUN_OWN_DESCRIPTORS = 3, CGRUN_POLL_FAILED = 1 << CGRUN_OWN_DESCRIPTORS };
 unsigned cgrun_poller_poll(
     cgrun_poller *poller, cgrun_polled *polled, unsigned count, const int *own, int64_t deadline);
 
-/// Call it after a poll that ended without a result. Returns a descriptor that is not open, if it has ended each poll
-/// for a while, else -1. Closing a descriptor a moment before it is taken out of its context does no harm.
+/// Call it after a poll that found nothing. Returns a descriptor that is not open, if such a descriptor has ended more
+/// than CGRUN_MOST_FRUITLESS polls in a row, over more than CGRUN_LONGEST_STUCK nanoseconds; otherwise -1. So it does
+/// no harm to close a descriptor a moment before it is removed from its context.
 int cgrun_poller_stuck_descriptor(cgrun_poller *poller);
 enum { CGRUN_MOST_FRUITLESS = 1000, CGRUN_LONGEST_STUCK = 1000000000 };
 
 // MARK: libdispatch, as CFRunLoop uses it
 
-/// The main queue's eventfd, or -1 where libdispatch does not offer it.
+/// Returns the main queue's eventfd; -1 if libdispatch does not offer one.
 int cgrun_main_queue_handle(void);
-/// Runs every block that is on the main queue now. Call it on the thread that the queue is bound to, and only there.
+/// Runs every block that is on the main queue now. Call it only on the thread that the queue is bound to.
 void cgrun_main_queue_drain(void);
-// By another name: Swift's module Dispatch declares it with a type.
+// The main queue. The C name differs from the symbol, because Swift's module Dispatch declares the symbol with a type.
 extern char cgrun_main_queue[] __asm__("_dispatch_main_q") __attribute__((weak));
-/// Where the words of it stand that we read: dq_items_tail, dq_state, dq_serialnum, dq_label.
+/// The offsets of the words that we read in the main queue: dq_items_tail, dq_state, dq_serialnum, dq_label.
 enum { CGRUN_QUEUE_LAST = 48, CGRUN_QUEUE_STATE = 56, CGRUN_QUEUE_NUMBER = 64, CGRUN_QUEUE_LABEL = 72 };
-/// The thread id that libdispatch has bound the main queue to; 0 where it is bound to none or cannot be told.
+/// Returns the id of the thread that the main queue is bound to; 0 if it is bound to none, or if the queue's symbol is
+/// missing.
 static inline uint32_t cgrun_main_queue_owner(void)
 {
-    // The low 32 bits hold the owner's thread id without the two lowest flag bits of the lock word. There is no public
-    // query, and a drain on any other thread ends the process.
+    // The low 32 bits of dq_state hold the owner's thread id and two flag bits, which are not masked here. libdispatch
+    // has no public query, and a drain on any other thread ends the process.
     uint32_t word = 0;
     if (cgrun_main_queue != NULL)
         memcpy(&word, cgrun_main_queue + CGRUN_QUEUE_STATE, sizeof word);
     return word;
 }
 
-/// Where libdispatch keeps the last block of the main queue: null without one, which is what its own drain asks. A word
-/// that is never null where the queue looks otherwise than we know it: then the kernel is asked.
+/// The word in which libdispatch keeps the last block of the main queue. It is null if the queue is empty;
+/// libdispatch's own drain tests it, too. If the queue's words are not where we expect them, this points to a word that
+/// is never null. The kernel is asked then.
 extern void *const *cgrun_main_queue_last __attribute__((visibility("hidden")));
-/// Whether the main queue has nothing to run.
+/// Whether the main queue is known to have nothing to run.
 static inline bool cgrun_main_queue_is_empty(void)
 {
     return __atomic_load_n(cgrun_main_queue_last, __ATOMIC_ACQUIRE) == NULL;
 }
 
 extern uint32_t cgrun_main_thread_id __attribute__((visibility("hidden")));
-/// The main thread, as libdispatch notes it.
+/// The main thread's id, in the form that cgrun_main_queue_owner() returns.
 static inline uint32_t cgrun_main_thread(void) { return cgrun_main_thread_id; }
 
-/// The same when this library was loaded.
+/// The result of cgrun_main_queue_owner() when this library was loaded.
 uint32_t cgrun_main_queue_owner_at_load(void);
 
-/// Whether libdispatch says that the caller is on the main queue.
+/// Whether the caller runs on the main queue, as libdispatch reports it.
 bool cgrun_is_on_main_queue(void);
 void cgrun_call_on_main_queue(void (*call)(void *context), void *context);
-/// After a time of the real clock, on a thread of libdispatch's.
+/// Calls `call` on a thread of libdispatch's after a span of real time, which is never a loop's virtual time.
 void cgrun_call_later(int64_t nanoseconds, void (*call)(void *context), void *context);
 
 // MARK: An async main
 
 /// The state of the main thread of a program whose entry point is async.
 enum {
-    /// It has not suspended yet, or there is no async main.
+    /// The async main has not suspended yet, or the program has none.
     CGRUN_ASYNC_MAIN_NONE,
-    /// The driver has the thread.
+    /// The driver runs on the main thread.
     CGRUN_ASYNC_MAIN_DRIVEN,
-    /// It was given to libdispatch, for good.
+    /// The main thread was given to libdispatch, for good.
     CGRUN_ASYNC_MAIN_LEFT
 };
 extern int cgrun_async_main __attribute__((visibility("hidden")));
 static inline int cgrun_async_main_state(void) { return __atomic_load_n(&cgrun_async_main, __ATOMIC_SEQ_CST); }
-/// Calls `tell` on the main thread when that is given to libdispatch. Returns the state now.
+/// Has `tell` called on the main thread when that thread is given to libdispatch. Returns the present state.
 int cgrun_watch_async_main(void (*tell)(void));
-/// Calls `drive` on the main thread when an async main first suspends. If it returns, the thread is given to
-/// libdispatch. False if the runtime has no such hook.
+/// Has `drive` called on the main thread when an async main first suspends. When `drive` returns, the thread is given
+/// to libdispatch. Returns false if Swift's runtime has no hook for this.
 bool cgrun_set_async_main_driver(void (*drive)(void));
 
 // MARK: Signals
 
-/// Whoever listens to a signal. With the lock of the listeners held: both functions.
+/// A listener for a signal. Call both functions below with the lock of the listeners held (SignalListener.swift).
 typedef struct cgrun_listener cgrun_listener;
 
-/// Each signal of that number adds 1 to the eventfd from now on. NULL and errno on failure: EINVAL where no program can
-/// have a handler of it, EBUSY where somebody else has one, unless that is to be replaced.
+/// Makes each signal of that number add 1 to the eventfd `event` from now on. Returns NULL and errno on failure.
+/// EINVAL: no program can handle this signal. EBUSY: another handler is installed, and `replacing` is false.
 cgrun_listener *cgrun_signal_listen(int signal, int event, bool replacing);
 
-/// Nobody writes to its eventfd any more. With the last one of a signal the disposition is again what it was, unless
-/// somebody has changed it meanwhile. Not in a forked child.
+/// Frees the listener. After this call, no handler writes to its eventfd. With the last listener of a signal, the
+/// former disposition is restored, unless other code has changed the disposition meanwhile. Do not call it in a forked
+/// child.
 void cgrun_signal_stop(cgrun_listener *listener);
 
 // MARK: Children
 
-/// A descriptor, close-on-exec, that is readable when the process has ended; -1 and errno on failure.
+/// Opens a descriptor that becomes readable when the process ends. It is close-on-exec. -1 and errno on failure.
 int cgrun_child_open(pid_t pid);
 
-/// Looks, without waiting, how a child has ended: 1 and its status as waitpid(2) gives it, 0 if it has not, -1 and
-/// errno on failure. It is reaped only if that is asked for.
+/// Asks, without waiting, how a child has ended. Returns 1 and its status as waitpid(2) does, 0 if the child has not
+/// ended, -1 and errno on failure. The child is reaped only if `reaps` is true.
 int cgrun_child_wait(int child, bool reaps, int *status);
 
-/// Whether the kernel forgets how children end, since SIGCHLD is ignored or SA_NOCLDWAIT is set.
+/// Whether the kernel discards the status of children, because SIGCHLD is ignored or SA_NOCLDWAIT is set.
 bool cgrun_children_are_discarded(void);
 
 // MARK: Message ports
 
-// Sockets, locks and directories of message ports are closed in a forked child at once. By its copies a name would stay
-// taken, and peers would wait for whoever is gone.
+// A forked child immediately closes its copies of the sockets, locks and directories of message ports (kept.c).
+// Otherwise the copies would keep a name taken, and peers would wait for a port that does not exist any more.
 
-/// Closes what one of the functions below has returned.
+/// Closes a descriptor that was returned by cgrun_port_directory(), cgrun_port_lock(), cgrun_port_listen(),
+/// cgrun_port_accept() or cgrun_port_socket().
 void cgrun_kept_close(int descriptor);
 
-/// The folder of this process's descriptors. /proc/self is the main thread, which may have ended.
+/// The folder of this process's descriptors. It is not in /proc/self, which is the main thread: that may have ended.
 #define CGRUN_DESCRIPTOR_FILES "/proc/thread-self/fd"
 
-/// The name of a port's file in the directory; with ".lock" behind it, that of its lock.
+/// The size of the name of a port's socket file, with the NUL at its end.
 enum { CGRUN_PORT_FILE = 33 };
+/// Copies to `file` the name of the socket file of the port `name`. The lock's file has this name with ".lock"
+/// appended.
 void cgrun_port_file(const char *name, char *file);
-/// Opens the directory of the names by O_PATH; it may be unsafe. A forked child keeps it. This function and the next
-/// ones return -1 and errno on failure.
+/// Opens the directory of the port names by O_PATH. Makes it first if `makes` is true. The directory may be unsafe. A
+/// forked child keeps this descriptor. This function and the next ones return -1 and errno on failure.
 int cgrun_port_directory_open(int outer, const char *name, bool makes);
-/// Whether this user may use a directory, and nobody else.
+/// Whether this user, and nobody else, may use a directory.
 bool cgrun_port_directory_is_safe(int directory);
-/// A descriptor of its own for the same directory.
+/// Duplicates the descriptor of a directory. A forked child does not keep the duplicate.
 int cgrun_port_directory(int directory);
-/// Takes the lock of a file. EWOULDBLOCK: another port has it.
+/// Takes the lock of a port's name, and returns the descriptor of the lock's file. EWOULDBLOCK: another port has the
+/// lock.
 int cgrun_port_lock(int directory, const char *file);
-/// Listens as that file, in the place of what is there. With its lock taken only.
+/// Returns a socket that listens under a port's file name. Replaces a socket file that is there already. Call it only
+/// while the name's lock is held.
 int cgrun_port_listen(int directory, const char *file);
-/// Removes the socket, if the lock is still that of the file.
+/// Removes the socket's file, if `lock` is still the lock of the name.
 void cgrun_port_hide(int directory, const char *file, int lock);
-/// Removes the socket and the lock's file, and releases and closes the lock.
+/// Removes the socket's file and the lock's file, if `lock` is still the lock of the name. Always releases and closes
+/// the lock.
 void cgrun_port_unlock(int directory, const char *file, int lock);
-/// Whether the kernel tells users apart for this process: 1 or 0; -1 and errno if a shortage prevents the answer.
+/// Returns 1 if the kernel tells users apart for this process, 0 if it does not. Returns -1 and errno if a shortage of
+/// descriptors or memory prevents the answer.
 int cgrun_are_users_known(void);
-/// The next peer. EAGAIN: there is none; ECONNABORTED: the peer has gone, or is another user's and was refused.
+/// Accepts the next peer, and returns its socket. EAGAIN: no peer waits. ECONNABORTED: the peer has gone, or it may be
+/// another user's and was refused.
 int cgrun_port_accept(int listener);
-/// A socket that is not connected.
+/// Returns a socket that is not connected.
 int cgrun_port_socket(void);
-/// Connects it. ENOENT, ECONNREFUSED: nobody is there; EAGAIN: too many wait to be let in; EPERM: it is another user's.
+/// Connects a socket to the port with that file. False and errno on failure. ENOENT, ECONNREFUSED: no port listens
+/// there. EAGAIN: too many peers wait to be accepted. EPERM: the port is another user's.
 bool cgrun_port_connect(int socket, int directory, const char *file);
 
-/// What each packet begins with. Both ends are on one machine: native order.
+/// The header of each packet. It is in native byte order, because both ends are on one machine.
 typedef struct {
     uint32_t magic;
     uint8_t version, kind;
@@ -333,65 +360,73 @@ typedef struct {
     uint32_t conversation;
     uint64_t length;
 } cgrun_packet;
-/// "GRUN", how a packet is made, and the bit of one whose bytes are in memory, the first of its descriptors.
+/// The values of `magic`, which reads "GRUN", and of `version`, the version of this format. The flag in `flags` says
+/// that the packet's first descriptor is memory that holds the packet's bytes.
 enum { CGRUN_PACKET_MAGIC = 0x4E555247, CGRUN_PACKET_VERSION = 1, CGRUN_PACKET_IN_MEMORY = 1 };
-/// Most bytes in a packet, without its header, and most descriptors.
+/// The most bytes in a packet, without its header, and the most descriptors.
 enum { CGRUN_PACKET_INLINE = 1 << 16, CGRUN_PACKET_DESCRIPTORS = 17 };
 
-// Called with a lock held: none of these is a point at which pthread_cancel() ends a thread.
+// These functions are called with a lock held. So none of them is a cancellation point, at which pthread_cancel() could
+// end the thread.
 
 /// Sends a packet with copies of the descriptors, without waiting. Returns 0 or errno. EAGAIN: the kernel's queue is
 /// full.
 int cgrun_packet_send(
     int socket, const cgrun_packet *packet, const void *bytes, size_t size, const int *descriptors, unsigned count);
-/// Receives one without waiting, and at most CGRUN_PACKET_DESCRIPTORS. 0 is the end; -1 and errno on failure, of which
-/// EBADMSG is a packet that is too large, and EMFILE one for whose descriptors there is no number left.
+/// Receives a packet without waiting, with at most CGRUN_PACKET_DESCRIPTORS descriptors. Returns its size, 0 at the end
+/// of the connection, -1 and errno on failure. EBADMSG: the packet is too large, or has too many descriptors. EMFILE:
+/// the process has no number left for one of the packet's descriptors.
 ssize_t cgrun_packet_receive(int socket, void *bytes, size_t size, int *descriptors, unsigned *count);
-/// Ends the connection and removes every packet that was not received. To be called before cgrun_kept_close(): a peer
-/// chooses how long the close of a descriptor in a packet takes, and fork() waits for cgrun_kept_close().
+/// Ends the connection and removes every packet that was not received. Call it before cgrun_kept_close(), which would
+/// otherwise close the descriptors in these packets. A peer chooses how long such a close takes, and fork() waits for
+/// cgrun_kept_close().
 void cgrun_packet_drain(int socket);
-/// Whether the other end is there. What it has sent may be received also if it is not.
+/// Whether the other end still exists. Packets that it has sent can be received even if it does not.
 bool cgrun_packet_is_connected(int socket);
-/// Whether the other end has taken all that was sent to it.
+/// Whether the other end has received every packet that was sent to it.
 bool cgrun_packet_all_taken(int socket);
-/// The process that has connected, or was connected to; 0 if it is in another namespace of processes.
+/// The id of the process that has connected or was connected to; 0 if it is in another PID namespace.
 int cgrun_packet_peer(int socket);
-/// No more packets, in either direction: also for those who wait for some in a poll.
+/// Ends the connection in both directions. This also wakes threads that poll the socket for packets.
 void cgrun_packet_shut(int socket);
-/// Without a lock: waits until a packet may find room, until the eventfd is signalled, and at most for that time. Of
-/// either there may be none: -1.
+/// Waits until there may be room for a packet, until the eventfd is signalled, or for at most `nanoseconds`. Either
+/// descriptor may be -1 for none. Call it without a lock.
 void cgrun_packet_wait(int socket, int event, int64_t nanoseconds);
 
-/// Memory with these bytes, which nobody can change any more. -1 and errno on failure.
+/// Returns the descriptor of new memory with these bytes. The memory is sealed, so that nobody can change it. -1 and
+/// errno on failure.
 int cgrun_memory_new(const void *bytes, size_t size);
 /// Maps the memory of a received message in constant time, because no page is touched. NULL and errno on failure.
 /// EBADMSG: the sender could still change the memory.
 const void *cgrun_memory_map(int memory, uint64_t size);
-/// Call it before the first read of mapped memory. If a page was never written, the mapping becomes zeros: otherwise
-/// the first read would allocate that page for this process. The time grows with the size.
+/// Call it before the first read of mapped memory. If the sender has never written one of the pages, the whole mapping
+/// becomes zeros. Otherwise the first read would allocate that page for this process. The time grows with the size.
 void cgrun_memory_clear_if_sparse(int memory, const void *bytes, uint64_t size);
 void cgrun_memory_unmap(const void *bytes, uint64_t size);
 
 // MARK: Small things
 
-/// Keeps a callout's frame on the stack: without it the call of the user's closure becomes a jump.
+/// Keeps a callout's frame on the stack. Call it after the user's closure. Without it, the compiler makes the call of
+/// the closure a jump.
 static inline void cgrun_keep_frame(void) { __asm__ volatile("" ::: "memory"); }
 
 /// Fetches a line of memory into the cache in the background.
 static inline void cgrun_prefetch(const void *address) { __builtin_prefetch(address); }
 
-/// Waits until a time of CLOCK_MONOTONIC, or for ever. Returns whether the semaphore was signalled. No point at which
-/// pthread_cancel() ends a thread: others know what it waits with.
+/// Waits for a semaphore until a time of CLOCK_MONOTONIC in nanoseconds; INT64_MAX waits forever. Returns whether the
+/// semaphore was signalled. It is not a cancellation point, because other threads would go on to use the semaphore of a
+/// thread that was cancelled.
 bool cgrun_semaphore_wait(sem_t *semaphore, int64_t until);
 
-/// An eventfd that wakes a poll; -1 and errno on failure.
+/// Returns a new eventfd that wakes a poll; -1 and errno on failure.
 int cgrun_event_new(void);
 void cgrun_event_signal(int event);
 
-// Called with the loop's lock held: none of them is a point at which pthread_cancel() ends a thread.
+// These functions are called with the loop's lock held. So none of them is a cancellation point, at which
+// pthread_cancel() could end the thread.
 
-/// Reads an eventfd; false if there was nothing to read. Then any errno but EAGAIN means that the descriptor is no
-/// eventfd.
+/// Reads an eventfd. Returns false and errno if there was nothing to read. An errno other than EAGAIN means that the
+/// descriptor is not an eventfd.
 bool cgrun_event_clear(int event);
 /// Reads an eventfd; 0 if there was nothing to read.
 uint64_t cgrun_event_take(int event);
@@ -403,28 +438,28 @@ void cgrun_close(int descriptor);
 /// Whether the process could open two more descriptors now, as a new GMainContext may.
 bool cgrun_has_descriptors_left(void);
 
-/// A variable of the environment; NULL if there is none, and for a program that runs with more rights than its caller.
+/// A variable of the environment. NULL if it is not set, or if the program runs with more rights than its caller.
 const char *cgrun_environment(const char *name);
 
-/// Log to GLib's log under the domain "GRunLoop". One for each level: Swift finds its name in some versions of GLib
-/// only.
+/// These functions log to GLib's log under the domain "GRunLoop". There is one function for each level, because Swift
+/// finds the names of the levels only in some versions of GLib.
 void cgrun_log_critical(const char *message);
 void cgrun_log_warning(const char *message);
 
 /// Prints the message to standard error, and aborts the process. Any thread, also with a lock held.
 __attribute__((noreturn)) void cgrun_end_process(const char *message);
 
-/// The function of the C interface that the calling thread is in, for messages; NULL for none. Every call of C's sets
-/// it twice.
+/// The function of the C interface that the calling thread is in, for messages; NULL for none. Each call of the C
+/// interface sets it twice.
 extern __thread const char *cgrun_caller __attribute__((tls_model("initial-exec"), visibility("hidden")));
 static inline const char *cgrun_get_caller(void) { return cgrun_caller; }
 static inline void cgrun_set_caller(const char *function) { cgrun_caller = function; }
 
-/// Whether a name is that of the default mode or of the common ones.
+/// Whether a mode's name is that of the default mode, that of the common modes, or another one.
 typedef enum { CGRUN_MODE_OTHER, CGRUN_MODE_DEFAULT, CGRUN_MODE_COMMON } cgrun_mode_kind;
 cgrun_mode_kind cgrun_well_known_mode(const char *name);
 
-/// The file that this code is in: the program or a shared library.
+/// The path of the file that contains this code, the program or a shared library; "?" if it is not known.
 const char *cgrun_own_file(void);
 
 extern bool cgrun_forked __attribute__((visibility("hidden")));
@@ -433,7 +468,7 @@ static inline bool cgrun_has_forked(void) { return __atomic_load_n(&cgrun_forked
 /// Starts watching for fork().
 void cgrun_watch_fork(void);
 
-// Tells which loop is calling: thread-local storage that is accessed without a function call.
+// The loop of the calling thread. It is in thread-local storage that is accessed without a function call.
 extern __thread void *cgrun_current_loop __attribute__((tls_model("initial-exec"), visibility("hidden")));
 /// The calling thread's loop, NULL if it has none yet.
 static inline void *cgrun_get_current_loop(void) { return cgrun_current_loop; }
@@ -442,17 +477,18 @@ static inline void cgrun_set_current_loop(void *loop) { cgrun_current_loop = loo
 enum { CGRUN_THREAD_UNKNOWN, CGRUN_THREAD_MAIN, CGRUN_THREAD_OTHER };
 extern __thread int cgrun_thread_kind __attribute__((tls_model("initial-exec"), visibility("hidden")));
 int cgrun_find_thread_kind(void);
-/// Whether the calling thread is the process's main thread. Asked of the kernel once a thread; each iteration of a host
-/// asks up to seven times.
+/// Whether the calling thread is the process's main thread. The kernel is asked once for each thread, because each
+/// iteration of a host calls this function up to seven times.
 static inline bool cgrun_is_main_thread(void)
 {
     int kind = cgrun_thread_kind;
     return (kind == CGRUN_THREAD_UNKNOWN ? cgrun_find_thread_kind() : kind) == CGRUN_THREAD_MAIN;
 }
 
-/// Sets and copies the calling thread's name, of which the system keeps 15 bytes; empty if it has none.
+/// Sets the calling thread's name. The system keeps its first 15 bytes.
 void cgrun_set_thread_name(const char *name);
 enum { CGRUN_THREAD_NAME = 16 };
+/// Copies the calling thread's name to `name`, which has CGRUN_THREAD_NAME bytes. Empty if the thread has none.
 void cgrun_get_thread_name(char *name);
 
 /// CLOCK_MONOTONIC in nanoseconds.
@@ -463,18 +499,19 @@ static inline int64_t cgrun_now(void)
     return time.tv_sec * INT64_C(1000000000) + time.tv_nsec;
 }
 
-/// poll(2) with a timeout in nanoseconds; negative waits for ever.
+/// poll(2) with a timeout in nanoseconds; a negative timeout waits forever.
 int cgrun_poll(GPollFD *records, unsigned count, int64_t nanoseconds);
 
-/// A descriptor of its own for the same open file, close-on-exec; -1 and errno on failure.
+/// Returns a duplicate of a descriptor, for the same open file. The duplicate is close-on-exec. -1 and errno on
+/// failure.
 int cgrun_duplicate(int descriptor);
-/// The same, in the place of `onto`.
+/// As cgrun_duplicate(), but the duplicate replaces the descriptor `onto`.
 int cgrun_duplicate_onto(int descriptor, int onto);
 
-/// A timer descriptor on CLOCK_MONOTONIC; -1 and errno on failure.
+/// Returns a new timer descriptor on CLOCK_MONOTONIC; -1 and errno on failure.
 int cgrun_timer_new(void);
-/// Arms it for an absolute time in nanoseconds; 0 disarms it. An expiry that was not read is forgotten. False and errno
-/// where it is no timer descriptor.
+/// Arms a timer descriptor for an absolute time in nanoseconds; 0 disarms it. An expiry that was not read is forgotten.
+/// False and errno if it is not a timer descriptor.
 bool cgrun_timer_arm(int timer, int64_t time);
 
 G_END_DECLS
