@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Core Foundation's functions, which Foundation exports: as its documentation declares them, or its source.
+// Calls of Core Foundation's functions, which Foundation exports. They are declared here as in Core Foundation's
+// documentation, or as in its source.
 
 #define _GNU_SOURCE
 
@@ -184,13 +185,13 @@ void cgrun_guest_invalidate_source(void *source) { CFRunLoopSourceInvalidate(sou
 static int port_of_probe(void *info) { return (int)(intptr_t)info; }
 static void probe_called(void *info) { (void)info; }
 
-/// The epoll that watches the descriptor: only that one can change how it does.
+/// The epoll that watches the descriptor; -1 if none does. Only that epoll can change how it watches the descriptor.
 static int epoll_that_watches(int descriptor)
 {
     struct rlimit limit = {0};
     struct epoll_event event = {.events = EPOLLIN | EPOLLET, .data.fd = descriptor};
     getrlimit(RLIMIT_NOFILE, &limit);
-    // The limit may have been lowered since the epoll was made.
+    // The limit may have been lowered since the epoll was made, so at least 4096 numbers are tried.
     int count = limit.rlim_cur > 1 << 20 ? 1 << 20 : limit.rlim_cur < 4096 ? 4096 : (int)limit.rlim_cur;
     for (int epoll = 0; epoll < count; epoll++)
         if (epoll_ctl(epoll, EPOLL_CTL_MOD, descriptor, &event) == 0)
@@ -200,7 +201,8 @@ static int epoll_that_watches(int descriptor)
 
 int cgrun_guest_find_epoll(void *loop, const void *mode)
 {
-    // A version-1 source is watched from when it is added on: by what watches it the mode's epoll is known.
+    // Core Foundation watches a version-1 source as soon as it is added to a mode. So the epoll that watches the
+    // descriptor of a probe source is the mode's epoll.
     int descriptor = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (descriptor < 0)
         return -2;

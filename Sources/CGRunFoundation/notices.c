@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Core Foundation's functions that give a run loop something to do, or run one, as other objects call them: ours are
-// called in their place, and tell of it.
+// Notices the calls of Core Foundation's functions that give a run loop something to do, or run one. Other objects then
+// call the functions in this file instead, which report the call.
 
 #define _GNU_SOURCE
 
@@ -28,7 +28,7 @@ static unsigned char is_waiting(void *loop);
 static int32_t run(void *loop, Ref mode, double seconds, unsigned char returns_after_source);
 static void drain(void *message);
 
-// Up to RUN they are called by Foundation itself, through slots.
+// Foundation itself calls the functions up to RUN through slots.
 enum {
     WAKE_UP, PERFORM_BLOCK, ADD_OBSERVER, ADD_TIMER, ADD_SOURCE, SIGNAL, STOP, RUN,
     ADD_COMMON_MODE, IS_WAITING, DRAIN, COUNT,
@@ -42,7 +42,7 @@ static cgrun_slot_function functions[COUNT] = {
     [ADD_SOURCE] = {"CFRunLoopAddSource", NULL, (void *)add_source},
     [SIGNAL] = {"CFRunLoopSourceSignal", NULL, (void *)signal_source},
     [STOP] = {"CFRunLoopStop", NULL, (void *)stop},
-    // All runs come through it.
+    // All runs call this function.
     [RUN] = {"CFRunLoopRunSpecific", NULL, (void *)run},
     [ADD_COMMON_MODE] = {"CFRunLoopAddCommonMode", NULL, (void *)add_common_mode},
     [IS_WAITING] = {"CFRunLoopIsWaiting", NULL, (void *)is_waiting},
@@ -150,7 +150,7 @@ void cgrun_guest_drain(void)
     cgrun_guest_set_draining(before);
 }
 
-/// A thread may be in one of these functions when they are taken back: the code stays where it is.
+/// Keeps this code loaded, because a thread may be in one of our functions when the slots are restored.
 static void stay(void)
 {
     Dl_info info;
@@ -178,7 +178,7 @@ bool cgrun_notices_find(void)
 
 bool cgrun_notices_begin(const cgrun_notices *wanted)
 {
-    // A call of another thread's may be under way still since they ended last.
+    // Set only once, because another thread may still be in a call that began before the last cgrun_notices_end().
     if (notices.noticed == NULL)
         notices = *wanted;
     unsigned in_original[COUNT] = {0};

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The slots through which loaded objects call functions of one another: where the dynamic linker has put an address
-// we put another one.
+// The slots through which loaded objects call functions of one another. We replace the address that the dynamic linker
+// has put into a slot.
 //
-// A slot that is resolved lazily may be resolved by another thread after it was set here, and then hold the original
-// again: it is set a second time when such a call is over. An object that another thread loads is listed before it is
-// relocated and its pages are protected: what is in a slot then is added to, and a page that we protected would end the
-// linker's thread. Such a slot is left alone.
+// A slot that is resolved lazily may be resolved by another thread after it was set here. It then holds the original
+// again, so it is set a second time when such a call is over.
+//
+// The linker lists an object that another thread loads before it relocates the object and protects its pages. Until
+// then the linker adds to what a slot holds. If we protected such a page, the linker's thread would crash. So such a
+// slot is left alone.
 
 #define _GNU_SOURCE
 
@@ -40,7 +42,7 @@ enum { MACHINE = EM_AARCH64 };
 enum { MACHINE = EM_NONE };
 #endif
 
-/// What the dynamic section of a loaded object says.
+/// The data of a loaded object that its program headers and its dynamic section give.
 typedef struct {
     uintptr_t base;
     uintptr_t protected_from, protected_to;
@@ -74,7 +76,7 @@ static bool object_read(Object *object, const struct dl_phdr_info *info)
         return false;
     for (; entry->d_tag != DT_NULL; entry++) {
         uintptr_t place = entry->d_un.d_ptr;
-        // The kernel's own object is not relocated.
+        // The dynamic section of the kernel's own object is not relocated.
         if (place < info->dlpi_addr)
             place += info->dlpi_addr;
         switch (entry->d_tag) {
@@ -91,14 +93,15 @@ static bool object_read(Object *object, const struct dl_phdr_info *info)
 
 static uintptr_t page_of(const void *place) { return (uintptr_t)place & ~((uintptr_t)sysconf(_SC_PAGESIZE) - 1); }
 
-/// The linker protects whole pages: the last one, which the region only begins, stays writable.
+/// Whether the linker makes the page of a place read-only. The linker protects whole pages only. So the last page stays
+/// writable, of which the region covers only the beginning.
 static bool is_protected(const Object *object, const void *place)
 {
     return (uintptr_t)place >= object->protected_from
            && (uintptr_t)place < page_of((void *)object->protected_to);
 }
 
-/// Whether the page can be written to now. False where /proc does not say.
+/// Whether the page is writable now. False if /proc does not show that.
 static bool is_writable(uintptr_t page)
 {
     FILE *maps = fopen("/proc/self/maps", "re");
@@ -122,7 +125,7 @@ static bool slot_write(const Object *object, void **slot, void *expected, void *
     bool protects = is_protected(object, slot);
     if (protects && (is_writable((uintptr_t)page) || mprotect(page, size, PROT_READ | PROT_WRITE) != 0))
         return false;
-    // Another thread may have resolved it meanwhile.
+    // Another thread may have resolved the slot meanwhile. Then the slot keeps what it holds now.
     __atomic_compare_exchange_n(slot, &expected, address, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
     if (protects)
         mprotect(page, size, PROT_READ);
@@ -149,7 +152,8 @@ static void slot_set(const Object *object, void **slot, bool is_weak, unsigned i
     void *held;
     bool is_late = false;
     while ((held = __atomic_load_n(slot, __ATOMIC_ACQUIRE)) != wanted) {
-        // One that is not resolved yet leads to the object's own text; taken back it may stay so.
+        // A slot that is not resolved yet points into the object's own text. Such a slot may stay as it is when the
+        // originals are restored.
         bool is_unresolved = !walk->back && held != original && is_inside(object, held);
         if (held != (walk->back ? replacement : original) && !is_unresolved)
             break;
@@ -159,7 +163,7 @@ static void slot_set(const Object *object, void **slot, bool is_weak, unsigned i
     }
     if (walk->result == NULL)
         return;
-    // Nothing, or a place that is still counted from the object's beginning.
+    // The slot holds nothing, or an offset from the object's beginning: the object is still being loaded.
     is_late |= object->base != 0 && !is_weak && (uintptr_t)held <= object->text_to - object->base;
     walk->result->is_incomplete |= is_late;
     if (walk->result->in_original != NULL && held == wanted && is_inside(object, original))

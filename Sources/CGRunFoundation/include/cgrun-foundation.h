@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What serving Foundation's run loop needs of Core Foundation, which Foundation has in it, and of the dynamic linker.
+// The C functions by which GRunLoopFoundation serves Foundation's run loop. They use Core Foundation, which is a part
+// of Foundation, and the dynamic linker.
 //
-// A run loop of Core Foundation's is a `void *` here, a string or an array a `const void *`. Nothing of the layout of
-// its structures is known.
+// A run loop of Core Foundation's is a `void *` here, a string or an array is a `const void *`. No code here depends on
+// the layout of Core Foundation's structures.
 
 #pragma once
 
@@ -17,31 +18,33 @@ typedef struct {
     void *replacement;
 } cgrun_slot_function;
 
-/// Where the linker of a machine puts the addresses of functions: the numbers of its relocations.
+/// The numbers of the relocations by which the linker of a machine puts the addresses of functions into slots.
 typedef struct {
     uint16_t machine;
     uint32_t jump_slot;
     uint32_t global_data;
 } cgrun_slot_kinds;
 
-/// Of x86-64, AArch64; NULL for another machine (`EM_…`).
+/// The numbers for x86-64 or AArch64; NULL for another machine (`EM_…`).
 const cgrun_slot_kinds *cgrun_slot_kinds_of(uint16_t machine);
 
 typedef struct {
-    /// For each of the functions: how many slots hold the new address in the object that has the function itself.
+    /// For each function, how many slots of the object that defines the function hold the new address. NULL if nobody
+    /// asks.
     unsigned *in_original;
-    /// To be looked at once more: a slot was set just now, which another thread may be resolving, or an object is being
-    /// loaded, and its slots were left alone.
+    /// True if the slots must be set once more. There are two causes: a slot was set just now, which another thread may
+    /// be resolving, or an object is being loaded, whose slots were left alone.
     bool is_incomplete;
 } cgrun_slots_result;
 
-/// Puts `replacement` into each loaded object's slots that lead to one of the functions, or `original` back.
+/// Puts `replacement` into each loaded object's slots that lead to one of the functions. Puts `original` back instead
+/// if `back` is true. `result` may be NULL.
 void cgrun_slots_set(const cgrun_slot_function *functions, unsigned count, bool back, cgrun_slots_result *result);
 
-/// Changes whenever an object is loaded.
+/// A number that changes whenever an object is loaded.
 uint64_t cgrun_slots_loaded(void);
 
-// MARK: notices.c: what is called of Core Foundation, from wherever
+// MARK: notices.c: calls of Core Foundation by any object
 
 typedef enum {
     /// CFRunLoopWakeUp.
@@ -56,75 +59,78 @@ typedef enum {
     CGRUN_NOTICE_SOURCE,
     /// CFRunLoopAddCommonMode.
     CGRUN_NOTICE_COMMON_MODE,
-    /// CFRunLoopSourceSignal; of which loop is not known, `loop` is NULL.
+    /// CFRunLoopSourceSignal. `loop` is NULL, because the source's loop is not known.
     CGRUN_NOTICE_SIGNAL,
-    /// CFRunLoopAddObserver of one that is to be the last of all.
+    /// CFRunLoopAddObserver of an observer of the order LONG_MAX, which is to be the last of all.
     CGRUN_NOTICE_LAST_OBSERVER,
 } cgrun_notice_kind;
 
 typedef struct {
-    /// After Core Foundation's own function, on any thread.
+    /// Called after Core Foundation's own function, on any thread.
     void (*noticed)(void *loop, cgrun_notice_kind kind, const void *mode);
-    /// Before a run that is not ours, of so many seconds. What is returned is given to `left` after it, unless NULL.
+    /// Called before a run of `seconds` that is not ours. `left` is called with the result after the run, unless that
+    /// is NULL.
     void *(*entered)(void *loop, const void *mode, double seconds);
     void (*left)(void *guest);
-    /// In the place of CFRunLoopStop, and of CFRunLoopIsWaiting.
+    /// Called in place of CFRunLoopStop and of CFRunLoopIsWaiting.
     void (*stop)(void *loop);
     bool (*is_waiting)(void *loop);
-    /// Somebody is about to drain the main queue: calls cgrun_guest_drain() in its own way.
+    /// Called in place of a drain of the main queue. It calls cgrun_guest_drain() in its own way.
     void (*drain)(void);
 } cgrun_notices;
 
-/// Finds the functions, before all else; false if there are none. The first time it waits for an object that is being
-/// loaded: no lock may be held.
+/// Finds Core Foundation's functions. Call it before all other functions here. Returns false if one of them is missing.
+/// The first call waits while another thread loads an object, so the caller must hold no lock.
 bool cgrun_notices_find(void);
-/// From now on all of that is noticed. False if Foundation itself cannot be made to say so, as where it is linked
-/// statically: nothing is changed then.
+/// Begins to notice the calls. Returns false, and changes nothing, if calls by Foundation itself cannot be noticed.
+/// That is so where Foundation is linked statically. Later calls go on to use the functions of the first call.
 bool cgrun_notices_begin(const cgrun_notices *notices);
-/// All slots are as before.
+/// Stops noticing the calls: restores all slots.
 void cgrun_notices_end(void);
-/// Objects that were loaded since are made to say so, too. False if that is to be done once more.
+/// Also notices calls by objects that were loaded since. Returns false if it must be called once more.
 bool cgrun_notices_renew(void);
-/// Drains the main queue, and lets Core Foundation know meanwhile.
+/// Drains the main queue. Meanwhile Core Foundation knows that the calling thread drains it.
 void cgrun_guest_drain(void);
 
-// MARK: guest.c: Core Foundation's functions; those that are noticed are in notices.c, and unnoticed from here
+// MARK: guest.c: Core Foundation's functions, also those of notices.c, whose calls from here are not noticed
 
 void *cgrun_guest_main(void);
 void *cgrun_guest_current(void);
 enum { CGRUN_GUEST_FINISHED = 1, CGRUN_GUEST_STOPPED = 2, CGRUN_GUEST_TIMED_OUT = 3, CGRUN_GUEST_HANDLED = 4 };
-/// One pass of the current thread's loop, without waiting; returns after a handled source.
+/// Makes one pass of the calling thread's loop, without waiting. Returns after a handled source.
 int32_t cgrun_guest_pass(void *loop, const void *mode);
 void cgrun_guest_wake_up(void *loop);
-/// A string of the caller's; NULL without memory.
+/// Creates a string, which the caller releases. NULL without memory.
 const void *cgrun_guest_string(const char *text);
 const void *cgrun_guest_retain(const void *object);
 void cgrun_guest_release(const void *object);
-/// The UTF-8 of a string, to be freed; NULL if it is none, or without memory.
+/// The UTF-8 text of a string, which the caller frees. NULL if the object is not a string, or without memory.
 char *cgrun_guest_copy_text(const void *string);
-/// The names in a string, an array or a set: calls `body` for each.
+/// Calls `body` for each name in a string, an array or a set.
 void cgrun_guest_each_mode(const void *modes, void (*body)(const void *name, void *data), void *data);
 bool cgrun_guest_is_common_modes(const void *name);
 bool cgrun_guest_is_default_mode(const void *name);
-/// The mode that is run now, the caller's; NULL if none is.
+/// The mode that is run now, which the caller releases; NULL if no mode is run.
 const void *cgrun_guest_copy_current_mode(void *loop);
-/// An array of all modes, the caller's.
+/// An array of all modes, which the caller releases.
 const void *cgrun_guest_copy_modes(void *loop);
 bool cgrun_guest_is_common(void *loop, const void *mode);
 void cgrun_guest_stop(void *loop);
 bool cgrun_guest_is_waiting(void *loop);
 void cgrun_guest_add_common_mode(void *loop, const void *mode);
-/// The word in which Core Foundation says that it drains the main queue, for the calling thread.
+/// Sets the calling thread's word in which Core Foundation notes that it drains the main queue. Returns the former
+/// value.
 intptr_t cgrun_guest_set_draining(intptr_t value);
 
-/// A repeating observer, the caller's, the first or the last one.
+/// Creates a repeating observer, which the caller releases. It is the first observer if `is_first` is true, else the
+/// last.
 void *cgrun_guest_observer(unsigned long activities, bool is_first, void (*body)(void *info, unsigned long activity),
                            void *info);
 void cgrun_guest_add_observer(void *loop, void *observer, const void *mode);
-/// It becomes the last one of its order.
+/// Removes an observer and adds it again, so that it becomes the last one of its order.
 void cgrun_guest_move_observer(void *loop, void *observer, const void *mode);
 void cgrun_guest_invalidate_observer(void *observer);
-/// A version-0 source, the caller's.
+/// Creates a version-0 source, which the caller releases.
 void *cgrun_guest_source(void (*body)(void *info), void *info);
 void cgrun_guest_add_source(void *loop, void *source, const void *mode);
 void cgrun_guest_remove_source(void *loop, void *source, const void *mode);
@@ -139,7 +145,7 @@ enum {
     CGRUN_GUEST_EXIT = 1 << 7,
 };
 
-/// What a mode of the calling thread's loop waits for: an epoll, which stays Core Foundation's. -1 if it waits for
-/// something else, -2 if no descriptor is left to find it by.
+/// The epoll that a mode of the calling thread's loop waits for. The epoll stays Core Foundation's. -1 if the mode
+/// waits for something else, -2 if no descriptor is left to find the epoll with.
 int cgrun_guest_find_epoll(void *loop, const void *mode);
 bool cgrun_descriptor_is_readable(int descriptor);
