@@ -41,6 +41,8 @@ public final class GRunLoop: @unchecked Sendable {
     let commonBlocks = BlockQueue()
     /// The one mode that always exists.
     let defaultMode: ModeState
+    /// A number that no other loop of the process ever has.
+    var number: UInt64 { defaultMode.number }
     /// The number of the next block.
     var blockSequence: UInt64 = perturbs(CGRUN_SITE_COUNTER) ? .max >> 1 : 1
     /// Blocks with a smaller number belong to a block step that is under way. A nested run does not see them.

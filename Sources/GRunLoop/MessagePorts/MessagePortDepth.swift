@@ -10,8 +10,8 @@ final class HandlerDepth: @unchecked Sendable {
     private struct State {
         var most = 16
         var count = 0
-        /// The loop of the calls, while there are any.
-        var loop: GRunLoop?
+        /// The number of the calls' loop; 0 for none. No other loop of the process ever has it.
+        var loop: UInt64 = 0
         /// Incremented when ``forget(unlessOn:)`` resets the count, so that the return of an earlier call does not
         /// decrement it.
         var round = 0
@@ -31,7 +31,7 @@ final class HandlerDepth: @unchecked Sendable {
     func enter(on loop: GRunLoop?) -> (round: Int, isLast: Bool) {
         lock.withLock {
             state.count += 1
-            state.loop = loop
+            state.loop = loop?.number ?? 0
             return (state.round, state.count >= state.most)
         }
     }
@@ -42,8 +42,6 @@ final class HandlerDepth: @unchecked Sendable {
         lock.withLock {
             guard round == state.round else { return false }
             defer { state.count -= 1 }
-            // The loop that makes the call also holds itself, so this is never its last reference.
-            if state.count == 1 { state.loop = nil }
             return state.count >= state.most
         }
     }
@@ -51,15 +49,12 @@ final class HandlerDepth: @unchecked Sendable {
     /// Resets the count, unless the calls are on `loop` and its thread has not ended. Returns whether it has reset the
     /// count.
     func forget(unlessOn loop: GRunLoop) -> Bool {
-        // The former loop is released outside the lock: this may be its last reference.
-        let (wereAny, _) = lock.withLock { () -> (Bool, GRunLoop?) in
-            guard state.count > 0, loop.isDead || state.loop !== loop else { return (false, nil) }
-            defer { state.loop = nil }
+        lock.withLock {
+            guard state.count > 0, loop.isDead || state.loop != loop.number else { return false }
             state.count = 0
             state.round += 1
-            return (true, state.loop)
+            return true
         }
-        return wereAny
     }
 }
 
