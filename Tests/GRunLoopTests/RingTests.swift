@@ -33,4 +33,16 @@ import Testing
         let (numbers, lost) = copy(ring)
         #expect(lost == UInt64(more + 1) && numbers == Array((more + 2)...(512 + more)))
     }
+
+    @Test("a number that no item of the ring has is not written to")
+    func unknownNumber() throws {
+        let ring = try #require(cgrun_ring_new(1, 1024))
+        defer { cgrun_ring_free(ring) }
+        cgrun_ring_set_depth(ring, 1)
+        for number in [1, 64, 100_000_000, UInt32.max] {
+            cgrun_ring_put(ring, CGRUN_RECORD_CALLOUT, number, 0)
+            cgrun_ring_put(ring, CGRUN_RECORD_STAGE, 0, 4)
+        }
+        #expect(cgrun_ring_item_count(ring) == 0)
+    }
 }

@@ -25,8 +25,9 @@ import Testing
     }
 
     @Test("a foreign loop in an observer of the wait leaves the tail pending, in any other callout nothing is")
-    func lends() {
-        #expect(after { $0.lend() } == [.suspended, .waiting, .suspended, .waiting, .suspended, .suspended, .waiting])
+    func suspends() {
+        let expected: [Stage] = [.suspended, .waiting, .suspended, .waiting, .suspended, .suspended, .waiting]
+        #expect(after { $0.suspend() } == expected)
     }
 
     @Test("wake-ups count but after a wait; a pass is under way from its head or its observers to its tail")

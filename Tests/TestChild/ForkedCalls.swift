@@ -52,7 +52,7 @@ extension ForkScene {
             said("EndHandlers.addEndHandler") { (try? loop.addEndHandler {}) == nil },
             silent("EndHandlers.remove") { ending?.remove() == false },
             said("Attaching.attach") { loop.attach() },
-            said("TimeSlice.timeSlice") {
+            said("Running.timeSlice") {
                 loop.timeSlice = .seconds(1)
                 return loop.timeSlice == .zero
             },
@@ -78,21 +78,21 @@ extension ForkScene {
 
     private var membershipCalls: [ForkedCall] {
         [
-            said("Membership.add") { loop.add(timer, forMode: mode) },
-            said("Membership.remove") { loop.remove(timer, forMode: .default) },
-            said("Membership.contains") { !loop.contains(timer, forMode: .default) },
+            said("TimerMembership.add") { loop.add(timer, forMode: mode) },
+            said("TimerMembership.remove") { loop.remove(timer, forMode: .default) },
+            said("TimerMembership.contains") { !loop.contains(timer, forMode: .default) },
             said("SourceMembership.add") { loop.add(source, forMode: mode) },
             said("SourceMembership.remove") { loop.remove(source, forMode: .common) },
             said("SourceMembership.contains") { !loop.contains(source, forMode: .common) },
-            said("Membership.add") { try loop.add(descriptor, forMode: mode) },
-            said("Membership.remove") { loop.remove(descriptor, forMode: .default) },
-            said("Membership.contains") { !loop.contains(descriptor, forMode: .default) },
-            said("Membership.add") { loop.add(observer, forMode: mode) },
-            said("Membership.add") { loop.add(idleQueue, forMode: mode) },
-            said("Membership.remove") { loop.remove(observer, forMode: .default) },
-            said("Membership.remove") { loop.remove(idleQueue, forMode: .default) },
-            said("Membership.contains") { !loop.contains(observer, forMode: .default) },
-            said("Membership.contains") { !loop.contains(idleQueue, forMode: .default) },
+            said("DescriptorSourceMembership.add") { try loop.add(descriptor, forMode: mode) },
+            said("DescriptorSourceMembership.remove") { loop.remove(descriptor, forMode: .default) },
+            said("DescriptorSourceMembership.contains") { !loop.contains(descriptor, forMode: .default) },
+            said("ObserverMembership.add") { loop.add(observer, forMode: mode) },
+            said("IdleQueueMembership.add") { loop.add(idleQueue, forMode: mode) },
+            said("ObserverMembership.remove") { loop.remove(observer, forMode: .default) },
+            said("IdleQueueMembership.remove") { loop.remove(idleQueue, forMode: .default) },
+            said("ObserverMembership.contains") { !loop.contains(observer, forMode: .default) },
+            said("IdleQueueMembership.contains") { !loop.contains(idleQueue, forMode: .default) },
             said("ContextMembership.add") { loop.add(context: context, forMode: mode) },
             said("ContextMembership.remove") { loop.remove(context: context, forMode: mode) },
             said("ContextMembership.contains") { !loop.contains(context: context, forMode: mode) },
@@ -171,7 +171,7 @@ extension ForkScene {
     private func label<Item: AnyObject>(
         _ item: Item, _ label: ReferenceWritableKeyPath<Item, String?>
     ) -> ForkedCall {
-        said("ItemLabels.label") {
+        said("\(Item.self).label") {
             item[keyPath: label] = "a child's"
             return item[keyPath: label] == nil
         }
@@ -323,9 +323,9 @@ extension ForkScene {
             said("Port.onInvalidation") { port.onInvalidation {} },
             silent("Port.invalidate") { port.invalidate() },
             silent("Port.description") { port.description.contains("forked") },
-            said("Membership.add") { loop.add(port, forMode: mode) },
-            said("Membership.remove") { loop.remove(port, forMode: .common) },
-            said("Membership.contains") { !loop.contains(port, forMode: .common) },
+            said("PortMembership.add") { loop.add(port, forMode: mode) },
+            said("PortMembership.remove") { loop.remove(port, forMode: .common) },
+            said("PortMembership.contains") { !loop.contains(port, forMode: .common) },
             said("PortMessages.messages") { _ = port.messages(on: loop).makeAsyncIterator() },
         ]
     }

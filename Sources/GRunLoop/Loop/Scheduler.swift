@@ -29,7 +29,7 @@ struct Scheduler {
 
     /// Whether a step of this kind may begin.
     func mayServe(_ kind: ItemKind) -> Bool {
-        !hasPendingTurns || pendingPasses.contains(kind) && !isHostsTurn
+        !hasPendingTurns || pendingTurns.contains(kind) && !isHostsTurn
     }
 
     /// Returns the ready kinds that may be served now. While turns are pending, a wake-up is not served.

@@ -153,6 +153,12 @@ extension GRunLoop {
             run.scheduler.notePassesFromMemory(4)
             return ReadyItem(.wakeUp)
         }
+        // A message, and nothing else is known to be ready.
+        if run.scheduler.served != .descriptor, mode.heap.earliest == .never {
+            lastServed = .port
+            run.scheduler.notePassesFromMemory(1)
+            return ReadyItem(.port)
+        }
         return takeFetchedLocked(run, mode)
     }
 

@@ -7,7 +7,7 @@ extension GRunLoop {
     /// Performs the sources that are signalled now, in order. Performs only the first if the run returns after a
     /// source. Returns whether any source was performed.
     @inline(__always) func performSourcesLocked(_ frame: Frame, _ mode: ModeState) -> Bool {
-        mark(.source)
+        mark(.sources)
         guard !mode.signalled.isEmpty else {
             if frame.run.scheduler.hasPendingTurns { endSourcesTurnLocked(frame, mode) }
             return false

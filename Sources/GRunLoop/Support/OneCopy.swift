@@ -6,6 +6,7 @@
 // `GRunLoop` there first serves the process.
 
 import CGRun
+import CGRunGLib
 import Synchronization
 
 enum OneCopy {

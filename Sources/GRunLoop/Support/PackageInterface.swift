@@ -7,7 +7,8 @@
 // Public declarations are not repeated here. A product extends the wait of a run by a descriptor (`DescriptorSource`),
 // by a whole context (`add(context:forMode:)`) or by a date (`Timer`). `addEndHandler` tells it of a thread's end.
 
-package import CGRun
+import CGRun
+package import CGRunGLib
 
 // MARK: Checks of a call
 
