@@ -136,7 +136,8 @@ extension GRunLoop: HubOwner {
         // If the timer descriptor is armed for the earliest deadline, the host's poll reports that deadline, and no
         // clock is read.
         let isTimerWatched = hostPoll.armedFor == mode.heap.earliest && virtualTime == nil
-        if !readyLocked([.wakeUp, .timer, .port], in: mode, at: isTimerWatched ? .min : nil).isEmpty { return true }
+        let ready = readyLocked([.wakeUp, .port], in: mode)
+        if !ready.isEmpty || !isTimerWatched && !readyLocked(.timer, in: mode).isEmpty { return true }
         let isOwed = pendingPasses.contains(.work) || pendingPasses.contains(.news) && !isWaitAnnounced
         return isOwed && hasLeftoversLocked(mode)
     }

@@ -25,7 +25,7 @@ enum ItemKind: UInt8, CaseIterable {
     /// Returns the one of `kinds` that comes after this kind. After the last kind, the order starts again with the
     /// first. Nil if `kinds` is empty.
     func next(of kinds: ItemKinds) -> ItemKind? {
-        let later = kinds.rawValue & (UInt16.max &- 1) << UInt16(rawValue)
+        let later = kinds.rawValue & (UInt16.max &- 1) &<< UInt16(rawValue)
         let number = (later != 0 ? later : kinds.rawValue).trailingZeroBitCount
         return ItemKind(rawValue: UInt8(truncatingIfNeeded: number))
     }
@@ -36,16 +36,16 @@ struct ItemKinds: OptionSet {
     let rawValue: UInt16
 
     init(rawValue: UInt16) { self.rawValue = rawValue }
-    init(_ kind: ItemKind) { rawValue = 1 << UInt16(kind.rawValue) }
+    init(_ kind: ItemKind) { rawValue = 1 &<< UInt16(kind.rawValue) }
 
-    static let wakeUp = ItemKinds(.wakeUp)
-    static let mainQueue = ItemKinds(.mainQueue)
-    static let timer = ItemKinds(.timer)
-    static let descriptor = ItemKinds(.descriptor)
-    static let port = ItemKinds(.port)
-    static let block = ItemKinds(.block)
-    static let source = ItemKinds(.source)
-    static let context = ItemKinds(.context)
+    static let wakeUp = ItemKinds(rawValue: 1 << 0)
+    static let mainQueue = ItemKinds(rawValue: 1 << 1)
+    static let timer = ItemKinds(rawValue: 1 << 2)
+    static let descriptor = ItemKinds(rawValue: 1 << 3)
+    static let port = ItemKinds(rawValue: 1 << 4)
+    static let block = ItemKinds(rawValue: 1 << 5)
+    static let source = ItemKinds(rawValue: 1 << 6)
+    static let context = ItemKinds(rawValue: 1 << 7)
 
     /// The kinds that a wait can find. A wake-up is not among them, because the loop calls nothing for it.
     static let found: ItemKinds = [.mainQueue, .timer, .descriptor, .port, .context]

@@ -21,16 +21,15 @@ struct Scheduler {
     // MARK: Turns
 
     /// The kinds whose turn is pending. If it is empty, every kind may be served.
-    private(set) var pendingTurns: ItemKinds = []
+    private(set) var pendingTurns: ItemKinds = [] { didSet { updateHasPendingTurns() } }
     /// The run serves nothing for the rest of the host's dispatch. `pendingTurns` are for the next dispatch.
-    private(set) var isHostsTurn = false
-
-    var hasPendingTurns: Bool { isHostsTurn || !pendingTurns.isEmpty }
+    private(set) var isHostsTurn = false { didSet { updateHasPendingTurns() } }
+    /// Stored, because each step of each pass reads it.
+    private(set) var hasPendingTurns = false
+    private mutating func updateHasPendingTurns() { hasPendingTurns = isHostsTurn || !pendingTurns.isEmpty }
 
     /// Whether a step of this kind may begin.
-    func mayServe(_ kind: ItemKind) -> Bool {
-        !hasPendingTurns || pendingTurns.contains(kind) && !isHostsTurn
-    }
+    func mayServe(_ kind: ItemKind) -> Bool { !hasPendingTurns || pendingTurns.contains(kind) && !isHostsTurn }
 
     /// Returns the ready kinds that may be served now. While turns are pending, a wake-up is not served.
     func allowed(of ready: ItemKinds) -> ItemKinds {
@@ -286,8 +285,8 @@ extension GRunLoop {
         guard !run.scheduler.isHostsTurn else { return }
         run.scheduler.endTurn(of: kinds)
         guard !run.scheduler.hasPendingTurns, !run.isHosted else { return }
-        run.scheduler.giveTurns(
-            to: run.scheduler.isSliceUsedUp ? kindsForTurnsLocked(frame).subtracting(kinds) : [])
+        let isUsedUp = run.scheduler.isSliceUsedUp
+        run.scheduler.giveTurns(to: isUsedUp ? kindsForTurnsLocked(frame).subtracting(kinds) : [])
     }
 
     /// Ends the turns that are over after a wait: the turn of contexts, and that of the kind that was served. If the

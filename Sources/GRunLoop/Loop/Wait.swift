@@ -306,7 +306,7 @@ extension GRunLoop {
 
     /// Chooses the item that this pass serves, from the kinds that are ready. A chosen wake-up is no longer pending.
     private func chooseLocked(_ run: Run, _ mode: ModeState, _ ready: ItemKinds) -> ReadyItem? {
-        guard let item = preferredLocked(run, mode, ready) else { return nil }
+        guard !ready.isEmpty, let item = preferredLocked(run, mode, ready) else { return nil }
         lastServed = item.kind
         if item.kind == .wakeUp { pendingPasses.clear(.wakeUp) }
         return item

@@ -64,7 +64,7 @@ extension GRunLoop {
     }
 
     /// Makes an item join a mode, unless it is there already. Returns whether it has joined.
-    func joinLocked<Kind: ModeItem>(
+    @inline(__always) func joinLocked<Kind: ModeItem>(
         _ item: Kind, _ mode: ModeState, _ effects: inout DeferredEffects
     ) throws(Kind.Refusal) -> Bool {
         guard item.firstMode == nil || !item.isIn(mode) else { return false }
