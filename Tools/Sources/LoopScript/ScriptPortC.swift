@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A script's port by way of C: a version-1 source, which is a GRunFdSource or a GRunPort by turns.
 
-import CGRunGLib
+import CGRun
 import CGRunHeaders
 @_spi(Oracle) import GRunLoop
 
