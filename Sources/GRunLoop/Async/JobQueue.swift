@@ -126,7 +126,7 @@ final class JobQueue: @unchecked Sendable {
         while quota > 0, let entry = take() {
             quota -= 1
             callOutToJob(entry.job, entry.kind, of: entry.executor)
-            if quota > 0, loop.isSliceSpent() { break }
+            if quota > 0, loop.endItemOfCallout() { break }
         }
         depth -= 1
         let hasMore = lock.withLock { () -> Bool in

@@ -30,9 +30,9 @@ extension GRunLoop {
         endTurnLocked(frame, of: .block)
     }
 
-    /// Returns the queue to run if this step runs all blocks of one of the mode's two queues, and the other queue has
-    /// none. Nil if the step must merge the queues. Blocks for the common modes count even if the mode is not common
-    /// yet, because a block may make the mode common.
+    /// Returns the queue to run if this step runs all blocks of one of the mode's two queues, and the other queue is
+    /// empty. Nil if the step must merge the queues. The common queue must be empty even if the mode is not common yet,
+    /// because a block of this step may make the mode common.
     private func onlyQueueLocked(_ mode: ModeState, from start: UInt64) -> BlockQueue? {
         let hasCommon = commonBlocks.live > 0
         guard !hasCommon || mode.isCommon && mode.blocks.live == 0 else { return nil }
@@ -56,7 +56,7 @@ extension GRunLoop {
             callOutToBlock(&body, of: self)
             guard run.scheduler.usesUpSlice(limit, after: .block) else { continue }
             lock.lock()
-            if cutLocked(frame, after: .block), taken.live > 0 {
+            if endSliceLocked(frame, after: .block), taken.live > 0 {
                 // The rest of the step waits. Puts the rest back in front of the blocks that were enqueued meanwhile.
                 taken.appendAll(of: queue)
                 taken.exchange(with: queue)
@@ -78,7 +78,7 @@ extension GRunLoop {
             lock.unlock()
             callOutToBlock(&body, of: self)
             lock.lock()
-            if isCutLocked(frame, after: .block) { break }
+            if endItemLocked(frame, of: .block) { break }
         }
     }
 

@@ -163,7 +163,7 @@ extension ChannelCore {
         return loop.lock.withLock { loop.frame?.mode.sources[ObjectIdentifier(source)] != nil }
     }
 
-    private func isCut() -> Bool { guarded.loop?.isSliceSpent() ?? false }
+    private func isCut() -> Bool { guarded.loop?.endItemOfCallout() ?? false }
 
     private func endDelivery(of piece: ChannelPiece? = nil) {
         lock.lock()

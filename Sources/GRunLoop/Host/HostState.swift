@@ -19,9 +19,8 @@ struct HostState {
     /// cannot hold this. A foreign loop in a callout may return between the two notices, and the pass of the callout
     /// goes on.
     private(set) var announcedMode: Unmanaged<ModeState>?
-    /// The modes of earlier waits that are not over, the earliest first. Such a wait is left over if an observer of
-    /// beforeWaiting runs a nested loop, and that loop ends before its own wait is over. The host's own beforeWaiting
-    /// is noted after that.
+    /// The modes of earlier waits whose afterWaiting is still to be sent, the earliest first. This happens if an
+    /// observer of beforeWaiting runs a nested loop that announces a wait and then ends before the wait is over.
     private var earlierAnnouncedModes: [Unmanaged<ModeState>] = []
     /// The turn of an idle queue that goes on once the host has checked its sources again; nil if there is none.
     var idleTurn: IdleTurn?

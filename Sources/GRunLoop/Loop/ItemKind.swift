@@ -18,9 +18,11 @@ enum ItemKind: UInt8, CaseIterable {
     /// One message of a port.
     case port
 
-    // A pass serves these in steps of their own.
+    // A pass serves these in steps of their own. The first three take turns with the kinds above.
 
-    case block, source, context, idleWork, observer
+    case block, source, context
+    // These never have a turn: a pass calls observers at its stages, and idle work when nothing else is ready.
+    case idleWork, observer
 
     /// Returns the one of `kinds` that comes after this kind. After the last kind, the order starts again with the
     /// first. Nil if `kinds` is empty.
@@ -36,21 +38,21 @@ struct ItemKinds: OptionSet {
     let rawValue: UInt16
 
     init(rawValue: UInt16) { self.rawValue = rawValue }
-    init(_ kind: ItemKind) { rawValue = 1 &<< UInt16(kind.rawValue) }
+    @inline(__always) init(_ kind: ItemKind) { rawValue = 1 &<< UInt16(kind.rawValue) }
 
-    static let wakeUp = ItemKinds(rawValue: 1 << 0)
-    static let mainQueue = ItemKinds(rawValue: 1 << 1)
-    static let timer = ItemKinds(rawValue: 1 << 2)
-    static let descriptor = ItemKinds(rawValue: 1 << 3)
-    static let port = ItemKinds(rawValue: 1 << 4)
-    static let block = ItemKinds(rawValue: 1 << 5)
-    static let source = ItemKinds(rawValue: 1 << 6)
-    static let context = ItemKinds(rawValue: 1 << 7)
+    static var wakeUp: ItemKinds { ItemKinds(.wakeUp) }
+    static var mainQueue: ItemKinds { ItemKinds(.mainQueue) }
+    static var timer: ItemKinds { ItemKinds(.timer) }
+    static var descriptor: ItemKinds { ItemKinds(.descriptor) }
+    static var port: ItemKinds { ItemKinds(.port) }
+    static var block: ItemKinds { ItemKinds(.block) }
+    static var source: ItemKinds { ItemKinds(.source) }
+    static var context: ItemKinds { ItemKinds(.context) }
 
     /// The kinds that a wait can find. A wake-up is not among them, because the loop calls nothing for it.
-    static let found: ItemKinds = [.mainQueue, .timer, .descriptor, .port, .context]
+    static var found: ItemKinds { [.mainQueue, .timer, .descriptor, .port, .context] }
     /// The kinds that can get a turn when a slice of time is used up.
-    static let takingTurns: ItemKinds = found.union([.block, .source])
+    static var takingTurns: ItemKinds { found.union([.block, .source]) }
 
     func contains(_ kind: ItemKind) -> Bool { contains(ItemKinds(kind)) }
 

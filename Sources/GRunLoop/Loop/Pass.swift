@@ -63,7 +63,7 @@ extension GRunLoop {
         if hasPendingTurns { endTurnsLocked(frame, of: found) }
         runBlocksLocked(frame, mode)  // 11
         if !found.contexts.isEmpty { keepDispatchedLocked(found, frame) }
-        if let item = found.item, item.kind != .wakeUp { _ = isCutLocked(frame, after: item.kind) }
+        if let item = found.item, item.kind != .wakeUp { endItemLocked(frame, of: item.kind) }
         return handled || dispatches
     }
 
@@ -74,7 +74,7 @@ extension GRunLoop {
     private func keepDispatchedLocked(_ found: Found, _ frame: Frame) {
         frame.kept.keep(all: found.contexts)
         let isAlone = found.item.map { $0.kind == .wakeUp } ?? true
-        if isAlone, !frame.run.scheduler.hasPendingTurns { _ = isCutLocked(frame, after: .context) }
+        if isAlone, !frame.run.scheduler.hasPendingTurns { endItemLocked(frame, of: .context) }
     }
 
     /// Begins a pass. From here on, wake-ups count again. In the tail of the last pass they were ignored, so a deadline

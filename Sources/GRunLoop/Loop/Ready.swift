@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is ready in a mode. No other code knows when a kind of item is ready. The wait, the deadline of a sleep, a
-// host's `prepare` and `check`, the scheduler and virtual time all ask these functions.
+// What is ready in a mode. The wait, the deadline of a sleep, a host's `prepare` and `check`, the scheduler and virtual
+// time all ask these functions. A step by itself only checks whether its own list is empty. Contexts are asked in
+// Host/ContextStep.swift, because GLib may call the program for that.
 
 import CGRun
 
@@ -12,9 +13,7 @@ extension GRunLoop {
     ///
     /// - Parameters:
     ///   - kinds: a literal, so that the compiler leaves out the checks for the other kinds.
-    ///   - now: the current time, if the caller knows it. If nil, the function reads the clock, provided that the mode
-    ///     has
-    ///     timers.
+    ///   - now: the current time, if the caller knows it. If nil, the function reads the clock if the mode has timers.
     @inline(__always) func readyLocked(
         _ kinds: ItemKinds = [.wakeUp, .timer, .descriptor, .port], in mode: ModeState, at now: Nanoseconds? = nil
     ) -> ItemKinds {

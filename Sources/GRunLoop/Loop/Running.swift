@@ -11,11 +11,9 @@ extension GRunLoop {
     ///   - mode: the mode to run in. ``Mode/common`` is not a mode that can run: that is logged once, and nothing is
     ///     run.
     ///   - limit: how long to run. Zero or negative means one pass, which services what is ready without sleeping. Nil,
-    ///     or 16
-    ///     years and more, means no limit.
+    ///     or 16 years and more, means no limit.
     ///   - returningAfterSourceHandled: whether to return after the pass in which a source was performed, the main
-    ///     queue served
-    ///     or a context dispatched. Blocks, timers and wake-ups do not count.
+    ///     queue served or a context dispatched. Blocks, timers and wake-ups do not count.
     /// - Returns: why the run returned. It is ``RunResult/finished`` if nothing was run.
     ///
     /// Threads: the loop's own; from another thread it is logged, and nothing is run. Runs nest: every callout may call

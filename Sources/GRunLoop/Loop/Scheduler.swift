@@ -202,7 +202,11 @@ struct Scheduler {
         }
 
         mutating func decrease(_ kind: ItemKind) { word &-= 1 << shift(kind) }
-        @inline(__always) private func shift(_ kind: ItemKind) -> UInt64 { UInt64(kind.rawValue & 7) * 8 }
+        /// The kinds that take turns are the first eight.
+        @inline(__always) private func shift(_ kind: ItemKind) -> UInt64 {
+            assert(kind.rawValue < 8)
+            return UInt64(kind.rawValue & 7) * 8
+        }
     }
 
     /// Called after each item. Returns whether a slice of `length` is used up.
@@ -230,14 +234,14 @@ struct Scheduler {
 }
 
 extension GRunLoop {
-    /// Called after each item of a step. Returns whether the rest of the step waits, because the slice is used up and
-    /// other kinds have their turn. With the lock held. Without a host, the rest waits only if other kinds are ready,
-    /// so that the order of a pass does not depend on a clock otherwise.
-    @inline(__always) func isCutLocked(_ frame: Frame, after kind: ItemKind) -> Bool {
-        frame.run.scheduler.usesUpSlice(sliceLength, after: kind) && cutLocked(frame, after: kind)
+    /// Ends an item of a step. If it has used up the slice, the other kinds that are ready get their turn. Returns
+    /// whether the rest of the step waits for that. Without a host it waits only if other kinds are ready, so that
+    /// otherwise the order of a pass does not depend on a clock. With the lock held, which it may release meanwhile.
+    @discardableResult @inline(__always) func endItemLocked(_ frame: Frame, of kind: ItemKind) -> Bool {
+        frame.run.scheduler.usesUpSlice(sliceLength, after: kind) && endSliceLocked(frame, after: kind)
     }
 
-    @inline(never) func cutLocked(_ frame: Frame, after kind: ItemKind) -> Bool {
+    @inline(never) func endSliceLocked(_ frame: Frame, after kind: ItemKind) -> Bool {
         let run = frame.run
         if run.isHosted {
             yieldToHostLocked(frame, after: kind)
@@ -267,9 +271,10 @@ extension GRunLoop {
         run.scheduler.yieldToHost(then: next)
     }
 
-    /// ``isCutLocked(_:after:)`` without the lock, for a callout that runs several items, such as jobs or performs.
-    func isSliceSpent() -> Bool {
-        lock.withLock { frame.map { isCutLocked($0, after: .source) } ?? false }
+    /// Ends one of several items of a callout, such as jobs or performs. Returns whether the others must wait. Called
+    /// without the lock.
+    func endItemOfCallout() -> Bool {
+        lock.withLock { frame.map { endItemLocked($0, of: .source) } ?? false }
     }
 
     /// Ends the turns of `kinds`, which were served or are not ready. With the lock held.

@@ -112,10 +112,9 @@ extension GRunLoop {
         return nil
     }
 
-    /// Whether a pass that has handled a source sleeps immediately. Normally such a pass only looks. If nothing is
-    /// ready, another pass follows, and that pass sleeps (item 43). If that other pass would have no effect, notify no
-    /// observer and end no run, this pass sleeps in its place. It saves one look for each signal, if other threads
-    /// signal and wake the loop.
+    /// Whether a pass that has handled a source sleeps immediately. Normally a pass that has handled a source only
+    /// looks, and the next pass sleeps (item 43). This pass may sleep instead if the next pass would have no effect: no
+    /// observer would be notified, and no run would end. That saves one look for each signal of another thread.
     @inline(never) func sleepsAtOnceLocked(_ frame: Frame, _ mode: ModeState) -> Bool {
         isNextHeadEmptyLocked(frame, mode) && !frame.run.heardWakeUp && !isFinishedLocked(mode)
     }

@@ -69,8 +69,8 @@ extension GRunLoop {
     enum Reach {
         /// The innermost run only, because it is stopped.
         case innermostRun
-        /// Every run if another thread calls. On the loop's own thread only the innermost run, though an outer one may
-        /// be meant (item 73).
+        /// If another thread calls, every run. If the loop's own thread calls, only the innermost run, because Core
+        /// Foundation also loses such a wake-up for an outer run (item 73).
         case everyRunFromElsewhere
         /// Every run: something was delivered, perhaps for another mode than the innermost run's.
         case everyRun

@@ -71,7 +71,7 @@ extension GRunLoop {
         // Performs the requests that are queued now. Requests that are queued meanwhile wait for the next pass.
         for _ in 0..<lock.withLock({ performs.count(for: names) }) {
             performNext(names)
-            if isSliceSpent() { break }
+            if endItemOfCallout() { break }
         }
         // Removes the idle source: it would keep a mode without other items from ever being finished.
         if let idle = lock.withLock({ performs.removeIfIdle(names) }) {

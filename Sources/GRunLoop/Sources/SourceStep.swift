@@ -20,7 +20,7 @@ extension GRunLoop {
         let handled: Bool
         if let only = mode.signalled.takeOnly() {
             handled = performLocked(only, frame, mode)
-            if handled { _ = isCutLocked(frame, after: .source) }
+            if handled { endItemLocked(frame, of: .source) }
         } else {
             handled = performBatchLocked(frame, mode)
         }
@@ -44,7 +44,7 @@ extension GRunLoop {
             guard performLocked(membership, frame, mode) else { continue }
             handled = true
             if frame.run.returnsAfterSource { break }
-            if isCutLocked(frame, after: .source) {
+            if endItemLocked(frame, of: .source) {
                 mode.signalled.cutBatch()
                 break
             }

@@ -178,9 +178,9 @@ struct TimerHeap: ~Copyable {
 
     /// Gives all entries new order numbers, in the same order, because the numbers are used up.
     ///
-    /// The new numbers are greater than any before, so that a batch never takes a later addition for its own. A batch
-    /// then does not recognize its own entries either, so the rest of the current batch is listed first. The batches of
-    /// outer runs are listed already, or have no rest.
+    /// The new numbers are greater than all former numbers, so a batch never takes a later addition for one of its own
+    /// entries. But a batch recognizes its entries by their numbers. So the entries that the current batch has left
+    /// are put into a list first. The batches of outer runs are in lists already, or have no entry left.
     private mutating func renumber() {
         listBatch()
         let order = (0..<count).sorted { entries[$0].order < entries[$1].order }

@@ -23,7 +23,7 @@ extension GRunLoop {
                 let call = Performing(due: due, isCommon: isCommon, in: mode)
                 callDelayedLocked(&body, DelayedPerform(mode: mode.number, name: name), call, in: frame)
             }
-            if isCutLocked(frame, after: .timer) { break }
+            if endItemLocked(frame, of: .timer) { break }
         }
         frame.kept.keep(all: mode.heap.endBatch(resuming: outer))
     }
