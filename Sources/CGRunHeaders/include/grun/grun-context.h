@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The contexts of GLib that a mode serves. */
+/* The GLib contexts that a mode serves. */
 #ifndef GRUN_CONTEXT_H
 #define GRUN_CONTEXT_H
 
@@ -11,22 +11,24 @@
 
 G_BEGIN_DECLS
 
-/* Contexts of modes: while a run is in such a mode, the context is served with the loop's own items, in one sleep. */
+/* A run serves the contexts of its mode together with the loop's own items. One sleep waits for all of them. */
 
 /**
  * grun_loop_get_home_context:
  * @loop: a loop
  *
- * The context that every common mode serves: GLib's default context on the main thread; elsewhere the thread's default
- * one, or one of the loop's own.
+ * Gets the loop's home context, which every common mode serves. On the main thread it is GLib's default context. On
+ * another thread it is the thread's default context, or a context that the loop has made.
  *
- * Threads: any. There is no corresponding Core Foundation function. GLib's are g_main_context_default() and
- * g_main_context_get_thread_default().
+ * The main loop's home context is fixed when the loop is made. Another loop's home context is fixed when its thread
+ * adds the first item or block, or first runs the loop.
  *
- * Returns: (transfer none) (nullable): the context, which belongs to the loop; %NULL until it is fixed, when the thread
- *   adds its first item or block or first runs the loop; %NULL while the loop is detached, and after the thread's end.
- *   On another thread it is to be used only while something keeps the loop's thread from ending;
- *   grun_loop_copy_contexts() takes references
+ * Threads: any. There is no corresponding Core Foundation function. The corresponding GLib functions are
+ * g_main_context_default() and g_main_context_get_thread_default().
+ *
+ * Returns: (transfer none) (nullable): the context, which belongs to the loop; %NULL until it is fixed, while the loop
+ *   is detached, and after the thread's end. Use it on another thread only while something keeps the loop's thread from
+ *   ending; grun_loop_copy_contexts() takes references
  */
 GRUN_AVAILABLE_IN_1_0
 GMainContext *grun_loop_get_home_context (GRunLoop *loop);
@@ -37,10 +39,13 @@ GMainContext *grun_loop_get_home_context (GRunLoop *loop);
  * @context: a context
  * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
  *
- * Has a mode, or all common modes, serve a context; it keeps the mode from being finished. The loop takes a reference.
- * Adding it again does nothing, nor does adding the loop's home context, which keeps no mode from being finished. A
- * context that another thread owns is left out, and tried again in the next pass: call grun_loop_wake_up() when that
- * thread has let it go.
+ * Adds a context to a mode, or to all common modes, so that the loop serves the context there. The loop takes a
+ * reference. The context keeps the mode from being finished. Adding a context again does nothing.
+ *
+ * Adding the loop's home context does nothing either. The home context does not keep a mode from being finished.
+ *
+ * A context that another thread owns is left out, and the next pass tries it again. A loop that sleeps does not notice
+ * that the other thread has released the context: call grun_loop_wake_up() then.
  *
  * Threads: any. There is no corresponding Core Foundation function.
  */
@@ -55,8 +60,8 @@ void grun_loop_add_context (GRunLoop *loop,
  * @context: a context
  * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
  *
- * Has a mode, or all common modes, no longer serve a context. A pass that is dispatching it finishes that. Without
- * effect on one that was not added.
+ * Removes a context from a mode, or from all common modes. A pass that is dispatching the context finishes the
+ * dispatch. A context that was not added is ignored.
  *
  * Threads: any. There is no corresponding Core Foundation function.
  */
@@ -73,7 +78,8 @@ void grun_loop_remove_context (GRunLoop *loop,
  *
  * Threads: any. There is no corresponding Core Foundation function.
  *
- * Returns: whether the mode serves the context because it was added
+ * Returns: whether the context was added to the mode; the home context is not added, so it does not count; for
+ *   %GRUN_MODE_COMMON, whether the context was added to %GRUN_MODE_COMMON itself
  */
 GRUN_AVAILABLE_IN_1_0
 gboolean grun_loop_contains_context (GRunLoop *loop,
@@ -85,13 +91,14 @@ gboolean grun_loop_contains_context (GRunLoop *loop,
  * @loop: a loop
  * @mode: the mode
  *
- * The contexts that a mode serves: the home context in a common mode, a private mode's own one once it has run, and
- * those that were added. For %GRUN_MODE_COMMON, those that were added to the common modes as such.
+ * Lists the contexts that a mode serves. A common mode serves the home context, and a private mode its own context once
+ * it has run. The contexts that were added follow. For %GRUN_MODE_COMMON, the result is the contexts that were added to
+ * %GRUN_MODE_COMMON itself.
  *
  * Threads: any. There is no corresponding Core Foundation function.
  *
- * Returns: (transfer container) (element-type GLib.MainContext): the contexts, which the array holds; free it with
- *   g_ptr_array_unref()
+ * Returns: (transfer container) (element-type GLib.MainContext): an array that holds references to the contexts; free
+ *   it with g_ptr_array_unref()
  */
 GRUN_AVAILABLE_IN_1_0
 GPtrArray *grun_loop_copy_contexts (GRunLoop *loop,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What concerns a loop that a host drives: GTK, GIO, any iteration of its home context. */
+/* Functions for a loop that a host drives: GTK, GIO, or any code that iterates the loop's home context. */
 #ifndef GRUN_HOST_H
 #define GRUN_HOST_H
 
@@ -11,7 +11,7 @@
 
 G_BEGIN_DECLS
 
-/* While a host drives. */
+/* The ambient mode: the mode in which a host serves the loop. */
 
 /**
  * grun_loop_copy_ambient_mode:
@@ -19,8 +19,8 @@ G_BEGIN_DECLS
  *
  * Threads: any. There is no corresponding Core Foundation function.
  *
- * Returns: (transfer full): the mode in which a host is served: what was pushed last, %GRUN_MODE_DEFAULT at first; free
- *   it with g_free()
+ * Returns: (transfer full): the mode in which a host serves the loop: the mode that was pushed last, or
+ *   %GRUN_MODE_DEFAULT at first; free it with g_free()
  */
 GRUN_AVAILABLE_IN_1_0
 char *grun_loop_copy_ambient_mode (GRunLoop *loop);
@@ -31,16 +31,18 @@ char *grun_loop_copy_ambient_mode (GRunLoop *loop);
  * @mode: the mode, not %GRUN_MODE_COMMON
  * @error: where to put an error of the domain %GRUN_ERROR, or %NULL
  *
- * Has the host that drives this loop serve it in another mode, from the next pass on. A drag pushes
- * %GRUN_MODE_TRACKING: items of the default mode wait meanwhile; those of the common modes go on, as do the main
- * dispatch queue and GTK itself, because the mode becomes a common one.
+ * Makes the host that drives this loop serve it in another mode, from the next pass on.
  *
- * It changes no run of ours that is under way, and none that begins later: a run has its own mode.
+ * For example, a drag pushes %GRUN_MODE_TRACKING. Items of the default mode wait meanwhile. The mode becomes one of the
+ * common modes, so common items, the main dispatch queue and GTK itself go on.
  *
- * Threads: the loop's own; from another one it is a g_critical(), and nothing is pushed. There is no corresponding Core
- * Foundation function.
+ * The pushed mode has no effect on runs without a host, neither on those under way nor on later ones: a run has its own
+ * mode.
  *
- * Returns: a number for grun_loop_pop_ambient_mode(), greater than 0; 0 on an error, which is that of
+ * Threads: the loop's own; a call from another thread is a g_critical(), and nothing is pushed. There is no
+ * corresponding Core Foundation function.
+ *
+ * Returns: a number for grun_loop_pop_ambient_mode(), greater than 0; 0 on an error, which is an error of
  *   grun_loop_add_common_mode()
  */
 GRUN_AVAILABLE_IN_1_0
@@ -51,13 +53,13 @@ guint grun_loop_push_ambient_mode (GRunLoop *loop,
 /**
  * grun_loop_pop_ambient_mode:
  * @loop: the current thread's loop
- * @id: what grun_loop_push_ambient_mode() has returned
+ * @id: the number that grun_loop_push_ambient_mode() returned
  *
- * Takes the mode back: the ambient mode is the one that was pushed last of those that are left, or the default one. In
- * any order.
+ * Pops a pushed mode. Modes can be popped in any order. The ambient mode is then the last of the modes that are still
+ * pushed, or the default mode if there is none.
  *
- * Threads: the loop's own. On another one, and a second time, it is a g_critical(), and does nothing. There is no
- * corresponding Core Foundation function.
+ * Threads: the loop's own. A call from another thread, and a second call, is a g_critical() and does nothing. There is
+ * no corresponding Core Foundation function.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_loop_pop_ambient_mode (GRunLoop *loop,
@@ -67,16 +69,17 @@ void grun_loop_pop_ambient_mode (GRunLoop *loop,
  * grun_loop_detach:
  * @loop: the current thread's loop
  *
- * Takes the loop out of its home context, for a plug-in that is unloaded: iterations of that context no longer serve
- * the loop, and GLib holds nothing of it any more. Items stay where they are, and wait for grun_loop_attach(); the loop
- * cannot be run meanwhile.
+ * Takes the loop out of its home context, for a plug-in that is unloaded. Iterations of that context no longer serve
+ * the loop, and GLib holds no part of the loop any more. Items stay in their modes, and wait for grun_loop_attach().
+ * The loop cannot be run meanwhile.
  *
- * dlclose() unmaps neither this library nor what has it linked in. It does unmap a plug-in in C that uses it, so that
- * none of the plug-in's functions may be left in any loop then, a #GDestroyNotify included: invalidate and unref what
- * it has added, let its blocks and performs be called, and join its threads.
+ * dlclose() unmaps neither this library nor a shared object that has the library linked in. It does unmap a plug-in in
+ * C that only uses the library. No function of the plug-in may be left in any loop then, not even a #GDestroyNotify.
+ * Before you unload the plug-in, invalidate and release the items that the plug-in has added, let its blocks and
+ * performs be called, and join its threads.
  *
- * Threads: the loop's own. Inside a callback of the loop it is a g_critical(), and does nothing. There is no
- * corresponding Core Foundation function.
+ * Threads: the loop's own. A call from another thread, or inside a callback of the loop, is a g_critical() and does
+ * nothing. There is no corresponding Core Foundation function.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_loop_detach (GRunLoop *loop);
@@ -85,8 +88,8 @@ void grun_loop_detach (GRunLoop *loop);
  * grun_loop_attach:
  * @loop: the current thread's loop
  *
- * Puts a loop that was detached back into its home context. Threads: the loop's own. Without effect on a loop that is
- * not detached. There is no corresponding Core Foundation function.
+ * Puts a loop that was detached back into its home context. A loop that is not detached ignores the call. Threads: the
+ * loop's own. There is no corresponding Core Foundation function.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_loop_attach (GRunLoop *loop);

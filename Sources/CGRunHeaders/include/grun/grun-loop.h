@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The run loop of a thread: getting it, running it, stopping it, seeing what it does. CFRunLoop. */
+/* The run loop of a thread: functions to get, run, stop, wake and trace it. CFRunLoop. */
 #ifndef GRUN_LOOP_H
 #define GRUN_LOOP_H
 
@@ -11,13 +11,14 @@
 
 G_BEGIN_DECLS
 
-/* Who */
+/* Getting a loop */
 
 /**
  * grun_loop_get_current:
  *
- * The loop of the calling thread, made if it has none yet. Threads: any. The corresponding Core Foundation function is
- * `CFRunLoopGetCurrent`.
+ * Gets the loop of the calling thread. It is created if the thread has none yet.
+ *
+ * Threads: any. The corresponding Core Foundation function is `CFRunLoopGetCurrent`.
  *
  * Returns: (transfer none): the loop, which belongs to its thread: take a reference to keep it longer
  */
@@ -27,9 +28,10 @@ GRunLoop *grun_loop_get_current (void);
 /**
  * grun_loop_get_main:
  *
- * The loop of the process's main thread. Calling this once, from any thread, is all the set-up that a program needs
- * whose main loop is GLib's: from then on whoever iterates the default #GMainContext serves the main run loop and the
- * main dispatch queue.
+ * Gets the loop of the process's main thread.
+ *
+ * If the program's main loop is GLib's, one call of this function, on any thread, is all the set-up. From then on,
+ * every iteration of the default #GMainContext serves the main run loop and the main dispatch queue.
  *
  * Threads: any. The corresponding Core Foundation function is `CFRunLoopGetMain`.
  *
@@ -53,7 +55,7 @@ GRunLoop *grun_loop_ref (GRunLoop *loop);
  * grun_loop_unref:
  * @loop: (transfer full): a loop
  *
- * Gives a reference back. After the last one the pointer must not be used. Threads: any. `CFRelease`.
+ * Releases a reference. Do not use the pointer after you have released your last reference. Threads: any. `CFRelease`.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_loop_unref (GRunLoop *loop);
@@ -64,21 +66,22 @@ void grun_loop_unref (GRunLoop *loop);
  *
  * Threads: any. The corresponding Core Foundation function is `CFCopyDescription`.
  *
- * Returns: (transfer full): the loop, its modes and everything that is in them, for people; free it with g_free()
+ * Returns: (transfer full): a text for people that describes the loop, its modes and all their items; free it with
+ *   g_free()
  */
 GRUN_AVAILABLE_IN_1_0
 char *grun_loop_to_string (GRunLoop *loop);
 
-/* Running. Runs nest: they may be made from every callback. */
+/* Running. Runs nest: every callback may run the loop. */
 
 /**
  * grun_loop_run:
  * @loop: the current thread's loop
  *
- * Runs the loop in the default mode until it is stopped, or has nothing to wait for.
+ * Runs the loop in the default mode until it is stopped or has nothing to wait for.
  *
- * Threads: the loop's own; from another one it is a g_critical(), and nothing is run. The corresponding Core Foundation
- * function is `CFRunLoopRun`.
+ * Threads: the loop's own; a call from another thread is a g_critical(), and nothing is run. The corresponding Core
+ * Foundation function is `CFRunLoopRun`.
  *
  * Returns: %GRUN_RESULT_STOPPED or %GRUN_RESULT_FINISHED
  */
@@ -89,17 +92,17 @@ GRunResult grun_loop_run (GRunLoop *loop);
  * grun_loop_run_in_mode:
  * @loop: the current thread's loop
  * @mode: the mode, not %GRUN_MODE_COMMON
- * @seconds: how long: zero or negative: one pass, which services what is ready without sleeping; infinity, or 16 years
- * and more: no limit
+ * @seconds: the time limit, in seconds; zero or negative means one pass, which services what is ready without sleeping;
+ *   infinity, or 16 years and more, means no limit
  * @return_after_source_handled: whether to return after the pass in which a source was performed, the main dispatch
- *   queue served or a context dispatched; blocks, timers and wake-ups do not count
+ *   queue was served or a context was dispatched; blocks, timers and wake-ups do not count
  *
- * Runs the loop in a mode until the time is up, it is stopped, or the mode has nothing to wait for.
+ * Runs the loop in a mode until the time limit has passed, the run is stopped, or the mode has nothing to wait for.
  *
- * Threads: the loop's own; from another one it is a g_critical(), and nothing is run. The corresponding Core Foundation
- * function is `CFRunLoopRunInMode`.
+ * Threads: the loop's own; a call from another thread is a g_critical(), and nothing is run. The corresponding Core
+ * Foundation function is `CFRunLoopRunInMode`.
  *
- * Returns: why it has returned
+ * Returns: the reason why the run returned
  */
 GRUN_AVAILABLE_IN_1_0
 GRunResult grun_loop_run_in_mode (GRunLoop *loop,
@@ -111,15 +114,15 @@ GRunResult grun_loop_run_in_mode (GRunLoop *loop,
  * grun_loop_run_in_mode_usec:
  * @loop: the current thread's loop
  * @mode: the mode, not %GRUN_MODE_COMMON
- * @usec: how many microseconds: zero or negative: one pass, without sleeping; %G_MAXINT64: no limit
+ * @usec: the time limit, in microseconds; zero or negative means one pass without sleeping; %G_MAXINT64 means no limit
  * @return_after_source_handled: as in grun_loop_run_in_mode()
  *
- * Runs the loop as grun_loop_run_in_mode() does, for whole microseconds.
+ * Runs the loop as grun_loop_run_in_mode() does, with a time limit in whole microseconds.
  *
- * Threads: the loop's own; from another one it is a g_critical(), and nothing is run. The corresponding Core Foundation
- * function is `CFRunLoopRunInMode`.
+ * Threads: the loop's own; a call from another thread is a g_critical(), and nothing is run. The corresponding Core
+ * Foundation function is `CFRunLoopRunInMode`.
  *
- * Returns: why it has returned
+ * Returns: the reason why the run returned
  */
 GRUN_AVAILABLE_IN_1_0
 GRunResult grun_loop_run_in_mode_usec (GRunLoop *loop,
@@ -133,8 +136,8 @@ GRunResult grun_loop_run_in_mode_usec (GRunLoop *loop,
  *
  * Runs the loop in the default mode for as long as there is something to wait for. grun_loop_stop() does not end it.
  *
- * Threads: the loop's own; from another one it is a g_critical(), and nothing is run. The corresponding Foundation
- * method is `-[NSRunLoop run]`.
+ * Threads: the loop's own; a call from another thread is a g_critical(), and nothing is run. The corresponding
+ * Foundation method is `-[NSRunLoop run]`.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_loop_run_until_finished (GRunLoop *loop);
@@ -142,12 +145,14 @@ void grun_loop_run_until_finished (GRunLoop *loop);
 /**
  * grun_loop_run_until_date:
  * @loop: the current thread's loop
- * @limit: a date, in microseconds as g_get_monotonic_time() counts them; %G_MAXINT64: none
+ * @limit: the date at which to return, in microseconds as g_get_monotonic_time() counts them; a date that has passed
+ *   means one pass; %G_MAXINT64 means no limit
  *
- * Runs the loop in the default mode until a point in time, or until there is nothing to wait for.
+ * Runs the loop in the default mode until a point in time, or until there is nothing to wait for. grun_loop_stop() does
+ * not end it.
  *
- * Threads: the loop's own; from another one it is a g_critical(), and nothing is run. The corresponding Foundation
- * method is `-[NSRunLoop runUntilDate:]`.
+ * Threads: the loop's own; a call from another thread is a g_critical(), and nothing is run. The corresponding
+ * Foundation method is `-[NSRunLoop runUntilDate:]`.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_loop_run_until_date (GRunLoop *loop,
@@ -157,15 +162,15 @@ void grun_loop_run_until_date (GRunLoop *loop,
  * grun_loop_run_mode_before_date:
  * @loop: the current thread's loop
  * @mode: the mode, not %GRUN_MODE_COMMON
- * @limit: a date, in microseconds as g_get_monotonic_time() counts them; one that has passed means one pass;
- *   %G_MAXINT64: none
+ * @limit: the date at which to return, in microseconds as g_get_monotonic_time() counts them; a date that has passed
+ *   means one pass; %G_MAXINT64 means no limit
  *
- * Runs the loop in a mode until a source was handled, or until a point in time.
+ * Runs the loop in a mode until a source was handled, until a point in time, or until it is stopped.
  *
- * Threads: the loop's own; from another one it is a g_critical(), and nothing is run. The corresponding Foundation
- * method is `-[NSRunLoop runMode:beforeDate:]`.
+ * Threads: the loop's own; a call from another thread is a g_critical(), and nothing is run. The corresponding
+ * Foundation method is `-[NSRunLoop runMode:beforeDate:]`.
  *
- * Returns: whether the mode was run: there was something to wait for
+ * Returns: whether the mode was run; %FALSE if there was nothing to wait for
  */
 GRUN_AVAILABLE_IN_1_0
 gboolean grun_loop_run_mode_before_date (GRunLoop *loop,
@@ -178,10 +183,10 @@ gboolean grun_loop_run_mode_before_date (GRunLoop *loop,
  * @mode: the mode, not %GRUN_MODE_COMMON
  * @limit: as in grun_loop_run_mode_before_date()
  *
- * Runs the loop in a mode until a source was handled, or until a point in time.
+ * Runs the loop in a mode as grun_loop_run_mode_before_date() does, without a result.
  *
- * Threads: the loop's own; from another one it is a g_critical(), and nothing is run. The corresponding Foundation
- * method is `-[NSRunLoop acceptInputForMode:beforeDate:]`.
+ * Threads: the loop's own; a call from another thread is a g_critical(), and nothing is run. The corresponding
+ * Foundation method is `-[NSRunLoop acceptInputForMode:beforeDate:]`.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_loop_accept_input (GRunLoop *loop,
@@ -193,13 +198,13 @@ void grun_loop_accept_input (GRunLoop *loop,
  * @loop: the current thread's loop
  * @mode: the mode, not %GRUN_MODE_COMMON
  *
- * Makes one pass without sleeping, and tells how long a run of the mode could sleep.
+ * Makes one pass without sleeping, and returns the date until which a run of the mode could sleep afterwards.
  *
- * Threads: the loop's own; from another one it is a g_critical(), and nothing is run. The corresponding Foundation
- * method is `-[NSRunLoop limitDateForMode:]`.
+ * Threads: the loop's own; a call from another thread is a g_critical(), and nothing is run. The corresponding
+ * Foundation method is `-[NSRunLoop limitDateForMode:]`.
  *
- * Returns: the date of the mode's first timer, in microseconds as g_get_monotonic_time() counts them; %G_MAXINT64 if it
- *   has none; -1 if there is nothing to wait for
+ * Returns: the date of the mode's next timer or delayed perform, in microseconds as g_get_monotonic_time() counts them;
+ *   %G_MAXINT64 if the mode has none; -1 if there is nothing to wait for
  */
 GRUN_AVAILABLE_IN_1_0
 gint64 grun_loop_poll_limit_date (GRunLoop *loop,
@@ -211,8 +216,9 @@ gint64 grun_loop_poll_limit_date (GRunLoop *loop,
  * grun_loop_stop:
  * @loop: a loop
  *
- * Has the innermost run return %GRUN_RESULT_STOPPED at the end of its pass, and wakes it. A loop that does not run
- * ignores it, and so does one that is served by a host: there is no run to stop.
+ * Stops the innermost run: it returns %GRUN_RESULT_STOPPED at the end of its pass. Wakes the loop if it sleeps.
+ *
+ * A loop that does not run ignores the call. So does a loop that only a host serves, because there is no run to stop.
  *
  * Threads: any; not from a signal handler. The corresponding Core Foundation function is `CFRunLoopStop`.
  */
@@ -223,8 +229,8 @@ void grun_loop_stop (GRunLoop *loop);
  * grun_loop_wake_up:
  * @loop: a loop
  *
- * Wakes the loop if it sleeps: it makes another pass, in which whatever was signalled, enqueued or removed meanwhile
- * counts. Several calls are one wake-up.
+ * Wakes the loop if it sleeps. It then makes another pass, and handles whatever was signalled, enqueued or removed
+ * meanwhile. Several calls have the effect of one.
  *
  * Threads: any; not from a signal handler. The corresponding Core Foundation function is `CFRunLoopWakeUp`.
  */
@@ -237,12 +243,12 @@ void grun_loop_wake_up (GRunLoop *loop);
  *
  * Threads: any. The corresponding Core Foundation function is `CFRunLoopIsWaiting`.
  *
- * Returns: whether it waits in the kernel now, by itself or in a host; on its own thread always %FALSE
+ * Returns: whether the loop waits in the kernel now, by itself or in a host; always %FALSE on the loop's own thread
  */
 GRUN_AVAILABLE_IN_1_0
 gboolean grun_loop_is_waiting (GRunLoop *loop);
 
-/* Whose turn it is */
+/* The time slice */
 
 /**
  * grun_loop_get_time_slice:
@@ -250,7 +256,7 @@ gboolean grun_loop_is_waiting (GRunLoop *loop);
  *
  * Threads: any. There is no corresponding Core Foundation function.
  *
- * Returns: the seconds that grun_loop_set_time_slice() sets
+ * Returns: the time slice in seconds: see grun_loop_set_time_slice()
  */
 GRUN_AVAILABLE_IN_1_0
 gdouble grun_loop_get_time_slice (GRunLoop *loop);
@@ -258,41 +264,45 @@ gdouble grun_loop_get_time_slice (GRunLoop *loop);
 /**
  * grun_loop_set_time_slice:
  * @loop: a loop
- * @seconds: how long: 0.004 at first, at which GTK draws every frame; more than 0.008 costs frames; zero and negative:
- *   one item
+ * @seconds: the time slice, in seconds; zero or negative means one item
  *
- * Sets how long the loop serves its own items in a row before others that are ready have their turn, whoever drives:
- * those of the loop's own kinds of work that have waited, each once; and where a host drives, GTK's drawing and other
- * sources of GLib, for up to three dispatches, fewer once they have taken as long.
+ * Sets how long the loop serves its own items in a row before other work that is ready has its turn.
  *
- * Threads: any; it takes effect at the next item. There is no corresponding Core Foundation function.
+ * Each kind of the loop's own work that has waited has one turn. Where a host drives, GTK's drawing and other sources
+ * of GLib have their turn for up to three dispatches, or fewer once these have taken as long as the slice.
+ *
+ * The first value is 0.004 seconds, with which GTK draws every frame. More than 0.008 seconds costs frames.
+ *
+ * Threads: any; a change takes effect at the next step of a pass. There is no corresponding Core Foundation function.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_loop_set_time_slice (GRunLoop *loop,
                                gdouble seconds);
 
-/* Its end */
+/* The end of a loop's thread */
 
 /**
  * grun_loop_add_end_func:
  * @loop: a loop
- * @func: (scope notified) (closure user_data) (destroy notify): what to call
- * @user_data: (nullable): what to give to @func
- * @notify: (nullable): called with @user_data after @func, or when that was taken back or refused
- * @error: where to put %GRUN_ERROR_LOOP_ENDED, or %NULL
+ * @func: (scope notified) (closure user_data) (destroy notify): the function to call
+ * @user_data: (nullable): the data to pass to @func
+ * @notify: (nullable): the function to call with @user_data after @func, or when @func was removed or refused
+ * @error: where to put the error %GRUN_ERROR_LOOP_ENDED, or %NULL
  *
- * Has a function called once, on the loop's thread, when that thread ends: for what waits outside the loop's own items,
- * like an operation of GIO's that can complete no more.
+ * Adds a function that is called once, on the loop's thread, when that thread ends. Use it for operations outside the
+ * loop's own items, such as an operation of GIO's that can no longer complete.
  *
- * The last one that was added is called first, as with atexit(). Nothing of the loop has been taken down then: its
- * items are there, it can be run, and more may be added, which are called next. It is called when the thread returns
- * from its function or calls pthread_exit(); at the end of grun_with_virtual_time() for the loop of that; not when the
- * process exits, and not in a child after fork().
+ * The function that was added last is called first, as with atexit(). At that time the loop is still complete: its
+ * items are there, and it can be run. More functions can be added, and are called next.
+ *
+ * The functions are called when the thread returns from its main function or calls pthread_exit(). For the loop of
+ * grun_with_virtual_time() they are called at the end of that function. They are not called when the process exits, nor
+ * in a child after fork().
  *
  * Threads: any. There is no corresponding Core Foundation function.
  *
- * Returns: what grun_loop_remove_end_func() knows it by; 0 if the loop's thread has ended, or has called its last one:
- *   then @notify was called, and @func never is
+ * Returns: a number for grun_loop_remove_end_func(); 0 if the loop's thread has ended, or has called its last function:
+ *   then @notify was called, and @func never will be
  */
 GRUN_AVAILABLE_IN_1_0
 guint64 grun_loop_add_end_func (GRunLoop *loop,
@@ -304,31 +314,34 @@ guint64 grun_loop_add_end_func (GRunLoop *loop,
 /**
  * grun_loop_remove_end_func:
  * @loop: a loop
- * @id: what grun_loop_add_end_func() has returned
+ * @id: the number that grun_loop_add_end_func() returned
  *
- * Takes a function back, and calls the notify of its data. An operation whose completion calls this, and goes on only
- * where this returns %TRUE, ends exactly once: by its completion or by the function, whichever comes first.
+ * Removes an end function, and calls the notify function of its data.
+ *
+ * Suppose that an operation's completion calls this function, and goes on only if this function returns %TRUE. Then the
+ * operation ends exactly once: by its completion or by the end function, whichever comes first.
  *
  * Threads: any. There is no corresponding Core Foundation function.
  *
- * Returns: %TRUE if it was not called and never is; %FALSE if it was taken back before, or the ending thread has it: it
- *   was called, is being called or will be at once
+ * Returns: %TRUE if the function was not called and never will be; %FALSE if it was removed before, or if the ending
+ *   thread has taken it: then it was called, is being called or is about to be called
  */
 GRUN_AVAILABLE_IN_1_0
 gboolean grun_loop_remove_end_func (GRunLoop *loop,
                                     guint64 id);
 
-/* What the loop does, for people */
+/* Tracing */
 
 /**
  * grun_loop_start_tracing:
  * @loop: the current thread's loop
- * @limit: how many events are kept; later ones are not recorded, with 0 none
+ * @limit: the number of events to keep; later events are not recorded, and with 0 no event is
  *
- * Has the loop record what it does from now on: every stage of every pass, and every callback.
+ * Records what the loop does from now on: every stage of every pass, and every callback. A new trace replaces an
+ * earlier one.
  *
- * Threads: the loop's own; from another one it is a g_critical(), and nothing is recorded. There is no corresponding
- * Core Foundation function.
+ * Threads: the loop's own; a call from another thread is a g_critical(), and nothing is recorded. There is no
+ * corresponding Core Foundation function.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_loop_start_tracing (GRunLoop *loop,
@@ -338,13 +351,13 @@ void grun_loop_start_tracing (GRunLoop *loop,
  * grun_loop_stop_tracing:
  * @loop: the current thread's loop
  *
- * Ends what grun_loop_start_tracing() has begun.
+ * Ends the trace that grun_loop_start_tracing() began, and returns its events.
  *
- * Threads: the loop's own; from another one it is a g_critical(), and %NULL is returned. There is no corresponding Core
- * Foundation function.
+ * Threads: the loop's own; a call from another thread is a g_critical(), and %NULL is returned. There is no
+ * corresponding Core Foundation function.
  *
- * Returns: (transfer full) (array zero-terminated=1): the events, a line each, indented by the depth of nesting; free
- *   it with g_strfreev()
+ * Returns: (transfer full) (array zero-terminated=1): the events, one line each, indented by the depth of nesting; free
+ *   them with g_strfreev()
  */
 GRUN_AVAILABLE_IN_1_0
 char **grun_loop_stop_tracing (GRunLoop *loop);

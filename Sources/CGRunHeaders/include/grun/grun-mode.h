@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The modes of a loop, and the sources, timers and observers that are in them. CFRunLoopMode. */
+/* The modes of a loop, and the items that are in them, such as sources, timers and observers. CFRunLoopMode. */
 #ifndef GRUN_MODE_H
 #define GRUN_MODE_H
 
@@ -19,8 +19,8 @@ G_BEGIN_DECLS
  *
  * Threads: any. The corresponding Core Foundation function is `CFRunLoopCopyCurrentMode`.
  *
- * Returns: (transfer full) (nullable): the mode of the innermost run; where a host drives, the ambient mode in every
- *   callback of it; %NULL outside both. Free it with g_free().
+ * Returns: (transfer full) (nullable): the mode of the innermost run; in a callback of a host, the ambient mode; %NULL
+ *   outside both. Another thread cannot see that a callback of a host is under way. Free the mode with g_free()
  */
 GRUN_AVAILABLE_IN_1_0
 char *grun_loop_copy_current_mode (GRunLoop *loop);
@@ -31,8 +31,8 @@ char *grun_loop_copy_current_mode (GRunLoop *loop);
  *
  * Threads: any. The corresponding Core Foundation function is `CFRunLoopCopyAllModes`.
  *
- * Returns: (transfer full) (array zero-terminated=1): the modes that an item, a block, a context or a push of the
- *   ambient mode has ever named, and the default one, in no order; free it with g_strfreev()
+ * Returns: (transfer full) (array zero-terminated=1): the default mode, and every mode that an item, a block, a context
+ *   or a push of the ambient mode has ever named, in no order; free them with g_strfreev()
  */
 GRUN_AVAILABLE_IN_1_0
 char **grun_loop_copy_all_modes (GRunLoop *loop);
@@ -43,12 +43,12 @@ char **grun_loop_copy_all_modes (GRunLoop *loop);
  * @mode: the mode, not %GRUN_MODE_COMMON
  * @error: where to put an error of the domain %GRUN_ERROR, or %NULL
  *
- * Makes a mode one of the common modes, for good. Every common item joins it at once; it serves the home context and,
- * on the main loop, the main dispatch queue.
+ * Makes a mode one of the common modes, permanently. Every common item joins the mode immediately. The mode then serves
+ * the home context and, on the main loop, the main dispatch queue.
  *
  * Threads: any. The corresponding Core Foundation function is `CFRunLoopAddCommonMode`.
  *
- * Returns: %FALSE if a common descriptor source cannot be watched in the mode: then the mode is not common
+ * Returns: %FALSE if a common descriptor source cannot be watched in the mode; then the mode is not common
  */
 GRUN_AVAILABLE_IN_1_0
 gboolean grun_loop_add_common_mode (GRunLoop *loop,
@@ -63,7 +63,7 @@ gboolean grun_loop_add_common_mode (GRunLoop *loop,
  * Threads: any. The corresponding Core Foundation function is `CFRunLoopGetNextTimerFireDate`.
  *
  * Returns: the date of the mode's first timer or delayed perform, in microseconds as g_get_monotonic_time() counts
- *   them; -1 if there is none
+ *   them; -1 if the mode has none
  */
 GRUN_AVAILABLE_IN_1_0
 gint64 grun_loop_get_next_timer_fire_date (GRunLoop *loop,
@@ -77,8 +77,9 @@ gint64 grun_loop_get_next_timer_fire_date (GRunLoop *loop,
  * @source: a source
  * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
  *
- * Adds a source to a mode, or to every common mode. The loop takes a reference, and `schedule` is called once for each
- * mode, on this thread. Adding it again does nothing, nor does adding an invalid one.
+ * Adds a source to a mode, or to every common mode. The loop takes a reference. The `schedule` function of
+ * grun_source_new_full() is called once for each mode, on the calling thread. Adding a source again, or adding an
+ * invalid source, does nothing.
  *
  * Threads: any. The corresponding Core Foundation function is `CFRunLoopAddSource`.
  */
@@ -93,8 +94,8 @@ void grun_loop_add_source (GRunLoop *loop,
  * @source: a source
  * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
  *
- * Takes a source out of a mode, or out of every common mode. `cancel` is called once for each mode, on this thread.
- * Without effect on one that is not there.
+ * Removes a source from a mode, or from every common mode. The `cancel` function of grun_source_new_full() is called
+ * once for each mode, on the calling thread. If the source is not in the mode, nothing happens.
  *
  * Threads: any. The corresponding Core Foundation function is `CFRunLoopRemoveSource`.
  */
@@ -111,7 +112,7 @@ void grun_loop_remove_source (GRunLoop *loop,
  *
  * Threads: any. The corresponding Core Foundation function is `CFRunLoopContainsSource`.
  *
- * Returns: whether the source is in the mode; for %GRUN_MODE_COMMON, whether it was added to the common modes as such
+ * Returns: whether the source is in the mode; for %GRUN_MODE_COMMON, whether it was added to %GRUN_MODE_COMMON itself
  */
 GRUN_AVAILABLE_IN_1_0
 gboolean grun_loop_contains_source (GRunLoop *loop,
@@ -126,12 +127,12 @@ gboolean grun_loop_contains_source (GRunLoop *loop,
  * @error: where to put an error of the domain %GRUN_ERROR, or %NULL
  *
  * Adds a descriptor source to a mode, or to every common mode. The loop takes a reference, and watches the descriptor
- * at once. Adding it again does nothing, nor does adding an invalid one; one that is in another loop is refused by a
- * g_critical().
+ * immediately. Adding a source again, or adding an invalid source, does nothing. A source that is in another loop is
+ * refused with a g_critical().
  *
  * Threads: any. The corresponding Core Foundation function is `CFRunLoopAddSource`.
  *
- * Returns: %FALSE if the descriptor cannot be watched: then the source has joined none of the modes
+ * Returns: %FALSE if the descriptor cannot be watched; then the source has joined none of the modes
  */
 GRUN_AVAILABLE_IN_1_0
 gboolean grun_loop_add_fd_source (GRunLoop *loop,
@@ -145,8 +146,8 @@ gboolean grun_loop_add_fd_source (GRunLoop *loop,
  * @source: a descriptor source
  * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
  *
- * Takes a descriptor source out of a mode, or out of every common mode. It is not performed any more, also not for an
- * event that was found already. Without effect on one that is not there.
+ * Removes a descriptor source from a mode, or from every common mode. The loop no longer performs it in that mode, not
+ * even for an event that was found already. If the source is not in the mode, nothing happens.
  *
  * Threads: any. The corresponding Core Foundation function is `CFRunLoopRemoveSource`.
  */
@@ -163,7 +164,7 @@ void grun_loop_remove_fd_source (GRunLoop *loop,
  *
  * Threads: any. The corresponding Core Foundation function is `CFRunLoopContainsSource`.
  *
- * Returns: whether the source is in the mode; for %GRUN_MODE_COMMON, whether it was added to the common modes as such
+ * Returns: whether the source is in the mode; for %GRUN_MODE_COMMON, whether it was added to %GRUN_MODE_COMMON itself
  */
 GRUN_AVAILABLE_IN_1_0
 gboolean grun_loop_contains_fd_source (GRunLoop *loop,
@@ -177,12 +178,13 @@ gboolean grun_loop_contains_fd_source (GRunLoop *loop,
  * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
  * @error: where to put an error of the domain %GRUN_ERROR, or %NULL
  *
- * Adds a signal source to a mode, or to every common mode. The loop takes a reference. Adding it again does nothing,
- * nor does adding an invalid one; one that is in another loop is refused by a g_critical().
+ * Adds a signal source to a mode, or to every common mode. The loop takes a reference. Adding a source again, or adding
+ * an invalid source, does nothing. A source that is in another loop is refused with a g_critical().
  *
  * Threads: any. The corresponding Core Foundation function is `CFRunLoopAddSource`.
  *
- * Returns: %FALSE if no descriptor is left to wait with: then the source has joined none of the modes
+ * Returns: %FALSE if the loop cannot wait for the source, for example because no descriptor is left; then the source
+ *   has joined none of the modes
  */
 GRUN_AVAILABLE_IN_1_0
 gboolean grun_loop_add_signal_source (GRunLoop *loop,
@@ -196,8 +198,8 @@ gboolean grun_loop_add_signal_source (GRunLoop *loop,
  * @source: a signal source
  * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
  *
- * Takes a signal source out of a mode, or out of every common mode. It goes on listening. Without effect on one that is
- * not there.
+ * Removes a signal source from a mode, or from every common mode. It continues to listen to its signal. If the source
+ * is not in the mode, nothing happens.
  *
  * Threads: any. The corresponding Core Foundation function is `CFRunLoopRemoveSource`.
  */
@@ -214,7 +216,7 @@ void grun_loop_remove_signal_source (GRunLoop *loop,
  *
  * Threads: any. The corresponding Core Foundation function is `CFRunLoopContainsSource`.
  *
- * Returns: whether the source is in the mode; for %GRUN_MODE_COMMON, whether it was added to the common modes as such
+ * Returns: whether the source is in the mode; for %GRUN_MODE_COMMON, whether it was added to %GRUN_MODE_COMMON itself
  */
 GRUN_AVAILABLE_IN_1_0
 gboolean grun_loop_contains_signal_source (GRunLoop *loop,
@@ -228,12 +230,13 @@ gboolean grun_loop_contains_signal_source (GRunLoop *loop,
  * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
  * @error: where to put an error of the domain %GRUN_ERROR, or %NULL
  *
- * Adds a child source to a mode, or to every common mode. The loop takes a reference. Adding it again does nothing,
- * nor does adding an invalid one; one that is in another loop is refused by a g_critical().
+ * Adds a child source to a mode, or to every common mode. The loop takes a reference. Adding a source again, or adding
+ * an invalid source, does nothing. A source that is in another loop is refused with a g_critical().
  *
  * Threads: any. The corresponding Core Foundation function is `CFRunLoopAddSource`.
  *
- * Returns: %FALSE if no descriptor is left to wait with: then the source has joined none of the modes
+ * Returns: %FALSE if the loop cannot wait for the source, for example because no descriptor is left; then the source
+ *   has joined none of the modes
  */
 GRUN_AVAILABLE_IN_1_0
 gboolean grun_loop_add_child_source (GRunLoop *loop,
@@ -247,8 +250,8 @@ gboolean grun_loop_add_child_source (GRunLoop *loop,
  * @source: a child source
  * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
  *
- * Takes a child source out of a mode, or out of every common mode. The child is neither ended nor reaped. Without
- * effect on one that is not there.
+ * Removes a child source from a mode, or from every common mode. The child is neither ended nor reaped. If the source
+ * is not in the mode, nothing happens.
  *
  * Threads: any. The corresponding Core Foundation function is `CFRunLoopRemoveSource`.
  */
@@ -265,7 +268,7 @@ void grun_loop_remove_child_source (GRunLoop *loop,
  *
  * Threads: any. The corresponding Core Foundation function is `CFRunLoopContainsSource`.
  *
- * Returns: whether the source is in the mode; for %GRUN_MODE_COMMON, whether it was added to the common modes as such
+ * Returns: whether the source is in the mode; for %GRUN_MODE_COMMON, whether it was added to %GRUN_MODE_COMMON itself
  */
 GRUN_AVAILABLE_IN_1_0
 gboolean grun_loop_contains_child_source (GRunLoop *loop,
@@ -278,8 +281,8 @@ gboolean grun_loop_contains_child_source (GRunLoop *loop,
  * @timer: a timer
  * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
  *
- * Adds a timer to a mode, or to every common mode. The loop takes a reference. Adding it again does nothing, nor does
- * adding an invalid one; one that is in another loop is refused by a g_critical().
+ * Adds a timer to a mode, or to every common mode. The loop takes a reference. Adding a timer again, or adding an
+ * invalid timer, does nothing. A timer that is in another loop is refused with a g_critical().
  *
  * Threads: any. The corresponding Core Foundation function is `CFRunLoopAddTimer`.
  */
@@ -294,7 +297,8 @@ void grun_loop_add_timer (GRunLoop *loop,
  * @timer: a timer
  * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
  *
- * Takes a timer out of a mode, or out of every common mode; it stays valid. Without effect on one that is not there.
+ * Removes a timer from a mode, or from every common mode. The timer stays valid. If the timer is not in the mode,
+ * nothing happens.
  *
  * Threads: any. The corresponding Core Foundation function is `CFRunLoopRemoveTimer`.
  */
@@ -311,7 +315,7 @@ void grun_loop_remove_timer (GRunLoop *loop,
  *
  * Threads: any. The corresponding Core Foundation function is `CFRunLoopContainsTimer`.
  *
- * Returns: whether the timer is in the mode; for %GRUN_MODE_COMMON, whether it was added to the common modes as such
+ * Returns: whether the timer is in the mode; for %GRUN_MODE_COMMON, whether it was added to %GRUN_MODE_COMMON itself
  */
 GRUN_AVAILABLE_IN_1_0
 gboolean grun_loop_contains_timer (GRunLoop *loop,
@@ -324,8 +328,8 @@ gboolean grun_loop_contains_timer (GRunLoop *loop,
  * @observer: an observer
  * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
  *
- * Adds an observer to a mode, or to every common mode. The loop takes a reference. Adding it again does nothing, nor
- * does adding an invalid one; one that is in another loop is refused by a g_critical().
+ * Adds an observer to a mode, or to every common mode. The loop takes a reference. Adding an observer again, or adding
+ * an invalid observer, does nothing. An observer that is in another loop is refused with a g_critical().
  *
  * Threads: any. The corresponding Core Foundation function is `CFRunLoopAddObserver`.
  */
@@ -340,8 +344,8 @@ void grun_loop_add_observer (GRunLoop *loop,
  * @observer: an observer
  * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
  *
- * Takes an observer out of a mode, or out of every common mode; it stays valid. Without effect on one that is not
- * there.
+ * Removes an observer from a mode, or from every common mode. The observer stays valid. If the observer is not in the
+ * mode, nothing happens.
  *
  * Threads: any. The corresponding Core Foundation function is `CFRunLoopRemoveObserver`.
  */
@@ -358,7 +362,7 @@ void grun_loop_remove_observer (GRunLoop *loop,
  *
  * Threads: any. The corresponding Core Foundation function is `CFRunLoopContainsObserver`.
  *
- * Returns: whether the observer is in the mode; for %GRUN_MODE_COMMON, whether it was added to the common modes as such
+ * Returns: whether the observer is in the mode; for %GRUN_MODE_COMMON, whether it was added to %GRUN_MODE_COMMON itself
  */
 GRUN_AVAILABLE_IN_1_0
 gboolean grun_loop_contains_observer (GRunLoop *loop,
@@ -373,9 +377,9 @@ gboolean grun_loop_contains_observer (GRunLoop *loop,
  * @queue: an idle queue
  * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
  *
- * Adds an idle queue to a mode, or to every common mode. The loop takes a reference. If the queue holds something, a
- * loop that sleeps in the mode wakes. Adding it again does nothing, nor does adding an invalid one; one that is in
- * another loop is refused by a g_critical().
+ * Adds an idle queue to a mode, or to every common mode. The loop takes a reference. If the queue holds functions, a
+ * loop that sleeps in the mode wakes. Adding a queue again, or adding an invalid queue, does nothing. A queue that is
+ * in another loop is refused with a g_critical().
  *
  * Threads: any. There is no corresponding Core Foundation function.
  */
@@ -390,8 +394,8 @@ void grun_loop_add_idle_queue (GRunLoop *loop,
  * @queue: an idle queue
  * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
  *
- * Takes an idle queue out of a mode, or out of every common mode; it keeps what it holds. Without effect on one that is
- * not there.
+ * Removes an idle queue from a mode, or from every common mode. The queue keeps its functions. If the queue is not in
+ * the mode, nothing happens.
  *
  * Threads: any. There is no corresponding Core Foundation function.
  */
@@ -408,7 +412,7 @@ void grun_loop_remove_idle_queue (GRunLoop *loop,
  *
  * Threads: any. There is no corresponding Core Foundation function.
  *
- * Returns: whether the queue is in the mode; for %GRUN_MODE_COMMON, whether it was added to the common modes as such
+ * Returns: whether the queue is in the mode; for %GRUN_MODE_COMMON, whether it was added to %GRUN_MODE_COMMON itself
  */
 GRUN_AVAILABLE_IN_1_0
 gboolean grun_loop_contains_idle_queue (GRunLoop *loop,
@@ -423,8 +427,9 @@ gboolean grun_loop_contains_idle_queue (GRunLoop *loop,
  * @channel: a channel
  * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
  *
- * Adds a channel to another mode of its loop, or to every common mode. Adding it again does nothing, nor does adding
- * one that was closed; one from which another loop receives, or nothing yet, is refused by a g_critical().
+ * Adds a channel to another mode of its loop, or to every common mode. Adding a channel again, or adding a closed
+ * channel, does nothing. A channel that another loop receives from, or that has no receiver yet, is refused with a
+ * g_critical().
  *
  * Threads: any. The corresponding Core Foundation function is `CFRunLoopAddSource`.
  */
@@ -439,8 +444,8 @@ void grun_loop_add_channel (GRunLoop *loop,
  * @channel: a channel
  * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
  *
- * Takes a channel out of a mode, or out of every common mode: nothing is delivered there any more, not even the rest of
- * what is being delivered. The messages wait until it is added again.
+ * Removes a channel from a mode, or from every common mode. Nothing more is delivered in that mode, not even the rest
+ * of a delivery that is under way. The messages wait until the channel is added to a mode again.
  *
  * Threads: any. The corresponding Core Foundation function is `CFRunLoopRemoveSource`.
  */
@@ -457,7 +462,7 @@ void grun_loop_remove_channel (GRunLoop *loop,
  *
  * Threads: any. The corresponding Core Foundation function is `CFRunLoopContainsSource`.
  *
- * Returns: whether the channel is in the mode; for %GRUN_MODE_COMMON, whether it was added to the common modes as such
+ * Returns: whether the channel is in the mode; for %GRUN_MODE_COMMON, whether it was added to %GRUN_MODE_COMMON itself
  */
 GRUN_AVAILABLE_IN_1_0
 gboolean grun_loop_contains_channel (GRunLoop *loop,
@@ -473,8 +478,8 @@ gboolean grun_loop_contains_channel (GRunLoop *loop,
  * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
  *
  * Adds a port to a mode, or to every common mode. The loop takes a reference. If messages wait, a loop that sleeps in
- * the mode wakes. Adding it again does nothing, nor does adding an invalid one; one that is in another loop is refused
- * by a g_critical().
+ * the mode wakes. Adding a port again, or adding an invalid port, does nothing. A port that is in another loop is
+ * refused with a g_critical().
  *
  * Threads: any. The corresponding Foundation function is `-[NSRunLoop addPort:forMode:]`, Core Foundation's is
  * `CFRunLoopAddSource`.
@@ -490,8 +495,8 @@ void grun_loop_add_port (GRunLoop *loop,
  * @port: a port
  * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
  *
- * Takes a port out of a mode, or out of every common mode. What was sent waits until it is added again. Without effect
- * on one that is not there.
+ * Removes a port from a mode, or from every common mode. Messages that were sent wait until the port is added to a mode
+ * again. If the port is not in the mode, nothing happens.
  *
  * Threads: any. The corresponding Foundation function is `-[NSRunLoop removePort:forMode:]`, Core Foundation's is
  * `CFRunLoopRemoveSource`.
@@ -509,7 +514,7 @@ void grun_loop_remove_port (GRunLoop *loop,
  *
  * Threads: any. The corresponding Core Foundation function is `CFRunLoopContainsSource`.
  *
- * Returns: whether the port is in the mode; for %GRUN_MODE_COMMON, whether it was added to the common modes as such
+ * Returns: whether the port is in the mode; for %GRUN_MODE_COMMON, whether it was added to %GRUN_MODE_COMMON itself
  */
 GRUN_AVAILABLE_IN_1_0
 gboolean grun_loop_contains_port (GRunLoop *loop,
@@ -523,13 +528,14 @@ gboolean grun_loop_contains_port (GRunLoop *loop,
  * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
  * @error: where to put an error of the domain %GRUN_ERROR, or %NULL
  *
- * Adds a message port to a mode, or to every common mode. The loop takes a reference. Adding it again does nothing, nor
- * does adding an invalid one; one that is in another loop or has no name is refused by a g_critical().
+ * Adds a message port to a mode, or to every common mode. The loop takes a reference. Adding a port again, or adding an
+ * invalid port, does nothing. A port that is in another loop, or has no name, is refused with a g_critical().
  *
  * Threads: any. The corresponding Core Foundation functions are `CFMessagePortCreateRunLoopSource` and
  * `CFRunLoopAddSource`.
  *
- * Returns: %FALSE if no descriptor is left to wait with: then the port has joined none of the modes
+ * Returns: %FALSE if the loop cannot wait for the port, for example because no descriptor is left; then the port has
+ *   joined none of the modes
  */
 GRUN_AVAILABLE_IN_1_0
 gboolean grun_loop_add_message_port (GRunLoop *loop,
@@ -543,8 +549,8 @@ gboolean grun_loop_add_message_port (GRunLoop *loop,
  * @port: a message port
  * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
  *
- * Takes a message port out of a mode, or out of every common mode. It keeps its name, and messages wait. Without effect
- * on one that is not there.
+ * Removes a message port from a mode, or from every common mode. The port keeps its name, and messages wait. If the
+ * port is not in the mode, nothing happens.
  *
  * Threads: any. The corresponding Core Foundation function is `CFRunLoopRemoveSource`.
  */
@@ -561,7 +567,7 @@ void grun_loop_remove_message_port (GRunLoop *loop,
  *
  * Threads: any. The corresponding Core Foundation function is `CFRunLoopContainsSource`.
  *
- * Returns: whether the port is in the mode; for %GRUN_MODE_COMMON, whether it was added to the common modes as such
+ * Returns: whether the port is in the mode; for %GRUN_MODE_COMMON, whether it was added to %GRUN_MODE_COMMON itself
  */
 GRUN_AVAILABLE_IN_1_0
 gboolean grun_loop_contains_message_port (GRunLoop *loop,

@@ -14,10 +14,10 @@ G_BEGIN_DECLS
 /**
  * GRunObserverFunc:
  * @observer: the observer
- * @activity: the stage: one of those that it was made for
- * @user_data: (closure): what was given to grun_observer_new()
+ * @activity: the stage, which is one of the observer's stages
+ * @user_data: (closure): the data that was passed to grun_observer_new()
  *
- * Called on the loop's thread.
+ * A function that is called on the loop's thread at the stages of its observer.
  *
  * Returns: %G_SOURCE_CONTINUE, or %G_SOURCE_REMOVE to invalidate the observer
  */
@@ -27,15 +27,17 @@ typedef gboolean (*GRunObserverFunc) (GRunObserver *observer,
 
 /**
  * grun_observer_new:
- * @activities: the stages to be called at
- * @repeats: %FALSE means that it is called once in all, for the first stage that matches, and invalidated after that
- * @order: observers are called in ascending order; equal ones in the order in which they were added
- * @func: (scope notified) (closure user_data) (destroy notify): what to call
- * @user_data: (nullable): what to give to @func
- * @notify: (nullable): called with @user_data when the observer is invalidated
+ * @activities: the stages at which the observer is called
+ * @repeats: whether the observer is called more than once; %FALSE means once in all, at the first stage that matches,
+ *   after which the observer is invalidated
+ * @order: the order of the observer: observers are called in ascending order, and observers of equal order in the order
+ *   in which they were added
+ * @func: (scope notified) (closure user_data) (destroy notify): the function to call
+ * @user_data: (nullable): the data to pass to @func
+ * @notify: (nullable): the function to call with @user_data when the observer is invalidated or freed
  *
- * Makes an observer. It is in one loop at a time, and in any number of its modes. It does not keep a mode from being
- * finished. While its function runs a nested loop, it is not called there.
+ * Creates an observer, which is in one loop at a time, and in any number of the loop's modes. An observer does not keep
+ * a mode from being finished. While its function runs a nested loop, the observer is not called there.
  *
  * Threads: any. The corresponding Core Foundation function is `CFRunLoopObserverCreate`.
  *
@@ -64,8 +66,8 @@ GRunObserver *grun_observer_ref (GRunObserver *observer);
  * grun_observer_unref:
  * @observer: (transfer full): an observer
  *
- * Gives a reference back. A loop that the observer is in holds one of its own. After the last one the pointer must not
- * be used.
+ * Releases a reference. A loop holds its own reference to each observer that is in it. Do not use the pointer after you
+ * have released your last reference.
  *
  * Threads: any. `CFRelease`.
  */
@@ -78,7 +80,7 @@ void grun_observer_unref (GRunObserver *observer);
  *
  * Threads: any. The corresponding Core Foundation function is `CFRunLoopObserverGetActivities`.
  *
- * Returns: the stages that it was made for
+ * Returns: the stages at which the observer is called
  */
 GRUN_AVAILABLE_IN_1_0
 GRunActivity grun_observer_get_activities (GRunObserver *observer);
@@ -89,7 +91,7 @@ GRunActivity grun_observer_get_activities (GRunObserver *observer);
  *
  * Threads: any. The corresponding Core Foundation function is `CFRunLoopObserverDoesRepeat`.
  *
- * Returns: whether it is called more than once
+ * Returns: whether the observer is called more than once
  */
 GRUN_AVAILABLE_IN_1_0
 gboolean grun_observer_does_repeat (GRunObserver *observer);
@@ -100,7 +102,7 @@ gboolean grun_observer_does_repeat (GRunObserver *observer);
  *
  * Threads: any. The corresponding Core Foundation function is `CFRunLoopObserverGetOrder`.
  *
- * Returns: the order that it was made with
+ * Returns: the order that was passed to grun_observer_new()
  */
 GRUN_AVAILABLE_IN_1_0
 gint grun_observer_get_order (GRunObserver *observer);
@@ -109,8 +111,9 @@ gint grun_observer_get_order (GRunObserver *observer);
  * grun_observer_invalidate:
  * @observer: an observer
  *
- * Takes the observer out of every mode, for good, and calls @notify on this thread; if its function is running just
- * now, after that. The second time it does nothing.
+ * Removes the observer from every mode, permanently, and calls the notify function of its data on this thread. If the
+ * observer's function is running, the notify function is called only after that function has returned, perhaps on the
+ * thread that ran it. A second call does nothing.
  *
  * Threads: any. The corresponding Core Foundation function is `CFRunLoopObserverInvalidate`.
  */
@@ -123,7 +126,7 @@ void grun_observer_invalidate (GRunObserver *observer);
  *
  * Threads: any. The corresponding Core Foundation function is `CFRunLoopObserverIsValid`.
  *
- * Returns: %FALSE once it was invalidated
+ * Returns: %FALSE once the observer was invalidated, as an observer that does not repeat is after its one call
  */
 GRUN_AVAILABLE_IN_1_0
 gboolean grun_observer_is_valid (GRunObserver *observer);
@@ -131,11 +134,12 @@ gboolean grun_observer_is_valid (GRunObserver *observer);
 /**
  * grun_observer_set_label:
  * @observer: an observer
- * @label: (nullable): a text in UTF-8; %NULL takes the label away
+ * @label: (nullable): the label, a text in UTF-8; %NULL removes the label
  *
- * Says what the program calls the observer, for people who read grun_observer_to_string() or a trace. Any text is a
- * label, the empty text too. It is copied, and shown on one line, 120 characters of it at most. It can be set at any
- * time, also once the observer is invalid. One without a label costs nothing.
+ * Sets the program's name for the observer, for people who read grun_observer_to_string(), a trace or a stall report.
+ * Any text is a label, even the empty text. The label is copied whole, but only its first 120 characters are shown, on
+ * one line. It can be set at any time, even when the observer is invalid. An observer without a label needs no memory
+ * for it.
  *
  * Threads: any. The corresponding GLib function is g_source_set_name().
  */
@@ -147,10 +151,10 @@ void grun_observer_set_label (GRunObserver *observer,
  * grun_observer_copy_label:
  * @observer: an observer
  *
- * Threads: any. The corresponding GLib function is g_source_get_name(), whose text is not the caller's: here another
- * thread may set it meanwhile.
+ * Threads: any. The corresponding GLib function is g_source_get_name(). This function returns a copy instead, because
+ * another thread may change the label meanwhile.
  *
- * Returns: (transfer full) (nullable): the label, whole; %NULL if it has none; free it with g_free()
+ * Returns: (transfer full) (nullable): the whole label, or %NULL if the observer has none; free it with g_free()
  */
 GRUN_AVAILABLE_IN_1_0
 char *grun_observer_copy_label (GRunObserver *observer);
@@ -161,7 +165,8 @@ char *grun_observer_copy_label (GRunObserver *observer);
  *
  * Threads: any. The corresponding Core Foundation function is `CFCopyDescription`.
  *
- * Returns: (transfer full): what the observer is, for people; free it with g_free()
+ * Returns: (transfer full): a text for people: whether the observer is valid and repeats, its stages and its order;
+ *   free it with g_free()
  */
 GRUN_AVAILABLE_IN_1_0
 char *grun_observer_to_string (GRunObserver *observer);

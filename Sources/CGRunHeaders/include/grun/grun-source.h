@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sources that a program signals itself: CFRunLoopSource, version 0. */
+/* Version-0 sources, which the program signals itself: CFRunLoopSource with a context of version 0. */
 #ifndef GRUN_SOURCE_H
 #define GRUN_SOURCE_H
 
@@ -14,10 +14,10 @@ G_BEGIN_DECLS
 /**
  * GRunSourceFunc:
  * @source: the source that was signalled
- * @user_data: (closure): what was given to grun_source_new()
+ * @user_data: (closure): the data that was passed to grun_source_new()
  *
- * Called on the loop's thread, after the signal is cleared: a signal from inside it performs the source again in the
- * next pass.
+ * A function that is called on the loop's thread after its source was signalled. The signal is cleared before the call.
+ * If the function signals the source, the next pass performs the source again.
  *
  * Returns: %G_SOURCE_CONTINUE, or %G_SOURCE_REMOVE to invalidate the source
  */
@@ -29,9 +29,10 @@ typedef gboolean (*GRunSourceFunc) (GRunSource *source,
  * @source: the source
  * @loop: the loop that it was added to or removed from
  * @mode: the name of the mode, never %GRUN_MODE_COMMON
- * @user_data: (closure): what was given to grun_source_new_full()
+ * @user_data: (closure): the data that was passed to grun_source_new_full()
  *
- * Called on the thread that adds or removes the source, once for each mode.
+ * A function that is called when a source is added to a mode of a loop, or removed from one. It is called on the thread
+ * that adds or removes the source, once for each mode.
  */
 typedef void (*GRunScheduleFunc) (GRunSource *source,
                                   GRunLoop *loop,
@@ -40,16 +41,16 @@ typedef void (*GRunScheduleFunc) (GRunSource *source,
 
 /**
  * grun_source_new:
- * @order: sources that are signalled at the same time perform in ascending order; equal ones in the order of their
- * first signal
- * @func: (scope notified) (closure user_data) (destroy notify): what to call when the source was signalled
- * @user_data: (nullable): what to give to @func
- * @notify: (nullable): called with @user_data when the source goes; not when it is invalidated
+ * @order: the order of the source: signalled sources are performed in ascending order, and sources of equal order in
+ *   the order of their first signals
+ * @func: (scope notified) (closure user_data) (destroy notify): the function to call after the source was signalled
+ * @user_data: (nullable): the data to pass to @func
+ * @notify: (nullable): the function to call with @user_data when the source is freed, not when it is invalidated
  *
- * Makes a source that is performed after it was signalled: once, however often it was signalled before.
+ * Creates a source whose function is called once after the source was signalled, however often it was signalled.
  *
  * Signalling does not wake a sleeping loop: call grun_loop_wake_up() after grun_source_signal(). A source can be in
- * several modes and in several loops; one signal is performed by whichever of them comes first.
+ * several modes and in several loops. A signal is performed only once, in the mode that comes to it first.
  *
  * Threads: any. The corresponding Core Foundation function is `CFRunLoopSourceCreate`.
  *
@@ -63,16 +64,16 @@ GRunSource *grun_source_new (gint order,
 
 /**
  * grun_source_new_full: (skip)
- * @order: as in grun_source_new()
- * @schedule: (nullable): called when the source has been added to a mode of a loop
- * @cancel: (nullable): called when the source has been removed from a mode: also when it is invalidated, and when the
- * loop's thread ends
- * @perform: what to call when the source was signalled
- * @user_data: (nullable): what to give to the three functions
- * @notify: (nullable): called with @user_data when the source goes; not when it is invalidated
+ * @order: the order of the source, as in grun_source_new()
+ * @schedule: (nullable): the function to call when the source has been added to a mode of a loop
+ * @cancel: (nullable): the function to call when the source has been removed from a mode; it is also called when the
+ *   source is invalidated, and when the loop's thread ends
+ * @perform: the function to call after the source was signalled
+ * @user_data: (nullable): the data to pass to the three functions
+ * @notify: (nullable): the function to call with @user_data when the source is freed, not when it is invalidated
  *
- * Makes a source that is told which modes of which loops it is in, so that the code that signals it knows which loops
- * to wake.
+ * Creates a source that is notified when it is added to a mode of a loop or removed from one. So the code that signals
+ * the source can keep a list of the loops to wake.
  *
  * Threads: any. The corresponding Core Foundation function is `CFRunLoopSourceCreate`.
  *
@@ -101,10 +102,11 @@ GRunSource *grun_source_ref (GRunSource *source);
  * grun_source_unref:
  * @source: (transfer full): a source
  *
- * Gives a reference back. A loop that the source is in holds one of its own. After the last one the pointer must not be
- * used.
+ * Releases a reference. A loop holds its own reference to each source that is in it. Do not use the pointer after you
+ * have released your last reference.
  *
- * Threads: any; with the last reference @notify is called, on this thread. `CFRelease`.
+ * Threads: any; the thread that releases the last reference calls the notify function of the source's data.
+ * `CFRelease`.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_source_unref (GRunSource *source);
@@ -113,7 +115,7 @@ void grun_source_unref (GRunSource *source);
  * grun_source_signal:
  * @source: a source
  *
- * Marks the source to be performed. It does not wake the loop. An invalid source ignores it.
+ * Marks the source to be performed. Does not wake the loop. An invalid source ignores the call.
  *
  * Threads: any; not from a signal handler. The corresponding Core Foundation function is `CFRunLoopSourceSignal`.
  */
@@ -126,7 +128,7 @@ void grun_source_signal (GRunSource *source);
  *
  * Threads: any. The corresponding Core Foundation function is `CFRunLoopSourceIsSignalled`.
  *
- * Returns: whether it was signalled and has not been performed since; %FALSE once it is invalid
+ * Returns: whether the source was signalled and has not been performed since; %FALSE in an invalid source
  */
 GRUN_AVAILABLE_IN_1_0
 gboolean grun_source_is_signalled (GRunSource *source);
@@ -137,7 +139,7 @@ gboolean grun_source_is_signalled (GRunSource *source);
  *
  * Threads: any. The corresponding Core Foundation function is `CFRunLoopSourceGetOrder`.
  *
- * Returns: the order that it was made with
+ * Returns: the order that was passed to grun_source_new()
  */
 GRUN_AVAILABLE_IN_1_0
 gint grun_source_get_order (GRunSource *source);
@@ -146,8 +148,9 @@ gint grun_source_get_order (GRunSource *source);
  * grun_source_invalidate:
  * @source: a source
  *
- * Takes the source out of every mode of every loop, for good. `cancel` is called once for each mode, on this thread.
- * @notify is called when the source goes, which may be later. The second time it does nothing.
+ * Removes the source from every mode of every loop, permanently. The `cancel` function of grun_source_new_full() is
+ * called once for each mode, on this thread. The notify function of the source's data is called when the source is
+ * freed, which may be later. A second call does nothing.
  *
  * Threads: any. The corresponding Core Foundation function is `CFRunLoopSourceInvalidate`.
  */
@@ -160,7 +163,7 @@ void grun_source_invalidate (GRunSource *source);
  *
  * Threads: any. The corresponding Core Foundation function is `CFRunLoopSourceIsValid`.
  *
- * Returns: %FALSE once it was invalidated
+ * Returns: %FALSE once the source was invalidated
  */
 GRUN_AVAILABLE_IN_1_0
 gboolean grun_source_is_valid (GRunSource *source);
@@ -168,11 +171,11 @@ gboolean grun_source_is_valid (GRunSource *source);
 /**
  * grun_source_set_label:
  * @source: a source
- * @label: (nullable): a text in UTF-8; %NULL takes the label away
+ * @label: (nullable): the label, a text in UTF-8; %NULL removes the label
  *
- * Says what the program calls the source, for people who read grun_source_to_string() or a trace. Any text is a label,
- * the empty text too. It is copied, and shown on one line, 120 characters of it at most. It can be set at any time,
- * also once the source is invalid. One without a label costs nothing.
+ * Sets the program's name for the source, for people who read grun_source_to_string(), a trace or a stall report. Any
+ * text is a label, even the empty text. The label is copied whole, but only its first 120 characters are shown, on one
+ * line. It can be set at any time, even when the source is invalid. A source without a label needs no memory for it.
  *
  * Threads: any. The corresponding GLib function is g_source_set_name().
  */
@@ -184,10 +187,10 @@ void grun_source_set_label (GRunSource *source,
  * grun_source_copy_label:
  * @source: a source
  *
- * Threads: any. The corresponding GLib function is g_source_get_name(), whose text is not the caller's: here another
- * thread may set it meanwhile.
+ * Threads: any. The corresponding GLib function is g_source_get_name(). This function returns a copy instead, because
+ * another thread may change the label meanwhile.
  *
- * Returns: (transfer full) (nullable): the label, whole; %NULL if it has none; free it with g_free()
+ * Returns: (transfer full) (nullable): the whole label, or %NULL if the source has none; free it with g_free()
  */
 GRUN_AVAILABLE_IN_1_0
 char *grun_source_copy_label (GRunSource *source);
@@ -198,7 +201,8 @@ char *grun_source_copy_label (GRunSource *source);
  *
  * Threads: any. The corresponding Core Foundation function is `CFCopyDescription`.
  *
- * Returns: (transfer full): what the source is and how it is doing, for people; free it with g_free()
+ * Returns: (transfer full): a text for people: whether the source is signalled and valid, its order and its functions;
+ *   free it with g_free()
  */
 GRUN_AVAILABLE_IN_1_0
 char *grun_source_to_string (GRunSource *source);

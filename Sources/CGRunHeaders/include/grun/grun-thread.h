@@ -14,9 +14,9 @@ G_BEGIN_DECLS
 /**
  * GRunThreadSetUpFunc:
  * @loop: the new thread's loop
- * @user_data: (closure): what was given to grun_thread_new()
+ * @user_data: (closure): the data that was passed to grun_thread_new()
  *
- * Called on a new thread before its loop runs, to add what it is to serve.
+ * A function that is called on a new thread before its loop runs, to add items to the loop.
  */
 typedef void (*GRunThreadSetUpFunc) (GRunLoop *loop,
                                      gpointer user_data);
@@ -24,19 +24,19 @@ typedef void (*GRunThreadSetUpFunc) (GRunLoop *loop,
 /**
  * grun_thread_new:
  * @name: the thread's name, of which the system keeps 15 bytes
- * @set_up: (nullable) (scope call) (closure user_data): called on the thread before its loop runs
- * @user_data: (nullable): what to give to @set_up
+ * @set_up: (nullable) (scope call) (closure user_data): the function to call on the thread before its loop runs
+ * @user_data: (nullable): the data to pass to @set_up
  * @error: where to put an error of the domain %GRUN_ERROR, or %NULL
  *
  * Starts a thread and waits until its loop runs.
  *
- * The loop's home context is a context of its own, which is the thread-default one there: what is started on the thread
- * with GIO completes there. The loop always has something to wait for: it runs until grun_thread_stop(), or
- * grun_loop_stop() of its outermost run; not because this object goes.
+ * The loop has a home context of its own, which is the thread's default context: GIO operations that are started on the
+ * thread complete there. The loop always has something to wait for. It runs until grun_thread_stop() is called, or
+ * grun_loop_stop() ends its outermost run. Releasing the #GRunThread does not end the thread.
  *
  * Threads: any. The corresponding Foundation class is `NSThread`, with a run loop run in its main method.
  *
- * Returns: (transfer full): the thread, or %NULL if none could be started
+ * Returns: (transfer full): the thread, or %NULL if it could not be started
  */
 GRUN_AVAILABLE_IN_1_0
 GRunThread *grun_thread_new (const char *name,
@@ -59,8 +59,8 @@ GRunThread *grun_thread_ref (GRunThread *thread);
  * grun_thread_unref:
  * @thread: (transfer full): a thread
  *
- * Gives a reference back. The thread itself goes on: see grun_thread_stop(). After the last one the pointer must not be
- * used. Threads: any. The corresponding GLib function is g_thread_unref().
+ * Releases a reference. The thread itself goes on: see grun_thread_stop(). Do not use the pointer after you have
+ * released your last reference. Threads: any. The corresponding GLib function is g_thread_unref().
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_thread_unref (GRunThread *thread);
@@ -71,7 +71,7 @@ void grun_thread_unref (GRunThread *thread);
  *
  * Threads: any. The corresponding Foundation property is `NSThread.name`.
  *
- * Returns: (transfer full): the name that it was given, whole; free it with g_free()
+ * Returns: (transfer full): the whole name that the thread was given; free it with g_free()
  */
 GRUN_AVAILABLE_IN_1_0
 char *grun_thread_copy_name (GRunThread *thread);
@@ -82,8 +82,8 @@ char *grun_thread_copy_name (GRunThread *thread);
  *
  * Threads: any. There is no corresponding Core Foundation function.
  *
- * Returns: (transfer none): its loop, which is inert after the thread's end; take a reference to keep it longer than
- *   @thread
+ * Returns: (transfer none): the thread's loop, which does nothing any more after the thread's end; take a reference to
+ *   keep it longer than @thread
  */
 GRUN_AVAILABLE_IN_1_0
 GRunLoop *grun_thread_get_loop (GRunThread *thread);
@@ -92,9 +92,9 @@ GRunLoop *grun_thread_get_loop (GRunThread *thread);
  * grun_thread_stop:
  * @thread: a thread
  *
- * Ends every run that is under way on the thread, and the thread with them, after the callbacks that are on its stack.
- * The second time it does nothing. Threads: any, the thread itself included. The corresponding Foundation method is
- * `-[NSThread cancel]`, which only sets a flag.
+ * Ends every run on the thread, and then the thread. The callbacks on its stack return first. A second call does
+ * nothing. Threads: any, the thread itself included. The corresponding Foundation method is `-[NSThread cancel]`, which
+ * only sets a flag.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_thread_stop (GRunThread *thread);
@@ -103,10 +103,11 @@ void grun_thread_stop (GRunThread *thread);
  * grun_thread_join:
  * @thread: a thread
  *
- * Waits until the thread has ended; it does not stop it. At once, if it has ended already.
+ * Waits until the thread has ended. It does not stop the thread. If the thread has ended already, this returns
+ * immediately.
  *
- * Threads: any but the thread itself, which would wait for ever: that is a g_critical(), and it does not wait. The
- * corresponding GLib function is g_thread_join(), which also gives the reference back.
+ * Threads: any but the thread itself, which would wait forever: there the call is a g_critical() and does not wait. The
+ * corresponding GLib function is g_thread_join(), which also releases the reference.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_thread_join (GRunThread *thread);

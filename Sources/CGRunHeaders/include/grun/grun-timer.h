@@ -11,37 +11,41 @@
 
 G_BEGIN_DECLS
 
-/* Spans are in seconds (gdouble), to the nearest nanosecond; a positive one is at least that long. Dates are in
- * microseconds (gint64) of the clock of g_get_monotonic_time(); what is finer is lost. */
+/* A span of time is a gdouble in seconds, rounded to the nearest nanosecond; a positive span is at least a nanosecond.
+ * A date is a gint64 in microseconds on the clock of g_get_monotonic_time(); fractions of a microsecond are dropped. */
 
 /**
  * GRunTimerFunc:
- * @timer: the timer whose date has come
- * @user_data: (closure): what the timer was made with
+ * @timer: the timer that fires
+ * @user_data: (closure): the data that was passed when the timer was created
  *
- * Called on the loop's thread.
+ * A function that is called when a timer fires: on the loop's thread, or on the thread that calls grun_timer_fire().
  *
- * Returns: %G_SOURCE_CONTINUE, or %G_SOURCE_REMOVE to invalidate the timer; one that does not repeat is invalidated in
- *   any case
+ * Returns: %G_SOURCE_CONTINUE, or %G_SOURCE_REMOVE to invalidate the timer; a one-shot timer is invalidated in any case
  */
 typedef gboolean (*GRunTimerFunc) (GRunTimer *timer,
                                    gpointer user_data);
 
 /**
  * grun_timer_new:
- * @seconds: the time until the first fire, and between two of a timer that repeats, where zero and less mean 0.1 ms;
- *   infinity means the longest time there is, 16 years
- * @repeats: whether it fires again and again
- * @func: (scope notified) (closure user_data) (destroy notify): what to call
- * @user_data: (nullable): what to give to @func
- * @notify: (nullable): called with @user_data when the timer is invalidated, or after the only fire of one that does
- *   not repeat
+ * @seconds: the time until the timer first fires and, in a repeating timer, the time between two dates, in seconds
+ * @repeats: whether the timer repeats; %FALSE makes a one-shot timer
+ * @func: (scope notified) (closure user_data) (destroy notify): the function to call
+ * @user_data: (nullable): the data to pass to @func
+ * @notify: (nullable): the function to call with @user_data when the timer is invalidated or freed; a one-shot timer is
+ *   invalidated after it has fired
  *
- * Makes a timer that first fires a time from now. It does so once it was added to a loop, by grun_loop_add_timer().
+ * Creates a timer whose first fire date is @seconds from now. The timer fires only while it is in a loop: see
+ * grun_loop_add_timer().
  *
- * A timer never fires before its date. One that repeats keeps to its grid: after each fire the next date is the first
- * one of the grid that lies after the end of @func; dates that were missed are skipped. A timer is in one loop at a
- * time, and in any number of its modes. While its function runs a nested loop, it does not fire there.
+ * Zero or negative @seconds mean 0.1 ms in a repeating timer, and now in a one-shot timer. Infinity means the longest
+ * time there is, 16 years.
+ *
+ * A timer never fires before its date. A repeating timer keeps to its grid of dates: its next date is the first date of
+ * the grid after @func has returned. Missed dates are skipped.
+ *
+ * A timer is in one loop at a time, and in any number of the loop's modes. It does not fire in a nested run that its
+ * own function starts.
  *
  * Threads: any. The corresponding Foundation method is `-[NSTimer timerWithTimeInterval:repeats:block:]`.
  *
@@ -56,16 +60,19 @@ GRunTimer *grun_timer_new (gdouble seconds,
 
 /**
  * grun_timer_new_at:
- * @fire_date: the first date, in microseconds as g_get_monotonic_time() counts them; one that has passed means now, one
- *   that is more than 16 years ahead fires in 16 years, and is returned as it was given
- * @seconds: the time between two dates; zero or negative: the timer fires once; infinity means the longest time there
- *   is, 16 years
- * @func: (scope notified) (closure user_data) (destroy notify): what to call
- * @user_data: (nullable): what to give to @func
- * @notify: (nullable): called with @user_data when the timer is invalidated, or after the only fire of one that does
- *   not repeat
+ * @fire_date: the first fire date, in microseconds as g_get_monotonic_time() counts them; a date that has passed means
+ *   now
+ * @seconds: the time between two dates, in seconds; zero or negative makes a one-shot timer; infinity means the longest
+ *   time there is, 16 years
+ * @func: (scope notified) (closure user_data) (destroy notify): the function to call
+ * @user_data: (nullable): the data to pass to @func
+ * @notify: (nullable): the function to call with @user_data when the timer is invalidated or freed; a one-shot timer is
+ *   invalidated after it has fired
  *
- * Makes a timer that first fires at a point in time. See grun_timer_new().
+ * Creates a timer whose first fire date is a point in time. See grun_timer_new().
+ *
+ * If @fire_date is more than 16 years ahead, the timer fires in 16 years, but grun_timer_get_next_fire_date() returns
+ * the date as it was given.
  *
  * Threads: any. The corresponding Core Foundation function is `CFRunLoopTimerCreate`.
  *
@@ -93,8 +100,8 @@ GRunTimer *grun_timer_ref (GRunTimer *timer);
  * grun_timer_unref:
  * @timer: (transfer full): a timer
  *
- * Gives a reference back. A loop that the timer is in holds one of its own. After the last one the pointer must not be
- * used.
+ * Releases a reference. A loop holds its own reference to each timer that is in it. Do not use the pointer after you
+ * have released your last reference.
  *
  * Threads: any. `CFRelease`.
  */
@@ -107,7 +114,8 @@ void grun_timer_unref (GRunTimer *timer);
  *
  * Threads: any. The corresponding Core Foundation function is `CFRunLoopTimerGetNextFireDate`.
  *
- * Returns: when it fires next, in microseconds as g_get_monotonic_time() counts them; -1 once it is invalid
+ * Returns: the timer's next fire date, in microseconds as g_get_monotonic_time() counts them; -1 once the timer is
+ *   invalid
  */
 GRUN_AVAILABLE_IN_1_0
 gint64 grun_timer_get_next_fire_date (GRunTimer *timer);
@@ -115,11 +123,13 @@ gint64 grun_timer_get_next_fire_date (GRunTimer *timer);
 /**
  * grun_timer_set_next_fire_date:
  * @timer: a timer
- * @fire_date: a date, in microseconds as g_get_monotonic_time() counts them; one that has passed fires at once, one
- * that is more than 16 years ahead in 16 years
+ * @fire_date: the new date, in microseconds as g_get_monotonic_time() counts them; a date that has passed means now
  *
- * Moves the timer, in all its modes. Inside its own function it replaces the next date of the grid; a timer that does
- * not repeat cannot be moved from there. An invalid one ignores it. From another thread it wakes the loop.
+ * Moves the timer to a new date, in all its modes. An invalid timer ignores the call. A call from another thread than
+ * the loop's wakes the loop. If @fire_date is more than 16 years ahead, the timer fires in 16 years.
+ *
+ * Inside the timer's own function, the new date replaces the next date of the grid. A one-shot timer cannot be moved
+ * from inside its function.
  *
  * Threads: any. The corresponding Core Foundation function is `CFRunLoopTimerSetNextFireDate`.
  */
@@ -133,7 +143,7 @@ void grun_timer_set_next_fire_date (GRunTimer *timer,
  *
  * Threads: any. The corresponding Core Foundation function is `CFRunLoopTimerGetInterval`.
  *
- * Returns: the seconds between two dates; 0 in a timer that fires once
+ * Returns: the seconds between two dates of the timer; 0 in a one-shot timer
  */
 GRUN_AVAILABLE_IN_1_0
 gdouble grun_timer_get_interval (GRunTimer *timer);
@@ -144,7 +154,7 @@ gdouble grun_timer_get_interval (GRunTimer *timer);
  *
  * Threads: any. The corresponding Core Foundation function is `CFRunLoopTimerDoesRepeat`.
  *
- * Returns: whether it fires more than once
+ * Returns: whether the timer fires more than once
  */
 GRUN_AVAILABLE_IN_1_0
 gboolean grun_timer_does_repeat (GRunTimer *timer);
@@ -155,7 +165,7 @@ gboolean grun_timer_does_repeat (GRunTimer *timer);
  *
  * Threads: any. The corresponding Core Foundation function is `CFRunLoopTimerGetTolerance`.
  *
- * Returns: how many seconds later than its date it may fire
+ * Returns: the time by which the timer may fire later than its date, in seconds
  */
 GRUN_AVAILABLE_IN_1_0
 gdouble grun_timer_get_tolerance (GRunTimer *timer);
@@ -163,8 +173,8 @@ gdouble grun_timer_get_tolerance (GRunTimer *timer);
 /**
  * grun_timer_set_tolerance:
  * @timer: a timer
- * @seconds: how much later than its date it may fire, so that several wake-ups become one; negative means none, and one
- *   that repeats takes at most half its interval
+ * @seconds: the time by which the timer may fire later than its date, in seconds, so that several wake-ups become one;
+ *   negative means none, and a repeating timer takes at most half its interval
  *
  * Threads: any. The corresponding Core Foundation function is `CFRunLoopTimerSetTolerance`.
  */
@@ -176,8 +186,8 @@ void grun_timer_set_tolerance (GRunTimer *timer,
  * grun_timer_fire:
  * @timer: a timer
  *
- * Calls its function now, on this thread. A timer that repeats keeps its schedule; one that does not is invalidated. An
- * invalid one ignores it.
+ * Calls the timer's function now, on this thread. A repeating timer keeps its dates. A one-shot timer is invalidated
+ * after the call. An invalid timer ignores the call.
  *
  * Threads: any. The corresponding Foundation method is `-[NSTimer fire]`.
  */
@@ -188,8 +198,9 @@ void grun_timer_fire (GRunTimer *timer);
  * grun_timer_invalidate:
  * @timer: a timer
  *
- * Takes the timer out of every mode, for good, and calls @notify on this thread; if its function is running just now,
- * after that. The second time it does nothing.
+ * Removes the timer from every mode, permanently, and calls the notify function of its data on this thread. If the
+ * timer's function is running, the notify function is called only after that function has returned, perhaps on the
+ * thread that ran it. A second call does nothing.
  *
  * Threads: any. The corresponding Core Foundation function is `CFRunLoopTimerInvalidate`.
  */
@@ -202,7 +213,7 @@ void grun_timer_invalidate (GRunTimer *timer);
  *
  * Threads: any. The corresponding Core Foundation function is `CFRunLoopTimerIsValid`.
  *
- * Returns: %FALSE once it was invalidated, and after the only fire of one that does not repeat
+ * Returns: %FALSE once the timer was invalidated, as a one-shot timer is after it has fired
  */
 GRUN_AVAILABLE_IN_1_0
 gboolean grun_timer_is_valid (GRunTimer *timer);
@@ -210,11 +221,11 @@ gboolean grun_timer_is_valid (GRunTimer *timer);
 /**
  * grun_timer_set_label:
  * @timer: a timer
- * @label: (nullable): a text in UTF-8; %NULL takes the label away
+ * @label: (nullable): the label, a text in UTF-8; %NULL removes the label
  *
- * Says what the program calls the timer, for people who read grun_timer_to_string() or a trace. Any text is a label,
- * the empty text too. It is copied, and shown on one line, 120 characters of it at most. It can be set at any time,
- * also once the timer is invalid. One without a label costs nothing.
+ * Sets the program's name for the timer, for people who read grun_timer_to_string(), a trace or a stall report. Any
+ * text is a label, even the empty text. The label is copied whole, but only its first 120 characters are shown, on one
+ * line. It can be set at any time, even when the timer is invalid. A timer without a label needs no memory for it.
  *
  * Threads: any. The corresponding GLib function is g_source_set_name().
  */
@@ -226,10 +237,10 @@ void grun_timer_set_label (GRunTimer *timer,
  * grun_timer_copy_label:
  * @timer: a timer
  *
- * Threads: any. The corresponding GLib function is g_source_get_name(), whose text is not the caller's: here another
- * thread may set it meanwhile.
+ * Threads: any. The corresponding GLib function is g_source_get_name(). This function returns a copy instead, because
+ * another thread may change the label meanwhile.
  *
- * Returns: (transfer full) (nullable): the label, whole; %NULL if it has none; free it with g_free()
+ * Returns: (transfer full) (nullable): the whole label, or %NULL if the timer has none; free it with g_free()
  */
 GRUN_AVAILABLE_IN_1_0
 char *grun_timer_copy_label (GRunTimer *timer);
@@ -240,7 +251,8 @@ char *grun_timer_copy_label (GRunTimer *timer);
  *
  * Threads: any. The corresponding Core Foundation function is `CFCopyDescription`.
  *
- * Returns: (transfer full): what the timer is and how it is doing, for people; free it with g_free()
+ * Returns: (transfer full): a text for people: whether the timer is valid and firing, its interval, its tolerance and
+ *   its next fire date; free it with g_free()
  */
 GRUN_AVAILABLE_IN_1_0
 char *grun_timer_to_string (GRunTimer *timer);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The types: opaque ones, which are counted by reference, modes by name, stages, results, errors. */
+/* The types: opaque reference-counted types, names of modes, stages, results and errors. */
 #ifndef GRUN_TYPES_H
 #define GRUN_TYPES_H
 
@@ -16,15 +16,16 @@ G_BEGIN_DECLS
 /**
  * GRunLoop:
  *
- * The run loop of a thread. Every thread has one; it is made when it is first asked for, and ends with its thread.
+ * The run loop of a thread. Every thread has one. It is created when it is first asked for, and ends with its thread.
  *
- * A loop serves sources, timers, blocks, descriptors and #GMainContext's while it is run in a mode that they are in,
- * tells observers what it does, and sleeps when there is nothing to do. Where a host iterates the loop's home context
- * (gtk_main(), g_application_run(), g_main_loop_run()), it is served in there: no set-up is needed beyond one call of
- * grun_loop_get_main().
+ * While a loop runs in a mode, it serves the sources, timers, blocks, descriptors and #GMainContext's of that mode. It
+ * notifies observers of what it does, and sleeps when there is nothing to do.
  *
- * A loop may be held and called from any thread; running it belongs to its own. After its thread has ended it is inert:
- * calls do nothing, runs are finished.
+ * A host can serve the loop instead, by iterating the loop's home context with gtk_main(), g_application_run() or
+ * g_main_loop_run(). One call of grun_loop_get_main() is all the set-up that this needs.
+ *
+ * A loop may be held and called from any thread, but only its own thread may run it. After that thread has ended, the
+ * loop is inert: calls do nothing, and runs return immediately.
  *
  * The corresponding Core Foundation type is `CFRunLoop`.
  */
@@ -33,8 +34,8 @@ typedef struct _GRunLoop GRunLoop;
 /**
  * GRunSource:
  *
- * A source that a program signals itself. The corresponding Core Foundation type is `CFRunLoopSource` with a context of
- * version 0.
+ * A source that the program signals itself. The corresponding Core Foundation type is `CFRunLoopSource` with a context
+ * of version 0.
  */
 typedef struct _GRunSource GRunSource;
 
@@ -49,7 +50,7 @@ typedef struct _GRunFdSource GRunFdSource;
 /**
  * GRunSignalSource:
  *
- * A source that is performed when a signal of the process has come. Core Foundation has nothing of the kind.
+ * A source that is performed when the process has received a signal. Core Foundation has nothing of the kind.
  */
 typedef struct _GRunSignalSource GRunSignalSource;
 
@@ -63,7 +64,8 @@ typedef struct _GRunChildSource GRunChildSource;
 /**
  * GRunTimer:
  *
- * A function that is called when a point in time has come. The corresponding Core Foundation type is `CFRunLoopTimer`.
+ * A function that is called at a point in time, once or repeatedly. The corresponding Core Foundation type is
+ * `CFRunLoopTimer`.
  */
 typedef struct _GRunTimer GRunTimer;
 
@@ -77,37 +79,38 @@ typedef struct _GRunObserver GRunObserver;
 /**
  * GRunIdleQueue:
  *
- * Functions that are called when a loop has nothing else to do. There is no corresponding Core Foundation type.
+ * A queue of functions that are called when a loop has nothing else to do. There is no corresponding Core Foundation
+ * type.
  */
 typedef struct _GRunIdleQueue GRunIdleQueue;
 
 /**
  * GRunChannel:
  *
- * Pointers on their way from any thread to a loop. The corresponding GLib type is `GAsyncQueue`.
+ * Carries pointers from any thread to a loop. The corresponding GLib type is `GAsyncQueue`.
  */
 typedef struct _GRunChannel GRunChannel;
 
 /**
  * GRunNotificationQueue:
  *
- * Notifications that are posted later, and of equal ones only the last. The corresponding Foundation class is
- * `NSNotificationQueue`.
+ * A queue that posts notifications later. Of several equal notifications it posts only the last. The corresponding
+ * Foundation class is `NSNotificationQueue`.
  */
 typedef struct _GRunNotificationQueue GRunNotificationQueue;
 
 /**
  * GRunPort:
  *
- * Brings messages from any thread to a loop, whose thread handles them. The corresponding Foundation class is `NSPort`,
- * Core Foundation's type is `CFMachPort`.
+ * Delivers messages from any thread to a loop, whose thread handles them. The corresponding Foundation class is
+ * `NSPort`, and the corresponding Core Foundation type is `CFMachPort`.
  */
 typedef struct _GRunPort GRunPort;
 
 /**
  * GRunPortMessage:
  *
- * What a port carries: a number, bytes and ports, and where to answer. The corresponding Foundation class is
+ * A message of a port: a number, bytes and ports, and the port for the reply. The corresponding Foundation class is
  * `NSPortMessage`.
  */
 typedef struct _GRunPortMessage GRunPortMessage;
@@ -115,15 +118,15 @@ typedef struct _GRunPortMessage GRunPortMessage;
 /**
  * GRunMessagePort:
  *
- * Receives messages from processes of the same user, which find it by its name, and answers them. The corresponding
- * Core Foundation type is a local `CFMessagePort`.
+ * Receives messages from processes of the same user, and replies to them. The processes find the port by its name. The
+ * corresponding Core Foundation type is a local `CFMessagePort`.
  */
 typedef struct _GRunMessagePort GRunMessagePort;
 
 /**
  * GRunRemoteMessagePort:
  *
- * A #GRunMessagePort of another process, or of this one, to which messages are sent. The corresponding Core Foundation
+ * The sending side of a #GRunMessagePort, which is in another process or in this one. The corresponding Core Foundation
  * type is a remote `CFMessagePort`.
  */
 typedef struct _GRunRemoteMessagePort GRunRemoteMessagePort;
@@ -131,8 +134,8 @@ typedef struct _GRunRemoteMessagePort GRunRemoteMessagePort;
 /**
  * GRunMessage:
  *
- * What has come to a message port, or the reply to what was asked of one: a number, bytes and descriptors. In Core
- * Foundation these are arguments.
+ * A message that a message port has received, or the reply to a request: a number, bytes and descriptors. Core
+ * Foundation passes these as arguments instead.
  */
 typedef struct _GRunMessage GRunMessage;
 
@@ -143,7 +146,7 @@ typedef struct _GRunMessage GRunMessage;
  */
 typedef struct _GRunThread GRunThread;
 
-/* Modes are names. Any string of UTF-8 that is not empty makes one; names compare by content. */
+/* A mode is known by its name, which is any UTF-8 string that is not empty. Names are compared by content. */
 
 /**
  * GRUN_MODE_DEFAULT:
@@ -155,16 +158,16 @@ typedef struct _GRunThread GRunThread;
 /**
  * GRUN_MODE_COMMON:
  *
- * Not a mode to run, but the name of all common modes together: what is added to it is served in each of them.
- * `kCFRunLoopCommonModes`.
+ * The name of all common modes together: an item that is added to it is served in each of them. It is not a mode of its
+ * own, and cannot be run. `kCFRunLoopCommonModes`.
  */
 #define GRUN_MODE_COMMON "kCFRunLoopCommonModes"
 
 /**
  * GRUN_MODE_TRACKING:
  *
- * For tracking a drag or a scroll: items of the default mode wait meanwhile. It is not common until
- * grun_loop_add_common_mode() or grun_loop_push_ambient_mode() makes it so. AppKit's `NSEventTrackingRunLoopMode`.
+ * The mode for tracking a drag or a scroll, while items of the default mode wait. It becomes a common mode only by
+ * grun_loop_add_common_mode() or grun_loop_push_ambient_mode(). AppKit's `NSEventTrackingRunLoopMode`.
  */
 #define GRUN_MODE_TRACKING "GRunLoopTrackingMode"
 
@@ -172,13 +175,14 @@ typedef struct _GRunThread GRunThread;
  * GRunActivity:
  * @GRUN_ACTIVITY_ENTRY: a run begins
  * @GRUN_ACTIVITY_BEFORE_TIMERS: a pass begins
- * @GRUN_ACTIVITY_BEFORE_SOURCES: the version-0 sources come next
+ * @GRUN_ACTIVITY_BEFORE_SOURCES: the version-0 sources are performed next
  * @GRUN_ACTIVITY_BEFORE_WAITING: the loop is about to sleep
  * @GRUN_ACTIVITY_AFTER_WAITING: the loop has woken up
  * @GRUN_ACTIVITY_EXIT: a run ends
- * @GRUN_ACTIVITY_ALL: all of them
+ * @GRUN_ACTIVITY_ALL: every stage
  *
- * The stages of a run that observers are told of. `CFRunLoopActivity`, with the same values.
+ * The stages of a run at which observers can be called. The corresponding Core Foundation type is `CFRunLoopActivity`,
+ * with the same values.
  */
 typedef enum /*< flags >*/
 {
@@ -195,10 +199,10 @@ typedef enum /*< flags >*/
  * GRunResult:
  * @GRUN_RESULT_FINISHED: the mode has nothing to wait for, or the call was refused
  * @GRUN_RESULT_STOPPED: grun_loop_stop() was called
- * @GRUN_RESULT_TIMED_OUT: the time is up
- * @GRUN_RESULT_HANDLED_SOURCE: a source was handled, and the caller asked to return then
+ * @GRUN_RESULT_TIMED_OUT: the time limit has passed
+ * @GRUN_RESULT_HANDLED_SOURCE: a source was handled, and the caller has asked to return after that
  *
- * Why a run has returned. `CFRunLoopRunResult`, with the same values.
+ * The reason why a run returned. The corresponding Core Foundation type is `CFRunLoopRunResult`, with the same values.
  */
 typedef enum
 {
@@ -210,11 +214,13 @@ typedef enum
 
 /**
  * GRunSendResult:
- * @GRUN_SEND_RESULT_ENQUEUED: the message is on its way: it is delivered once, or given to `undelivered`
- * @GRUN_SEND_RESULT_FULL: as many messages as the channel has room for wait already: this one was not taken
- * @GRUN_SEND_RESULT_CLOSED: the channel was finished or closed, or its loop has ended: the message was not taken
+ * @GRUN_SEND_RESULT_ENQUEUED: the channel accepted the message, which is delivered once, or passed to `undelivered` if
+ *   the channel ends first
+ * @GRUN_SEND_RESULT_FULL: the channel is full: as many messages wait as its capacity allows; the message was not
+ *   accepted
+ * @GRUN_SEND_RESULT_CLOSED: the channel was finished or closed, or its loop has ended; the message was not accepted
  *
- * What became of a message that was sent. There is no corresponding Core Foundation type.
+ * The result of sending a message to a channel. There is no corresponding Core Foundation type.
  */
 typedef enum
 {
@@ -225,11 +231,12 @@ typedef enum
 
 /**
  * GRunPostingStyle:
- * @GRUN_POSTING_STYLE_WHEN_IDLE: when the loop has nothing else to do at all, one notification a pass
- * @GRUN_POSTING_STYLE_ASAP: when the loop is about to sleep, or its run ends
- * @GRUN_POSTING_STYLE_NOW: before the call returns; on the loop's own thread only
+ * @GRUN_POSTING_STYLE_WHEN_IDLE: when the loop has nothing else to do at all, one notification in each pass
+ * @GRUN_POSTING_STYLE_ASAP: when the loop is about to sleep, or when its run ends
+ * @GRUN_POSTING_STYLE_NOW: immediately, before the call returns; on the loop's own thread only
  *
- * When a notification queue posts. `NSPostingStyle`, with the same values.
+ * When a notification queue posts a notification. The corresponding Foundation type is `NSPostingStyle`, with the same
+ * values.
  */
 typedef enum
 {
@@ -240,11 +247,12 @@ typedef enum
 
 /**
  * GRunCoalescing:
- * @GRUN_COALESCING_NONE: none
- * @GRUN_COALESCING_ON_NAME: those of the same name
- * @GRUN_COALESCING_ON_SENDER: those of the same sender, or of none if it has none
+ * @GRUN_COALESCING_NONE: no notifications
+ * @GRUN_COALESCING_ON_NAME: notifications with the same name
+ * @GRUN_COALESCING_ON_SENDER: notifications with the same sender, or all without a sender
  *
- * Which notifications that wait are the same as another one. `NSNotificationCoalescing`, with the same values.
+ * Which waiting notifications count as the same, so that only one of them is posted. The corresponding Foundation type
+ * is `NSNotificationCoalescing`, with the same values.
  */
 typedef enum /*< flags >*/
 {
@@ -256,37 +264,39 @@ typedef enum /*< flags >*/
 /**
  * GRUN_ERROR:
  *
- * The domain of the errors of this library: see #GRunError.
+ * The domain of the library's errors: see #GRunError.
  */
 #define GRUN_ERROR (grun_error_quark ())
 
 /**
  * GRunError:
- * @GRUN_ERROR_BAD_DESCRIPTOR: no open descriptor has the number
- * @GRUN_ERROR_NOT_POLLABLE: the kernel cannot wait for the descriptor: it is a regular file, a directory or a device as
- * /dev/null, always ready
- * @GRUN_ERROR_LIMIT_REACHED: the process or the system has no descriptor left
- * @GRUN_ERROR_SYSTEM: the kernel has refused for another reason, which the message tells
- * @GRUN_ERROR_LOOP_ENDED: the loop's thread has ended, so that what was asked of it can never happen
+ * @GRUN_ERROR_BAD_DESCRIPTOR: no open descriptor has this number
+ * @GRUN_ERROR_NOT_POLLABLE: the kernel cannot wait for the descriptor, because it is always ready: it is a regular
+ *   file, a directory or a device such as /dev/null
+ * @GRUN_ERROR_LIMIT_REACHED: the process or the system has no descriptor, watch or memory left
+ * @GRUN_ERROR_SYSTEM: the kernel has refused for another reason, which the error's message states
+ * @GRUN_ERROR_LOOP_ENDED: the loop's thread has ended, so the loop can never do what was asked of it
  * @GRUN_ERROR_NO_THREAD: the system has no thread left, or the process was forked and did not exec()
- * @GRUN_ERROR_SIGNAL_REFUSED: the signal is not for a run loop; the message tells what to do instead
- * @GRUN_ERROR_SIGNAL_HANDLED: somebody in the process has a handler of the signal
- * @GRUN_ERROR_NOT_A_CHILD: the process is no child of this one, or was reaped already
- * @GRUN_ERROR_STATUS_LOST: how the child ends is not kept, since SIGCHLD is ignored or SA_NOCLDWAIT is set; or somebody
- * else has reaped it
- * @GRUN_ERROR_NOT_SUPPORTED: a sandbox forbids a system call, which the message names, or the kernel does not have it;
- * or the process was forked and did not exec(), and listens to no signal and has no message port
+ * @GRUN_ERROR_SIGNAL_REFUSED: a run loop cannot listen to this signal; the error's message says what to do instead
+ * @GRUN_ERROR_SIGNAL_HANDLED: code in this process has a handler for the signal already
+ * @GRUN_ERROR_NOT_A_CHILD: the process is not a child of this process, or was reaped already
+ * @GRUN_ERROR_STATUS_LOST: the exit status of the child is lost: SIGCHLD is ignored, SA_NOCLDWAIT is set, or other code
+ *   in the process has reaped the child
+ * @GRUN_ERROR_NOT_SUPPORTED: a sandbox forbids a system call, which the error's message names, or the kernel does not
+ *   have it; or the process was forked and did not exec(), so that it cannot have a signal source, a message port or a
+ *   timeline
  * @GRUN_ERROR_INVALID_NAME: the name of a message port is empty, or longer than 128 bytes
- * @GRUN_ERROR_NAME_TAKEN: a message port has this name already, in this process or in another one
+ * @GRUN_ERROR_NAME_TAKEN: a message port has this name already, in this process or in another process
  * @GRUN_ERROR_NOT_FOUND: no message port has this name
- * @GRUN_ERROR_NO_RUNTIME_DIRECTORY: `XDG_RUNTIME_DIR` is not set, or not to an absolute path
- * @GRUN_ERROR_UNSAFE_DIRECTORY: the directory of the names of message ports is not this user's, or others may enter it
- * @GRUN_ERROR_NOT_PERMITTED: what has the name of the message port is another user's
+ * @GRUN_ERROR_NO_RUNTIME_DIRECTORY: `XDG_RUNTIME_DIR` is not set to an absolute path
+ * @GRUN_ERROR_UNSAFE_DIRECTORY: the directory for the names of message ports belongs to another user, or other users
+ *   may enter it
+ * @GRUN_ERROR_NOT_PERMITTED: the name of the message port belongs to another user
  * @GRUN_ERROR_INVALID_PORT: the message port is invalid
  * @GRUN_ERROR_UNKNOWN_USERS: the kernel does not tell this process which user a peer is
  *
- * What the environment can refuse. Misuse is no error but a g_critical() that names the function, which then does
- * nothing.
+ * The errors that a call can return because the environment has refused something. Misuse does not return an error: it
+ * is a g_critical() that names the function, and the function does nothing.
  */
 typedef enum
 {
@@ -326,24 +336,26 @@ GQuark grun_error_quark (void);
 /**
  * GRUN_MESSAGE_REQUEST_ERROR:
  *
- * The domain of what can become of a message that was sent: see #GRunMessageRequestError.
+ * The domain of the errors of messages and requests to message ports: see #GRunMessageRequestError.
  */
 #define GRUN_MESSAGE_REQUEST_ERROR (grun_message_request_error_quark ())
 
 /**
  * GRunMessageRequestError:
- * @GRUN_MESSAGE_REQUEST_ERROR_SEND_TIMEOUT: the port's queue was full until the limit; the message was not sent
- * @GRUN_MESSAGE_REQUEST_ERROR_RECEIVE_TIMEOUT: there was no reply until the limit; one that comes later is dropped
- * @GRUN_MESSAGE_REQUEST_ERROR_IS_INVALID: the port was invalid already
+ * @GRUN_MESSAGE_REQUEST_ERROR_SEND_TIMEOUT: the port's queue was full until the send timeout; the message was not sent
+ * @GRUN_MESSAGE_REQUEST_ERROR_RECEIVE_TIMEOUT: no reply came before the receive timeout; a reply that comes later is
+ *   dropped
+ * @GRUN_MESSAGE_REQUEST_ERROR_IS_INVALID: the port was already invalid when the message was to be sent
  * @GRUN_MESSAGE_REQUEST_ERROR_TRANSPORT_ERROR: the message cannot be sent: it is too large or has too many descriptors,
- * one of them is not open, memory or descriptors are used up. The message tells
- * @GRUN_MESSAGE_REQUEST_ERROR_BECAME_INVALID: the port has become invalid since, as when its process has ended
- * @GRUN_MESSAGE_REQUEST_ERROR_UNANSWERED: whoever had the message let go of it without a reply
+ *   a descriptor is not open, or memory or descriptors are used up; the error's message says which
+ * @GRUN_MESSAGE_REQUEST_ERROR_BECAME_INVALID: the port became invalid after the message was sent or queued, for example
+ *   because its process ended
+ * @GRUN_MESSAGE_REQUEST_ERROR_UNANSWERED: the receiver released the message without a reply
  * @GRUN_MESSAGE_REQUEST_ERROR_CANCELLED: grun_remote_message_port_cancel_request() was called
  * @GRUN_MESSAGE_REQUEST_ERROR_LOOP_ENDED: the thread of the loop that was to receive the reply has ended
  *
- * Why a message was not sent, or has no answer. The results of `CFMessagePortSendRequest`, with the same values down to
- * -5.
+ * The reason why a message was not sent, or has no reply. The values from -1 to -5 are results of
+ * `CFMessagePortSendRequest`.
  */
 typedef enum
 {
@@ -369,7 +381,7 @@ typedef enum
 GRUN_AVAILABLE_IN_1_0
 GQuark grun_message_request_error_quark (void);
 
-/* The types that GObject knows. The opaque ones are boxed; copying one takes a reference. */
+/* The types that are registered with GObject. The opaque types are boxed: a copy is another reference. */
 
 GRUN_AVAILABLE_IN_1_0
 GType grun_activity_get_type (void) G_GNUC_CONST;
@@ -465,7 +477,7 @@ GType grun_thread_get_type (void) G_GNUC_CONST;
 
 /**
  * GRunFunc:
- * @user_data: (closure): what was given with the function
+ * @user_data: (closure): the data that was passed with the function
  *
  * A function that is called once.
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which version this is, at compile time and at run time. */
+/* The version of the library, at compile time and at run time. */
 #ifndef GRUN_VERSION_H
 #define GRUN_VERSION_H
 
@@ -21,14 +21,14 @@ G_BEGIN_DECLS
 /**
  * GRUN_MINOR_VERSION:
  *
- * The minor version of the headers: functions come with it, and none goes.
+ * The minor version of the headers. A new minor version adds functions, and removes none.
  */
 #define GRUN_MINOR_VERSION (0)
 
 /**
  * GRUN_MICRO_VERSION:
  *
- * The micro version of the headers: nothing but mended faults.
+ * The micro version of the headers. A new micro version only fixes bugs.
  */
 #define GRUN_MICRO_VERSION (0)
 
@@ -38,13 +38,13 @@ G_BEGIN_DECLS
  * @minor: the minor version to ask for
  * @micro: the micro version to ask for
  *
- * Whether the headers are of this version or a later one. grun_check_version() asks the library.
+ * Checks whether the headers have at least the given version. grun_check_version() checks the library instead.
  */
 #define GRUN_CHECK_VERSION(major, minor, micro) \
     (GRUN_MAJOR_VERSION > (major) || (GRUN_MAJOR_VERSION == (major) && GRUN_MINOR_VERSION > (minor)) || \
      (GRUN_MAJOR_VERSION == (major) && GRUN_MINOR_VERSION == (minor) && GRUN_MICRO_VERSION >= (micro)))
 
-/* Every exported function has one of these: its version is the first that has the function. */
+/* Marks an exported function. Its name says the first version that has the function. */
 #define GRUN_AVAILABLE_IN_1_0 __attribute__((visibility("default"))) extern
 
 /**
@@ -53,12 +53,13 @@ G_BEGIN_DECLS
  * @required_minor: the minor version that is needed
  * @required_micro: the micro version that is needed
  *
- * Asks whether the library in use is of a version that a program can use which needs the given one.
+ * Checks whether a program that needs the given version can use the library that is loaded. It can if the major
+ * versions are equal, and the library is not older.
  *
  * Threads: any. The corresponding GLib function is glib_check_version().
  *
- * Returns: (nullable) (transfer none): %NULL if it is; else a text that says what is wrong, which belongs to the
- *   library
+ * Returns: (nullable) (transfer none): %NULL if the program can use the library; otherwise a text that says what is
+ *   wrong, which belongs to the library
  */
 GRUN_AVAILABLE_IN_1_0
 const char *grun_check_version (guint required_major,

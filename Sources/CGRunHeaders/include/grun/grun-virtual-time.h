@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A loop for tests, whose clock jumps where another loop would sleep. */
+/* Virtual time: a loop for tests, whose clock jumps ahead where another loop would sleep. */
 #ifndef GRUN_VIRTUAL_TIME_H
 #define GRUN_VIRTUAL_TIME_H
 
@@ -13,10 +13,10 @@ G_BEGIN_DECLS
 
 /**
  * GRunVirtualTimeFunc:
- * @loop: the loop whose time is virtual, which is the current one meanwhile
- * @user_data: (closure): what was given to grun_with_virtual_time()
+ * @loop: the loop in virtual time, which is the thread's current loop during the call
+ * @user_data: (closure): the data that was passed to grun_with_virtual_time()
  *
- * What is done in virtual time.
+ * A function that is called in virtual time.
  */
 typedef void (*GRunVirtualTimeFunc) (GRunLoop *loop,
                                      gpointer user_data);
@@ -24,23 +24,28 @@ typedef void (*GRunVirtualTimeFunc) (GRunLoop *loop,
 /**
  * grun_with_virtual_time:
  * @start: the first reading of the clock, in microseconds; negative means now
- * @func: (scope call) (closure user_data): called once, before this function returns
- * @user_data: (nullable): what to give to @func
+ * @func: (scope call) (closure user_data): the function to call, once, before this function returns
+ * @user_data: (nullable): the data to pass to @func
  *
- * Calls a function with a loop of its own as the calling thread's current one, whose time passes only as the function
- * says: by grun_loop_advance_time(), or by running the loop, which jumps where it would sleep. A timer that is an hour
- * away fires at once, at its date on the loop's clock and in its order. It is the same run loop, with another clock and
- * without a host. It ends with the function.
+ * Calls a function in virtual time, with a new loop as the calling thread's current loop. The loop ends when the
+ * function returns.
  *
- * What GLib and the kernel time by themselves goes on in real time. The main dispatch queue is not served. A run with
- * nothing to come waits in earnest, for other threads. A #GRunMessagePort of another thread or process takes real time
- * to reply, for which the clock does not wait: it jumps to the limits of the request. Without limits it waits in
- * earnest, once the mode has no timer left.
+ * Time passes only when the function calls grun_loop_advance_time(), or runs the loop, whose clock jumps ahead where
+ * another loop would sleep. A timer that is an hour away fires without a wait, at its date on the loop's clock and in
+ * its order. The loop is the same as outside of virtual time, but with another clock and without a host.
  *
- * The loop that the thread has otherwise, the main one included, cannot be run meanwhile: a g_critical(), and nothing
- * is run. What is added to it waits for its own, real time. grun_loop_perform_and_wait() of it performs at once, since
- * the caller is on its thread and would wait for itself. Threads: any. There is no corresponding Core Foundation
- * function.
+ * Everything that GLib or the kernel times by itself goes on in real time. The main dispatch queue is not served. A run
+ * without a limit and without a timer to come really waits, for other threads.
+ *
+ * A #GRunMessagePort of another thread or process takes real time to reply. The clock does not wait for the reply, but
+ * jumps to the timeouts of the request. A request without timeouts really waits once the mode has no timer left.
+ *
+ * The loop that the thread has outside of virtual time cannot be run meanwhile, even if it is the main loop: that is a
+ * g_critical(), and nothing is run. Items that are added to it wait for its own, real time.
+ * grun_loop_perform_and_wait() of that loop calls its function immediately, because the caller is on the loop's thread
+ * and would wait for itself.
+ *
+ * Threads: any. There is no corresponding Core Foundation function.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_with_virtual_time (gint64 start,
@@ -53,22 +58,24 @@ void grun_with_virtual_time (gint64 start,
  *
  * Threads: any. The corresponding GLib function is g_get_monotonic_time().
  *
- * Returns: the present on the loop's clock, in microseconds: g_get_monotonic_time(), or virtual time
+ * Returns: the current time on the loop's clock, in microseconds; it is virtual in a loop in virtual time, and
+ *   otherwise that of g_get_monotonic_time()
  */
 GRUN_AVAILABLE_IN_1_0
 gint64 grun_loop_get_time (GRunLoop *loop);
 
 /**
  * grun_loop_advance_time:
- * @loop: the loop that grun_with_virtual_time() has given
- * @seconds: how far; zero and negative serve what is ready now
+ * @loop: the loop that grun_with_virtual_time() has passed to its function
+ * @seconds: the time by which to move the clock, in seconds; zero and negative only serve what is ready now
  * @mode: the mode to run in, not %GRUN_MODE_COMMON
  *
- * Moves the clock on, and has the loop serve on the way what falls due, each at its time and in its order; then
- * whatever is ready. The clock reaches the end in any case: also if the mode is finished before, or stopped.
+ * Moves the clock forward, and runs the loop, which serves everything that becomes due on the way. Each item is served
+ * at its time on the clock and in its order. At the end the loop serves whatever is ready then. The clock reaches the
+ * end in any case, even if the mode is finished earlier or a run is stopped.
  *
- * Threads: the loop's own. A loop whose time is not virtual is a g_critical(), and nothing is run. There is no
- * corresponding Core Foundation function.
+ * Threads: the loop's own. If the loop's time is not virtual, the call is a g_critical(), and nothing is run. There is
+ * no corresponding Core Foundation function.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_loop_advance_time (GRunLoop *loop,
@@ -77,13 +84,14 @@ void grun_loop_advance_time (GRunLoop *loop,
 
 /**
  * grun_loop_advance_to_next_timer:
- * @loop: the loop that grun_with_virtual_time() has given
+ * @loop: the loop that grun_with_virtual_time() has passed to its function
  * @mode: the mode to run in, not %GRUN_MODE_COMMON
  *
- * Moves the clock to where the mode's first timer is due, and fires it. Threads: the loop's own, as
- * grun_loop_advance_time(). There is no corresponding Core Foundation function.
+ * Moves the clock to the date of the mode's next timer or delayed perform, and fires it. Threads: the loop's own, as
+ * for grun_loop_advance_time(). There is no corresponding Core Foundation function.
  *
- * Returns: %FALSE if there is none whose time comes: the clock ends at 9,223,372,036,854,775 microseconds
+ * Returns: %FALSE if the mode has no timer or delayed perform whose date the clock can reach; the clock ends at
+ *   9,223,372,036,854,775 microseconds
  */
 GRUN_AVAILABLE_IN_1_0
 gboolean grun_loop_advance_to_next_timer (GRunLoop *loop,
