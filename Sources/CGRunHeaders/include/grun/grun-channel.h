@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Channels: pointers from any thread to a loop. */
+/* Channels, which carry pointers from any thread to a loop. */
 #ifndef GRUN_CHANNEL_H
 #define GRUN_CHANNEL_H
 
@@ -13,24 +13,27 @@ G_BEGIN_DECLS
 
 /**
  * GRunChannelFunc:
- * @message: what was sent; the function owns it
- * @user_data: (closure): what was given to grun_channel_receive()
+ * @message: the message that was sent; the function owns it
+ * @user_data: (closure): the data that was given to grun_channel_receive()
  *
- * Called on the loop's thread with each message, in the order in which they came.
+ * Called on the loop's thread with each message, in the order in which the messages came.
  */
 typedef void (*GRunChannelFunc) (gpointer message,
                                  gpointer user_data);
 
 /**
  * grun_channel_new: (skip)
- * @capacity: how many messages may wait; those that the loop has taken to deliver do not count any more. Zero and
- * negative mean one, %G_MAXINT64 is no limit
- * @undelivered: (nullable): called with each message that was accepted and is not delivered when the channel ends: on
- * the thread that closes it or lets go of it, on the ending thread of the loop, or, if the loop is delivering just
- * then, on its thread once the function has returned
+ * @capacity: the number of messages that may wait; zero or less means one, %G_MAXINT64 means no limit
+ * @undelivered: (nullable): a function that is called with each message that was accepted and not delivered when the
+ *   channel ends
  *
- * Makes a channel, which carries pointers from any thread to a loop: the fast path between threads. Nothing receives
- * from it before grun_channel_receive(); messages can be sent, and wait. A burst wakes the loop once.
+ * Makes a channel, which carries pointers from any thread to a loop: the fast path between threads. A channel has no
+ * receiver until grun_channel_receive() is called. Messages can be sent already, and wait. A burst of messages wakes
+ * the loop once. Messages that the loop has taken for delivery do not count towards @capacity.
+ *
+ * The function @undelivered is called on the thread that closes the channel or releases its last reference, or on the
+ * ending thread of the loop. If the loop is delivering a message at that time, @undelivered is called on the loop's
+ * thread instead, after the receiving function has returned.
  *
  * Threads: any. The corresponding GLib function is `g_async_queue_new_full`.
  *
@@ -44,7 +47,9 @@ GRunChannel *grun_channel_new (gint64 capacity,
  * grun_channel_ref:
  * @channel: a channel
  *
- * Takes a reference. Threads: any. `CFRetain`.
+ * Takes a reference.
+ *
+ * Threads: any. The corresponding Core Foundation function is `CFRetain`.
  *
  * Returns: (transfer full): the same channel
  */
@@ -55,10 +60,10 @@ GRunChannel *grun_channel_ref (GRunChannel *channel);
  * grun_channel_unref:
  * @channel: (transfer full): a channel
  *
- * Gives a reference back. The last one finishes the channel, as grun_channel_finish(); if it is in no mode, it closes
- * it. After that the pointer must not be used.
+ * Releases a reference. If it was the last one, the pointer must not be used any more. A channel that is in a mode is
+ * then finished, as by grun_channel_finish(). A channel that is in no mode is closed.
  *
- * Threads: any. `CFRelease`.
+ * Threads: any. The corresponding Core Foundation function is `CFRelease`.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_channel_unref (GRunChannel *channel);
@@ -66,18 +71,19 @@ void grun_channel_unref (GRunChannel *channel);
 /**
  * grun_channel_receive: (skip)
  * @channel: a channel
- * @loop: whose thread receives
- * @mode: the mode in which it does; %GRUN_MODE_COMMON stands for every common mode
- * @func: (scope notified) (closure user_data) (destroy notify): what to call with each message
- * @user_data: (nullable): what to give to @func
- * @notify: (nullable): called with @user_data when the channel has ended, or at once if it has a receiver already
+ * @loop: the loop whose thread receives
+ * @mode: the mode in which the loop receives; %GRUN_MODE_COMMON stands for every common mode
+ * @func: (scope notified) (closure user_data) (destroy notify): the function to call with each message
+ * @user_data: (nullable): the data to pass to @func
+ * @notify: (nullable): a function that is called with @user_data when the channel has ended; immediately if the channel
+ *   has a receiver already
  *
- * Has a function called with each message. A channel has one receiver, for good: a second is refused by a g_critical().
- * Of a loop that has ended the channel is closed at once.
+ * Calls a function with each message. A channel has one receiver, which is never replaced: a second one is refused with
+ * a g_critical(). If the loop has ended, the channel is closed immediately.
  *
- * In a pass the channel is a version-0 source. A pass delivers what was there when its turn came; after the loop's time
- * slice whatever else is ready has its turn, and the rest comes in a later pass. A run that is nested in @func goes on
- * with the rest.
+ * In a pass the channel is a version-0 source. A pass delivers the messages that wait when the channel's turn comes.
+ * After the loop's time slice, other ready work has its turn, and a later pass delivers the rest. If @func runs the
+ * loop, the nested run delivers the rest.
  *
  * Threads: any. The corresponding Core Foundation functions are `CFRunLoopSourceCreate` and `CFRunLoopAddSource`.
  */
@@ -92,13 +98,14 @@ void grun_channel_receive (GRunChannel *channel,
 /**
  * grun_channel_send: (skip)
  * @channel: a channel
- * @message: (nullable): what to send; with %GRUN_SEND_RESULT_ENQUEUED the channel owns it
+ * @message: (nullable): the message to send; the channel owns it if the result is %GRUN_SEND_RESULT_ENQUEUED
  *
- * Sends a message, without waiting: also on the loop's own thread, and in the function that receives.
+ * Sends a message if there is room, and never waits. You can also call it on the loop's own thread, and in the function
+ * that receives.
  *
  * Threads: any; not from a signal handler. The corresponding GLib function is `g_async_queue_push`.
  *
- * Returns: what became of the message
+ * Returns: %GRUN_SEND_RESULT_ENQUEUED if the channel has accepted the message, otherwise the reason why not
  */
 GRUN_AVAILABLE_IN_1_0
 GRunSendResult grun_channel_send (GRunChannel *channel,
@@ -108,8 +115,8 @@ GRunSendResult grun_channel_send (GRunChannel *channel,
  * grun_channel_finish:
  * @channel: a channel
  *
- * Accepts nothing from now on. What was accepted is delivered; then the channel leaves its modes. The second time it
- * does nothing.
+ * Ends the channel after its messages are delivered. The channel accepts no more messages. Once the accepted messages
+ * are delivered, it leaves its modes. A second call does nothing.
  *
  * Threads: any. There is no corresponding Core Foundation function.
  */
@@ -120,8 +127,8 @@ void grun_channel_finish (GRunChannel *channel);
  * grun_channel_close:
  * @channel: a channel
  *
- * Accepts and delivers nothing from now on. What was accepted goes to the function `undelivered`, and the channel
- * leaves its modes. The second time it does nothing.
+ * Ends the channel immediately: it accepts and delivers no more messages. Accepted messages that were not delivered are
+ * passed to the function `undelivered` of grun_channel_new(). The channel leaves its modes. A second call does nothing.
  *
  * Threads: any. The corresponding Core Foundation function is `CFRunLoopSourceInvalidate`.
  */
@@ -134,7 +141,7 @@ void grun_channel_close (GRunChannel *channel);
  *
  * Threads: any. The corresponding Core Foundation function is `CFRunLoopSourceIsValid`.
  *
- * Returns: whether messages are accepted: %FALSE once it was finished or closed, or its loop has ended
+ * Returns: %TRUE if the channel accepts messages; %FALSE once it was finished or closed, or its loop has ended
  */
 GRUN_AVAILABLE_IN_1_0
 gboolean grun_channel_is_open (GRunChannel *channel);
@@ -142,11 +149,11 @@ gboolean grun_channel_is_open (GRunChannel *channel);
 /**
  * grun_channel_set_label:
  * @channel: a channel
- * @label: (nullable): a text in UTF-8; %NULL takes the label away
+ * @label: (nullable): a text in UTF-8; %NULL removes the label
  *
- * Says what the program calls the channel, for people who read grun_loop_to_string() or a trace. Any text is a label,
- * the empty text too. It is copied, and shown on one line, 120 characters of it at most. It can be set at any time,
- * also once the channel is closed. One without a label costs nothing.
+ * Sets a label for people who read grun_loop_to_string() or a trace. Any text is a label, even the empty text. The text
+ * is copied. It is shown on one line, 120 characters of it at most. You can set the label at any time, also after the
+ * channel is closed. A channel without a label costs nothing.
  *
  * Threads: any. The corresponding GLib function is g_source_set_name().
  */
@@ -158,10 +165,11 @@ void grun_channel_set_label (GRunChannel *channel,
  * grun_channel_copy_label:
  * @channel: a channel
  *
- * Threads: any. The corresponding GLib function is g_source_get_name(), whose text is not the caller's: here another
- * thread may set it meanwhile.
+ * Threads: any. The corresponding GLib function is g_source_get_name(). That function returns no copy. This one does,
+ * because another thread may change the label meanwhile.
  *
- * Returns: (transfer full) (nullable): the label, whole; %NULL if it has none; free it with g_free()
+ * Returns: (transfer full) (nullable): a copy of the whole label; %NULL if the channel has no label. Free it with
+ *   g_free().
  */
 GRUN_AVAILABLE_IN_1_0
 char *grun_channel_copy_label (GRunChannel *channel);
@@ -172,7 +180,7 @@ char *grun_channel_copy_label (GRunChannel *channel);
  *
  * Threads: any.
  *
- * Returns: how many messages may wait, at least one
+ * Returns: the number of messages that may wait, at least one
  */
 GRUN_AVAILABLE_IN_1_0
 gint64 grun_channel_get_capacity (GRunChannel *channel);
@@ -183,7 +191,7 @@ gint64 grun_channel_get_capacity (GRunChannel *channel);
  *
  * Threads: any. The corresponding GLib function is `g_async_queue_length`.
  *
- * Returns: how many messages wait to be taken by the loop
+ * Returns: the number of messages that the loop has not taken yet
  */
 GRUN_AVAILABLE_IN_1_0
 gint64 grun_channel_get_count (GRunChannel *channel);

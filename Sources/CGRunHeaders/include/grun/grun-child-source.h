@@ -14,13 +14,15 @@ G_BEGIN_DECLS
 /**
  * GRunChildSourceFunc:
  * @source: the source, which is invalid by now
- * @wait_status: as waitpid(2) gives it, for WIFEXITED() and its like, and for g_spawn_check_wait_status(); -1, of which
- *   none of them is true, if it is not known
- * @error: (nullable): why the status is not known: %GRUN_ERROR_STATUS_LOST if somebody else has reaped the child; or
- *   %NULL
- * @user_data: (closure): what was given to grun_child_source_new()
+ * @wait_status: the status of the child, as waitpid(2) returns it; -1 if the status is not known
+ * @error: (nullable): the reason why the status is not known, %GRUN_ERROR_STATUS_LOST if other code has reaped the
+ *   child; %NULL if the status is known
+ * @user_data: (closure): the data that was given to grun_child_source_new()
  *
  * Called once, on the loop's thread, when the child has ended and was reaped.
+ *
+ * Use WIFEXITED() and similar macros for the status, or g_spawn_check_wait_status(). If the status is -1, none of these
+ * macros is true.
  */
 typedef void (*GRunChildSourceFunc) (GRunChildSource *source,
                                      gint wait_status,
@@ -29,29 +31,33 @@ typedef void (*GRunChildSourceFunc) (GRunChildSource *source,
 
 /**
  * grun_child_source_new:
- * @pid: a child of this process that nobody has reaped yet; it may have ended
- * @func: (scope notified) (closure user_data) (destroy notify): what to call
- * @user_data: (nullable): what to give to @func
- * @notify: (nullable): called with @user_data when the source goes, or cannot be made; not when it is invalidated
- * @error: where to put an error of the domain %GRUN_ERROR, or %NULL
+ * @pid: a child of this process that was not reaped yet; it may have ended already
+ * @func: (scope notified) (closure user_data) (destroy notify): the function to call
+ * @user_data: (nullable): the data to pass to @func
+ * @notify: (nullable): a function that is called with @user_data when the source is freed, or cannot be made; not when
+ *   it is invalidated
+ * @error: the return location for an error of the domain %GRUN_ERROR, or %NULL
  *
- * Makes a source that waits for the end of a child and reaps it, and may be added to any loop by
+ * Makes a source that waits for the end of a child and reaps the child. Add it to any loop with
  * grun_loop_add_child_source().
  *
- * There is no handler of SIGCHLD, and no other child is touched. But a child has one owner: a child of GSubprocess or
- * of g_child_watch_add() is GLib's, which reports status 0 of one that ended otherwise if somebody else has reaped it.
- * To invalidate the source, or to let go of it, neither ends the child nor reaps it.
+ * The source installs no handler of SIGCHLD, and touches no other child. A child has one owner: the code that reaps the
+ * child first gets its status. GLib owns the children of GSubprocess and of g_child_watch_add(): do not make sources
+ * for them. If other code has reaped such a child, GLib reports status 0, even if the child failed. Invalidating or
+ * freeing the source neither ends nor reaps the child.
  *
  * The end of a child and the end of its output are two events, and either can come first. What the child printed may
  * still be in the pipe when @func is called. A child may close its output and go on. A process that the child has
- * started may keep the output open. So watch the pipe with a #GRunFdSource, read until read(2) returns 0, and keep
- * the wait status in @func. Go on in whichever of the two functions comes second. Set a timer in @func if other
- * processes can have the pipe. Examples/Sources/daemon-c does this.
+ * started may keep the output open. So watch the pipe with a #GRunFdSource, read until read(2) returns 0, and keep the
+ * wait status in @func. Go on in whichever of the two functions comes second. Set a timer in @func if other processes
+ * can have the pipe. Examples/Sources/daemon-c does this.
  *
- * Threads: any. Core Foundation has nothing of the kind; the corresponding GLib function is g_child_watch_source_new().
+ * Threads: any. There is no corresponding Core Foundation function; the corresponding GLib function is
+ * g_child_watch_source_new().
  *
  * Returns: (transfer full) (nullable): the source; %NULL with %GRUN_ERROR_NOT_A_CHILD, %GRUN_ERROR_STATUS_LOST,
- *   %GRUN_ERROR_LIMIT_REACHED, or %GRUN_ERROR_NOT_SUPPORTED where the kernel has no pidfd_open(2)
+ *   %GRUN_ERROR_LIMIT_REACHED or %GRUN_ERROR_NOT_SUPPORTED; the last one if the kernel has no pidfd_open(2), or a
+ *   sandbox forbids it
  */
 GRUN_AVAILABLE_IN_1_0
 GRunChildSource *grun_child_source_new (gint pid,
@@ -64,7 +70,9 @@ GRunChildSource *grun_child_source_new (gint pid,
  * grun_child_source_ref:
  * @source: a child source
  *
- * Takes a reference. Threads: any. `CFRetain`.
+ * Takes a reference.
+ *
+ * Threads: any. The corresponding Core Foundation function is `CFRetain`.
  *
  * Returns: (transfer full): the same source
  */
@@ -75,10 +83,11 @@ GRunChildSource *grun_child_source_ref (GRunChildSource *source);
  * grun_child_source_unref:
  * @source: (transfer full): a child source
  *
- * Gives a reference back. A loop that the source is in holds one of its own. After the last one the pointer must not be
- * used.
+ * Releases a reference. After the last one the pointer must not be used, and the `notify` function of
+ * grun_child_source_new() is called, on this thread. A loop holds a reference to the source while the source is in one
+ * of the loop's modes.
  *
- * Threads: any; with the last reference the `notify` of its making is called, on this thread. `CFRelease`.
+ * Threads: any. The corresponding Core Foundation function is `CFRelease`.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_child_source_unref (GRunChildSource *source);
@@ -89,7 +98,7 @@ void grun_child_source_unref (GRunChildSource *source);
  *
  * Threads: any. There is no corresponding Core Foundation function.
  *
- * Returns: the child's number, which may be another process's once it was reaped
+ * Returns: the child's process id. After the child was reaped, another process may have this number.
  */
 GRUN_AVAILABLE_IN_1_0
 gint grun_child_source_get_pid (GRunChildSource *source);
@@ -98,8 +107,8 @@ gint grun_child_source_get_pid (GRunChildSource *source);
  * grun_child_source_invalidate:
  * @source: a child source
  *
- * Takes the source out of every mode, for good. The child is neither ended nor reaped. `notify` is called when the
- * source goes, which may be later. The second time it does nothing.
+ * Removes the source from every mode, permanently. The child is neither ended nor reaped. The `notify` function of
+ * grun_child_source_new() is called when the source is freed, which may be later. A second call does nothing.
  *
  * Threads: any. The corresponding Core Foundation function is `CFRunLoopSourceInvalidate`.
  */
@@ -112,7 +121,7 @@ void grun_child_source_invalidate (GRunChildSource *source);
  *
  * Threads: any. The corresponding Core Foundation function is `CFRunLoopSourceIsValid`.
  *
- * Returns: %FALSE once it was invalidated
+ * Returns: %FALSE once the source was invalidated, or its function was called; otherwise %TRUE
  */
 GRUN_AVAILABLE_IN_1_0
 gboolean grun_child_source_is_valid (GRunChildSource *source);
@@ -120,11 +129,11 @@ gboolean grun_child_source_is_valid (GRunChildSource *source);
 /**
  * grun_child_source_set_label:
  * @source: a child source
- * @label: (nullable): a text in UTF-8; %NULL takes the label away
+ * @label: (nullable): a text in UTF-8; %NULL removes the label
  *
- * Says what the program calls the source, for people who read grun_child_source_to_string() or a trace. Any text is a
- * label, the empty text too. It is copied, and shown on one line, 120 characters of it at most. It can be set at any
- * time, also once the source is invalid. One without a label costs nothing.
+ * Sets a label for people who read grun_child_source_to_string() or a trace. Any text is a label, even the empty text.
+ * The text is copied. It is shown on one line, 120 characters of it at most. You can set the label at any time, also
+ * after the source became invalid. A source without a label costs nothing.
  *
  * Threads: any. The corresponding GLib function is g_source_set_name().
  */
@@ -136,10 +145,11 @@ void grun_child_source_set_label (GRunChildSource *source,
  * grun_child_source_copy_label:
  * @source: a child source
  *
- * Threads: any. The corresponding GLib function is g_source_get_name(), whose text is not the caller's: here another
- * thread may set it meanwhile.
+ * Threads: any. The corresponding GLib function is g_source_get_name(). That function returns no copy. This one does,
+ * because another thread may change the label meanwhile.
  *
- * Returns: (transfer full) (nullable): the label, whole; %NULL if it has none; free it with g_free()
+ * Returns: (transfer full) (nullable): a copy of the whole label; %NULL if the source has no label. Free it with
+ *   g_free().
  */
 GRUN_AVAILABLE_IN_1_0
 char *grun_child_source_copy_label (GRunChildSource *source);
@@ -150,7 +160,8 @@ char *grun_child_source_copy_label (GRunChildSource *source);
  *
  * Threads: any. The corresponding Core Foundation function is `CFCopyDescription`.
  *
- * Returns: (transfer full): what the source is and how it is doing, for people; free it with g_free()
+ * Returns: (transfer full): a description of the source and its state, for people to read; its format may change. Free
+ *   it with g_free().
  */
 GRUN_AVAILABLE_IN_1_0
 char *grun_child_source_to_string (GRunChildSource *source);

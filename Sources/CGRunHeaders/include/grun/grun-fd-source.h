@@ -14,10 +14,10 @@ G_BEGIN_DECLS
 /**
  * GRunFdSourceFunc:
  * @source: the source whose descriptor is ready
- * @condition: what was found
- * @user_data: (closure): what was given to grun_fd_source_new()
+ * @condition: the conditions that were found
+ * @user_data: (closure): the data that was given to grun_fd_source_new()
  *
- * Called on the loop's thread, in every pass in which the condition holds.
+ * Called on the loop's thread, in every pass in which one of the source's conditions holds.
  *
  * Returns: %G_SOURCE_CONTINUE, or %G_SOURCE_REMOVE to invalidate the source
  */
@@ -27,28 +27,32 @@ typedef gboolean (*GRunFdSourceFunc) (GRunFdSource *source,
 
 /**
  * grun_fd_source_new:
- * @fd: an open descriptor that can be polled; it stays the caller's, and the source never closes it; a negative number
- * is a g_critical(), and %NULL is returned
- * @condition: what to wait for: %G_IO_IN, %G_IO_OUT, %G_IO_PRI; %G_IO_HUP and %G_IO_ERR are always waited for
- * @func: (scope notified) (closure user_data) (destroy notify): what to call
- * @user_data: (nullable): what to give to @func
- * @notify: (nullable): called with @user_data when the source goes; not when it is invalidated
+ * @fd: an open descriptor that can be polled, which the caller owns
+ * @condition: the conditions to wait for: %G_IO_IN, %G_IO_OUT and %G_IO_PRI; %G_IO_HUP and %G_IO_ERR are always waited
+ *   for
+ * @func: (scope notified) (closure user_data) (destroy notify): the function to call
+ * @user_data: (nullable): the data to pass to @func
+ * @notify: (nullable): a function that is called with @user_data when the source is freed, not when it is invalidated
  *
- * Makes a source that is performed when its descriptor is readable, writable, and so on.
+ * Makes a source that is performed when its descriptor is readable, writable, and so on. The source never closes the
+ * descriptor. If @fd is negative, that is a g_critical(), and %NULL is returned.
  *
- * It is level-triggered: it is performed again in every pass in which the condition still holds. The loop does not
- * read from the descriptor. Remove or invalidate the source before closing the descriptor, or before dup2(2) gives the
- * number another file, and add it again afterwards. Otherwise the loop goes on watching the old file. The loop usually
- * notices the new file when an event of the old file comes, and always when a source of the number is added to the
- * same mode, changed or removed: it logs a warning, drops the event, and watches the new file. If no copy of the old
- * file is open, no such event comes. If the new file cannot be polled, as a regular file or /dev/null, @func is not
- * called for the new file.
+ * The source is level-triggered: it is performed again in every pass in which the condition still holds. The loop does
+ * not read from the descriptor.
  *
- * Two sources may watch one descriptor for different conditions; of two for the same condition the later one gets it.
- * A function that drains another source's descriptor may leave that one a spurious call: use descriptors that do not
- * block. A source is in one loop at a time, and in any number of its modes.
+ * Remove or invalidate the source before you close the descriptor, or before dup2(2) gives the number another file. Add
+ * the source again afterwards. Otherwise the loop goes on watching the old file. The loop usually notices the new file
+ * when an event of the old file comes. It always notices the new file when a source of this descriptor number is added
+ * to the same mode, changed or removed. Then it logs a warning, drops the event, and watches the new file. If no copy
+ * of the old file is open, no such event comes. If the new file cannot be polled, as a regular file or /dev/null, @func
+ * is not called for the new file.
  *
- * Threads: any. The corresponding Core Foundation function is `CFRunLoopSourceCreate`, the GLib function
+ * Several sources may watch one descriptor for different conditions. If two sources wait for the same condition, the
+ * source that was added later gets it. If a function drains the descriptor of another source, that source may still get
+ * one spurious call, so use descriptors that do not block. A source is in one loop at a time, and in any number of the
+ * loop's modes.
+ *
+ * Threads: any. The corresponding Core Foundation function is `CFRunLoopSourceCreate`, GLib's is
  * g_unix_fd_source_new().
  *
  * Returns: (transfer full): the source
@@ -64,7 +68,9 @@ GRunFdSource *grun_fd_source_new (gint fd,
  * grun_fd_source_ref:
  * @source: a descriptor source
  *
- * Takes a reference. Threads: any. `CFRetain`.
+ * Takes a reference.
+ *
+ * Threads: any. The corresponding Core Foundation function is `CFRetain`.
  *
  * Returns: (transfer full): the same source
  */
@@ -75,10 +81,11 @@ GRunFdSource *grun_fd_source_ref (GRunFdSource *source);
  * grun_fd_source_unref:
  * @source: (transfer full): a descriptor source
  *
- * Gives a reference back. A loop that the source is in holds one of its own. After the last one the pointer must not be
- * used.
+ * Releases a reference. After the last one the pointer must not be used, and the `notify` function of
+ * grun_fd_source_new() is called, on this thread. A loop holds a reference to the source while the source is in one of
+ * the loop's modes.
  *
- * Threads: any; with the last reference @notify is called, on this thread. `CFRelease`.
+ * Threads: any. The corresponding Core Foundation function is `CFRelease`.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_fd_source_unref (GRunFdSource *source);
@@ -89,7 +96,7 @@ void grun_fd_source_unref (GRunFdSource *source);
  *
  * Threads: any. The corresponding Core Foundation function is `CFFileDescriptorGetNativeDescriptor`.
  *
- * Returns: the descriptor that it was made with
+ * Returns: the descriptor that the source watches
  */
 GRUN_AVAILABLE_IN_1_0
 gint grun_fd_source_get_fd (GRunFdSource *source);
@@ -100,7 +107,7 @@ gint grun_fd_source_get_fd (GRunFdSource *source);
  *
  * Threads: any. There is no corresponding Core Foundation function.
  *
- * Returns: the conditions that it waits for
+ * Returns: the conditions that the source waits for
  */
 GRUN_AVAILABLE_IN_1_0
 GIOCondition grun_fd_source_get_condition (GRunFdSource *source);
@@ -108,16 +115,20 @@ GIOCondition grun_fd_source_get_condition (GRunFdSource *source);
 /**
  * grun_fd_source_set_condition:
  * @source: a descriptor source
- * @condition: what to wait for from now on, as in grun_fd_source_new(); with 0 only %G_IO_HUP and %G_IO_ERR are
- * reported, which are until the source is removed
+ * @condition: the conditions to wait for from now on, as in grun_fd_source_new()
  *
- * Changes what is waited for, as for a socket that waits for %G_IO_OUT only while it has something to write. A
- * condition that is taken away is not reported any more, also if it was found already; on another thread, a call that
- * has begun on the loop's may still have it. One that is added is reported if it holds now, and a sleeping loop
- * notices. It costs one system call for each mode that the source is in, and none if nothing changes.
+ * Changes the conditions that the source waits for. For example, a socket waits for %G_IO_OUT only while it has
+ * something to write.
  *
- * A #GRunSignalSource or #GRunChildSource that is cast to this type keeps what it waits for: its descriptor is its own.
- * A change is ignored, with a g_critical().
+ * A condition that you remove is not reported any more, even if it was found already. If you remove it on another
+ * thread than the loop's, a call that has begun may still report it. A condition that you add is reported if it holds
+ * now, and a sleeping loop notices it. With 0, only %G_IO_HUP and %G_IO_ERR are reported. A descriptor that has hung up
+ * is reported in every pass until the source is removed.
+ *
+ * A change costs one system call for each mode that the source is in, and none if the conditions stay the same.
+ *
+ * A #GRunSignalSource or #GRunChildSource that is cast to this type owns its descriptor. Its conditions cannot be
+ * changed: an attempt is ignored, with a g_critical().
  *
  * Threads: any. The corresponding Core Foundation functions are `CFFileDescriptorEnableCallBacks` and
  * `CFFileDescriptorDisableCallBacks`, GLib's is g_source_modify_unix_fd().
@@ -130,8 +141,9 @@ void grun_fd_source_set_condition (GRunFdSource *source,
  * grun_fd_source_invalidate:
  * @source: a descriptor source
  *
- * Takes the source out of every mode, for good. It is not performed any more, also not for an event that was found
- * already. @notify is called when the source goes, which may be later. The second time it does nothing.
+ * Removes the source from every mode, permanently. It is not performed any more, even for an event that was found
+ * already. The `notify` function of grun_fd_source_new() is called when the source is freed, which may be later. A
+ * second call does nothing.
  *
  * Threads: any. The corresponding Core Foundation function is `CFRunLoopSourceInvalidate`.
  */
@@ -144,7 +156,7 @@ void grun_fd_source_invalidate (GRunFdSource *source);
  *
  * Threads: any. The corresponding Core Foundation function is `CFRunLoopSourceIsValid`.
  *
- * Returns: %FALSE once it was invalidated
+ * Returns: %FALSE once the source was invalidated, otherwise %TRUE
  */
 GRUN_AVAILABLE_IN_1_0
 gboolean grun_fd_source_is_valid (GRunFdSource *source);
@@ -152,11 +164,11 @@ gboolean grun_fd_source_is_valid (GRunFdSource *source);
 /**
  * grun_fd_source_set_label:
  * @source: a descriptor source
- * @label: (nullable): a text in UTF-8; %NULL takes the label away
+ * @label: (nullable): a text in UTF-8; %NULL removes the label
  *
- * Says what the program calls the source, for people who read grun_fd_source_to_string() or a trace. Any text is a
- * label, the empty text too. It is copied, and shown on one line, 120 characters of it at most. It can be set at any
- * time, also once the source is invalid. One without a label costs nothing.
+ * Sets a label for people who read grun_fd_source_to_string() or a trace. Any text is a label, even the empty text. The
+ * text is copied. It is shown on one line, 120 characters of it at most. You can set the label at any time, also after
+ * the source became invalid. A source without a label costs nothing.
  *
  * Threads: any. The corresponding GLib function is g_source_set_name().
  */
@@ -168,10 +180,11 @@ void grun_fd_source_set_label (GRunFdSource *source,
  * grun_fd_source_copy_label:
  * @source: a descriptor source
  *
- * Threads: any. The corresponding GLib function is g_source_get_name(), whose text is not the caller's: here another
- * thread may set it meanwhile.
+ * Threads: any. The corresponding GLib function is g_source_get_name(). That function returns no copy. This one does,
+ * because another thread may change the label meanwhile.
  *
- * Returns: (transfer full) (nullable): the label, whole; %NULL if it has none; free it with g_free()
+ * Returns: (transfer full) (nullable): a copy of the whole label; %NULL if the source has no label. Free it with
+ *   g_free().
  */
 GRUN_AVAILABLE_IN_1_0
 char *grun_fd_source_copy_label (GRunFdSource *source);
@@ -182,7 +195,8 @@ char *grun_fd_source_copy_label (GRunFdSource *source);
  *
  * Threads: any. The corresponding Core Foundation function is `CFCopyDescription`.
  *
- * Returns: (transfer full): what the source is and how it is doing, for people; free it with g_free()
+ * Returns: (transfer full): a description of the source and its state, for people to read; its format may change. Free
+ *   it with g_free().
  */
 GRUN_AVAILABLE_IN_1_0
 char *grun_fd_source_to_string (GRunFdSource *source);

@@ -13,24 +13,29 @@ G_BEGIN_DECLS
 
 /**
  * grun_idle_queue_new:
- * @seconds: for how long functions are called in a pass: after each the next one is called if the time is not used up,
- * and nothing else has become ready; those that are enqueued meanwhile wait for another pass. 0 and less: one function
- * a pass. A time that is too long is no limit, nor is any in virtual time. Not a number is a g_critical(), and %NULL is
- * returned
+ * @seconds: the time for which a pass calls functions, in seconds; zero or less means one function in each pass
  *
- * Makes a queue of functions that are called when the loop is about to sleep, and never while anything else is ready:
- * after every observer of %GRUN_ACTIVITY_BEFORE_WAITING, and where a host drives after each of its sources, whatever
- * their priority. Another pass follows, in which everything else has its turn: a function that enqueues itself again
- * keeps the loop awake, but keeps nobody from being served. Several queues take turns. A run that only looks does not
- * sleep, and calls none.
+ * Makes a queue of functions that are called when the loop is about to sleep, and never while anything else is ready.
  *
- * A queue is in one loop at a time, and in any number of its modes; in others its functions wait, and so they do while
- * the queue is in no loop. As long as one waits in a mode, that is not finished. While a function runs a nested loop
- * the queue's others wait, and the nested run's mode is finished without them. An empty queue costs nothing. When the
- * loop's thread ends the queue leaves its modes with what it holds.
+ * The functions are called in the order in which they were enqueued, after every observer of
+ * %GRUN_ACTIVITY_BEFORE_WAITING. Where a host drives the loop, the host's other sources also come first, whatever their
+ * priority. Another pass follows, in which everything else has its turn. So a function that enqueues itself again keeps
+ * the loop awake, but does not starve other work. Several queues take turns. A run with a time limit of zero does not
+ * sleep, and calls no function.
  *
- * Threads: any. There is no corresponding Core Foundation function; the GLib function g_idle_add() does not wait until
- * nothing is ready.
+ * If @seconds is positive, a pass may call several functions. The next function is called if the time is not used up
+ * and nothing else has become ready. Functions that are enqueued meanwhile wait for another pass. A time that is too
+ * long to represent means no limit. In virtual time, every positive time means no limit. If @seconds is not a number,
+ * that is a g_critical(), and %NULL is returned.
+ *
+ * A queue is in one loop at a time, and in any number of the loop's modes. Functions wait while the loop runs in other
+ * modes, and while the queue is in no loop. A mode is not finished while functions wait in one of its queues. If a
+ * function runs a nested loop, the queue's other functions wait, and do not keep the nested run's mode from being
+ * finished. An empty queue costs nothing. When the loop's thread ends, the queue leaves its modes and keeps its
+ * functions.
+ *
+ * Threads: any. There is no corresponding Core Foundation function. The corresponding GLib function is g_idle_add(),
+ * which does not wait until nothing is ready.
  *
  * Returns: (transfer full): the queue
  */
@@ -41,7 +46,9 @@ GRunIdleQueue *grun_idle_queue_new (gdouble seconds);
  * grun_idle_queue_ref:
  * @queue: an idle queue
  *
- * Takes a reference. Threads: any. `CFRetain`.
+ * Takes a reference.
+ *
+ * Threads: any. The corresponding Core Foundation function is `CFRetain`.
  *
  * Returns: (transfer full): the same queue
  */
@@ -52,10 +59,10 @@ GRunIdleQueue *grun_idle_queue_ref (GRunIdleQueue *queue);
  * grun_idle_queue_unref:
  * @queue: (transfer full): an idle queue
  *
- * Gives a reference back. A loop that the queue is in holds one of its own. After the last one the pointer must not be
- * used.
+ * Releases a reference. After the last one the pointer must not be used, and the functions that wait in the queue are
+ * dropped, on this thread. A loop holds a reference to the queue while the queue is in one of the loop's modes.
  *
- * Threads: any; with the last reference what the queue holds is dropped, on this thread. `CFRelease`.
+ * Threads: any. The corresponding Core Foundation function is `CFRelease`.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_idle_queue_unref (GRunIdleQueue *queue);
@@ -66,7 +73,7 @@ void grun_idle_queue_unref (GRunIdleQueue *queue);
  *
  * Threads: any. There is no corresponding Core Foundation function.
  *
- * Returns: for how long its functions are called in a pass, in seconds; 0: one a pass
+ * Returns: the time for which a pass calls functions of the queue, in seconds; 0 means one function in each pass
  */
 GRUN_AVAILABLE_IN_1_0
 gdouble grun_idle_queue_get_time_per_pass (GRunIdleQueue *queue);
@@ -74,11 +81,11 @@ gdouble grun_idle_queue_get_time_per_pass (GRunIdleQueue *queue);
 /**
  * grun_idle_queue_enqueue:
  * @queue: an idle queue
- * @func: (scope notified) (closure user_data) (destroy notify): what to call, once, on the loop's thread
- * @user_data: (nullable): what to give to @func
- * @notify: (nullable): called with @user_data after @func, or when it is dropped
+ * @func: (scope notified) (closure user_data) (destroy notify): the function to call once, on the loop's thread
+ * @user_data: (nullable): the data to pass to @func
+ * @notify: (nullable): a function that is called with @user_data after @func, or when @func is dropped
  *
- * Enqueues a function behind the others. A loop that sleeps in one of the queue's modes wakes.
+ * Enqueues a function behind the others. If the loop sleeps in one of the queue's modes, it wakes.
  *
  * Threads: any. There is no corresponding Core Foundation function.
  *
@@ -96,7 +103,7 @@ gboolean grun_idle_queue_enqueue (GRunIdleQueue *queue,
  *
  * Threads: any. There is no corresponding Core Foundation function.
  *
- * Returns: how many functions wait to be called
+ * Returns: the number of functions that wait to be called
  */
 GRUN_AVAILABLE_IN_1_0
 guint grun_idle_queue_get_length (GRunIdleQueue *queue);
@@ -105,8 +112,8 @@ guint grun_idle_queue_get_length (GRunIdleQueue *queue);
  * grun_idle_queue_remove_all:
  * @queue: an idle queue
  *
- * Drops the functions that wait, and calls the notify of each on this thread. One that is being called is not
- * concerned.
+ * Drops the functions that wait, and calls the notify function of each on this thread. A function that is being called
+ * is not affected.
  *
  * Threads: any. There is no corresponding Core Foundation function.
  */
@@ -117,7 +124,7 @@ void grun_idle_queue_remove_all (GRunIdleQueue *queue);
  * grun_idle_queue_invalidate:
  * @queue: an idle queue
  *
- * Takes the queue out of every mode, for good, and drops the functions that wait. The second time it does nothing.
+ * Removes the queue from every mode, permanently, and drops the functions that wait. A second call does nothing.
  *
  * Threads: any. There is no corresponding Core Foundation function.
  */
@@ -130,7 +137,7 @@ void grun_idle_queue_invalidate (GRunIdleQueue *queue);
  *
  * Threads: any. There is no corresponding Core Foundation function.
  *
- * Returns: %FALSE once it was invalidated
+ * Returns: %FALSE once the queue was invalidated, otherwise %TRUE
  */
 GRUN_AVAILABLE_IN_1_0
 gboolean grun_idle_queue_is_valid (GRunIdleQueue *queue);
@@ -138,11 +145,11 @@ gboolean grun_idle_queue_is_valid (GRunIdleQueue *queue);
 /**
  * grun_idle_queue_set_label:
  * @queue: an idle queue
- * @label: (nullable): a text in UTF-8; %NULL takes the label away
+ * @label: (nullable): a text in UTF-8; %NULL removes the label
  *
- * Says what the program calls the queue, for people who read grun_idle_queue_to_string() or a trace. Any text is a
- * label, the empty text too. It is copied, and shown on one line, 120 characters of it at most. It can be set at any
- * time, also once the queue is invalid. One without a label costs nothing.
+ * Sets a label for people who read grun_idle_queue_to_string() or a trace. Any text is a label, even the empty text.
+ * The text is copied. It is shown on one line, 120 characters of it at most. You can set the label at any time, also
+ * after the queue became invalid. A queue without a label costs nothing.
  *
  * Threads: any. The corresponding GLib function is g_source_set_name().
  */
@@ -154,10 +161,11 @@ void grun_idle_queue_set_label (GRunIdleQueue *queue,
  * grun_idle_queue_copy_label:
  * @queue: an idle queue
  *
- * Threads: any. The corresponding GLib function is g_source_get_name(), whose text is not the caller's: here another
- * thread may set it meanwhile.
+ * Threads: any. The corresponding GLib function is g_source_get_name(). That function returns no copy. This one does,
+ * because another thread may change the label meanwhile.
  *
- * Returns: (transfer full) (nullable): the label, whole; %NULL if it has none; free it with g_free()
+ * Returns: (transfer full) (nullable): a copy of the whole label; %NULL if the queue has no label. Free it with
+ *   g_free().
  */
 GRUN_AVAILABLE_IN_1_0
 char *grun_idle_queue_copy_label (GRunIdleQueue *queue);
@@ -168,7 +176,8 @@ char *grun_idle_queue_copy_label (GRunIdleQueue *queue);
  *
  * Threads: any. The corresponding Core Foundation function is `CFCopyDescription`.
  *
- * Returns: (transfer full): what the queue is and how it is doing, for people; free it with g_free()
+ * Returns: (transfer full): a description of the queue and its state, for people to read; its format may change. Free
+ *   it with g_free().
  */
 GRUN_AVAILABLE_IN_1_0
 char *grun_idle_queue_to_string (GRunIdleQueue *queue);

@@ -11,17 +11,17 @@
 
 G_BEGIN_DECLS
 
-/* The port that receives */
+/* Message ports: the receiving side */
 
 /**
  * GRunMessagePortFunc:
  * @port: the port to which the message was sent
- * @message: what has come; take a reference to keep it, and to reply later
- * @user_data: (closure): what was given with the function
+ * @message: the message; take a reference to keep it, or to reply later
+ * @user_data: (closure): the data that was given with the function
  *
- * Called on the loop's thread with each message. A message that wants a reply gets it by grun_message_reply(): here,
- * or later and from any thread by whoever has a reference. When the last reference goes without a reply, the one who
- * asked gets %GRUN_MESSAGE_REQUEST_ERROR_UNANSWERED.
+ * Called on the loop's thread with each message. If the sender wants a reply, call grun_message_reply(): in this
+ * function, or later on any thread that has a reference to @message. If the last reference is released without a reply,
+ * the sender gets %GRUN_MESSAGE_REQUEST_ERROR_UNANSWERED.
  */
 typedef void (*GRunMessagePortFunc) (GRunMessagePort *port,
                                      GRunMessage *message,
@@ -30,15 +30,15 @@ typedef void (*GRunMessagePortFunc) (GRunMessagePort *port,
 /**
  * GRunMessageReplyingFunc:
  * @port: the port to which the message was sent
- * @message: what has come; take a reference to keep it
- * @user_data: (closure): what was given with the function
+ * @message: the message; take a reference to keep it
+ * @user_data: (closure): the data that was given with the function
  *
- * Called on the loop's thread with each message, and replies by what it returns alone. It need not look at
- * grun_message_wants_reply(): what it returns for a message that wants no reply is let go of.
+ * Called on the loop's thread with each message. The function's return value is the reply. The function need not call
+ * grun_message_wants_reply(): if the sender wants no reply, the returned data is released.
  *
  * The corresponding Core Foundation type is `CFMessagePortCallBack`.
  *
- * Returns: (transfer full) (nullable): the reply; %NULL is one without data
+ * Returns: (transfer full) (nullable): the reply; %NULL is a reply without data
  */
 typedef GBytes *(*GRunMessageReplyingFunc) (GRunMessagePort *port,
                                              GRunMessage *message,
@@ -46,33 +46,39 @@ typedef GBytes *(*GRunMessageReplyingFunc) (GRunMessagePort *port,
 
 /**
  * grun_message_port_new:
- * @name: (nullable): 1 to 128 bytes; %NULL makes a port without a name, which grun_message_port_set_name() gives it
- * @func: (scope notified) (closure user_data) (destroy notify): what to call with each message
- * @user_data: (nullable): what to give to @func
- * @notify: (nullable): called with @user_data when the port is invalidated or goes, or cannot be made; while @func
- *   runs, after it
- * @error: where to put an error of the domain %GRUN_ERROR, or %NULL
+ * @name: (nullable): the name of the port, 1 to 128 bytes; %NULL makes a port without a name, which
+ *   grun_message_port_set_name() can name later
+ * @func: (scope notified) (closure user_data) (destroy notify): the function to call with each message
+ * @user_data: (nullable): the data to pass to @func
+ * @notify: (nullable): a function that is called with @user_data when the port is invalidated or freed, or cannot be
+ *   made; not while @func runs
+ * @error: the return location for an error of the domain %GRUN_ERROR, or %NULL
  *
- * Makes a port whose function replies by grun_message_reply(). It can be found by its name at once; messages wait in
- * the kernel until it is in a loop, by grun_loop_add_message_port(), and a mode of it is run. They come one a pass; of
- * one sender in the order in which they were sent. A connection that comes or goes may be a pass without a message.
+ * Makes a port that receives messages under a name. @func replies by calling grun_message_reply().
  *
- * A name belongs to one port of the user's at a time. It is free again when the port is invalidated, when nobody holds
- * it any more, and when the process ends, however that happens. The names are in `$XDG_RUNTIME_DIR`, which must be
- * this user's and have mode 0700. A forked child has neither the name nor the connections.
+ * Other processes find the port by its name immediately. Messages wait in the kernel until the port is in a loop and
+ * the loop runs in a mode of the port: see grun_loop_add_message_port(). The port calls @func with one message in a
+ * pass. Messages of one sender arrive in the order in which they were sent. A pass may also handle only a new or ended
+ * connection, without a message.
  *
- * A child of posix_spawn() or vfork() has copies of both until it calls exec(). If the process is killed meanwhile, the
- * name stays taken until then. grun_message_port_invalidate() frees the name in any case.
+ * A name belongs to one port of the user at a time. The name is free again when the port is invalidated, when its last
+ * reference is released, and when the process ends, however it ends. The names are in `$XDG_RUNTIME_DIR`, which must
+ * belong to this user and have the mode 0700. A forked child has neither the name nor the connections.
  *
- * A port is in one loop at a time, and in any number of its modes. It serves up to 4,096 senders; more are turned away.
+ * A child of posix_spawn() or vfork() has copies of the name's lock and of the connections until it calls exec(). If
+ * the port's process is killed before that, the name stays taken until the child calls exec().
+ * grun_message_port_invalidate() frees the name in any case.
  *
- * Threads: any. The corresponding Core Foundation function is `CFMessagePortCreateLocal`, which returns the existing
- * port of this process where this one fails with %GRUN_ERROR_NAME_TAKEN.
+ * A port is in one loop at a time, and in any number of the loop's modes. It serves up to 4,096 senders, and closes the
+ * connections of further senders.
+ *
+ * Threads: any. The corresponding Core Foundation function is `CFMessagePortCreateLocal`. If a port of this process has
+ * the name, that function returns the existing port, and this one fails with %GRUN_ERROR_NAME_TAKEN.
  *
  * Returns: (transfer full) (nullable): the port; %NULL with %GRUN_ERROR_INVALID_NAME, %GRUN_ERROR_NAME_TAKEN,
  *   %GRUN_ERROR_NO_RUNTIME_DIRECTORY, %GRUN_ERROR_UNSAFE_DIRECTORY, %GRUN_ERROR_UNKNOWN_USERS,
- *   %GRUN_ERROR_LIMIT_REACHED, %GRUN_ERROR_SYSTEM, or %GRUN_ERROR_NOT_SUPPORTED in a forked child or where a sandbox
- *   forbids it
+ *   %GRUN_ERROR_LIMIT_REACHED, %GRUN_ERROR_SYSTEM or %GRUN_ERROR_NOT_SUPPORTED; the last one in a forked child, or if a
+ *   sandbox forbids a system call
  */
 GRUN_AVAILABLE_IN_1_0
 GRunMessagePort *grun_message_port_new (const char *name,
@@ -83,18 +89,19 @@ GRunMessagePort *grun_message_port_new (const char *name,
 
 /**
  * grun_message_port_new_replying:
- * @name: (nullable): as with grun_message_port_new()
- * @func: (scope notified) (closure user_data) (destroy notify): what to call with each message, which returns the
- *   reply
- * @user_data: (nullable): what to give to @func
- * @notify: (nullable): as with grun_message_port_new()
- * @error: where to put an error of the domain %GRUN_ERROR, or %NULL
+ * @name: (nullable): the name of the port, as in grun_message_port_new()
+ * @func: (scope notified) (closure user_data) (destroy notify): the function to call with each message, which returns
+ *   the reply
+ * @user_data: (nullable): the data to pass to @func
+ * @notify: (nullable): a function that is called with @user_data, as in grun_message_port_new()
+ * @error: the return location for an error of the domain %GRUN_ERROR, or %NULL
  *
- * Makes a port whose function returns the reply to each message. Otherwise it is as with grun_message_port_new().
+ * Makes a port whose function returns the reply to each message. Otherwise the port works as one of
+ * grun_message_port_new().
  *
  * Threads: any. The corresponding Core Foundation function is `CFMessagePortCreateLocal`.
  *
- * Returns: (transfer full) (nullable): the port; %NULL as with grun_message_port_new()
+ * Returns: (transfer full) (nullable): the port; %NULL with the errors of grun_message_port_new()
  */
 GRUN_AVAILABLE_IN_1_0
 GRunMessagePort *grun_message_port_new_replying (const char *name,
@@ -107,7 +114,9 @@ GRunMessagePort *grun_message_port_new_replying (const char *name,
  * grun_message_port_ref:
  * @port: a message port
  *
- * Takes a reference. Threads: any. `CFRetain`.
+ * Takes a reference.
+ *
+ * Threads: any. The corresponding Core Foundation function is `CFRetain`.
  *
  * Returns: (transfer full): the same port
  */
@@ -118,10 +127,10 @@ GRunMessagePort *grun_message_port_ref (GRunMessagePort *port);
  * grun_message_port_unref:
  * @port: (transfer full): a message port
  *
- * Gives a reference back. After the last one the pointer must not be used: the port becomes invalid and goes, on this
- * thread. A loop holds a port that is in a mode.
+ * Releases a reference. After the last one the pointer must not be used: the port becomes invalid and is freed, on this
+ * thread. A loop holds a reference to the port while the port is in one of the loop's modes.
  *
- * Threads: any. `CFRelease`.
+ * Threads: any. The corresponding Core Foundation function is `CFRelease`.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_message_port_unref (GRunMessagePort *port);
@@ -132,8 +141,8 @@ void grun_message_port_unref (GRunMessagePort *port);
  *
  * Threads: any. The corresponding Core Foundation function is `CFMessagePortGetName`.
  *
- * Returns: (transfer full) (nullable): the name by which the port is found; %NULL if it has none, and after its end.
- *   Free it with g_free().
+ * Returns: (transfer full) (nullable): the name by which other processes find the port; %NULL if the port has no name,
+ *   or is invalid. Free it with g_free().
  */
 GRUN_AVAILABLE_IN_1_0
 char *grun_message_port_copy_name (GRunMessagePort *port);
@@ -141,16 +150,16 @@ char *grun_message_port_copy_name (GRunMessagePort *port);
 /**
  * grun_message_port_set_name:
  * @port: a message port
- * @name: 1 to 128 bytes
- * @error: where to put an error of the domain %GRUN_ERROR, or %NULL
+ * @name: the new name, 1 to 128 bytes
+ * @error: the return location for an error of the domain %GRUN_ERROR, or %NULL
  *
- * Gives the port another name, or its first one. Who has found it by the former one stays connected. The name that it
- * has already is no error.
+ * Gives the port another name, or its first name. Processes that found the port by its former name stay connected. It
+ * is not an error to set the current name again.
  *
  * Threads: any. The corresponding Core Foundation function is `CFMessagePortSetName`.
  *
- * Returns: %FALSE with an error of grun_message_port_new(), or with %GRUN_ERROR_INVALID_PORT: then the port has the
- *   name that it had
+ * Returns: %FALSE with an error of grun_message_port_new(), or with %GRUN_ERROR_INVALID_PORT; after an error the port
+ *   keeps its former name
  */
 GRUN_AVAILABLE_IN_1_0
 gboolean grun_message_port_set_name (GRunMessagePort *port,
@@ -160,13 +169,15 @@ gboolean grun_message_port_set_name (GRunMessagePort *port,
 /**
  * grun_message_port_on_invalidation:
  * @port: a message port
- * @func: (scope notified) (closure user_data) (destroy notify): what to call, once
- * @user_data: (nullable): what to give to @func. It must not hold the port, which that would keep
- * @notify: (nullable): called with @user_data after @func
+ * @func: (scope notified) (closure user_data) (destroy notify): the function to call once
+ * @user_data: (nullable): the data to pass to @func
+ * @notify: (nullable): a function that is called with @user_data after @func
  *
- * Has a function called when the port becomes invalid: on the thread that invalidates it or lets go of it, when its
- * name is free, before it leaves its modes. Several are called in the order in which they were given; of a port that is
- * invalid already it is called at once.
+ * Calls a function once when the port becomes invalid, on the thread that invalidates the port or releases its last
+ * reference. At that time the name is free, and the port is still in its modes. Several functions are called in the
+ * order in which they were given. If the port is already invalid, @func is called immediately.
+ *
+ * The data in @user_data must not own a reference to @port: that would be a reference cycle.
  *
  * Threads: any. The corresponding Core Foundation function is `CFMessagePortSetInvalidationCallBack`.
  */
@@ -180,9 +191,10 @@ void grun_message_port_on_invalidation (GRunMessagePort *port,
  * grun_message_port_invalidate:
  * @port: a message port
  *
- * Gives up the name, ends all connections, tells those that asked for it, lets go of the function and its data, and
- * takes the port out of every mode, for good. Who waits for a reply gets %GRUN_MESSAGE_REQUEST_ERROR_BECAME_INVALID.
- * A function that is running goes on. The second time it does nothing.
+ * Ends the port permanently. It releases the name and ends all connections. Requests that wait for a reply get
+ * %GRUN_MESSAGE_REQUEST_ERROR_BECAME_INVALID. Then it calls the functions of grun_message_port_on_invalidation(),
+ * releases the port's function and data, and removes the port from every mode. If the port's function is running, it
+ * continues. A second call does nothing.
  *
  * Threads: any. The corresponding Core Foundation function is `CFMessagePortInvalidate`.
  */
@@ -195,7 +207,7 @@ void grun_message_port_invalidate (GRunMessagePort *port);
  *
  * Threads: any. The corresponding Core Foundation function is `CFMessagePortIsValid`.
  *
- * Returns: %FALSE once it was invalidated
+ * Returns: %FALSE once the port was invalidated, otherwise %TRUE
  */
 GRUN_AVAILABLE_IN_1_0
 gboolean grun_message_port_is_valid (GRunMessagePort *port);
@@ -216,12 +228,13 @@ guint grun_message_port_get_maximum_handler_depth (GRunMessagePort *port);
  * @port: a message port
  * @depth: the maximum recursion depth of the port's function; 0 counts as 1
  *
- * If @port's function runs the loop in one of the port's modes, the port calls it recursively for the next message.
- * grun_remote_message_port_request() runs the loop, too. Without a limit, a fast sender could exhaust the thread's
- * stack. At a depth of @depth the port is not served until a call returns. Its messages wait, and the loop sleeps.
+ * Sets the maximum recursion depth of the port's function. If this function runs the loop in one of the port's modes,
+ * the port calls it recursively for the next message. grun_remote_message_port_request() runs the loop, too. Without a
+ * limit, a fast sender could exhaust the thread's stack. At a depth of @depth the port is not served until a call
+ * returns. Its messages wait, and the loop sleeps.
  *
- * With 1 the function is never called recursively. If the function then waits for a message to its own port, it waits
- * until its timeout. A new value takes effect immediately.
+ * With a @depth of 1 the function is never called recursively. If the function then waits for a message to its own
+ * port, it waits until its timeout. A new value takes effect immediately.
  *
  * Threads: any. There is no corresponding Core Foundation function: `CFMessagePort` has no limit.
  */
@@ -232,12 +245,12 @@ void grun_message_port_set_maximum_handler_depth (GRunMessagePort *port,
 /**
  * grun_message_port_set_label:
  * @port: a message port
- * @label: (nullable): a text in UTF-8; %NULL takes the label away
+ * @label: (nullable): a text in UTF-8; %NULL removes the label
  *
- * Says what the program calls the port, for people who read grun_message_port_to_string() or a trace. Nobody finds it
- * by that: its name is another thing. Any text is a label, the empty text too. It is copied, and shown on one line, 120
- * characters of it at most. It can be set at any time, also once the port is invalid. One without a label costs
- * nothing.
+ * Sets a label for people who read grun_message_port_to_string() or a trace. The label is not the port's name: nobody
+ * finds the port by its label. Any text is a label, even the empty text. The text is copied. It is shown on one line,
+ * 120 characters of it at most. You can set the label at any time, also after the port became invalid. A port without a
+ * label costs nothing.
  *
  * Threads: any. The corresponding GLib function is g_source_set_name().
  */
@@ -249,10 +262,11 @@ void grun_message_port_set_label (GRunMessagePort *port,
  * grun_message_port_copy_label:
  * @port: a message port
  *
- * Threads: any. The corresponding GLib function is g_source_get_name(), whose text is not the caller's: here another
- * thread may set it meanwhile.
+ * Threads: any. The corresponding GLib function is g_source_get_name(). That function returns no copy. This one does,
+ * because another thread may change the label meanwhile.
  *
- * Returns: (transfer full) (nullable): the label, whole; %NULL if it has none; free it with g_free()
+ * Returns: (transfer full) (nullable): a copy of the whole label; %NULL if the port has no label. Free it with
+ *   g_free().
  */
 GRUN_AVAILABLE_IN_1_0
 char *grun_message_port_copy_label (GRunMessagePort *port);
@@ -263,18 +277,21 @@ char *grun_message_port_copy_label (GRunMessagePort *port);
  *
  * Threads: any. The corresponding Core Foundation function is `CFCopyDescription`.
  *
- * Returns: (transfer full): what the port is and how it is doing, for people; free it with g_free()
+ * Returns: (transfer full): a description of the port and its state, for people to read; its format may change. Free it
+ *   with g_free().
  */
 GRUN_AVAILABLE_IN_1_0
 char *grun_message_port_to_string (GRunMessagePort *port);
 
-/* What comes: a message, or the reply to one */
+/* Received messages and replies */
 
 /**
  * grun_message_ref:
  * @message: a message
  *
- * Takes a reference. Threads: any. `CFRetain`.
+ * Takes a reference.
+ *
+ * Threads: any. The corresponding Core Foundation function is `CFRetain`.
  *
  * Returns: (transfer full): the same message
  */
@@ -285,10 +302,10 @@ GRunMessage *grun_message_ref (GRunMessage *message);
  * grun_message_unref:
  * @message: (transfer full): a message
  *
- * Gives a reference back. After the last one the pointer must not be used: descriptors that nobody has taken are
- * closed, and one who still waits for a reply is told that there will be none.
+ * Releases a reference. After the last one the pointer must not be used. Descriptors that were not taken are then
+ * closed. If the sender still waits for a reply, it learns that there will be none.
  *
- * Threads: any. `CFRelease`.
+ * Threads: any. The corresponding Core Foundation function is `CFRelease`.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_message_unref (GRunMessage *message);
@@ -297,9 +314,10 @@ void grun_message_unref (GRunMessage *message);
  * grun_message_get_id:
  * @message: a message
  *
- * Threads: any. In Core Foundation it is an argument of the `CFMessagePortCallBack`.
+ * Threads: any. In Core Foundation the number is an argument of the `CFMessagePortCallBack`.
  *
- * Returns: what the message means, for both sides to agree on; of a reply, the number of what was asked
+ * Returns: the number that tells the meaning of the message, on which both sides agree; for a reply, the number of the
+ *   request
  */
 GRUN_AVAILABLE_IN_1_0
 gint32 grun_message_get_id (GRunMessage *message);
@@ -313,9 +331,9 @@ gint32 grun_message_get_id (GRunMessage *message);
  * grun_message_get_size() first. If a page was never written, all of the memory reads as zeros. No sender of this
  * library makes such memory.
  *
- * Threads: any. In Core Foundation it is an argument of the `CFMessagePortCallBack`.
+ * Threads: any. In Core Foundation the data is an argument of the `CFMessagePortCallBack`.
  *
- * Returns: (transfer none): the bytes, none if none were sent; take a reference to keep them longer than the message
+ * Returns: (transfer none): the bytes, empty if none were sent; take a reference to keep them longer than the message
  */
 GRUN_AVAILABLE_IN_1_0
 GBytes *grun_message_get_data (GRunMessage *message);
@@ -324,10 +342,11 @@ GBytes *grun_message_get_data (GRunMessage *message);
  * grun_message_get_size:
  * @message: a message
  *
- * It takes constant time. Threads: any. The corresponding Core Foundation function is `CFDataGetLength`, GLib's is
- * g_bytes_get_size().
+ * Gets the size of the data, in constant time.
  *
- * Returns: how many bytes grun_message_get_data() has
+ * Threads: any. The corresponding Core Foundation function is `CFDataGetLength`, GLib's is g_bytes_get_size().
+ *
+ * Returns: the number of bytes that grun_message_get_data() returns
  */
 GRUN_AVAILABLE_IN_1_0
 gsize grun_message_get_size (GRunMessage *message);
@@ -335,17 +354,17 @@ gsize grun_message_get_size (GRunMessage *message);
 /**
  * grun_message_take_fds:
  * @message: a message
- * @n_fds: (out) (optional): how many there are
+ * @n_fds: (out) (optional): the return location for the number of descriptors
  *
- * Takes the descriptors that came with the message. They are close-on-exec, in the order in which they were sent, and
- * the caller's from now on, who closes them. The second time there are none. What nobody takes is closed with the
- * message.
+ * Takes the descriptors that came with the message, in the order in which they were sent. They are close-on-exec. From
+ * now on the caller owns them, and closes them. A second call returns none. Descriptors that nobody takes are closed
+ * when the message is freed.
  *
- * Threads: any. Core Foundation has nothing of the kind; the corresponding GLib function is
+ * Threads: any. There is no corresponding Core Foundation function; the corresponding GLib function is
  * g_unix_fd_message_steal_fds().
  *
- * Returns: (transfer full) (array length=n_fds) (nullable): the descriptors, with a -1 behind the last; %NULL if there
- *   are none. Free it with g_free().
+ * Returns: (transfer full) (array length=n_fds) (nullable): the descriptors, followed by -1; %NULL if there are none.
+ *   Free the array with g_free().
  */
 GRUN_AVAILABLE_IN_1_0
 gint *grun_message_take_fds (GRunMessage *message,
@@ -357,8 +376,8 @@ gint *grun_message_take_fds (GRunMessage *message,
  *
  * Threads: any. There is no corresponding Core Foundation function.
  *
- * Returns: whether whoever sent it waits for a reply: %FALSE of one that was sent by grun_remote_message_port_send(),
- *   and of a reply; %TRUE also after it was replied to
+ * Returns: %TRUE if the message is a request, even if a reply was already sent. %FALSE if it came from
+ *   grun_remote_message_port_send(), or is a reply itself.
  */
 GRUN_AVAILABLE_IN_1_0
 gboolean grun_message_wants_reply (GRunMessage *message);
@@ -366,21 +385,25 @@ gboolean grun_message_wants_reply (GRunMessage *message);
 /**
  * grun_message_reply:
  * @message: a message that wants a reply
- * @data: (nullable): up to 1,610,612,736 bytes, which nobody changes; %NULL is a reply without data
- * @fds: (nullable) (array length=n_fds): descriptors, of which the receiver gets copies. They stay the caller's
- * @n_fds: how many, up to 16
- * @error: where to put an error of the domain %GRUN_MESSAGE_REQUEST_ERROR, or %NULL
+ * @data: (nullable): the data of the reply, up to 1,610,612,736 bytes, which nobody may change; %NULL is a reply
+ *   without data
+ * @fds: (nullable) (array length=n_fds): the descriptors to send
+ * @n_fds: the number of descriptors, up to 16
+ * @error: the return location for an error of the domain %GRUN_MESSAGE_REQUEST_ERROR, or %NULL
  *
- * Replies, without waiting. A second reply is refused by a g_critical(). The reply waits in the port's queue while the
- * client's queue is full, and while memory or descriptors are short. It also waits while the client's process has not
- * taken 16 MiB of earlier replies, or one larger reply. The port disconnects a client when 64 MiB, 1,024 replies or 64
- * descriptors wait for its process. It also does so when all processes together have left 256 MiB and a reply to this
- * process waits already.
+ * Sends the reply to a message, without waiting. A message has one reply: a second one is not sent, and logs a
+ * g_critical(). The receiver gets copies of the descriptors, and the caller keeps its own.
+ *
+ * The reply waits in the port's queue while the client's queue is full, and while memory or descriptors are short. It
+ * also waits while the client's process has not taken 16 MiB of earlier replies, or one larger reply. The port
+ * disconnects a client when 64 MiB, 1,024 replies or 64 descriptors wait for the client's process. It also does so when
+ * all processes together have not taken 256 MiB, and a reply to the client's process already waits.
  *
  * Threads: any. In Core Foundation the `CFMessagePortCallBack` returns the reply.
  *
- * Returns: %TRUE if the reply is on its way; %FALSE with %GRUN_MESSAGE_REQUEST_ERROR_TRANSPORT_ERROR, after which
- *   another reply can be tried, or with %GRUN_MESSAGE_REQUEST_ERROR_BECAME_INVALID if who asked has gone
+ * Returns: %TRUE if the reply is on its way. %FALSE with %GRUN_MESSAGE_REQUEST_ERROR_TRANSPORT_ERROR, after which you
+ *   can send another reply. %FALSE with %GRUN_MESSAGE_REQUEST_ERROR_BECAME_INVALID if the client has gone or was
+ *   disconnected, the port is invalid, or an earlier reply is on its way.
  */
 GRUN_AVAILABLE_IN_1_0
 gboolean grun_message_reply (GRunMessage *message,
@@ -389,25 +412,25 @@ gboolean grun_message_reply (GRunMessage *message,
                               guint n_fds,
                               GError **error);
 
-/* The port to send to */
+/* Remote message ports: the sending side */
 
 /**
  * grun_remote_message_port_look_up:
- * @name: 1 to 128 bytes
- * @error: where to put an error of the domain %GRUN_ERROR, or %NULL
+ * @name: the name of the port, 1 to 128 bytes
+ * @error: the return location for an error of the domain %GRUN_ERROR, or %NULL
  *
- * Finds the port that has a name, in this process or another one of the same user, and connects to it. All that look up
- * a name in a process share one connection.
+ * Finds the port that has a name, in this process or in another process of the same user, and connects to it.
  *
- * Nothing of it is in a loop but while a request waits, and it needs one descriptor.
+ * While somebody holds a valid remote port, all look-ups of its name in this process return that remote port, and share
+ * its connection. A remote port is in a loop only while a call or a request waits there. It needs one descriptor.
  *
  * Threads: any; it does not wait. The corresponding Core Foundation function is `CFMessagePortCreateRemote`.
  *
- * Returns: (transfer full) (nullable): the port: the same one as before, as long as that is valid and somebody holds
- *   it; %NULL with %GRUN_ERROR_NOT_FOUND, %GRUN_ERROR_INVALID_NAME, %GRUN_ERROR_NO_RUNTIME_DIRECTORY,
- *   %GRUN_ERROR_UNSAFE_DIRECTORY, %GRUN_ERROR_NOT_PERMITTED, %GRUN_ERROR_UNKNOWN_USERS, %GRUN_ERROR_LIMIT_REACHED,
- *   %GRUN_ERROR_SYSTEM, or %GRUN_ERROR_NOT_SUPPORTED in a forked child or where a sandbox
- *   forbids it
+ * Returns: (transfer full) (nullable): the port. It is the one that an earlier call returned, if that one is valid and
+ *   somebody still holds it. %NULL with %GRUN_ERROR_NOT_FOUND, %GRUN_ERROR_INVALID_NAME,
+ *   %GRUN_ERROR_NO_RUNTIME_DIRECTORY, %GRUN_ERROR_UNSAFE_DIRECTORY, %GRUN_ERROR_NOT_PERMITTED,
+ *   %GRUN_ERROR_UNKNOWN_USERS, %GRUN_ERROR_LIMIT_REACHED, %GRUN_ERROR_SYSTEM or %GRUN_ERROR_NOT_SUPPORTED; the last one
+ *   in a forked child, or if a sandbox forbids a system call.
  */
 GRUN_AVAILABLE_IN_1_0
 GRunRemoteMessagePort *grun_remote_message_port_look_up (const char *name,
@@ -417,7 +440,9 @@ GRunRemoteMessagePort *grun_remote_message_port_look_up (const char *name,
  * grun_remote_message_port_ref:
  * @port: a remote message port
  *
- * Takes a reference. Threads: any. `CFRetain`.
+ * Takes a reference.
+ *
+ * Threads: any. The corresponding Core Foundation function is `CFRetain`.
  *
  * Returns: (transfer full): the same port
  */
@@ -428,10 +453,10 @@ GRunRemoteMessagePort *grun_remote_message_port_ref (GRunRemoteMessagePort *port
  * grun_remote_message_port_unref:
  * @port: (transfer full): a remote message port
  *
- * Gives a reference back. After the last one the pointer must not be used, and the connection ends. What was sent is
- * still delivered.
+ * Releases a reference. After the last one the pointer must not be used, and the connection ends. Messages that were
+ * already sent are still delivered.
  *
- * Threads: any. `CFRelease`.
+ * Threads: any. The corresponding Core Foundation function is `CFRelease`.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_remote_message_port_unref (GRunRemoteMessagePort *port);
@@ -442,8 +467,8 @@ void grun_remote_message_port_unref (GRunRemoteMessagePort *port);
  *
  * Threads: any. The corresponding Core Foundation function is `CFMessagePortGetName`.
  *
- * Returns: (transfer full): the name by which it was looked up, which stays, also if the port itself gets another one;
- *   free it with g_free()
+ * Returns: (transfer full): the name by which the port was looked up, which stays even if the port gets another name.
+ *   Free it with g_free().
  */
 GRUN_AVAILABLE_IN_1_0
 char *grun_remote_message_port_copy_name (GRunRemoteMessagePort *port);
@@ -451,21 +476,25 @@ char *grun_remote_message_port_copy_name (GRunRemoteMessagePort *port);
 /**
  * grun_remote_message_port_request:
  * @port: a remote message port
- * @id: what the message means
- * @data: (nullable): up to 1,610,612,736 bytes, which nobody changes; %NULL is none
- * @fds: (nullable) (array length=n_fds): descriptors, of which the receiver gets copies. They stay the caller's
- * @n_fds: how many, up to 16
- * @send_timeout: how long to wait for room in the port's queue, or for memory and descriptors that are short, in
- *   seconds. Less than a millisecond: it is tried once. Ten days and more: no limit
- * @receive_timeout: how long to wait for the reply from then on, in seconds. Zero or negative: one pass. 16 years and
- *   more: no limit
- * @mode: the mode to run in, not %GRUN_MODE_COMMON
- * @error: where to put an error of the domain %GRUN_MESSAGE_REQUEST_ERROR, or %NULL
+ * @id: a number for the meaning of the message
+ * @data: (nullable): the data to send, up to 1,610,612,736 bytes, which nobody may change; %NULL sends no data
+ * @fds: (nullable) (array length=n_fds): the descriptors to send
+ * @n_fds: the number of descriptors, up to 16
+ * @send_timeout: the time to wait for room in the port's queue, or for memory and descriptors that are short, in
+ *   seconds
+ * @receive_timeout: the time to wait for the reply after the message was sent, in seconds
+ * @mode: the mode to run the loop in, not %GRUN_MODE_COMMON
+ * @error: the return location for an error of the domain %GRUN_MESSAGE_REQUEST_ERROR, or %NULL
  *
- * Sends a message and waits for the reply. Meanwhile the calling thread's loop is run in the mode: its other items go
- * on, and so does a port of this thread that is in that mode.
+ * Sends a message, and runs the calling thread's loop in a mode until the reply is there. The other items in the mode
+ * continue to work meanwhile. So does a port of this thread that is in the mode.
  *
- * If nothing else may run while the thread waits, pass a mode of your own. Do so above all in the function of a port:
+ * With a @send_timeout of less than a millisecond, sending is tried once. With ten days or more, there is no limit.
+ * With a @receive_timeout of zero or less, the loop makes one pass. With more than 16 years, there is no limit.
+ *
+ * The receiver gets copies of the descriptors, and the caller keeps its own.
+ *
+ * If nothing else may run while the thread waits, pass a mode of your own. This matters most in the function of a port:
  * in a mode of that port, the port would call the function recursively for the next message. See
  * grun_message_port_set_maximum_handler_depth().
  *
@@ -486,12 +515,13 @@ GRunMessage *grun_remote_message_port_request (GRunRemoteMessagePort *port,
 
 /**
  * GRunReplyFunc:
- * @port: the port that was asked
- * @reply: (nullable): the reply, which may be without data; take a reference to keep it. %NULL if there is none
- * @error: (nullable): why there is none, of the domain %GRUN_MESSAGE_REQUEST_ERROR; else %NULL
- * @user_data: (closure): what was given with the function
+ * @port: the port to which the request was sent
+ * @reply: (nullable): the reply, which may be without data; take a reference to keep it; %NULL if there is no reply
+ * @error: (nullable): the reason why there is no reply, of the domain %GRUN_MESSAGE_REQUEST_ERROR; %NULL if there is a
+ *   reply
+ * @user_data: (closure): the data that was given with the function
  *
- * Called on the loop's thread, once, when a request has ended.
+ * Called once on the loop's thread, when a request has ended.
  */
 typedef void (*GRunReplyFunc) (GRunRemoteMessagePort *port,
                                GRunMessage *reply,
@@ -501,31 +531,36 @@ typedef void (*GRunReplyFunc) (GRunRemoteMessagePort *port,
 /**
  * grun_remote_message_port_start_request:
  * @port: a remote message port
- * @id: what the message means
- * @data: (nullable): up to 1,610,612,736 bytes, which nobody changes; %NULL is none
- * @fds: (nullable) (array length=n_fds): descriptors, of which the receiver gets copies. They stay the caller's, who
- *   may close them once this has returned
- * @n_fds: how many, up to 16
- * @send_timeout: how long to wait for room in the port's queue, or for memory and descriptors that are short, in
- *   seconds. Less than a millisecond: it is tried once. Ten days and more: no limit
- * @receive_timeout: how long to wait for the reply once the loop knows that the message was sent, in seconds. Zero or
- *   negative: what is there when the loop next looks. 16 years and more: no limit
- * @loop: who receives the reply: it must run, or be hosted
- * @mode: in which mode it does so, %GRUN_MODE_COMMON as a rule
- * @func: (scope notified) (closure user_data) (destroy notify): what to call with the reply, or with the reason why
- *   there is none; not before this has returned
- * @user_data: (nullable): what to give to @func
- * @notify: (nullable): called with @user_data after @func; also if @loop ends before the request, when @func is not
- *   called
- * @error: where to put an error of the domain %GRUN_MESSAGE_REQUEST_ERROR, or %NULL
+ * @id: a number for the meaning of the message
+ * @data: (nullable): the data to send, up to 1,610,612,736 bytes, which nobody may change; %NULL sends no data
+ * @fds: (nullable) (array length=n_fds): the descriptors to send
+ * @n_fds: the number of descriptors, up to 16
+ * @send_timeout: the time to wait for room in the port's queue, or for memory and descriptors that are short, in
+ *   seconds
+ * @receive_timeout: the time to wait for the reply once the loop knows that the message was sent, in seconds
+ * @loop: the loop that receives the reply; it must run, or be hosted
+ * @mode: the mode in which @loop receives the reply, usually %GRUN_MODE_COMMON
+ * @func: (scope notified) (closure user_data) (destroy notify): the function to call with the reply, or with the reason
+ *   why there is none; not called before this has returned
+ * @user_data: (nullable): the data to pass to @func
+ * @notify: (nullable): a function that is called with @user_data after @func, or without @func if @loop ends before the
+ *   request
+ * @error: the return location for an error of the domain %GRUN_MESSAGE_REQUEST_ERROR, or %NULL
  *
- * Sends a message, and has a function called with the reply. Nothing is run or blocked meanwhile. The port is kept
- * until then.
+ * Sends a message, and calls a function with the reply later. This call neither runs a loop nor blocks the thread. The
+ * request holds a reference to the port until it ends.
  *
- * Threads: any. There is no corresponding Core Foundation function; GLib's way is `g_dbus_connection_call`.
+ * With a @send_timeout of less than a millisecond, sending is tried once. With ten days or more, there is no limit.
+ * With a @receive_timeout of zero or less, only a reply that is there when the loop next looks is passed to @func. With
+ * more than 16 years, there is no limit.
  *
- * Returns: the number of the request, for grun_remote_message_port_cancel_request(); 0 with an error: then @func is
- *   not called, and @notify was
+ * The receiver gets copies of the descriptors. The caller keeps its own, and may close them once this has returned.
+ *
+ * Threads: any. There is no corresponding Core Foundation function; the corresponding GLib function is
+ * `g_dbus_connection_call`.
+ *
+ * Returns: the number of the request, for grun_remote_message_port_cancel_request(). 0 with an error: then @func is
+ *   never called, and @notify was called.
  */
 GRUN_AVAILABLE_IN_1_0
 guint32 grun_remote_message_port_start_request (GRunRemoteMessagePort *port,
@@ -545,14 +580,14 @@ guint32 grun_remote_message_port_start_request (GRunRemoteMessagePort *port,
 /**
  * grun_remote_message_port_cancel_request:
  * @port: a remote message port
- * @request: what grun_remote_message_port_start_request() has returned
+ * @request: the number that grun_remote_message_port_start_request() has returned
  *
- * Ends a request: its function is called, on its loop's thread and not in here, with
- * %GRUN_MESSAGE_REQUEST_ERROR_CANCELLED. A reply that comes later is dropped.
+ * Cancels a request. Its function is called with %GRUN_MESSAGE_REQUEST_ERROR_CANCELLED, later, on the thread of the
+ * request's loop. A reply that comes later is dropped.
  *
- * Threads: any. GLib's counterpart is `g_cancellable_cancel`.
+ * Threads: any. The corresponding GLib function is `g_cancellable_cancel`.
  *
- * Returns: %FALSE if it has ended, and if its function is about to be called with a reply
+ * Returns: %TRUE if the request was cancelled; %FALSE if it had already ended, even if its function was not called yet
  */
 GRUN_AVAILABLE_IN_1_0
 gboolean grun_remote_message_port_cancel_request (GRunRemoteMessagePort *port,
@@ -561,17 +596,20 @@ gboolean grun_remote_message_port_cancel_request (GRunRemoteMessagePort *port,
 /**
  * grun_remote_message_port_send:
  * @port: a remote message port
- * @id: what the message means
- * @data: (nullable): up to 1,610,612,736 bytes, which nobody changes; %NULL is none
- * @fds: (nullable) (array length=n_fds): descriptors, of which the receiver gets copies. They stay the caller's
- * @n_fds: how many, up to 16
- * @send_timeout: how long to wait for room in the port's queue, or for memory and descriptors that are short, in
- *   seconds. Less than a millisecond: it is tried once. Ten days and more: no limit
- * @mode: (nullable): the mode in which the calling thread's loop is run meanwhile, not %GRUN_MODE_COMMON; %NULL: the
- *   loop is not run, and the thread is blocked
- * @error: where to put an error of the domain %GRUN_MESSAGE_REQUEST_ERROR, or %NULL
+ * @id: a number for the meaning of the message
+ * @data: (nullable): the data to send, up to 1,610,612,736 bytes, which nobody may change; %NULL sends no data
+ * @fds: (nullable) (array length=n_fds): the descriptors to send
+ * @n_fds: the number of descriptors, up to 16
+ * @send_timeout: the time to wait for room in the port's queue, or for memory and descriptors that are short, in
+ *   seconds
+ * @mode: (nullable): the mode in which the calling thread's loop runs during the wait, not %GRUN_MODE_COMMON; %NULL
+ *   blocks the thread instead
+ * @error: the return location for an error of the domain %GRUN_MESSAGE_REQUEST_ERROR, or %NULL
  *
- * Sends a message that wants no reply. If there is room in the port's queue it does not wait.
+ * Sends a message that wants no reply. If there is room in the port's queue, this does not wait. With a @send_timeout
+ * of less than a millisecond, sending is tried once. With ten days or more, there is no limit.
+ *
+ * The receiver gets copies of the descriptors, and the caller keeps its own.
  *
  * Threads: any. The corresponding Core Foundation function is `CFMessagePortSendRequest` without a reply mode.
  *
@@ -590,13 +628,16 @@ gboolean grun_remote_message_port_send (GRunRemoteMessagePort *port,
 /**
  * grun_remote_message_port_on_invalidation:
  * @port: a remote message port
- * @func: (scope notified) (closure user_data) (destroy notify): what to call, once
- * @user_data: (nullable): what to give to @func. It must not hold the port, which that would keep
- * @notify: (nullable): called with @user_data after @func
+ * @func: (scope notified) (closure user_data) (destroy notify): the function to call once
+ * @user_data: (nullable): the data to pass to @func
+ * @notify: (nullable): a function that is called with @user_data after @func
  *
- * Has a function called when the port becomes invalid: on the thread that notices it, in a request, a message that is
- * sent, or grun_remote_message_port_is_valid(). Several are called in the order in which they were given; of a port
- * that is invalid already it is called at once.
+ * Calls a function once when the port becomes invalid. It is called on the thread that invalidates the port, releases
+ * its last reference, or notices that the other side has gone. A thread can notice this in a request, when it sends a
+ * message, and in grun_remote_message_port_is_valid(). Several functions are called in the order in which they were
+ * given. If the port is already invalid, @func is called immediately.
+ *
+ * The data in @user_data must not own a reference to @port: that would be a reference cycle.
  *
  * Threads: any. The corresponding Core Foundation function is `CFMessagePortSetInvalidationCallBack`.
  */
@@ -610,9 +651,9 @@ void grun_remote_message_port_on_invalidation (GRunRemoteMessagePort *port,
  * grun_remote_message_port_invalidate:
  * @port: a remote message port
  *
- * Ends the connection, for all that share it: who waits for a reply gets
- * %GRUN_MESSAGE_REQUEST_ERROR_BECAME_INVALID, and those that asked for it are told. What was sent is still delivered.
- * The second time it does nothing.
+ * Ends the connection, for all callers in the process that share it. Requests and messages that wait get
+ * %GRUN_MESSAGE_REQUEST_ERROR_BECAME_INVALID, and the functions of grun_remote_message_port_on_invalidation() are
+ * called. Messages that were already sent are still delivered. A second call does nothing.
  *
  * Threads: any. The corresponding Core Foundation function is `CFMessagePortInvalidate`.
  */
@@ -623,10 +664,12 @@ void grun_remote_message_port_invalidate (GRunRemoteMessagePort *port);
  * grun_remote_message_port_is_valid:
  * @port: a remote message port
  *
- * Asks the kernel, and invalidates a port whose other side has gone. Threads: any. The corresponding Core Foundation
- * function is `CFMessagePortIsValid`.
+ * Asks the kernel whether the other side has gone. If it has gone, the call first receives the replies that have
+ * already come, and then invalidates the port.
  *
- * Returns: %FALSE once the other side has gone and what it has sent was received, and once it was invalidated
+ * Threads: any. The corresponding Core Foundation function is `CFMessagePortIsValid`.
+ *
+ * Returns: %FALSE once the other side has gone, or the port was invalidated; otherwise %TRUE
  */
 GRUN_AVAILABLE_IN_1_0
 gboolean grun_remote_message_port_is_valid (GRunRemoteMessagePort *port);
@@ -637,7 +680,8 @@ gboolean grun_remote_message_port_is_valid (GRunRemoteMessagePort *port);
  *
  * Threads: any. The corresponding Core Foundation function is `CFCopyDescription`.
  *
- * Returns: (transfer full): what the port is and how it is doing, for people; free it with g_free()
+ * Returns: (transfer full): a description of the port and its state, for people to read; its format may change. Free it
+ *   with g_free().
  */
 GRUN_AVAILABLE_IN_1_0
 char *grun_remote_message_port_to_string (GRunRemoteMessagePort *port);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Notification queues: what is posted later, and of equal ones only the last. */
+/* Notification queues, which post notifications later, and equal ones only once. */
 #ifndef GRUN_NOTIFICATION_QUEUE_H
 #define GRUN_NOTIFICATION_QUEUE_H
 
@@ -13,10 +13,10 @@ G_BEGIN_DECLS
 
 /**
  * GRunNotificationFunc:
- * @name: what has happened
- * @sender: (nullable): to whom; an address, which the queue does not look behind
- * @data: (nullable): what there is to say of it
- * @user_data: (closure): what was given to grun_notification_queue_add_func()
+ * @name: the name of the notification
+ * @sender: (nullable): the address of the sender, which the queue does not dereference
+ * @data: (nullable): further data about the event
+ * @user_data: (closure): the data that was given to grun_notification_queue_add_func()
  *
  * Called on the loop's thread with each notification that is posted.
  */
@@ -27,20 +27,23 @@ typedef void (*GRunNotificationFunc) (const char *name,
 
 /**
  * grun_notification_queue_new:
- * @loop: on whose thread it posts
+ * @loop: the loop on whose thread the queue posts
  *
- * Makes a queue of notifications, which posts them when the loop has time for them, and of several that are the same
- * only the last. Who added a function to the queue is called: there is no centre that all share.
+ * Makes a queue, which posts notifications when the loop has time for them. Of several notifications that are the same,
+ * it posts only the last. The queue calls the functions that were added to it: there is no centre that all queues
+ * share.
  *
- * What is %GRUN_POSTING_STYLE_ASAP is posted at %GRUN_ACTIVITY_BEFORE_WAITING, behind the observers of any order, or at
- * %GRUN_ACTIVITY_EXIT, in the order in which it was enqueued. Another pass follows, which finds what that has changed;
- * what is enqueued meanwhile waits for it, and so does the rest once the loop's time slice is used up. What is
- * %GRUN_POSTING_STYLE_WHEN_IDLE comes one a pass, after everything else, as a function of an idle queue. So a
- * notification that enqueues itself again keeps the loop awake, but keeps nobody from being served. A run that is
- * nested in a function of the queue goes on with what waits.
+ * Notifications with %GRUN_POSTING_STYLE_ASAP are posted in the order in which they were enqueued, at
+ * %GRUN_ACTIVITY_BEFORE_WAITING or %GRUN_ACTIVITY_EXIT. Observers of any order come before them. Another pass follows,
+ * in which the loop handles what the notifications have changed. Notifications that are enqueued meanwhile wait for
+ * that pass. So do the remaining ones once the loop's time slice is used up, but not at %GRUN_ACTIVITY_EXIT.
  *
- * While notifications wait for a mode, that is not finished. A queue in which none waits has nothing in the loop. When
- * the loop's thread ends, what waits is dropped.
+ * Notifications with %GRUN_POSTING_STYLE_WHEN_IDLE are posted like the functions of a #GRunIdleQueue: one in each pass,
+ * after everything else. So a notification that enqueues itself again keeps the loop awake, but does not starve other
+ * work. If a function of the queue runs the loop, the nested run goes on with the waiting notifications.
+ *
+ * A mode is not finished while notifications wait for it. A queue without waiting notifications has nothing in the
+ * loop. When the loop's thread ends, the waiting notifications are dropped.
  *
  * Threads: any. The corresponding Foundation method is `-[NSNotificationQueue initWithNotificationCenter:]`.
  *
@@ -53,7 +56,9 @@ GRunNotificationQueue *grun_notification_queue_new (GRunLoop *loop);
  * grun_notification_queue_ref:
  * @queue: a notification queue
  *
- * Takes a reference. Threads: any. `CFRetain`.
+ * Takes a reference.
+ *
+ * Threads: any. The corresponding Core Foundation function is `CFRetain`.
  *
  * Returns: (transfer full): the same queue
  */
@@ -64,10 +69,10 @@ GRunNotificationQueue *grun_notification_queue_ref (GRunNotificationQueue *queue
  * grun_notification_queue_unref:
  * @queue: (transfer full): a notification queue
  *
- * Gives a reference back. After the last one the pointer must not be used. What waits is posted all the same; then the
- * functions of the queue are dropped.
+ * Releases a reference. After the last one the pointer must not be used. Notifications that wait are still posted.
+ * After that, the functions of the queue are released.
  *
- * Threads: any. `CFRelease`.
+ * Threads: any. The corresponding Core Foundation function is `CFRelease`.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_notification_queue_unref (GRunNotificationQueue *queue);
@@ -75,26 +80,30 @@ void grun_notification_queue_unref (GRunNotificationQueue *queue);
 /**
  * grun_notification_queue_enqueue:
  * @queue: a notification queue
- * @name: what has happened: UTF-8, which may be empty
- * @sender: (nullable): to whom; an address, which is compared, and given to the functions of the queue. It is the
- * caller's to keep valid what is there. %NULL is no sender, and the same as another %NULL
- * @data: (nullable): what there is to say of it; the queue takes a reference. It is not compared
- * @style: when to post it
- * @coalescing: what counts as the same
- * @modes: (nullable) (array zero-terminated=1): the modes in which it is posted, up to a %NULL; %GRUN_MODE_COMMON
- * stands for every common mode. %NULL is the default mode. With an empty list it waits until it is taken out
+ * @name: the name of the notification: UTF-8, which may be empty
+ * @sender: (nullable): the address of the object that the notification concerns; %NULL means no sender
+ * @data: (nullable): further data about the event, to which the queue takes a reference; it is not compared
+ * @style: when to post the notification
+ * @coalescing: which notifications are the same
+ * @modes: (nullable) (array zero-terminated=1): the modes in which the notification is posted, followed by %NULL;
+ *   %GRUN_MODE_COMMON stands for every common mode
  *
- * Enqueues a notification, or posts it now. First it takes those that are the same out of the queue, whatever their
- * style and modes: so the last one counts, and its place is behind the others. A loop that sleeps wakes.
+ * Enqueues a notification, or posts it now. First it removes notifications that are the same from the queue, whatever
+ * their style and modes. So the last notification counts, and its place is behind the others. A sleeping loop wakes.
  *
- * If a run is under way in another mode, what was to be posted now is not posted at all. On another thread than the
- * loop's, %GRUN_POSTING_STYLE_NOW is a g_critical(), and nothing is done.
+ * The queue compares the address @sender, and passes it to the queue's functions. The caller keeps the object at this
+ * address valid. Two notifications without a sender have the same sender. If @modes is %NULL, the notification is
+ * posted in the default mode. With an empty list of modes, a notification that is not posted now waits until it is
+ * removed from the queue.
+ *
+ * A notification with %GRUN_POSTING_STYLE_NOW is not posted if a run is under way in another mode. If the calling
+ * thread is not the loop's own, %GRUN_POSTING_STYLE_NOW is a g_critical(), and nothing is done.
  *
  * Threads: any. The corresponding Foundation method is
  * `-[NSNotificationQueue enqueueNotification:postingStyle:coalesceMask:forModes:]`.
  *
- * Returns: whether it was posted, or waits; %FALSE if it was dropped: the mode or the thread is another one, or the
- *   loop's thread has ended
+ * Returns: %TRUE if the notification was posted, or waits. %FALSE if it was dropped: because the run's mode is another
+ *   one, because the thread is another one, or because the loop's thread has ended.
  */
 GRUN_AVAILABLE_IN_1_0
 gboolean grun_notification_queue_enqueue (GRunNotificationQueue *queue,
@@ -108,17 +117,17 @@ gboolean grun_notification_queue_enqueue (GRunNotificationQueue *queue,
 /**
  * grun_notification_queue_dequeue:
  * @queue: a notification queue
- * @name: what has happened: UTF-8, which may be empty
- * @sender: (nullable): to whom
- * @coalescing: what counts as the same
+ * @name: the name of the notification to compare with: UTF-8, which may be empty
+ * @sender: (nullable): the sender to compare with
+ * @coalescing: which notifications are the same
  *
- * Takes the notifications that are the same as this one out of the queue: they are not posted. One that is being posted
- * is not concerned.
+ * Removes the notifications that are the same as a given one from the queue, so that they are not posted. A
+ * notification that is being posted is not affected.
  *
  * Threads: any. The corresponding Foundation method is
  * `-[NSNotificationQueue dequeueNotificationsMatching:coalesceMask:]`.
  *
- * Returns: how many there were
+ * Returns: the number of notifications that were removed
  */
 GRUN_AVAILABLE_IN_1_0
 guint grun_notification_queue_dequeue (GRunNotificationQueue *queue,
@@ -132,7 +141,7 @@ guint grun_notification_queue_dequeue (GRunNotificationQueue *queue,
  *
  * Threads: any. There is no corresponding Foundation method.
  *
- * Returns: how many notifications wait to be posted
+ * Returns: the number of notifications that wait to be posted
  */
 GRUN_AVAILABLE_IN_1_0
 guint grun_notification_queue_get_length (GRunNotificationQueue *queue);
@@ -140,19 +149,20 @@ guint grun_notification_queue_get_length (GRunNotificationQueue *queue);
 /**
  * grun_notification_queue_add_func:
  * @queue: a notification queue
- * @name: (nullable): the name of the notifications to be called with; %NULL: those of every name
- * @sender: (nullable): their sender; %NULL: those of every sender, and of none
- * @func: (scope notified) (closure user_data) (destroy notify): what to call
- * @user_data: (nullable): what to give to @func
- * @notify: (nullable): called with @user_data when @func is removed, or the queue goes
+ * @name: (nullable): the name of the notifications to call @func with; %NULL means every name
+ * @sender: (nullable): the sender of these notifications; %NULL means every sender, and notifications without a sender
+ * @func: (scope notified) (closure user_data) (destroy notify): the function to call
+ * @user_data: (nullable): the data to pass to @func
+ * @notify: (nullable): a function that is called with @user_data when @func is removed, or the queue is freed
  *
- * Has a function called with each notification that is posted, in the order in which they were added. One that is added
- * while a notification is posted is called from the next one on.
+ * Calls a function with each posted notification that has the given name and sender. Several functions are called in
+ * the order in which they were added. A function that is added while a notification is being posted is called from the
+ * next notification on.
  *
  * Threads: any. The corresponding Foundation method is
  * `-[NSNotificationCenter addObserverForName:object:queue:usingBlock:]`.
  *
- * Returns: what grun_notification_queue_remove_func() knows it by; 0 if it was refused: then @notify was called
+ * Returns: a number for grun_notification_queue_remove_func(); 0 in a forked child, after @notify was called
  */
 GRUN_AVAILABLE_IN_1_0
 guint64 grun_notification_queue_add_func (GRunNotificationQueue *queue,
@@ -165,15 +175,15 @@ guint64 grun_notification_queue_add_func (GRunNotificationQueue *queue,
 /**
  * grun_notification_queue_remove_func:
  * @queue: a notification queue
- * @id: what grun_notification_queue_add_func() has returned
+ * @id: the number that grun_notification_queue_add_func() has returned
  *
- * Takes a function back, and calls the notify of its data: it is not called any more, not even with a notification that
- * is being posted to others before it. On another thread than the loop's it may be called once more meanwhile; then the
- * notify comes after that.
+ * Removes a function, and calls the notify function of its data. The removed function is not called any more, not even
+ * for a notification that is being posted and has not come to it yet. If this is called on another thread than the
+ * loop's, the function may be called once more meanwhile. The notify function is then called after that.
  *
  * Threads: any. The corresponding Foundation method is `-[NSNotificationCenter removeObserver:]`.
  *
- * Returns: %FALSE if it was removed before
+ * Returns: %FALSE if the function was removed before, otherwise %TRUE
  */
 GRUN_AVAILABLE_IN_1_0
 gboolean grun_notification_queue_remove_func (GRunNotificationQueue *queue,

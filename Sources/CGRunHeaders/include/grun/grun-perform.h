@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Functions that are called once, on a loop's thread: blocks, and the perform family. */
+/* Functions that are called once on a loop's thread: blocks, and the perform family. */
 #ifndef GRUN_PERFORM_H
 #define GRUN_PERFORM_H
 
@@ -11,17 +11,18 @@
 
 G_BEGIN_DECLS
 
-/* Blocks: a function is called once, in the first of its modes that runs, in the order in which they were enqueued. It
- * does not keep a mode from being finished, and does not count as a handled source. One that is still waiting when the
- * loop's thread ends is dropped; only @notify is called then, on the ending thread. */
+/* Blocks. A block is a function that is called once, in the first of its modes that runs. Blocks are called in the
+ * order in which they were enqueued. A block does not keep a mode from being finished, and does not count as a handled
+ * source. If a block still waits when the loop's thread ends, the block is dropped. Then only its @notify is called, on
+ * the ending thread. */
 
 /**
  * grun_loop_perform_block:
  * @loop: a loop
  * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
- * @func: (scope notified) (closure user_data) (destroy notify): what to call
- * @user_data: (nullable): what to give to @func
- * @notify: (nullable): called with @user_data after @func, or when it is dropped
+ * @func: (scope notified) (closure user_data) (destroy notify): the function to call
+ * @user_data: (nullable): the data to pass to @func
+ * @notify: (nullable): a function that is called with @user_data after @func, or when the block is dropped
  *
  * Enqueues a block. It does **not** wake a sleeping loop: call grun_loop_wake_up(), or see grun_loop_post().
  *
@@ -37,12 +38,12 @@ void grun_loop_perform_block (GRunLoop *loop,
 /**
  * grun_loop_perform_block_in_modes:
  * @loop: a loop
- * @modes: (array zero-terminated=1): the modes, and %NULL at the end; an empty list means never
- * @func: (scope notified) (closure user_data) (destroy notify): what to call
- * @user_data: (nullable): what to give to @func
- * @notify: (nullable): called with @user_data after @func, or when it is dropped
+ * @modes: (array zero-terminated=1): the modes, followed by %NULL; with an empty list @func is never called
+ * @func: (scope notified) (closure user_data) (destroy notify): the function to call
+ * @user_data: (nullable): the data to pass to @func
+ * @notify: (nullable): a function that is called with @user_data after @func, or when the block is dropped
  *
- * Enqueues a block for the first of several modes that runs.
+ * Enqueues a block for the first of several modes that runs. It does not wake a sleeping loop.
  *
  * Threads: any. The corresponding Core Foundation function is `CFRunLoopPerformBlock` with an array.
  */
@@ -57,14 +58,15 @@ void grun_loop_perform_block_in_modes (GRunLoop *loop,
  * grun_loop_post:
  * @loop: a loop
  * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
- * @func: (scope notified) (closure user_data) (destroy notify): what to call
- * @user_data: (nullable): what to give to @func
- * @notify: (nullable): called with @user_data after @func, or when it is dropped
+ * @func: (scope notified) (closure user_data) (destroy notify): the function to call
+ * @user_data: (nullable): the data to pass to @func
+ * @notify: (nullable): a function that is called with @user_data after @func, or when the block is dropped
  *
- * Enqueues a block and wakes the loop: what to call from another thread.
+ * Enqueues a block and wakes the loop. Use it to call a function from another thread.
  *
  * Threads: any; not from a signal handler. The corresponding Core Foundation functions are `CFRunLoopPerformBlock` and
- * `CFRunLoopWakeUp`, the GLib function g_main_context_invoke_full(), which calls at once where it can.
+ * `CFRunLoopWakeUp`. The corresponding GLib function is g_main_context_invoke_full(), which calls the function
+ * immediately if it can.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_loop_post (GRunLoop *loop,
@@ -73,24 +75,27 @@ void grun_loop_post (GRunLoop *loop,
                      gpointer user_data,
                      GDestroyNotify notify);
 
-/* Performs keep their modes from being finished until they were performed. Those on a thread and in order are sources,
- * and count as handled sources; those after a delay are served with the timers. */
+/* Performs. A perform is also a function that is called once, but it keeps its modes from being finished until then.
+ * Performs of grun_loop_perform_after() are served with the timers. All others are sources, and count as handled
+ * sources. */
 
 /**
  * grun_loop_perform_on_thread:
  * @loop: a loop
  * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
- * @func: (scope notified) (closure user_data) (destroy notify): what to call
- * @user_data: (nullable): what to give to @func
- * @notify: (nullable): called with @user_data after @func, or when it is dropped because the thread ends before
- * @error: where to put %GRUN_ERROR_LOOP_ENDED, or %NULL
+ * @func: (scope notified) (closure user_data) (destroy notify): the function to call
+ * @user_data: (nullable): the data to pass to @func
+ * @notify: (nullable): a function that is called with @user_data after @func, or when @func is dropped because the
+ *   loop's thread ends
+ * @error: the return location for %GRUN_ERROR_LOOP_ENDED, or %NULL
  *
- * Has a function called on the loop's thread, and wakes the loop. What was queued is performed in one pass, in order.
+ * Calls a function once on the loop's thread, and wakes the loop. This call does not wait for the function. One pass
+ * calls the functions that are queued for the mode, in order, until the loop's time slice is used up.
  *
- * Threads: any. The corresponding Foundation method is `-[NSObject
- * performSelector:onThread:withObject:waitUntilDone:modes:]` without waiting.
+ * Threads: any. The corresponding Foundation method is
+ * `-[NSObject performSelector:onThread:withObject:waitUntilDone:modes:]` without waiting.
  *
- * Returns: %FALSE if the loop's thread has ended: then @notify was called, and @func never is
+ * Returns: %FALSE if the loop's thread has ended: then @notify was called, and @func is never called
  */
 GRUN_AVAILABLE_IN_1_0
 gboolean grun_loop_perform_on_thread (GRunLoop *loop,
@@ -104,17 +109,17 @@ gboolean grun_loop_perform_on_thread (GRunLoop *loop,
  * grun_loop_perform_and_wait:
  * @loop: a loop
  * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
- * @func: (scope call) (closure user_data): what to call
- * @user_data: (nullable): what to give to @func
- * @error: where to put %GRUN_ERROR_LOOP_ENDED, or %NULL
+ * @func: (scope call) (closure user_data): the function to call
+ * @user_data: (nullable): the data to pass to @func
+ * @error: the return location for %GRUN_ERROR_LOOP_ENDED, or %NULL
  *
- * Has a function called on the loop's thread, and waits until it has returned; on the loop's own thread it is called at
- * once. While it waits this thread serves nothing.
+ * Calls a function on the loop's thread, and waits until it has returned. On the loop's own thread the function is
+ * called immediately. The calling thread serves nothing while it waits.
  *
- * Threads: any. The corresponding Foundation method is `-[NSObject
- * performSelector:onThread:withObject:waitUntilDone:modes:]`.
+ * Threads: any. The corresponding Foundation method is
+ * `-[NSObject performSelector:onThread:withObject:waitUntilDone:modes:]`.
  *
- * Returns: %FALSE if the loop's thread has ended, or ends before: then @func was not called
+ * Returns: %FALSE if the loop's thread has ended, or ends before @func has returned
  */
 GRUN_AVAILABLE_IN_1_0
 gboolean grun_loop_perform_and_wait (GRunLoop *loop,
@@ -126,18 +131,18 @@ gboolean grun_loop_perform_and_wait (GRunLoop *loop,
 /**
  * grun_loop_perform_after:
  * @loop: the current thread's loop
- * @seconds: how long from now; zero and negative mean as soon as the loop runs the mode, never at once; infinity means
- * in 16 years
+ * @seconds: the delay in seconds
  * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
- * @func: (scope notified) (closure user_data) (destroy notify): what to call
- * @user_data: (nullable): what to give to @func
- * @notify: (nullable): called with @user_data after @func, or when it is taken back by grun_loop_cancel_performs() or
- *   the loop's thread ends
+ * @func: (scope notified) (closure user_data) (destroy notify): the function to call
+ * @user_data: (nullable): the data to pass to @func
+ * @notify: (nullable): a function that is called with @user_data after @func, when grun_loop_cancel_performs() cancels
+ *   the call, or when the loop's thread ends
  *
- * Has a function called once, after a delay.
+ * Calls a function once, after a delay. With a delay of zero or less, the function is called as soon as the loop runs
+ * the mode, but never inside this call. A delay of 16 years or more, or infinity, means 16 years.
  *
- * Threads: the loop's own; from another one it is a g_critical(), and @notify is called. The corresponding Foundation
- * method is `-[NSObject performSelector:withObject:afterDelay:inModes:]`.
+ * Threads: the loop's own; a call from another thread is a g_critical(), and @notify is called. The corresponding
+ * Foundation method is `-[NSObject performSelector:withObject:afterDelay:inModes:]`.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_loop_perform_after (GRunLoop *loop,
@@ -150,16 +155,18 @@ void grun_loop_perform_after (GRunLoop *loop,
 /**
  * grun_loop_perform_with_order:
  * @loop: the current thread's loop
- * @order: lower first; equal ones in the order of these calls
+ * @order: the position in the pass: functions of a lower order are called first, and functions of equal order in the
+ *   order of these calls
  * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
- * @func: (scope notified) (closure user_data) (destroy notify): what to call
- * @user_data: (nullable): what to give to @func
- * @notify: (nullable): called with @user_data after @func, or when it is taken back by grun_loop_cancel_performs()
+ * @func: (scope notified) (closure user_data) (destroy notify): the function to call
+ * @user_data: (nullable): the data to pass to @func
+ * @notify: (nullable): a function that is called with @user_data after @func, when grun_loop_cancel_performs() cancels
+ *   the call, or when the loop's thread ends
  *
- * Has a function called once, at the start of the next pass in the mode.
+ * Calls a function once, at the start of the next pass in the mode.
  *
- * Threads: the loop's own; from another one it is a g_critical(), and @notify is called. The corresponding Foundation
- * method is `-[NSRunLoop performSelector:target:argument:order:modes:]`.
+ * Threads: the loop's own; a call from another thread is a g_critical(), and @notify is called. The corresponding
+ * Foundation method is `-[NSRunLoop performSelector:target:argument:order:modes:]`.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_loop_perform_with_order (GRunLoop *loop,
@@ -172,13 +179,13 @@ void grun_loop_perform_with_order (GRunLoop *loop,
 /**
  * grun_loop_cancel_performs: (skip)
  * @loop: the current thread's loop
- * @func: (nullable): the function of those to take back; %NULL means any
- * @user_data: (nullable): the user data of those to take back
+ * @func: (nullable): the function of the calls to cancel; %NULL means every function
+ * @user_data: (nullable): the user data of the calls to cancel
  *
- * Takes back what grun_loop_perform_after() and grun_loop_perform_with_order() of this loop have not called yet.
+ * Cancels calls of grun_loop_perform_after() and grun_loop_perform_with_order() of this loop that were not made yet.
  *
- * Threads: the loop's own. The corresponding Foundation method is `+[NSObject
- * cancelPreviousPerformRequestsWithTarget:selector:object:]`.
+ * Threads: the loop's own. The corresponding Foundation method is
+ * `+[NSObject cancelPreviousPerformRequestsWithTarget:selector:object:]`.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_loop_cancel_performs (GRunLoop *loop,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ports: version-1 sources by which threads send messages to a loop. */
+/* Ports: version-1 sources through which any thread sends messages to a loop. */
 #ifndef GRUN_PORT_H
 #define GRUN_PORT_H
 
@@ -15,33 +15,35 @@ G_BEGIN_DECLS
 
 /**
  * GRunPortFunc:
- * @message: what has come; take a reference to keep it
- * @user_data: (closure): what was given with the function
+ * @message: the message; take a reference to keep it
+ * @user_data: (closure): the data that was given with the function
  *
- * Called on the loop's thread with each message, in the order in which they were sent. It may run the loop, send, and
- * invalidate the port, which is grun_port_message_get_receive_port().
+ * Called on the loop's thread with each message, in the order in which the messages were sent. The function may run the
+ * loop, send messages, and invalidate the port. Call grun_port_message_get_receive_port() to get the port.
  */
 typedef void (*GRunPortFunc) (GRunPortMessage *message,
                               gpointer user_data);
 
 /**
  * grun_port_new:
- * @capacity: how many messages may wait. Zero and negative mean one, %G_MAXINT64 is no limit
- * @func: (nullable) (scope notified) (closure user_data) (destroy notify): what to call with each message; %NULL:
- * messages are dropped when their turn comes
- * @user_data: (nullable): what to give to @func
- * @notify: (nullable): called with @user_data when the port goes, with the last reference to it
+ * @capacity: the number of messages that may wait; zero or less means one, %G_MAXINT64 means no limit
+ * @func: (nullable) (scope notified) (closure user_data) (destroy notify): the function to call with each message; with
+ *   %NULL, each message is dropped when its turn comes
+ * @user_data: (nullable): the data to pass to @func
+ * @notify: (nullable): a function that is called with @user_data when the last reference to the port is released
  *
- * Makes a port, which is in no loop yet; messages can be sent, and wait: while no mode of the port's is run, and until
- * it is their turn, one a pass. A message wakes a loop that sleeps in one of these modes. While @func runs the loop,
- * the nested run goes on with the next message.
+ * Makes a port that is in no loop yet. Messages can be sent already, and wait. They also wait while the loop runs in
+ * none of the port's modes. A pass delivers one message. A message wakes a loop that sleeps in one of these modes. If
+ * @func runs the loop, the nested run goes on with the next message.
  *
- * A port is in one loop at a time, and in any number of its modes. It keeps such a mode from being finished though no
- * message ever comes: by that a thread can be kept alive. When the loop's thread ends the port leaves its modes with
- * what waits, and can be added to another loop. It needs no descriptor.
+ * A port is in one loop at a time, and in any number of the loop's modes. A port keeps its modes from being finished
+ * even if no message ever comes. So a thread can be kept alive with a port. When the loop's thread ends, the port
+ * leaves its modes and keeps its waiting messages. It can then be added to another loop. A port needs no file
+ * descriptor.
  *
- * The loop holds a port that is in a mode, and so does a message that carries it. One that waits in its own queue holds
- * itself, until it is delivered or the port is invalidated.
+ * A loop holds a reference to each port in its modes, and a message holds a reference to each port that it carries. If
+ * a message that carries a port waits in that port, the port stays alive until the message is delivered or the port is
+ * invalidated.
  *
  * Threads: any. The corresponding Foundation functions are `-[NSPort init]` and `-[NSPort setDelegate:]`, Core
  * Foundation's is `CFMachPortCreate`.
@@ -58,7 +60,9 @@ GRunPort *grun_port_new (gint64 capacity,
  * grun_port_ref:
  * @port: a port
  *
- * Takes a reference. Threads: any. `CFRetain`.
+ * Takes a reference.
+ *
+ * Threads: any. The corresponding Core Foundation function is `CFRetain`.
  *
  * Returns: (transfer full): the same port
  */
@@ -69,10 +73,10 @@ GRunPort *grun_port_ref (GRunPort *port);
  * grun_port_unref:
  * @port: (transfer full): a port
  *
- * Gives a reference back. After the last one the pointer must not be used: what waits in the port is let go, on this
- * thread, and those that grun_port_on_invalidation() has noted are called.
+ * Releases a reference. After the last one the pointer must not be used. On this thread, the port then releases the
+ * messages that wait, and calls the functions of grun_port_on_invalidation().
  *
- * Threads: any. `CFRelease`.
+ * Threads: any. The corresponding Core Foundation function is `CFRelease`.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_port_unref (GRunPort *port);
@@ -80,16 +84,19 @@ void grun_port_unref (GRunPort *port);
 /**
  * grun_port_send:
  * @port: a port
- * @message: what to send. The receiver gets a message of its own, with the same bytes and ports: what is added to this
- * one later goes with the next time that it is sent
+ * @message: the message to send
  *
- * Sends a message, without waiting: also on the loop's own thread, and in the function that handles messages.
+ * Sends a message if there is room, and never waits. You can also call it on the loop's own thread, and in the function
+ * that handles messages.
+ *
+ * The receiver gets another message object with the same bytes and ports. Components that are added to @message later
+ * are sent only if @message is sent again.
  *
  * Threads: any; not from a signal handler. The corresponding Foundation function is
  * `-[NSPort sendBeforeDate:msgid:components:from:reserved:]` with a date that has passed.
  *
- * Returns: %TRUE if the message waits to be delivered; %FALSE if the port is full or invalid. It is not delivered if
- *   the port is invalidated before its turn
+ * Returns: %TRUE if the message waits to be delivered; %FALSE if the port is full or invalid. If the port is
+ *   invalidated before the message's turn, the message is not delivered.
  */
 GRUN_AVAILABLE_IN_1_0
 gboolean grun_port_send (GRunPort *port,
@@ -98,12 +105,13 @@ gboolean grun_port_send (GRunPort *port,
 /**
  * grun_port_send_before:
  * @port: a port
- * @message: what to send, as with grun_port_send()
- * @limit: until when to wait for room, in microseconds of g_get_monotonic_time(). A date that has passed, 0 and
- * negative: not at all; %G_MAXINT64: as long as it takes
+ * @message: the message to send, as in grun_port_send()
+ * @limit: the time at which the call stops waiting for room, in microseconds of g_get_monotonic_time()
  *
- * Sends a message. While the port is full the thread waits; but not the thread of the port's own loop, where nobody
- * else could make room. Threads that wait are served in the order in which they came; an invalidation ends their wait.
+ * Sends a message, and blocks the thread while the port is full, until @limit at most. If @limit is zero, negative or a
+ * time that has passed, it does not wait. If @limit is %G_MAXINT64, it waits as long as needed. On the thread of the
+ * port's own loop it does not wait, because no other thread could make room. Waiting threads get room in the order in
+ * which they began to wait. If the port is invalidated, they stop waiting.
  *
  * Threads: any; not from a signal handler. The corresponding Foundation function is
  * `-[NSPort sendBeforeDate:msgid:components:from:reserved:]`.
@@ -121,7 +129,7 @@ gboolean grun_port_send_before (GRunPort *port,
  *
  * Threads: any.
  *
- * Returns: how many messages may wait, at least one
+ * Returns: the number of messages that may wait, at least one
  */
 GRUN_AVAILABLE_IN_1_0
 gint64 grun_port_get_capacity (GRunPort *port);
@@ -132,7 +140,7 @@ gint64 grun_port_get_capacity (GRunPort *port);
  *
  * Threads: any.
  *
- * Returns: how many messages wait; it may have changed when this returns
+ * Returns: the number of messages that wait; it may have changed when this returns
  */
 GRUN_AVAILABLE_IN_1_0
 gint64 grun_port_get_count (GRunPort *port);
@@ -140,13 +148,15 @@ gint64 grun_port_get_count (GRunPort *port);
 /**
  * grun_port_on_invalidation:
  * @port: a port
- * @func: (scope notified) (closure user_data) (destroy notify): what to call, once
- * @user_data: (nullable): what to give to @func. It must not hold the port, which that would keep
- * @notify: (nullable): called with @user_data after @func
+ * @func: (scope notified) (closure user_data) (destroy notify): the function to call once
+ * @user_data: (nullable): the data to pass to @func
+ * @notify: (nullable): a function that is called with @user_data after @func
  *
- * Has a function called when the port becomes invalid: on the thread that invalidates it or lets go of it, after the
- * port has left its modes. Several are called in the order in which they were given; of a port that is invalid already
- * it is called at once.
+ * Calls a function once when the port becomes invalid. It is called on the thread that invalidates the port or releases
+ * its last reference, after the port has left its modes. Several functions are called in the order in which they were
+ * given. If the port is already invalid, @func is called immediately.
+ *
+ * The data in @user_data must not own a reference to @port: that would be a reference cycle.
  *
  * Threads: any. The corresponding Core Foundation function is `CFMachPortSetInvalidationCallBack`; Foundation posts
  * `NSPortDidBecomeInvalidNotification`.
@@ -161,9 +171,9 @@ void grun_port_on_invalidation (GRunPort *port,
  * grun_port_invalidate:
  * @port: a port
  *
- * Takes the port out of every mode, for good. Nothing can be sent to it any more, who waits to send is told, and what
- * was not delivered is let go, on this thread. A function that is handling a message goes on. The second time it does
- * nothing.
+ * Removes the port from every mode, permanently. After that, sending to the port fails, also for threads that wait for
+ * room. Messages that were not delivered are released on this thread. Then the functions of grun_port_on_invalidation()
+ * are called. If the port's function is handling a message, it continues. A second call does nothing.
  *
  * Threads: any. The corresponding Foundation function is `-[NSPort invalidate]`, Core Foundation's is
  * `CFMachPortInvalidate`.
@@ -178,7 +188,7 @@ void grun_port_invalidate (GRunPort *port);
  * Threads: any. The corresponding Foundation property is `NSPort.valid`, Core Foundation's function is
  * `CFMachPortIsValid`.
  *
- * Returns: %FALSE once it was invalidated
+ * Returns: %FALSE once the port was invalidated, otherwise %TRUE
  */
 GRUN_AVAILABLE_IN_1_0
 gboolean grun_port_is_valid (GRunPort *port);
@@ -186,11 +196,11 @@ gboolean grun_port_is_valid (GRunPort *port);
 /**
  * grun_port_set_label:
  * @port: a port
- * @label: (nullable): a text in UTF-8; %NULL takes the label away
+ * @label: (nullable): a text in UTF-8; %NULL removes the label
  *
- * Says what the program calls the port, for people who read grun_port_to_string() or a trace. Any text is a label, the
- * empty text too. It is copied, and shown on one line, 120 characters of it at most. It can be set at any time, also
- * once the port is invalid. One without a label costs nothing.
+ * Sets a label for people who read grun_port_to_string() or a trace. Any text is a label, even the empty text. The text
+ * is copied. It is shown on one line, 120 characters of it at most. You can set the label at any time, also after the
+ * port became invalid. A port without a label costs nothing.
  *
  * Threads: any. The corresponding GLib function is g_source_set_name().
  */
@@ -202,10 +212,11 @@ void grun_port_set_label (GRunPort *port,
  * grun_port_copy_label:
  * @port: a port
  *
- * Threads: any. The corresponding GLib function is g_source_get_name(), whose text is not the caller's: here another
- * thread may set it meanwhile.
+ * Threads: any. The corresponding GLib function is g_source_get_name(). That function returns no copy. This one does,
+ * because another thread may change the label meanwhile.
  *
- * Returns: (transfer full) (nullable): the label, whole; %NULL if it has none; free it with g_free()
+ * Returns: (transfer full) (nullable): a copy of the whole label; %NULL if the port has no label. Free it with
+ *   g_free().
  */
 GRUN_AVAILABLE_IN_1_0
 char *grun_port_copy_label (GRunPort *port);
@@ -216,7 +227,8 @@ char *grun_port_copy_label (GRunPort *port);
  *
  * Threads: any. The corresponding Core Foundation function is `CFCopyDescription`.
  *
- * Returns: (transfer full): what the port is and how it is doing, for people; free it with g_free()
+ * Returns: (transfer full): a description of the port and its state, for people to read; its format may change. Free it
+ *   with g_free().
  */
 GRUN_AVAILABLE_IN_1_0
 char *grun_port_to_string (GRunPort *port);
@@ -225,9 +237,9 @@ char *grun_port_to_string (GRunPort *port);
 
 /**
  * grun_port_message_new:
- * @id: what the message means: for sender and receiver to agree on
+ * @id: a number for the meaning of the message, on which sender and receiver agree
  *
- * Makes a message without components, which can be sent any number of times, also while others are adding to it.
+ * Makes a message without components. It can be sent any number of times, also while other threads add components.
  *
  * Threads: any. The corresponding Foundation function is `-[NSPortMessage initWithSendPort:receivePort:components:]`.
  *
@@ -240,7 +252,9 @@ GRunPortMessage *grun_port_message_new (guint32 id);
  * grun_port_message_ref:
  * @message: a message
  *
- * Takes a reference. Threads: any. `CFRetain`.
+ * Takes a reference.
+ *
+ * Threads: any. The corresponding Core Foundation function is `CFRetain`.
  *
  * Returns: (transfer full): the same message
  */
@@ -251,10 +265,10 @@ GRunPortMessage *grun_port_message_ref (GRunPortMessage *message);
  * grun_port_message_unref:
  * @message: (transfer full): a message
  *
- * Gives a reference back. After the last one the pointer must not be used.
+ * Releases a reference. After the last one the pointer must not be used. The bytes and ports of the message that nobody
+ * else holds are then released, on this thread.
  *
- * Threads: any; with the last reference the bytes and ports that nobody else holds are let go, on this thread.
- * `CFRelease`.
+ * Threads: any. The corresponding Core Foundation function is `CFRelease`.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_port_message_unref (GRunPortMessage *message);
@@ -262,9 +276,10 @@ void grun_port_message_unref (GRunPortMessage *message);
 /**
  * grun_port_message_add_bytes:
  * @message: a message
- * @bytes: what to add as the last component
+ * @bytes: the bytes to add as the last component
  *
- * Adds bytes, of which the message takes a reference. They are not copied: a receiver in C gets these.
+ * Adds bytes to a message, which takes a reference to them. The bytes are not copied: a receiver in C gets the same
+ * #GBytes.
  *
  * Threads: any. The corresponding Foundation property is `NSPortMessage.components`.
  */
@@ -275,9 +290,10 @@ void grun_port_message_add_bytes (GRunPortMessage *message,
 /**
  * grun_port_message_add_port:
  * @message: a message
- * @port: what to add as the last component. One that is invalid is carried like any other: it may become so on the way
+ * @port: the port to add as the last component
  *
- * Adds a port, to which the receiver can send.
+ * Adds a port to a message, so that the receiver can send to this port. You can also add an invalid port, because a
+ * valid port may become invalid on the way.
  *
  * Threads: any. The corresponding Foundation property is `NSPortMessage.components`.
  */
@@ -288,12 +304,12 @@ void grun_port_message_add_port (GRunPortMessage *message,
 /**
  * grun_port_message_set_reply_port:
  * @message: a message
- * @port: (nullable): where the sender wants its answer; %NULL: nowhere, as at first
+ * @port: (nullable): the port to which the sender wants a reply; %NULL, as in a new message, if it wants none
  *
- * Says where to answer.
+ * Sets the port for the reply.
  *
- * Threads: any. The corresponding Foundation property is `NSPortMessage.sendPort` of a message that was received, and
- * `receivePort` of one to be sent.
+ * Threads: any. In a received message, the corresponding Foundation property is `NSPortMessage.sendPort`; in a message
+ * to be sent, it is `receivePort`.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_port_message_set_reply_port (GRunPortMessage *message,
@@ -305,7 +321,7 @@ void grun_port_message_set_reply_port (GRunPortMessage *message,
  *
  * Threads: any. The corresponding Foundation property is `NSPortMessage.msgid`.
  *
- * Returns: what it was made with
+ * Returns: the number that was given to grun_port_message_new()
  */
 GRUN_AVAILABLE_IN_1_0
 guint32 grun_port_message_get_id (GRunPortMessage *message);
@@ -316,7 +332,7 @@ guint32 grun_port_message_get_id (GRunPortMessage *message);
  *
  * Threads: any. The corresponding Foundation property is `NSPortMessage.components`.
  *
- * Returns: how many components it has
+ * Returns: the number of components of the message
  */
 GRUN_AVAILABLE_IN_1_0
 guint grun_port_message_get_n_components (GRunPortMessage *message);
@@ -324,12 +340,12 @@ guint grun_port_message_get_n_components (GRunPortMessage *message);
 /**
  * grun_port_message_get_bytes:
  * @message: a message
- * @index: which component, below grun_port_message_get_n_components()
+ * @index: the index of the component, below grun_port_message_get_n_components()
  *
  * Threads: any. The corresponding Foundation property is `NSPortMessage.components`.
  *
- * Returns: (transfer full) (nullable): the component: the bytes that C has added; of those that Swift has sent a copy,
- *   each time; %NULL if it is a port
+ * Returns: (transfer full) (nullable): the bytes; %NULL if the component is a port. If C code has added the bytes, they
+ *   are not copied. If Swift code has sent them, each call returns a new copy.
  */
 GRUN_AVAILABLE_IN_1_0
 GBytes *grun_port_message_get_bytes (GRunPortMessage *message,
@@ -338,11 +354,11 @@ GBytes *grun_port_message_get_bytes (GRunPortMessage *message,
 /**
  * grun_port_message_get_port:
  * @message: a message
- * @index: which component, below grun_port_message_get_n_components()
+ * @index: the index of the component, below grun_port_message_get_n_components()
  *
  * Threads: any. The corresponding Foundation property is `NSPortMessage.components`.
  *
- * Returns: (transfer full) (nullable): the component; %NULL if it is bytes
+ * Returns: (transfer full) (nullable): the port; %NULL if the component is bytes
  */
 GRUN_AVAILABLE_IN_1_0
 GRunPort *grun_port_message_get_port (GRunPortMessage *message,
@@ -352,10 +368,10 @@ GRunPort *grun_port_message_get_port (GRunPortMessage *message,
  * grun_port_message_get_reply_port:
  * @message: a message
  *
- * Threads: any. The corresponding Foundation property is `NSPortMessage.sendPort` of a message that was received, and
- * `receivePort` of one to be sent.
+ * Threads: any. In a received message, the corresponding Foundation property is `NSPortMessage.sendPort`; in a message
+ * to be sent, it is `receivePort`.
  *
- * Returns: (transfer full) (nullable): where the sender wants its answer; %NULL: nowhere
+ * Returns: (transfer full) (nullable): the port to which the sender wants a reply; %NULL if it wants none
  */
 GRUN_AVAILABLE_IN_1_0
 GRunPort *grun_port_message_get_reply_port (GRunPortMessage *message);
@@ -366,7 +382,7 @@ GRunPort *grun_port_message_get_reply_port (GRunPortMessage *message);
  *
  * Threads: any. The corresponding Foundation property is `NSPortMessage.receivePort`.
  *
- * Returns: (transfer full) (nullable): the port through which it came; %NULL of one that was not delivered
+ * Returns: (transfer full) (nullable): the port through which the message came; %NULL if the message was not delivered
  */
 GRUN_AVAILABLE_IN_1_0
 GRunPort *grun_port_message_get_receive_port (GRunPortMessage *message);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sources that are performed when a signal of the process has come. */
+/* Sources that are performed when the process has received a signal. */
 #ifndef GRUN_SIGNAL_SOURCE_H
 #define GRUN_SIGNAL_SOURCE_H
 
@@ -14,11 +14,13 @@ G_BEGIN_DECLS
 /**
  * GRunSignalSourceFunc:
  * @source: the source whose signal has come
- * @count: how many have come since the last call, at least one; the kernel counts each of those that are queued,
- *   SIGRTMIN and later, and keeps one at a time of the others
- * @user_data: (closure): what was given to grun_signal_source_new()
+ * @count: the number of signals since the last call, at least one
+ * @user_data: (closure): the data that was given to grun_signal_source_new()
  *
- * Called on the loop's thread, as any other callback: whatever is not allowed in a signal handler is allowed here.
+ * Called on the loop's thread like any other callback, so the limits of a signal handler do not apply.
+ *
+ * The kernel queues signals from SIGRTMIN on, so that each of them counts. Of any other signal it keeps one at a time,
+ * so that several can count as one.
  *
  * Returns: %G_SOURCE_CONTINUE, or %G_SOURCE_REMOVE to invalidate the source
  */
@@ -28,30 +30,37 @@ typedef gboolean (*GRunSignalSourceFunc) (GRunSignalSource *source,
 
 /**
  * grun_signal_source_new:
- * @signum: the number of the signal; SIGCHLD, SIGKILL, SIGSTOP, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGSYS,
- *   SIGABRT, SIGTRAP, SIGTTIN and SIGTTOU are refused
- * @replacing: whether to take the signal over from a handler that somebody in the process has, as Python of SIGINT
- * @func: (scope notified) (closure user_data) (destroy notify): what to call
- * @user_data: (nullable): what to give to @func
- * @notify: (nullable): called with @user_data when the source goes, or cannot be made; not when it is invalidated
- * @error: where to put an error of the domain %GRUN_ERROR, or %NULL
+ * @signum: the number of the signal; SIGCHLD, SIGKILL, SIGSTOP, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGSYS, SIGABRT,
+ *   SIGTRAP, SIGTTIN and SIGTTOU are refused
+ * @replacing: whether to replace a handler that other code in the process has installed, as Python does for SIGINT
+ * @func: (scope notified) (closure user_data) (destroy notify): the function to call
+ * @user_data: (nullable): the data to pass to @func
+ * @notify: (nullable): a function that is called with @user_data when the source is freed, or cannot be made; not when
+ *   it is invalidated
+ * @error: the return location for an error of the domain %GRUN_ERROR, or %NULL
  *
- * Makes a source that listens to a signal of the process from now on, and may be added to any loop by
+ * Makes a source that listens to a signal of the process from now on. Add it to any loop with
  * grun_loop_add_signal_source().
  *
- * It listens until it is invalidated or goes: signals that come before it is in a loop, or while its loop is in another
- * mode, are counted, and none is lost. With the last source of a signal the former disposition comes back, unless
- * somebody has installed another meanwhile. An ignored signal, as SIGHUP under `nohup`, is heard nevertheless. Any
- * number of sources and loops can listen to one signal; each gets all of them. No mask is changed, so that a signal
- * which every thread has blocked waits; system calls are restarted, except those that never are, as poll() and
- * nanosleep() (signal(7)). Programs that are started inherit nothing, also not that the signal was ignored. A forked
- * child that does not exec() hears nothing.
+ * The source listens until it is invalidated or freed. Signals are counted while the source is not in a loop yet, or
+ * while its loop is in another mode, so that none is lost. Any number of sources and loops can listen to one signal,
+ * and each source gets all of its signals. A source gets a signal even if the process ignored it before, as SIGHUP
+ * under `nohup`.
  *
- * Threads: any. Core Foundation has nothing of the kind; the corresponding GLib function is
+ * When the last source of a signal ends, the former disposition is restored, unless other code has installed another
+ * one meanwhile.
+ *
+ * The library changes no signal mask, so a signal that every thread has blocked waits. System calls are restarted,
+ * except for those that never are, such as poll() and nanosleep() (signal(7)). Programs that the process starts inherit
+ * nothing, not even that the signal was ignored before. In a forked child that does not exec(), the sources get no
+ * signals.
+ *
+ * Threads: any. There is no corresponding Core Foundation function; the corresponding GLib function is
  * g_unix_signal_source_new().
  *
  * Returns: (transfer full) (nullable): the source; %NULL with %GRUN_ERROR_SIGNAL_REFUSED, %GRUN_ERROR_SIGNAL_HANDLED,
- *   %GRUN_ERROR_LIMIT_REACHED, or %GRUN_ERROR_NOT_SUPPORTED in a forked child or where a sandbox forbids it
+ *   %GRUN_ERROR_LIMIT_REACHED or %GRUN_ERROR_NOT_SUPPORTED; the last one in a forked child, or if a sandbox forbids a
+ *   system call
  */
 GRUN_AVAILABLE_IN_1_0
 GRunSignalSource *grun_signal_source_new (gint signum,
@@ -65,7 +74,9 @@ GRunSignalSource *grun_signal_source_new (gint signum,
  * grun_signal_source_ref:
  * @source: a signal source
  *
- * Takes a reference. Threads: any. `CFRetain`.
+ * Takes a reference.
+ *
+ * Threads: any. The corresponding Core Foundation function is `CFRetain`.
  *
  * Returns: (transfer full): the same source
  */
@@ -76,10 +87,11 @@ GRunSignalSource *grun_signal_source_ref (GRunSignalSource *source);
  * grun_signal_source_unref:
  * @source: (transfer full): a signal source
  *
- * Gives a reference back. A loop that the source is in holds one of its own. After the last one the pointer must not be
- * used.
+ * Releases a reference. After the last one the pointer must not be used, and the `notify` function of
+ * grun_signal_source_new() is called, on this thread. A loop holds a reference to the source while the source is in one
+ * of the loop's modes.
  *
- * Threads: any; with the last reference the `notify` of its making is called, on this thread. `CFRelease`.
+ * Threads: any. The corresponding Core Foundation function is `CFRelease`.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_signal_source_unref (GRunSignalSource *source);
@@ -99,8 +111,9 @@ gint grun_signal_source_get_signum (GRunSignalSource *source);
  * grun_signal_source_invalidate:
  * @source: a signal source
  *
- * Takes the source out of every mode, for good, and stops listening. It is not performed any more, also not for signals
- * that have come already. `notify` is called when the source goes, which may be later. The second time it does nothing.
+ * Removes the source from every mode, permanently, and stops listening. It is not performed any more, even for signals
+ * that have come already. The `notify` function of grun_signal_source_new() is called when the source is freed, which
+ * may be later. A second call does nothing.
  *
  * Threads: any. The corresponding Core Foundation function is `CFRunLoopSourceInvalidate`.
  */
@@ -113,7 +126,7 @@ void grun_signal_source_invalidate (GRunSignalSource *source);
  *
  * Threads: any. The corresponding Core Foundation function is `CFRunLoopSourceIsValid`.
  *
- * Returns: %FALSE once it was invalidated
+ * Returns: %FALSE once the source was invalidated, otherwise %TRUE
  */
 GRUN_AVAILABLE_IN_1_0
 gboolean grun_signal_source_is_valid (GRunSignalSource *source);
@@ -121,11 +134,11 @@ gboolean grun_signal_source_is_valid (GRunSignalSource *source);
 /**
  * grun_signal_source_set_label:
  * @source: a signal source
- * @label: (nullable): a text in UTF-8; %NULL takes the label away
+ * @label: (nullable): a text in UTF-8; %NULL removes the label
  *
- * Says what the program calls the source, for people who read grun_signal_source_to_string() or a trace. Any text is a
- * label, the empty text too. It is copied, and shown on one line, 120 characters of it at most. It can be set at any
- * time, also once the source is invalid. One without a label costs nothing.
+ * Sets a label for people who read grun_signal_source_to_string() or a trace. Any text is a label, even the empty text.
+ * The text is copied. It is shown on one line, 120 characters of it at most. You can set the label at any time, also
+ * after the source became invalid. A source without a label costs nothing.
  *
  * Threads: any. The corresponding GLib function is g_source_set_name().
  */
@@ -137,10 +150,11 @@ void grun_signal_source_set_label (GRunSignalSource *source,
  * grun_signal_source_copy_label:
  * @source: a signal source
  *
- * Threads: any. The corresponding GLib function is g_source_get_name(), whose text is not the caller's: here another
- * thread may set it meanwhile.
+ * Threads: any. The corresponding GLib function is g_source_get_name(). That function returns no copy. This one does,
+ * because another thread may change the label meanwhile.
  *
- * Returns: (transfer full) (nullable): the label, whole; %NULL if it has none; free it with g_free()
+ * Returns: (transfer full) (nullable): a copy of the whole label; %NULL if the source has no label. Free it with
+ *   g_free().
  */
 GRUN_AVAILABLE_IN_1_0
 char *grun_signal_source_copy_label (GRunSignalSource *source);
@@ -151,7 +165,8 @@ char *grun_signal_source_copy_label (GRunSignalSource *source);
  *
  * Threads: any. The corresponding Core Foundation function is `CFCopyDescription`.
  *
- * Returns: (transfer full): what the source is and how it is doing, for people; free it with g_free()
+ * Returns: (transfer full): a description of the source and its state, for people to read; its format may change. Free
+ *   it with g_free().
  */
 GRUN_AVAILABLE_IN_1_0
 char *grun_signal_source_to_string (GRunSignalSource *source);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Callouts that take longer than they may. */
+/* Reports about callouts that take too long. */
 #ifndef GRUN_STALLS_H
 #define GRUN_STALLS_H
 
@@ -14,13 +14,13 @@ G_BEGIN_DECLS
 /**
  * GRunStallFunc:
  * @loop: the loop that has stalled
- * @report: what has stalled: a line, and below it where the loop's thread stands, a line for each function; only the
- *   first line once it is over
- * @seconds: how long it has taken so far, or in all
- * @is_over: whether it has returned
- * @user_data: what was given to grun_loop_watch_stalls()
+ * @report: a line that names the callout that has stalled, and, unless the stall is over, a backtrace of the loop's
+ *   thread, one function on each line
+ * @seconds: the time that the callout has taken so far, or in all once it is over
+ * @is_over: whether the callout has returned
+ * @user_data: the data that was given to grun_loop_watch_stalls()
  *
- * Called on a thread of its own when a stall is noticed, and again when it is over.
+ * Called on a separate thread when a stall is noticed, and again when the stall is over.
  */
 typedef void (*GRunStallFunc)(GRunLoop *loop,
                               const char *report,
@@ -31,17 +31,21 @@ typedef void (*GRunStallFunc)(GRunLoop *loop,
 /**
  * grun_loop_watch_stalls:
  * @loop: a loop
- * @seconds: how long a callout may take; less than 0.001, zero and negative: 0.001
- * @func: (nullable) (scope notified) (closure user_data) (destroy notify): what to call; %NULL: they are logged as
- *   warnings
- * @user_data: (nullable): what to give to @func
- * @notify: (nullable): called with @user_data after the last call of @func, on any thread, or at once on an error
- * @error: where to put %GRUN_ERROR_NO_THREAD, or %NULL
+ * @seconds: the time that a callout may take, in seconds; less than 0.001, zero and negative numbers mean 0.001
+ * @func: (nullable) (scope notified) (closure user_data) (destroy notify): the function to call; with %NULL, stalls are
+ *   logged as warnings
+ * @user_data: (nullable): the data to pass to @func
+ * @notify: (nullable): a function that is called with @user_data after the last call of @func, on any thread;
+ *   immediately if @func is %NULL or on an error
+ * @error: the return location for %GRUN_ERROR_NO_THREAD, or %NULL
  *
- * Tells when a callout of the loop takes longer than it may, at most an eighth of that late: which one, and where the
- * loop's thread stands, which it is asked by the signal SIGURG. Waiting is no stall. A callback of a host's own that
- * takes long is one, which is told of by the name of its GSource: see g_source_set_name(). Where the program has a
- * handler of its own for that signal, reports are without the functions, and a host's own callbacks are not told of.
+ * Reports callouts of a loop that run longer than @seconds. A stall is noticed at most @seconds / 8 late, or a
+ * millisecond if that is longer. The report names the callout and holds a backtrace of the loop's thread, which is
+ * taken with the signal SIGURG.
+ *
+ * Waiting is not a stall. A callback of the host that takes long is a stall: the report names its GSource, if that has
+ * a name (see g_source_set_name()). If the program has its own handler for SIGURG, reports have no backtrace, and
+ * callbacks of the host are not reported.
  *
  * A report does not wait for a lock that the stalled thread holds, such as the lock of the dynamic linker, of the log
  * or of a stream. If the stalled thread holds the lock of malloc(), @func cannot be called. Then a line with addresses
@@ -52,10 +56,10 @@ typedef void (*GRunStallFunc)(GRunLoop *loop,
  * The handler of SIGURG needs 2,048 bytes on the stack of the loop's thread (x86-64), besides the kernel's frame of
  * getauxval(AT_MINSIGSTKSZ) bytes. It runs on the alternate stack of a thread that has one: see sigaltstack(2).
  *
- * It ends with grun_loop_unwatch_stalls() and with the loop's thread, at once if that has ended already. Several may
- * watch one loop.
+ * The watch ends when you call grun_loop_unwatch_stalls(), or when the loop's thread ends; immediately if the thread
+ * has ended already. A loop can have several watches.
  *
- * A program that is started with GRUN_STALLS=200ms in its environment logs the stalls of all its loops.
+ * To log the stalls of all loops, start the program with GRUN_STALLS=200ms in its environment.
  *
  * Threads: any. There is no corresponding Core Foundation function.
  *
@@ -72,13 +76,13 @@ guint64 grun_loop_watch_stalls (GRunLoop *loop,
 /**
  * grun_loop_unwatch_stalls:
  * @loop: the loop
- * @id: what grun_loop_watch_stalls() has returned
+ * @id: the number that grun_loop_watch_stalls() has returned
  *
- * Ends it. A call of the function that is under way goes on.
+ * Ends a watch. If its function is being called, that call continues.
  *
  * Threads: any. There is no corresponding Core Foundation function.
  *
- * Returns: %FALSE if it has ended already, or was not of this loop
+ * Returns: %FALSE if the watch has ended already, or belongs to another loop; otherwise %TRUE
  */
 GRUN_AVAILABLE_IN_1_0
 gboolean grun_loop_unwatch_stalls (GRunLoop *loop,

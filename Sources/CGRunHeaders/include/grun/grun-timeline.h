@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A picture of what the loops of a process have done. */
+/* Recording what the loops of a process do, and writing a picture of it. */
 #ifndef GRUN_TIMELINE_H
 #define GRUN_TIMELINE_H
 
@@ -14,12 +14,14 @@ G_BEGIN_DECLS
 /**
  * grun_timeline_start:
  *
- * Records from now on what all loops of the process do: what was called when and for how long, how late timers were,
- * when a loop slept and who woke it, modes, nested runs, and under a host its own work. Of each loop the last 65,536
- * records are kept. Nothing, if it is recorded already.
+ * Starts to record what all loops of the process do. If the recording is already under way, this does nothing.
  *
- * A program that is started with GRUN_TIMELINE=run.html in its environment is recorded from its first loop on, and the
- * picture is written when it exits by exit() or the end of main().
+ * The records show which callouts were called, when and for how long, and how late timers were. They show when a loop
+ * slept and which thread woke it, the modes and nested runs, and the host's own work. Of each loop the last 65,536
+ * records are kept.
+ *
+ * To record a program from its first loop on, start it with GRUN_TIMELINE=run.html in its environment. The picture is
+ * written when the program exits by exit() or at the end of main().
  *
  * Threads: any. There is no corresponding Core Foundation function.
  */
@@ -29,7 +31,8 @@ void grun_timeline_start (void);
 /**
  * grun_timeline_stop:
  *
- * Ends what grun_timeline_start() began. What was recorded stays. Nothing, if nothing is recorded.
+ * Stops the recording that grun_timeline_start() has started. The records are kept. If nothing is being recorded, this
+ * does nothing.
  *
  * Threads: any. There is no corresponding Core Foundation function.
  */
@@ -38,19 +41,20 @@ void grun_timeline_stop (void);
 
 /**
  * grun_timeline_write:
- * @path: (type filename): the file, which is replaced when it is whole; a device or a pipe is written to
- * @error: where to put %GRUN_ERROR_SYSTEM, or %GRUN_ERROR_NOT_SUPPORTED in a forked child; or %NULL
+ * @path: (type filename): the file, which is replaced once the new one is complete; a device or a pipe is written to
+ *   directly
+ * @error: the return location for %GRUN_ERROR_SYSTEM, or for %GRUN_ERROR_NOT_SUPPORTED in a forked child; or %NULL
  *
- * Writes a picture of what was recorded so far: trace events for Perfetto and Chrome's viewer if the name ends in
- * `.json`, else a page that any browser shows without a network. It may be called again.
+ * Writes a picture of what was recorded so far. If the name ends in `.json`, it writes trace events for Perfetto and
+ * Chrome's viewer. Otherwise it writes a page that any browser shows without a network. It may be called again.
  *
- * A new file has the mode 0644 without the bits of the umask. A file that exists keeps its mode. In a sticky folder
- * such as /tmp, a file, a link or a pipe of another user is not touched: that is an error.
+ * A new file has the mode 0644 without the bits of the umask. An existing file keeps its mode. In a sticky folder such
+ * as /tmp, a file, a link or a pipe of another user is not touched: that is an error.
  *
- * Threads: any; it takes some milliseconds for each thousand records. There is no corresponding Core Foundation
+ * Threads: any; the call takes some milliseconds for each thousand records. There is no corresponding Core Foundation
  * function.
  *
- * Returns: %FALSE on an error: what was there under that name is there still
+ * Returns: %FALSE on an error, after which an existing file with that name is unchanged; otherwise %TRUE
  */
 GRUN_AVAILABLE_IN_1_0
 gboolean grun_timeline_write (const char *path,
