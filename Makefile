@@ -7,6 +7,8 @@ SWIFT_CODE := Sources Tests Package.swift Examples/Sources Examples/Package.swif
 	Benchmarks/Package.swift Tools/Sources Tools/Package.swift
 # The oracle, the turns, growth and others are a package of their own.
 TOOLS := --package-path Tools
+# Make runs a line with its own variable's name even with -n.
+STEP_MAKE = $(MAKE)
 ORACLE = $(SWIFT) run $(TOOLS) -c release --skip-build grun-oracle
 # What the checks need beside it.
 CHECK_PACKAGES := strace valgrind python3 rsync git binutils
@@ -38,7 +40,9 @@ endef
 .PHONY: demo window test check build install uninstall c-reference format lint lint-scripts glib-api items items-bite \
 	oracle turns idle hosted growth models stalls records inspect-pictures trace-cost stable soak docs fuzz \
 	kill-ports test-tsan test-asan test-sanitizers test-gtk test-c test-foundation test-debian perturb counts \
-	bench bench-quick bench-build deps check-deps gtk-deps c-deps clean
+	bench bench-quick bench-build deps check-deps gtk-deps c-deps lint-deps clean
+# apt-get and SwiftPM each hold a lock, and some steps measure time.
+.NOTPARALLEL:
 
 ## Builds and runs the tour of self-checking scenarios.
 demo: deps
@@ -52,35 +56,35 @@ window: deps
 ## The tests. VERBOSE=1 prints what each step prints.
 test: check-deps
 	@scripts/steps \
-		"lint" "$(MAKE) lint" \
+		"lint" "$(STEP_MAKE) lint" \
 		"build the tests" "$(SWIFT) build --build-tests" \
 		"tests" scripts/run-tests \
-		"facts that the tests prove" "$(MAKE) items" \
+		"facts that the tests prove" "$(STEP_MAKE) items" \
 		"demo" scripts/check-demo \
 		"build the oracle" "$(SWIFT) build $(TOOLS) -c release --product grun-oracle" \
 		"200 programs on the real loop" "$(ORACLE) --seed 1 --programs 200" \
 		"an idle loop sleeps" scripts/idle
 
 ## What takes longer, and must hold too before a change lands.
-check: check-deps
+check: check-deps lint-deps
 	@scripts/steps \
-		"scripts and links" "$(MAKE) lint-scripts" \
-		"GLib 2.56" "$(MAKE) glib-api" \
+		"GLib 2.56" "$(STEP_MAKE) glib-api" \
 		"build the tools" "$(SWIFT) build $(TOOLS) -c release" \
 		"oracle: watchdog" "$(ORACLE) --watchdog" \
 		"oracle: scenarios" "$(ORACLE) --scenarios" \
 		"oracle: 300 programs" "$(ORACLE) --seed 2 --programs 300" \
 		"turns" "$(SWIFT) run $(TOOLS) -c release --skip-build grun-turns" \
-		"growth" "$(MAKE) growth" \
+		"growth" "$(STEP_MAKE) growth" \
 		"ends" scripts/check-ends \
 		"stalls" "scripts/stalls 5" \
 		"cost of traces" scripts/trace-cost \
-		"killed ports" "scripts/kill-ports --once" \
+		"killed ports" "$(SWIFT) build --product grun-test-child && scripts/kill-ports --once" \
 		"clients" scripts/clients \
 		"clocks" scripts/clocks \
 		"daemon" scripts/check-daemon \
 		"service" scripts/check-service \
-		"under a host" scripts/hosted
+		"under a host" scripts/hosted \
+		"scripts and links" "$(STEP_MAKE) lint-scripts"
 
 build: deps
 	$(SWIFT) build
@@ -253,8 +257,7 @@ lint: check-deps
 	scripts/check-rules
 
 ## The scripts with shellcheck and ruff, and with lychee the relative links and #anchors of the documents.
-lint-scripts:
-	@$(call install,$(LINT_PACKAGES))
+lint-scripts: lint-deps
 	scripts/lint-scripts
 
 ## The library uses nothing of GLib that is newer than 2.56: warnings, which are errors, say so. And Swift names no
@@ -276,6 +279,9 @@ c-deps: deps
 
 check-deps: deps
 	@$(call install,$(CHECK_PACKAGES))
+
+lint-deps:
+	@$(call install,$(LINT_PACKAGES))
 
 clean:
 	$(SWIFT) package clean

@@ -51,10 +51,10 @@ extension Guest {
     }
 
     func owe(quietly: Bool) {
-        let needsDispatch = modes.withLock { modes in
+        let hasNews = modes.withLock { modes in
             modes?.values.reduce(false) { $1.owe(quietly: quietly) || $0 } ?? false
         }
-        if needsDispatch { loop.wakeUp() }
+        if hasNews { loop.wakeUp() }
     }
 
     /// A run of Core Foundation has ended: our loop must handle what it has left.

@@ -101,6 +101,7 @@ import Testing
         scheduler.giveTurns(to: [.timer, .source])
         #expect(scheduler.hasPendingTurns && scheduler.allowed(of: ready) == [.timer, .source])
         #expect(scheduler.mayServe(.timer) && !scheduler.mayServe(.port) && !scheduler.mayServe(.block))
+        #expect(scheduler.allowed(of: .wakeUp) == .wakeUp, "nothing else is ready")
         scheduler.endTurn(of: .timer)
         #expect(scheduler.pendingTurns == .source && !scheduler.mayServe(.timer))
         // A kind that is not ready any more has no turn.

@@ -28,7 +28,10 @@ struct CalloutMark {
     /// The kind and the activity in one number, which is below 16.
     var code: UInt { bits & 15 }
     /// Nil if there is no callout.
-    var kind: ItemKind? { code == 0 ? nil : ItemKind(rawValue: UInt8(min(code, Self.firstActivity))) }
+    var kind: ItemKind? {
+        guard code != 0 else { return nil }
+        return ItemKind(rawValue: UInt8(code < Self.firstActivity ? code : Self.firstActivity))
+    }
     /// The activity that an observer is called for.
     var activity: GRunLoop.Activity? {
         guard code >= Self.firstActivity else { return nil }

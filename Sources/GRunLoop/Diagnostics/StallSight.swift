@@ -144,7 +144,9 @@ extension GRunLoop.StallReport.Callout {
         case .context: self = .context
         case .idleWork: self = .idleWork
         case .port: self = .port
-        case .observer: self = mark.activity.map { .observer($0) } ?? .unknown
+        case .observer:
+            // Not `map`: in a debug build, the first call of a generic function takes memory for metadata.
+            if let activity = mark.activity { self = .observer(activity) } else { self = .unknown }
         }
     }
 }

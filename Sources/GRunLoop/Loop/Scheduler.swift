@@ -31,10 +31,11 @@ struct Scheduler {
     /// Whether a step of this kind may begin.
     func mayServe(_ kind: ItemKind) -> Bool { !hasPendingTurns || pendingTurns.contains(kind) && !isHostsTurn }
 
-    /// Returns the ready kinds that may be served now. While turns are pending, a wake-up is not served.
+    /// Returns the kinds among those that are ready that may be served now. While turns are pending, a wake-up waits
+    /// for the other kinds that are ready.
     func allowed(of ready: ItemKinds) -> ItemKinds {
         if isHostsTurn { return [] }
-        return pendingTurns.isEmpty ? ready : ready.intersection(pendingTurns)
+        return pendingTurns.isEmpty || ready == .wakeUp ? ready : ready.intersection(pendingTurns)
     }
 
     /// Gives each of `kinds` one turn, because the slice is used up. Begins a new row.
@@ -131,8 +132,8 @@ struct Scheduler {
     private var waitEnd = Nanoseconds.never
     /// After how many items of each kind the clock is read: after each at first and while items are long, after up to
     /// eight once they are short. Each kind has a count of its own, so that short timers do not hide a long block.
-    private var strides = Counts.ones
-    private var untilReading = Counts.ones
+    private var strides = KindCounts.ones
+    private var untilReading = KindCounts.ones
     /// Whether the row had lasted for a slice when the clock was last read.
     private(set) var isSliceUsedUp = false
 
@@ -188,25 +189,6 @@ struct Scheduler {
         row = .none
         waitEnd = .never
         isSliceUsedUp = false
-    }
-
-    /// A small number for each kind, all in one word, so that a run begins without a loop over the kinds.
-    private struct Counts {
-        static var ones: Self { Self(word: 0x0101_0101_0101_0101) }
-
-        var word: UInt64
-
-        subscript(kind: ItemKind) -> UInt64 {
-            @inline(__always) get { word >> shift(kind) & 0xFF }
-            @inline(__always) set { word = word & ~(0xFF << shift(kind)) | newValue << shift(kind) }
-        }
-
-        mutating func decrease(_ kind: ItemKind) { word &-= 1 << shift(kind) }
-        /// The kinds that take turns are the first eight.
-        @inline(__always) private func shift(_ kind: ItemKind) -> UInt64 {
-            assert(kind.rawValue < 8)
-            return UInt64(kind.rawValue & 7) * 8
-        }
     }
 
     /// Called after each item. Returns whether a slice of `length` is used up.

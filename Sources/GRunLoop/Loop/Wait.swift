@@ -291,6 +291,8 @@ extension GRunLoop {
         // If there is no date to compare with, no clock is read.
         let now = hasDatesLocked(frame, mode) ? time : .min
         if !frame.isOutermost { endOuterRunsLocked(frame, at: now) }
+        // Drops the events whose sources have left, because no sleep must wait for them.
+        if !batch.isEmpty(in: mode) { _ = batch.first(in: mode) }
         if !readyLocked(in: mode, at: now).isEmpty { return .min }
         return min(frame.run.deadline, mode.heap.wakeUpTime(), frame.nextAncestorDeadline)
     }

@@ -306,8 +306,8 @@ extension GRunLoop {
             // thread would not wait.
             let socket = lock.withLock { state.exchanges.wait == .room ? state.connected : nil }
             // If no event can end the wait, the thread waits for at most 1 ms, and then tries again.
-            let isAnnounced = socket != nil && news.event >= 0
-            cgrun_packet_wait(socket?.descriptor ?? -1, news.event, isAnnounced ? span : min(span, 1_000_000))
+            let isWoken = socket != nil && news.event >= 0
+            cgrun_packet_wait(socket?.descriptor ?? -1, news.event, isWoken ? span : min(span, 1_000_000))
             withExtendedLifetime(socket) {}
         }
 

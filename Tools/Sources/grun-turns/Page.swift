@@ -15,7 +15,7 @@ struct Page {
 
         Each kind of item, one of which is always ready, beside each other kind, in each way to drive a loop, with \
         items of \(Load.allCases.map(\.name).joined(separator: ", ")).
-        `make turns` measures all of it and writes this page; `make test` tries each pair in each way, with each of \
+        `make turns` measures all of it and writes this page; `make check` tries each pair in each way, with each of \
         nine pairs of lengths in one, and fails on any difference. Measured on \(date), release build:
 
             \(line)

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Counts for the scheduler.
+
+/// A small number for each kind, all in one word, so that a run begins without a loop over the kinds.
+struct KindCounts {
+    static var ones: Self { Self(word: 0x0101_0101_0101_0101) }
+
+    private var word: UInt64
+
+    subscript(kind: ItemKind) -> UInt64 {
+        @inline(__always) get { word >> shift(kind) & 0xFF }
+        @inline(__always) set { word = word & ~(0xFF << shift(kind)) | newValue << shift(kind) }
+    }
+
+    mutating func decrease(_ kind: ItemKind) { word &-= 1 << shift(kind) }
+    /// The kinds that take turns are the first eight.
+    @inline(__always) private func shift(_ kind: ItemKind) -> UInt64 {
+        assert(kind.rawValue < 8)
+        return UInt64(kind.rawValue & 7) * 8
+    }
+}
