@@ -128,6 +128,18 @@ import Testing
         #expect(!scheduler.hasPendingTurns && scheduler.mayServe(.timer))
     }
 
+    @Test("the bit of a kind is its number, and a set has no kind twice")
+    func kinds() {
+        let sets: [(ItemKind, ItemKinds)] = [
+            (.wakeUp, .wakeUp), (.mainQueue, .mainQueue), (.timer, .timer), (.descriptor, .descriptor), (.port, .port),
+            (.block, .block), (.source, .source), (.context, .context),
+        ]
+        for (kind, set) in sets { #expect(ItemKinds(kind) == set && set.contains(kind)) }
+        let turns = ItemKind.allCases.filter { ItemKinds.takingTurns.contains($0) }
+        #expect(turns == [.mainQueue, .timer, .descriptor, .port, .block, .source, .context])
+        #expect(ItemKinds.found == ItemKinds.takingTurns.subtracting([.block, .source]))
+    }
+
     @Test("kinds that are ready take turns in their order, also a kind that is ready alone")
     func order() {
         #expect(ItemKind.port.next(of: [.timer, .mainQueue, .port]) == .mainQueue)

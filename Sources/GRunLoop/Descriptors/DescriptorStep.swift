@@ -31,7 +31,10 @@ extension GRunLoop {
                 run.scheduler.leavePass()
                 break
             }
-            guard let source = item.descriptor else { return serviceLocked(item, frame, mode) || handled }
+            guard let source = item.descriptor else {
+                run.scheduler.endDescriptors()
+                return serviceLocked(item, frame, mode) || handled
+            }
             if performLocked(source, frame, mode) { handled = true }
         }
         return handled

@@ -8,14 +8,11 @@ struct KindCounts {
     private var word: UInt64
 
     subscript(kind: ItemKind) -> UInt64 {
-        @inline(__always) get { word >> shift(kind) & 0xFF }
-        @inline(__always) set { word = word & ~(0xFF << shift(kind)) | newValue << shift(kind) }
+        @inline(__always) get { word &>> shift(kind) & 0xFF }
+        @inline(__always) set { word = word & ~(0xFF &<< shift(kind)) | newValue &<< shift(kind) }
     }
 
-    mutating func decrease(_ kind: ItemKind) { word &-= 1 << shift(kind) }
-    /// The kinds that take turns are the first eight.
-    @inline(__always) private func shift(_ kind: ItemKind) -> UInt64 {
-        assert(kind.rawValue < 8)
-        return UInt64(kind.rawValue & 7) * 8
-    }
+    @inline(__always) mutating func decrease(_ kind: ItemKind) { word &-= 1 &<< shift(kind) }
+    /// Only kinds that take turns are counted, and they are the first eight.
+    @inline(__always) private func shift(_ kind: ItemKind) -> UInt64 { UInt64(kind.rawValue) &* 8 }
 }

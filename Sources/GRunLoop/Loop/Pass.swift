@@ -94,7 +94,6 @@ extension GRunLoop {
     /// Services one item; returns whether that counts as a handled source.
     @inline(never) func serviceLocked(_ item: ReadyItem?, _ frame: Frame, _ mode: ModeState) -> Bool {
         let run = frame.run
-        run.scheduler.endDescriptors()
         guard let item else { return false }
         if item.kind != .wakeUp { run.scheduler.beginItem() }
         switch item.kind {

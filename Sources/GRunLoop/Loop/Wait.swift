@@ -143,9 +143,11 @@ extension GRunLoop {
     /// It is not used if stage 7 or 9 is observed, nor in tests that choose the item or move the time: they see each
     /// wait.
     @inline(__always) func takeFromMemoryLocked(_ run: Run, _ mode: ModeState) -> ReadyItem? {
-        let ready = readyLocked([.wakeUp, .port], in: mode)
-        guard !ready.isEmpty || run.scheduler.served == .descriptor, servesFromMemoryLocked(run) else { return nil }
-        if ready.contains(.wakeUp) {
+        let isWoken = !readyLocked(.wakeUp, in: mode).isEmpty
+        guard isWoken || run.scheduler.served == .descriptor || !readyLocked(.port, in: mode).isEmpty,
+            servesFromMemoryLocked(run)
+        else { return nil }
+        if isWoken {
             // `lastServed` does not change. Otherwise a thread that wakes the loop all the time would keep the other
             // kinds from their turn.
             pendingPasses.clear(.wakeUp)

@@ -71,7 +71,7 @@ final class ModeState {
     /// Whether the mode holds anything that keeps it from being finished. Blocks, idle work and the main queue are not
     /// counted.
     var hasItems: Bool {
-        !sources.isEmpty || timerCount > 0 || !descriptors.isEmpty || !addedContexts.isEmpty || !ports.isEmpty
+        timerCount > 0 || !ports.isEmpty || !sources.isEmpty || !descriptors.isEmpty || !addedContexts.isEmpty
     }
 
     /// Whether the mode holds no item. Blocks are not counted.
