@@ -92,7 +92,7 @@ ARGUMENTS = {
     "GRunPostingStyle": "STYLE",
     "GRunCoalescing": "COALESCING",
 }
-NUMBERS = {"gboolean", "gint", "guint", "gint32", "guint32", "gint64", "gdouble", "GIOCondition", "GRunActivity",
+NUMBERS = {"gboolean", "gint", "guint", "gint32", "guint32", "gint64", "gsize", "gdouble", "GIOCondition", "GRunActivity",
            "GRunResult", "GRunSendResult", "GQuark"}
 
 # What may not be called with just anything, by contract: the rule, which is in rules.c, and why.
