@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Nobody is starved, also where every source makes a run of its own; and what is taken back from a deinit.
 
-import GRunLoop
 import Glibc
 import TestSupport
 import Testing
+
+@testable import GRunLoop
 
 @Suite struct FairnessTests {
     @Test("three descriptors that are always ready have their turns, also under Foundation's run(until:)")
@@ -64,6 +65,33 @@ import Testing
             for number in numbers { close(number) }
             withExtendedLifetime(event) {}
         }
+    }
+
+    @Test("two descriptors have their turns, although each second query is discarded before its event is serviced")
+    func discardedQueries() throws {
+        let event = EventDescriptor()
+        event.makeReady()
+        let numbers = (0..<70).map { _ in dup(event.descriptor) }
+        defer { for number in numbers { close(number) } }
+        let mode = ModeState(name: "mode", isCommon: false)
+        let sources = numbers.map { GRunLoop.DescriptorSource(descriptor: $0) { _, _ in } }
+        for source in sources { _ = try mode.descriptors.add(source) }
+        var batch = DescriptorBatch()
+        // It is full: from now on queries are small.
+        var areFetched = batch.fetch(from: mode)
+        batch.discard()
+        for source in sources[2...] { _ = mode.descriptors.remove(source) }
+        var counts = [0, 0]
+        for _ in 0..<40 {
+            areFetched = batch.fetch(from: mode) && areFetched
+            batch.discard()
+            areFetched = batch.fetch(from: mode) && areFetched
+            let taken = batch.takeFirst(in: mode)?.source.toOpaque()
+            counts[taken == Unmanaged.passUnretained(sources[0]).toOpaque() ? 0 : 1] += 1
+            batch.discard()
+        }
+        #expect(areFetched && counts.allSatisfy { $0 >= 5 }, "\(counts)")
+        withExtendedLifetime(event) {}
     }
 
     @Test("a timer fires beside a descriptor that is always ready, also under Foundation's run(mode:before:)")

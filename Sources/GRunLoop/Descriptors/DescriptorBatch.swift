@@ -64,6 +64,15 @@ struct DescriptorBatch: ~Copyable {
         invariant(0...Self.size ~= count, "a batch holds no more than it has room for")
     }
 
+    /// How many events the next query fetches at most. One query in four fetches two events instead of one. If each
+    /// second query is discarded before its event is serviced, the loop would otherwise service the same descriptor
+    /// forever.
+    private mutating func nextRoom() -> Int32 {
+        guard room == 1 else { return room }
+        turn &+= 0x9E37_79B9
+        return turn < 1 << 30 ? 2 : 1
+    }
+
     /// Drops the remaining events. The kernel reports again what is still ready.
     mutating func discard() {
         if count > 0, isFull { room = 1 }
@@ -80,7 +89,7 @@ struct DescriptorBatch: ~Copyable {
         self.mode = ObjectIdentifier(mode)
         head = 0
         let most = perturbs(CGRUN_SITE_BATCH) ? 1 + perturbed(below: 3) : Self.size
-        let found = cgrun_epoll_look(mode.descriptors.epoll, events, most < Self.size ? min(room, Int32(most)) : room)
+        let found = cgrun_epoll_look(mode.descriptors.epoll, events, min(nextRoom(), Int32(most)))
         count = Int(max(0, found))
         isFull = count == most
         guard count > 1, let last = (0..<count).first(where: { events[$0].data.u64 == mode.lastWatch }) else {

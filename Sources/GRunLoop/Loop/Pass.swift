@@ -104,7 +104,8 @@ extension GRunLoop {
             run.scheduler.noteServed(.mainQueue)
             return drainMainQueueLocked()
         case .descriptor:
-            return item.descriptor.map { serviceDescriptorLocked($0, frame, mode) } ?? false
+            guard let source = item.descriptor else { return false }
+            return serviceDescriptorLocked(source, frame, mode)
         case .port:
             return servicePortLocked(frame, mode)
         case .wakeUp, .block, .source, .context, .idleWork, .observer:
