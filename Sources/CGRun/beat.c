@@ -163,8 +163,8 @@ static gboolean beat_check(GSource *source)
     cgrun_beat *beat = ((BeatSource *)source)->beat;
     if (is_elsewhere(beat))
         return FALSE;
-    // These two are stored before `wants` is read, because a watcher first stores what it wants, and then reads these
-    // two.
+    // `host_polls` and `count` are stored before `wants` is read. A watcher stores `wants` before it reads them.
+    // Otherwise each side could miss the other's change.
     __atomic_store_n(&beat->host_polls, 0, __ATOMIC_SEQ_CST);
     __atomic_store_n(&beat->count, cgrun_beat_count(beat) + 1, __ATOMIC_SEQ_CST);
     if (__atomic_load_n(&beat->wants, __ATOMIC_SEQ_CST) & (CGRUN_BEAT_PARKED | CGRUN_BEAT_UNKNOWN))

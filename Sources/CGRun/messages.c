@@ -64,7 +64,7 @@ ssize_t cgrun_packet_receive(int socket, void *bytes, size_t size, int *descript
 {
     union {
         struct cmsghdr header;
-        // Room for one descriptor too many, so that it is noticed.
+        // Room for one descriptor more than a packet may carry, so that a packet with too many is refused.
         char space[CMSG_SPACE(sizeof(int) * (CGRUN_PACKET_DESCRIPTORS + 1))];
     } control;
     struct iovec part = {bytes, size};

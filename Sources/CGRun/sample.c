@@ -28,7 +28,8 @@ static struct {
     sem_t answered;
 } asked;
 /// The serial number of the thread that is asked; 0 if no thread is asked. The kernel's id is not used, because another
-/// thread may have it by now. Either the handler or the asking thread sets it to 0, and may use `asked` then.
+/// thread may have it by now. The handler and the asking thread both try to set it to 0. The one that succeeds may use
+/// `asked`.
 static uint64_t asked_thread;
 static pthread_mutex_t asking = PTHREAD_MUTEX_INITIALIZER;
 

@@ -37,7 +37,7 @@ static bool is_of(const Answer *answer, const struct stat *status)
            answer->change.tv_sec == status->st_ctim.tv_sec && answer->change.tv_nsec == status->st_ctim.tv_nsec;
 }
 
-/// Copies the answer for a memory. Returns false if there is none.
+/// Copies the stored answer for the memory that `status` describes. Returns false if there is none.
 static bool find_answer(const struct stat *status, Answer *found)
 {
     bool is_known = false;

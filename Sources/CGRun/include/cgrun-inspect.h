@@ -119,8 +119,8 @@ typedef struct {
     /// The count of the loop's beat, and the number of GLib dispatches on the thread's stack.
     uint32_t count;
     int depth;
-    /// The context and the name of the GSource that the innermost of these dispatches. A long name is cut. It is empty
-    /// if the source has no name.
+    /// The context and the name of the GSource that GLib is dispatching; the innermost one if dispatches are nested. A
+    /// long name is cut. It is empty if the source has no name.
     GMainContext *context;
     char source[CGRUN_SOURCE_NAME];
 } cgrun_sample;

@@ -86,7 +86,8 @@ bool cgrun_ring_put_in(cgrun_ring *ring, uint64_t recording, const void *mode, c
 /// 0 if the item's label was read at a version of the labels that is not `labels`.
 uint32_t cgrun_ring_item(const cgrun_ring *ring, uint64_t recording, uint64_t key, uint64_t labels);
 
-/// The number of an item, whichever version its label is; 0 if it has no number.
+/// The number of the item with that key; 0 if it has none. Unlike cgrun_ring_item(), it checks neither the recording
+/// nor the version of the label.
 uint32_t cgrun_ring_known_item(const cgrun_ring *ring, uint64_t key);
 /// Gives an item a number and returns it; 0 without memory. An item that has a number keeps it. `labels` is the version
 /// of the labels at which the item's label was read.

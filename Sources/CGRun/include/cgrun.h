@@ -140,7 +140,7 @@ void cgrun_hub_note_wait_ended(GSource *hub);
 /// wake-up of the host. Call it in prepare() or check().
 void cgrun_hub_note_interrupted(GSource *hub);
 
-/// Clears the canary's mark, before a call of g_main_context_check().
+/// Call it before g_main_context_check(): cgrun_hub_saw_check() returns false until GLib calls the hub's check().
 void cgrun_hub_clear_canary(GSource *hub);
 /// Whether GLib has called the hub's check() since the mark was cleared.
 bool cgrun_hub_saw_check(GSource *hub);

@@ -12,7 +12,8 @@ struct DescriptorBatch: ~Copyable {
 
     /// A power of two.
     static let size = 64
-    /// The largest size of a small batch. All numbers of a small batch are confirmed, at one system call each.
+    /// The largest size of a small batch. In a small batch, the loop asks the kernel for each event whether the
+    /// descriptor number still belongs to the same file. Each question is one system call.
     private static let few = 4
 
     /// The mode whose epoll the events come from; nil after ``discard()``. It is stored as an identity, because

@@ -142,8 +142,8 @@ final class DescriptorSet {
         return nil
     }
 
-    /// Tells the kernel that a source of the set waits for other conditions than before. If a poll is under way, the
-    /// kernel ends it if a new condition holds now. Returns what is wrong with the watch, or nil.
+    /// Tells the kernel that a source of the set waits for other conditions than before. If a new condition holds now,
+    /// the kernel ends a poll that is under way. Returns what is wrong with the watch, or nil.
     func noteChange(of source: GRunLoop.DescriptorSource, from former: GRunLoop.DescriptorSource.Conditions)
         -> WatchLoss?
     {
@@ -168,9 +168,9 @@ final class DescriptorSet {
             try control(EPOLL_CTL_ADD, descriptor, conditions, generation)
         } catch {
             guard error == .system(errno: EEXIST) else { throw error }
-            // The kernel still has an old watch of this number and file. The program had closed the number before its
-            // last source was removed, so the watch could not be ended. Now the program has copied the file back to the
-            // number.
+            // The kernel still has an old watch of this number and file. The program closed the descriptor while a
+            // source still used it, so the watch could not be removed. Now the program has duplicated the same file to
+            // the same number.
             try control(EPOLL_CTL_MOD, descriptor, conditions, generation)
         }
     }

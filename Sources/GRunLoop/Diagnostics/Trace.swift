@@ -187,7 +187,7 @@ extension GRunLoop {
         }
     }
 
-    /// Records what this loop does from now on in the trace, which replaces an earlier one.
+    /// From now on, records in `trace` what this loop does. The trace replaces the loop's earlier trace.
     ///
     /// Threads: the loop's own; from another thread it is logged and ignored. There is no corresponding Core Foundation
     /// function.

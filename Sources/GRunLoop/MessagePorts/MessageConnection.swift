@@ -112,7 +112,7 @@ final class MessageConnection: @unchecked Sendable {
         }
         var admission = admit()
         if admission == .refused || admission == .refusedByAll {
-            // Peers may have taken the memory of other connections since the last recount.
+            // Since the last recount, peers may have received memory that other connections sent them.
             untaken.recount(of: admission == .refused ? process : nil)
             admission = admit()
         }

@@ -123,7 +123,7 @@ final class NotificationCore<Name: Hashable & Sendable, Payload: Sendable>: @unc
 
     /// Removes an observer. Returns false if it was removed before.
     func removeObserver(_ number: UInt64) -> Bool {
-        // The content of the observer is released after the lock.
+        // The observer's content is released after unlocking, because its deinit is the program's code.
         let removed = lock.withLock { observers.remove(number) }
         return removed != nil
     }

@@ -7,9 +7,9 @@ import Synchronization
 
 typealias Lock = CGRun.Lock
 
-/// A lock that is not recursive. Its memory is never freed, only used for the next lock. A thread that has read an
-/// item's old lock from the guardian may still take this lock; the thread then finds that the lock no longer guards the
-/// item. `lock()` and `unlock()` are C.
+/// A lock that is not recursive. Its memory is never freed, only used for the next lock. A thread may read an item's
+/// lock from the guardian just before the item changes its lock. The thread then takes the old lock, and finds that it
+/// no longer guards the item. `lock()` and `unlock()` are C.
 extension Lock: @unchecked @retroactive Sendable {
     private static let poolLock = make()
     /// Guarded by `poolLock`.

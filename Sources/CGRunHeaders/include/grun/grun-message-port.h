@@ -401,9 +401,9 @@ gboolean grun_message_wants_reply (GRunMessage *message);
  *
  * Threads: any. In Core Foundation the `CFMessagePortCallBack` returns the reply.
  *
- * Returns: %TRUE if the reply is on its way. %FALSE with %GRUN_MESSAGE_REQUEST_ERROR_TRANSPORT_ERROR, after which you
- *   can send another reply. %FALSE with %GRUN_MESSAGE_REQUEST_ERROR_BECAME_INVALID if the client has gone or was
- *   disconnected, the port is invalid, or an earlier reply is on its way.
+ * Returns: %TRUE if the reply is on its way. %FALSE with %GRUN_MESSAGE_REQUEST_ERROR_TRANSPORT_ERROR if the reply could
+ *   be neither sent nor queued; you can send another reply then. %FALSE with %GRUN_MESSAGE_REQUEST_ERROR_BECAME_INVALID
+ *   if the client has gone or was disconnected, the port is invalid, or an earlier reply is on its way.
  */
 GRUN_AVAILABLE_IN_1_0
 gboolean grun_message_reply (GRunMessage *message,

@@ -44,7 +44,7 @@ G_BEGIN_DECLS
     (GRUN_MAJOR_VERSION > (major) || (GRUN_MAJOR_VERSION == (major) && GRUN_MINOR_VERSION > (minor)) || \
      (GRUN_MAJOR_VERSION == (major) && GRUN_MINOR_VERSION == (minor) && GRUN_MICRO_VERSION >= (micro)))
 
-/* Marks an exported function. Its name says the first version that has the function. */
+/* Marks an exported function. The macro's name contains the version that introduced the function. */
 #define GRUN_AVAILABLE_IN_1_0 __attribute__((visibility("default"))) extern
 
 /**
