@@ -92,8 +92,8 @@ ARGUMENTS = {
     "GRunPostingStyle": "STYLE",
     "GRunCoalescing": "COALESCING",
 }
-NUMBERS = {"gboolean", "gint", "guint", "gint32", "guint32", "gint64", "gsize", "gdouble", "GIOCondition", "GRunActivity",
-           "GRunResult", "GRunSendResult", "GQuark"}
+NUMBERS = {"gboolean", "gint", "guint", "gint32", "guint32", "gint64", "gsize", "gdouble", "GIOCondition",
+           "GRunActivity", "GRunResult", "GRunSendResult", "GQuark"}
 
 # What may not be called with just anything, by contract: the rule, which is in rules.c, and why.
 RULES = {
