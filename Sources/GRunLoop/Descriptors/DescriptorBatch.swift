@@ -65,13 +65,13 @@ struct DescriptorBatch: ~Copyable {
         invariant(0...Self.size ~= count, "a batch holds no more than it has room for")
     }
 
-    /// How many events the next query fetches at most. One query in four fetches two events instead of one. If each
+    /// How many events the next query fetches at most. One query in eight fetches two events instead of one. If each
     /// second query is discarded before its event is serviced, the loop would otherwise service the same descriptor
     /// forever.
     private mutating func nextRoom() -> Int32 {
         guard room == 1 else { return room }
         turn &+= 0x9E37_79B9
-        return turn < 1 << 30 ? 2 : 1
+        return turn < 1 << 29 ? 2 : 1
     }
 
     /// Drops the remaining events. The kernel reports again what is still ready.
