@@ -33,7 +33,7 @@ typedef struct {
     unsigned yields;
     gint64 yield_span, yield_end; // the longest duration, and when it ends: 0 until the first iteration
 
-    // What is known of the host's sleep, for the observers of waits.
+    // The state of the host's sleep, for the observers of waits.
     GSource *first, *last; // the sentinels, NULL while no observer needs them; each holds the hub
     Dispatched dispatched;
     int depth;         // g_main_depth() in the last iteration, less our own callbacks that have returned since

@@ -94,7 +94,7 @@ static bool object_read(Object *object, const struct dl_phdr_info *info)
 static uintptr_t page_of(const void *place) { return (uintptr_t)place & ~((uintptr_t)sysconf(_SC_PAGESIZE) - 1); }
 
 /// Whether the linker makes the page of a place read-only. The linker protects whole pages only. So the last page stays
-/// writable, of which the region covers only the beginning.
+/// writable if the region covers only its beginning.
 static bool is_protected(const Object *object, const void *place)
 {
     return (uintptr_t)place >= object->protected_from

@@ -33,10 +33,10 @@ __attribute__((no_sanitize("thread"))) static inline bool cgrun_is_inspecting(vo
 
 // MARK: The beat of a loop
 
-/// What a loop's thread shares with the threads that watch the loop. The loop's thread writes it at each callout,
-/// without a clock, a lock or an atomic instruction. Other threads write `wants` and `nudges`.
+/// The data that a loop's thread shares with the threads that watch the loop. The loop's thread writes it at each
+/// callout, without a clock, a lock or an atomic instruction. Other threads write `wants` and `nudges`.
 typedef struct {
-    /// What the watchers want the loop's thread to do at its next callout: bits of CGRUN_BEAT_….
+    /// The tasks of the loop's thread at its next callout, which the watchers set: bits of CGRUN_BEAT_….
     uint32_t wants;
     /// Counts the callouts and runs as they begin. While the loop is watched or recorded, it also counts the host's
     /// polls as they end.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a loop did, for a timeline: a ring of records, and counts for each item. Only the loop's thread writes them.
+// A ring of records of what a loop did, and counts for each item, for a timeline. Only the loop's thread writes them.
 #ifndef CGRUN_RING_H
 #define CGRUN_RING_H
 
@@ -54,7 +54,7 @@ typedef struct {
     uint16_t mode;
 } cgrun_record;
 
-/// What the callouts of an item have cost. Times are in nanoseconds. `latest` is the greatest delay.
+/// The cost of an item's callouts. Times are in nanoseconds. `latest` is the greatest delay.
 typedef struct {
     uint64_t calls;
     int64_t total;
@@ -92,7 +92,7 @@ uint32_t cgrun_ring_known_item(const cgrun_ring *ring, uint64_t key);
 /// Gives an item a number and returns it; 0 without memory. An item that has a number keeps it. `labels` is the version
 /// of the labels at which the item's label was read.
 uint32_t cgrun_ring_add_item(cgrun_ring *ring, uint64_t key, uint64_t labels);
-/// Forgets the items of which the ring has no record any more. Calls `dropped` with the number of each of them.
+/// Removes each item that has no record left in the ring, and calls `dropped` with the item's number.
 void cgrun_ring_drop_items(cgrun_ring *ring, void (*dropped)(uint32_t number, void *data), void *data);
 uint32_t cgrun_ring_item_count(const cgrun_ring *ring);
 
@@ -101,8 +101,8 @@ uint32_t cgrun_ring_item_count(const cgrun_ring *ring);
 /// Copies the records, the earliest first. The caller frees the copy. `*count` receives the number of records in it,
 /// `*lost` the number of records before them. NULL without memory.
 cgrun_record *cgrun_ring_copy(cgrun_ring *ring, uint64_t *count, uint64_t *lost);
-/// What the item with that key has cost so far; zero calls if it is not known. The time of a callout that has not ended
-/// is not counted yet.
+/// The cost of the item with that key so far; `calls` is 0 if the ring does not know the item. The time of a callout
+/// that has not ended is not counted yet.
 cgrun_counts cgrun_ring_counts_of(cgrun_ring *ring, uint64_t key);
 
 // MARK: The page

@@ -30,7 +30,7 @@ extension GRunLoop {
     /// One loop receives the elements, in one of three ways:
     ///
     /// - a closure is called with each element: ``receive(on:inModes:_:)``;
-    /// - a closure is called with many elements at once: ``receiveBatches(on:inModes:_:)``;
+    /// - a closure is called with many elements at a time: ``receiveBatches(on:inModes:_:)``;
     /// - a task awaits an asynchronous sequence of the elements: ``elements(on:inModes:)``.
     ///
     /// Elements that one thread sends arrive in the order in which it sent them. A burst of elements wakes the loop

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A channel without its element type: one lock, and pieces of memory that senders fill and the receiver empties.
 //
-// The receiver takes all pieces at once, and then uses them alone. So senders and the receiver hold the lock for a few
+// The receiver takes all pieces together, and then uses them alone. So senders and the receiver hold the lock for a few
 // instructions only, and no element costs an allocation. The generic part is a thin shell that the compiler specialises
 // in the program (Channel.swift). The shell puts an element at the address that ``begin()`` returns. It takes an
 // element from the address that ``deliver(_:)`` or ``takeNext()`` passes. The lock may be held while an element is

@@ -41,8 +41,8 @@ extension GRunLoop {
         ///     SIGABRT, SIGTRAP, SIGTTIN and SIGTTOU are refused.
         ///   - replacing: whether to replace a handler that other code in the process has installed.
         ///   - handler: called on the loop's thread with the number of signals since its last call, at least 1. The
-        ///     kernel queues signals from SIGRTMIN on, so that each of them counts. Of any other signal it keeps one at
-        ///     a time, so that several can count as 1. The closure is released with the source.
+        ///     kernel queues signals from SIGRTMIN on, so that each of them counts. It keeps any other signal only
+        ///     once, so that several can count as 1. The closure is released with the source.
         /// - Throws: ``SignalError``.
         ///
         /// Threads: any. The corresponding function of GLib is `g_unix_signal_source_new`.

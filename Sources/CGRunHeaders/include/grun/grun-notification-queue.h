@@ -29,7 +29,7 @@ typedef void (*GRunNotificationFunc) (const char *name,
  * grun_notification_queue_new:
  * @loop: the loop on whose thread the queue posts
  *
- * Makes a queue, which posts notifications when the loop has time for them. Of several notifications that are the same,
+ * Makes a queue, which posts notifications when the loop has time for them. If several notifications are the same,
  * it posts only the last. The queue calls the functions that were added to it: there is no centre that all queues
  * share.
  *

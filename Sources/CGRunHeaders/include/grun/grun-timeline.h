@@ -17,8 +17,8 @@ G_BEGIN_DECLS
  * Starts to record what all loops of the process do. If the recording is already under way, this does nothing.
  *
  * The records show which callouts were called, when and for how long, and how late timers were. They show when a loop
- * slept and which thread woke it, the modes and nested runs, and the host's own work. Of each loop the last 65,536
- * records are kept.
+ * slept and which thread woke it, the modes and nested runs, and the host's own work. The last 65,536 records of each
+ * loop are kept.
  *
  * To record a program from its first loop on, start it with GRUN_TIMELINE=run.html in its environment. The picture is
  * written when the program exits by exit() or at the end of main().

@@ -94,8 +94,8 @@ typedef struct _GRunChannel GRunChannel;
 /**
  * GRunNotificationQueue:
  *
- * A queue that posts notifications later. Of several equal notifications it posts only the last. The corresponding
- * Foundation class is `NSNotificationQueue`.
+ * A queue that posts notifications later. If several equal notifications wait, it posts only the last. The
+ * corresponding Foundation class is `NSNotificationQueue`.
  */
 typedef struct _GRunNotificationQueue GRunNotificationQueue;
 
