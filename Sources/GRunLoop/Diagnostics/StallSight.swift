@@ -43,6 +43,8 @@ struct StallSight {
 /// queue are looked up without an iteration.
 struct StallDetails {
     var label: Labels.Label?
+    /// Whether the item may have a label that could not be read, because another thread kept the lock of the labels.
+    var isLabelUnknown = false
     /// Nil if the callout has no item, or if the mode no longer contains it.
     var item: ItemDetail?
     /// How many runs are on the stack.
@@ -100,7 +102,11 @@ extension GRunLoop {
         var details = StallDetails(depth: runCountLocked)
         let mark = CalloutMark(bits: frame.callout.load(ordering: .relaxed))
         guard let item = itemLocked(mark, in: frame) else { return details }
-        details.label = Labels.withoutAllocation(of: item)
+        switch Labels.withoutAllocation(of: item) {
+        case .label(let label): details.label = label
+        case .none: break
+        case .unknown: details.isLabelUnknown = true
+        }
         details.item =
             switch mark.kind {
             case .idleWork: .words("an idle queue")

@@ -22,6 +22,8 @@ final class StallWatcher: @unchecked Sendable {
     private static let patience: Nanoseconds = 200_000_000
     /// How often the loop's thread is asked at most, until its stack has more than one function.
     private static let mostQuestions = 16
+    /// How often the label of the item is looked for, each time for 1 ms, while another thread keeps the labels.
+    private static let mostLooksForLabel = 50
     /// How long the watcher waits for the loop's lock. A thread that keeps the lock for longer may wait for the stalled
     /// thread.
     private static let longestWait: Nanoseconds = 5_000_000
@@ -236,10 +238,20 @@ final class StallWatcher: @unchecked Sendable {
         return loop.activityLocked == seen ? loop.stallSightLocked : nil
     }
 
+    /// Reads the details of the callout. While another thread keeps the lock of the labels, it tries again a few times.
+    /// In between it releases the loop's lock, for which the program's threads may wait.
     private func details() -> StallDetails {
-        guard loop.lock.lock(within: Self.longestWait) else { return StallDetails() }
-        defer { loop.lock.unlock() }
-        return loop.activityLocked == seen ? loop.stallDetailsLocked : StallDetails()
+        var details = StallDetails()
+        var looks = 0
+        // Not `for`: in a debug build, the first iteration over a range takes memory.
+        repeat {
+            if looks > 0 { usleep(1_000) }
+            looks += 1
+            guard loop.lock.lock(within: Self.longestWait) else { return details }
+            details = loop.activityLocked == seen ? loop.stallDetailsLocked : StallDetails()
+            loop.lock.unlock()
+        } while details.isLabelUnknown && looks < Self.mostLooksForLabel
+        return details
     }
 
     /// Examines a loop that has not come back within the threshold, and reports the stall. Returns false if no one runs

@@ -18,7 +18,7 @@ enum Labels {
     }
 
     /// May be taken while the lock of a loop or of an item is held. No other lock is taken while it is held.
-    private static let lock = Lock.take()
+    static let lock = Lock.take()
     /// Guarded by the lock.
     nonisolated(unsafe) private static var table: [ObjectIdentifier: Label] = [:]
     /// How many items get a label before the next purge: as many labels as the last purge left. The size of the table
@@ -52,15 +52,24 @@ enum Labels {
         return label.text
     }
 
-    /// The label of an item, for a thread that holds the lock of the item's loop and must not wait for the allocator's
-    /// lock. This function neither allocates nor frees memory. It also returns nil if another thread keeps the lock of
-    /// the labels, because that thread may wait for the allocator's lock. The caller releases the label after the
-    /// loop's lock.
-    static func withoutAllocation(of item: AnyObject) -> Label? {
-        guard isInUse, !Fork.isChild, lock.lock(within: 1_000_000) else { return nil }
+    /// What a look for a label finds.
+    enum Finding {
+        case label(Label)
+        case none
+        /// Another thread keeps the lock of the labels.
+        case unknown
+    }
+
+    /// Looks for the label of an item, for a thread that holds the lock of the item's loop and must not wait for the
+    /// allocator's lock. This function neither allocates nor frees memory. It does not wait for a thread that keeps the
+    /// lock of the labels, because that thread may wait for the allocator's lock. The caller releases the label after
+    /// the loop's lock.
+    static func withoutAllocation(of item: AnyObject) -> Finding {
+        guard isInUse, !Fork.isChild else { return .none }
+        guard lock.lock(within: 1_000_000) else { return .unknown }
         defer { lock.unlock() }
-        guard let label = table[ObjectIdentifier(item)], label.item === item else { return nil }
-        return label
+        guard let label = table[ObjectIdentifier(item)], label.item === item else { return .none }
+        return .label(label)
     }
 
     /// Sets the label of an item; nil removes it. Any thread that holds no lock, because the last reference to another
