@@ -28,7 +28,7 @@ private typealias Channel = GRunLoop.Channel
                     })
             }
             // The loop's thread begins them in order; each waits where it began.
-            #expect(await comesTrue { begun.value == 18 })
+            #expect(await eventually { begun.value == 18 })
             await Task(executorPreference: loop.executor) {}.value
             #expect(channel.trySend(99) == .full)
             channel.receive(on: loop) { number in found.update { $0.append(number) } }
@@ -47,7 +47,7 @@ private typealias Channel = GRunLoop.Channel
             return await channel.send(2)
         }
         let behind = Task { await channel.send(3) }
-        #expect(await comesTrue { isIn.isSet })
+        #expect(await eventually { isIn.isSet })
         try await Task.sleep(for: .milliseconds(20))
         waiting.cancel()
         #expect(await waiting.value == .full)
@@ -60,7 +60,7 @@ private typealias Channel = GRunLoop.Channel
         try await withWorker { loop in
             channel.receive(on: loop) { number in found.update { $0.append(number) } }
             #expect(await behind.value == .enqueued)
-            #expect(await comesTrue { found.value == [1, 3] })
+            #expect(await eventually { found.value == [1, 3] })
         }
     }
 
@@ -136,18 +136,18 @@ private typealias Channel = GRunLoop.Channel
             while found.value.isEmpty, !mayEnd.isSet { loop.run(mode: "other", for: .milliseconds(1)) }
             mayEnd.wait()
         }
-        #expect(await comesTrue { isSet.isSet })
+        #expect(await eventually { isSet.isSet })
         let reading = Task {
             for await number in channel.elements(on: thread.loop, inModes: ["elsewhere"]) {
                 found.update { $0.append(number) }
             }
         }
-        #expect(await comesTrue { thread.loop.contains(channel, forMode: "elsewhere") })
+        #expect(await eventually { thread.loop.contains(channel, forMode: "elsewhere") })
         _ = channel.trySend(1)
         try await Task.sleep(for: .milliseconds(20))
         #expect(found.value.isEmpty)
         thread.loop.add(channel, forMode: "other")
-        #expect(await comesTrue { found.value == [1] })
+        #expect(await eventually { found.value == [1] })
         mayEnd.set()
         thread.join()
         await reading.value
@@ -173,14 +173,14 @@ private typealias Channel = GRunLoop.Channel
                     return found
                 }
                 if how != "break" {
-                    #expect(await comesTrue { isIn.isSet })
+                    #expect(await eventually { isIn.isSet })
                     if how == "cancelled while it waits" { try await Task.sleep(for: .milliseconds(10)) }
                     reading.cancel()
                     mayGoOn.value = true
                 }
                 let waits = how == "cancelled while it waits"
                 #expect(await reading.value == Array(1...(waits ? 5 : 2)))
-                #expect(await comesTrue { lost.value == (waits ? [] : [3, 4, 5]) }, "\(how): \(lost.value)")
+                #expect(await eventually { lost.value == (waits ? [] : [3, 4, 5]) }, "\(how): \(lost.value)")
                 #expect(channel.trySend(6) == .closed)
             }
         }
@@ -292,7 +292,7 @@ private typealias Channel = GRunLoop.Channel
                 }
                 return found
             }
-            #expect(await comesTrue { isIn.isSet })
+            #expect(await eventually { isIn.isSet })
             worker.stop()
             await worker.waitUntilEnded()
             #expect(lost.value.isEmpty, "taken from under the task")
@@ -326,9 +326,9 @@ private typealias Channel = GRunLoop.Channel
             for await _ in channel.elements(on: worker.loop) { count.value += 1 }
             return count.value
         }
-        #expect(await comesTrue { worker.loop.contains(channel, forMode: .common) })
+        #expect(await eventually { worker.loop.contains(channel, forMode: .common) })
         for number in 1...3 { _ = channel.trySend(number) }
-        #expect(await comesTrue { count.value == 3 })
+        #expect(await eventually { count.value == 3 })
         worker.stop()
         #expect(await reading.value == 3)
         await worker.waitUntilEnded()
@@ -337,16 +337,6 @@ private typealias Channel = GRunLoop.Channel
         let none = await iterator.next()
         #expect(none == nil)
     }
-}
-
-/// Waits without a thread: what is waited for may need one of the few that run tasks.
-private func comesTrue(_ condition: () -> Bool) async -> Bool {
-    let end = ContinuousClock.now + Patience.normal
-    while !condition() {
-        if ContinuousClock.now > end { return condition() }
-        try? await Task.sleep(for: .milliseconds(1))
-    }
-    return true
 }
 
 /// The loop of the calling thread: async code has no thread of its own.
