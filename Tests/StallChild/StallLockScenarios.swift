@@ -4,9 +4,10 @@
 
 import CGRunGLib
 import CMallocGate
-import GRunLoop
 import Glibc
 import TestSupport
+
+@testable import GRunLoop
 
 let stallLockScenarios: [String: @Sendable () throws -> Void] = [
     "stall-with-malloc-held": { stall(taking: malloc_gate_close, giving: malloc_gate_open) },
@@ -58,6 +59,7 @@ let stallLockScenarios: [String: @Sendable () throws -> Void] = [
         g_log_set_writer_func(writeWithLogLock, nil, nil)
         stall(taking: { pthread_mutex_lock(logLock) }, giving: { pthread_mutex_unlock(logLock) })
     },
+    "stall-with-the-labels-held": { try stallWithLabelsHeld() },
     "stall-in-dlopen": { stallInDlopen(isLogged: true) },
     "stall-in-dlopen-and-a-handler": { stallInDlopen(isLogged: false) },
 ]
@@ -153,6 +155,28 @@ private func stallWhileAsked(_ add: (@escaping @Sendable () -> Void) -> Void) th
 }
 
 @inline(never) private func stallUntilHeard() { heard.read(until: "stall: ") }
+
+/// A thread keeps the labels for 40 ms longer than the threshold.
+private func stallWithLabelsHeld() throws {
+    let monitor = try watch(isLogged: true)
+    nonisolated(unsafe) var first = heard
+    GRunLoop.main.after(.zero) {
+        let isHeld = Flag()
+        let holder = startThread {
+            Labels.lock.withLock {
+                isHeld.set()
+                usleep(240_000)
+            }
+        }
+        isHeld.wait()
+        stallUntilHeard()
+        first = heard
+        join(holder)
+    }.label = "planted"
+    GRunLoop.main.run(for: .milliseconds(20))
+    report(first)
+    withExtendedLifetime(monitor) {}
+}
 
 // MARK: The log
 
