@@ -316,13 +316,15 @@ import Testing
     @Test("a sleep that is cancelled is not in the loop any more, before its task has resumed")
     func cancelledSleep() async throws {
         try await onFreshThread { loop in
-            let started = Flag()
-            let task = Task {
-                started.set()
+            // The task lives here: it waits when a run has returned, and resumes only in another run.
+            let task = Task(executorPreference: loop.executor) {
                 try await loop.sleep(for: .seconds(60), inModes: [.default])
             }
-            started.wait()
-            #expect(waitUntil { loop.nextFireDate(forMode: .default) != nil })
+            #expect(
+                waitUntil {
+                    loop.run(for: .zero)
+                    return loop.nextFireDate(forMode: .default) != nil
+                })
             task.cancel()
             #expect(loop.nextFireDate(forMode: .default) == nil)
         }
