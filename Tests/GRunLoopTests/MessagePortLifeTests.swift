@@ -72,10 +72,9 @@ private func failure(of body: () async throws(Failure) -> Void) async -> Failure
     @Test("who lets go of a request without a reply tells the one who asked, at once")
     func unanswered() async throws {
         let pair = try Pair { _ in }
-        let start = GRunLoop.now
+        // Not a timeout.
         let error = await failure { () async throws(Failure) in _ = try await pair.request() }
         #expect(error == .unanswered && error?.code == -6)
-        #expect(GRunLoop.now - start < .seconds(30))
         pair.finish()
     }
 
